@@ -1,0 +1,125 @@
+// The contract of a shared store. Stamps, leases, expiry rules, breaker and deadlines are built on it in core,
+// so a backend only moves records: implement this and every feature of xcache works on it.
+import type { Clock } from "./clock.ts";
+import type { StoreRecord, Token } from "./record.ts";
+
+/** What a store can do. The core adapts; an operation that needs a missing one throws UnsupportedError. */
+export interface Capabilities {
+  /** Other processes see the same records, so loads are single-flight across them. */
+  readonly shared: boolean;
+  /** Keys can be listed. */
+  readonly scan: boolean;
+  /** Smallest step of a lifetime in milliseconds; lifetimes are rounded down to it. */
+  readonly ttlResolutionMs: number;
+}
+
+/** What the core lends a backend when it is opened. */
+export interface BackendHost {
+  readonly clock: Clock;
+  /** Deadline of a store operation, in milliseconds; the core enforces it, a client may use it to drop sockets. */
+  readonly operationTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly poolSize: number;
+  /** Reports what no caller is waiting for, such as a lost connection. */
+  report(error: Error): void;
+  /** Says that an entry was dropped to make room. */
+  evicted(key: string): void;
+}
+
+export interface KeyedRecord {
+  readonly key: string;
+  readonly record: StoreRecord;
+  /** How long the store keeps it, from now, in milliseconds; Infinity for ever. */
+  readonly lifetimeMs: number;
+}
+
+/** `won`: the record was replaced. Otherwise `current` is what stands there. */
+export type SwapResult =
+  | { readonly won: true }
+  | { readonly won: false; readonly current: StoreRecord | undefined };
+
+export interface ScanItem {
+  readonly key: string;
+  readonly record: StoreRecord;
+  /** Bytes this key takes in the store, as far as the store can tell. */
+  readonly bytes: number;
+}
+
+export interface ScanOptions {
+  /** Stop as soon as this aborts. */
+  readonly signal?: AbortSignal;
+}
+
+export interface PoolState {
+  readonly size: number;
+  readonly inUse: number;
+  readonly idle: number;
+  readonly waiting: number;
+}
+
+export interface Usage {
+  readonly keys: number;
+  readonly bytes: number;
+  readonly approximate: boolean;
+}
+
+/**
+ * A store that tells when a key it handed out has changed. Absent: nothing read is ever kept at hand.
+ * A value may be kept only if `epoch(key)` was the same non-zero number when its read was sent, when the reply
+ * arrived and whenever the value is used.
+ */
+export interface PushChannel {
+  /** Changes whenever pushes for this key may have been missed; 0 while the channel cannot be trusted. */
+  epoch(key: string): number;
+  /** `undefined` means: everything may have changed. Returns how to stop listening. */
+  onChange(listener: (key: string | undefined) => void): () => void;
+}
+
+/**
+ * A store of records. Every method works on exact keys, whatever characters they hold, and is atomic per key.
+ * Methods reject with BackendError or a child of it. Nothing here may block for longer than it must:
+ * the core adds the deadline and the circuit breaker.
+ */
+export interface Backend {
+  /** Short name for messages and statistics, such as `memory`. */
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  readonly push?: PushChannel;
+
+  /** Called once before anything else. */
+  open?(host: BackendHost): void;
+  connect(): Promise<void>;
+  /** Idempotent; afterwards no socket or timer of the backend is left. */
+  disconnect(): Promise<void>;
+  /** Resolves when the store has answered a round trip. */
+  ping(): Promise<void>;
+
+  /** The store's present time in milliseconds, and how far that estimate may be off. */
+  now(): number;
+  clockErrorMs(): number;
+
+  read(key: string): Promise<StoreRecord | undefined>;
+  /** In the order of `keys`. */
+  readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;
+  write(item: KeyedRecord): Promise<void>;
+  writeMany(items: readonly KeyedRecord[]): Promise<void>;
+  /**
+   * Replaces the record under `key` if its version is `expected` (`undefined`: if there is none).
+   * `next` undefined removes it.
+   */
+  swap(key: string, expected: Token | undefined, next: Omit<KeyedRecord, "key"> | undefined): Promise<SwapResult>;
+  /** Removes a record and returns what was there; the payload may be left empty. */
+  take(key: string): Promise<StoreRecord | undefined>;
+  takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;
+  /** Tells the store that these keys are in use, so that it does not evict them. */
+  touch?(keys: readonly string[]): Promise<void>;
+
+  /** Every record whose key starts with `prefix`, in batches, with cursors; a key may come twice. Payloads may be empty. */
+  scan(prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]>;
+  /** How much the keys under `prefix` take; cheap and possibly sampled. */
+  usage(prefix: string): Promise<Usage>;
+
+  pool?(): PoolState;
+  /** Facts for people: server kind, version, address without credentials. */
+  describe?(): Promise<Readonly<Record<string, string | number | boolean>>>;
+}

@@ -1,0 +1,95 @@
+// The only reader of time, timers and randomness; tests inject their own, so no test sleeps.
+import { randomFillSync } from "node:crypto";
+
+/** A pending timer. Cancelling one that has fired does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Milliseconds since the epoch; never runs backwards within a process. */
+  now(): number;
+  /**
+   * Like `now()`, but may lag behind by up to `COARSE_LAG_MS` (more only while the event loop is blocked).
+   * A hit path compares with it first and asks `now()` only when an expiry is near.
+   */
+  coarse(): number;
+  /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
+  after(delayMs: number, run: () => void): Timer;
+  /** 64 random bits as a string of 8 characters, each one byte. */
+  token(): string;
+  /** A number in [0, 1). */
+  random(): number;
+}
+
+/** How far `coarse()` may lag behind `now()`. */
+export const COARSE_LAG_MS = 1_000;
+
+/** The longest delay that one Node timer can carry. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+function after(delayMs: number, run: () => void): Timer {
+  let handle: NodeJS.Timeout;
+  const arm = (left: number): void => {
+    const step = Math.min(left, LONGEST_TIMEOUT_MS);
+    handle = setTimeout(() => (left > step ? arm(left - step) : run()), Math.max(0, step));
+    handle.unref();
+  };
+  if (delayMs === Number.POSITIVE_INFINITY) return { cancel() {} };
+  arm(delayMs);
+  return { cancel: () => clearTimeout(handle) };
+}
+
+// Monotonic: a step of the wall clock neither revives nor kills entries.
+const now = (): number => performance.timeOrigin + performance.now();
+
+/** Refreshes a cached reading once a second while somebody asks, and rests when nobody does. */
+class CoarseReading {
+  #value = 0;
+  #asked = false;
+  #resting = true;
+
+  read(): number {
+    if (this.#resting) this.#wake();
+    this.#asked = true;
+    return this.#value;
+  }
+
+  #wake(): void {
+    this.#resting = false;
+    this.#value = now();
+    const interval = setInterval(() => {
+      if (this.#asked) {
+        this.#asked = false;
+        this.#value = now();
+      } else {
+        this.#resting = true;
+        clearInterval(interval);
+      }
+    }, COARSE_LAG_MS / 2);
+    interval.unref();
+  }
+}
+
+const coarseReading = new CoarseReading();
+
+const POOL_TOKENS = 512;
+const tokenPool = Buffer.alloc(8 * POOL_TOKENS);
+let tokenAt = tokenPool.length;
+
+function token(): string {
+  if (tokenAt === tokenPool.length) {
+    randomFillSync(tokenPool);
+    tokenAt = 0;
+  }
+  tokenAt += 8;
+  return tokenPool.latin1Slice(tokenAt - 8, tokenAt);
+}
+
+export const systemClock: Clock = {
+  now,
+  coarse: () => coarseReading.read(),
+  after,
+  token,
+  random: Math.random,
+};

@@ -1,0 +1,323 @@
+// Every error xcache throws: one table of codes, one small class per kind.
+
+/** Coarse cause of an error, used as the `error_type` label of `cache.errors.total`. */
+export type ErrorType =
+  | "config"
+  | "key"
+  | "codec"
+  | "connection"
+  | "timeout"
+  | "circuit_open"
+  | "unsupported"
+  | "delivery"
+  | "unknown";
+
+interface CodeFacts {
+  readonly errorClass: string;
+  readonly errorType: ErrorType;
+  /** Whether the same call may succeed later without any change. */
+  readonly retryable: boolean;
+  /** What happened, for the reference page. */
+  readonly summary: string;
+  /** What to do next, unless the thrower knows better. */
+  readonly hint: string;
+}
+
+function codes<const T extends Record<string, CodeFacts>>(table: T): T {
+  return table;
+}
+
+/** Each code once. docs/reference/errors.md is held to this table by a test. */
+export const ERROR_CODES = codes({
+  CONFIG_INVALID: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "A configuration field, environment variable or option holds a value that is not allowed.",
+    hint: "Correct the value named in the message.",
+  },
+  CONFIG_UNKNOWN_FIELD: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "A configuration object, YAML file or options object has a key that xcache does not know.",
+    hint: "Remove the key or use the nearest valid name given in the message.",
+  },
+  CONFIG_UNREADABLE: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "A configuration file cannot be read or is not valid YAML.",
+    hint: "Check the path, its permissions and the line named in the message.",
+  },
+  FEATURE_DISABLED: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "An operation needs a feature that the configuration leaves off.",
+    hint: "Turn the feature on in the configuration.",
+  },
+  ARGUMENT_INVALID: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "An argument of an operation has the wrong type or range.",
+    hint: "Pass what the message says was expected.",
+  },
+  NO_DEFAULT_CACHE: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "A function was wrapped without a cache and no default cache is set.",
+    hint: "Pass `cache` or call setDefaultCache(cache) first.",
+  },
+  NAME_REQUIRED: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "An anonymous function was wrapped without a name to build its keys from.",
+    hint: "Give the function a name or pass `name`.",
+  },
+  NAME_TAKEN: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "Two different functions were wrapped under one name in one cache.",
+    hint: "Pass a distinct `name` to one of them.",
+  },
+  MISSING_PEER: {
+    errorClass: "MissingPeerError",
+    errorType: "config",
+    retryable: false,
+    summary: "A feature needs a package that is not installed.",
+    hint: "Run the install command given in the message.",
+  },
+  KEY_INVALID: {
+    errorClass: "InvalidKeyError",
+    errorType: "key",
+    retryable: false,
+    summary: "A key, tag, pattern or namespace is not a non-empty string within the size limit.",
+    hint: "Use a non-empty string of at most 64 KiB of UTF-8.",
+  },
+  VALUE_UNSUPPORTED: {
+    errorClass: "CodecError",
+    errorType: "codec",
+    retryable: false,
+    summary: "A value, or a part of it, cannot be stored.",
+    hint: "Store plain data only; the message names the path of the offending part.",
+  },
+  VALUE_TOO_LARGE: {
+    errorClass: "CodecError",
+    errorType: "codec",
+    retryable: false,
+    summary: "An encoded value exceeds the size or nesting limit.",
+    hint: "Store less under one key, or turn compression on.",
+  },
+  FRAME_INVALID: {
+    errorClass: "CodecError",
+    errorType: "codec",
+    retryable: false,
+    summary: "Bytes read from the store are not a frame written by xcache, or are damaged.",
+    hint: "Check what else writes under this key_prefix; deleting the key is safe.",
+  },
+  FRAME_VERSION: {
+    errorClass: "CodecError",
+    errorType: "codec",
+    retryable: false,
+    summary: "A stored record was written by a newer major format than this version reads.",
+    hint: "Upgrade xcache here, or use another key_prefix.",
+  },
+  CONNECTION_FAILED: {
+    errorClass: "ConnectionError",
+    errorType: "connection",
+    retryable: true,
+    summary: "The store cannot be reached or dropped the connection.",
+    hint: "Check that the store is running and the address is right.",
+  },
+  DISCONNECTED: {
+    errorClass: "ConnectionError",
+    errorType: "connection",
+    retryable: false,
+    summary: "An operation was called after disconnect().",
+    hint: "Call connect() first, or create a new cache.",
+  },
+  STORE_FAILED: {
+    errorClass: "BackendError",
+    errorType: "unknown",
+    retryable: true,
+    summary: "The store answered with an error.",
+    hint: "See `cause` for the store's own words.",
+  },
+  OPERATION_TIMEOUT: {
+    errorClass: "OperationTimeoutError",
+    errorType: "timeout",
+    retryable: true,
+    summary: "The store did not answer within operation_timeout.",
+    hint: "Check the store's load and the network, or raise operation_timeout.",
+  },
+  LOAD_TIMEOUT: {
+    errorClass: "OperationTimeoutError",
+    errorType: "timeout",
+    retryable: true,
+    summary: "A load did not finish within hardTimeout; it goes on and its result will be stored.",
+    hint: "Call again later, raise hardTimeout or make the load faster.",
+  },
+  CIRCUIT_OPEN: {
+    errorClass: "CircuitOpenError",
+    errorType: "circuit_open",
+    retryable: true,
+    summary: "The circuit breaker is open: the store failed repeatedly and is being left alone.",
+    hint: "Wait for the next probe; see detailedHealthCheck().",
+  },
+  UNSUPPORTED: {
+    errorClass: "UnsupportedError",
+    errorType: "unsupported",
+    retryable: false,
+    summary: "The store in use cannot do this operation.",
+    hint: "Use a store that can; the message names the operation.",
+  },
+  ALERT_DELIVERY: {
+    errorClass: "AlertDeliveryError",
+    errorType: "delivery",
+    retryable: true,
+    summary: "An alert could not be delivered to its destination.",
+    hint: "Check the webhook address or the SMTP settings.",
+  },
+});
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+type CodesOf<Name extends string> = {
+  [C in ErrorCode]: (typeof ERROR_CODES)[C]["errorClass"] extends Name ? C : never;
+}[ErrorCode];
+
+export interface ErrorDetails {
+  /** The operation that failed, such as `get`. */
+  readonly operation?: string;
+  /** What to do next; the table's hint when omitted. */
+  readonly hint?: string;
+  readonly cause?: unknown;
+}
+
+/** Base of every error xcache throws. */
+export class XCacheError extends Error {
+  readonly code: ErrorCode;
+  readonly operation: string | undefined;
+  /** What to do next. */
+  readonly hint: string;
+  /** Whether the same call may succeed later without any change. */
+  readonly retryable: boolean;
+  readonly errorType: ErrorType;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    const facts = ERROR_CODES[code];
+    this.name = new.target.name;
+    this.code = code;
+    this.operation = details.operation;
+    this.hint = details.hint ?? facts.hint;
+    this.retryable = facts.retryable;
+    this.errorType = facts.errorType;
+  }
+}
+
+/** Wrong configuration, options or arguments. */
+export class ConfigError extends XCacheError {
+  declare readonly code: CodesOf<"ConfigError">;
+  // biome-ignore lint/complexity/noUselessConstructor: it narrows the codes this class may carry
+  constructor(code: CodesOf<"ConfigError">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+/** A package that a feature needs is not installed; `installCommand` installs it. */
+export class MissingPeerError extends XCacheError {
+  readonly packageName: string;
+  readonly installCommand: string;
+  constructor(packageName: string, feature: string, details: ErrorDetails & { installCommand?: string } = {}) {
+    const installCommand = details.installCommand ?? `npm install ${packageName}`;
+    super("MISSING_PEER", `${feature} needs the package "${packageName}", which is not installed. Run: ${installCommand}`, {
+      hint: `Run: ${installCommand}`,
+      ...details,
+    });
+    this.packageName = packageName;
+    this.installCommand = installCommand;
+  }
+}
+
+/** A key, tag, pattern or namespace that cannot be used. */
+export class InvalidKeyError extends XCacheError {
+  constructor(message: string, details?: ErrorDetails) {
+    super("KEY_INVALID", message, details);
+  }
+}
+
+/** A value that cannot be stored, or stored bytes that cannot be read. */
+export class CodecError extends XCacheError {
+  declare readonly code: CodesOf<"CodecError">;
+  /** Where in the value the offending part is, such as `$.items[3].run`. */
+  readonly path: string | undefined;
+  constructor(code: CodesOf<"CodecError">, message: string, details: ErrorDetails & { path?: string } = {}) {
+    super(code, message, details);
+    this.path = details.path;
+  }
+}
+
+/** An alert that could not be delivered. */
+export class AlertDeliveryError extends XCacheError {
+  constructor(message: string, details?: ErrorDetails) {
+    super("ALERT_DELIVERY", message, details);
+  }
+}
+
+/** The store failed. Parent of the connection, timeout, circuit and unsupported errors. */
+export class BackendError extends XCacheError {
+  constructor(
+    code: CodesOf<"BackendError" | "ConnectionError" | "OperationTimeoutError" | "CircuitOpenError" | "UnsupportedError">,
+    message: string,
+    details?: ErrorDetails,
+  ) {
+    super(code, message, details);
+  }
+}
+
+/** The store cannot be reached. */
+export class ConnectionError extends BackendError {
+  constructor(message: string, details: ErrorDetails & { code?: CodesOf<"ConnectionError"> } = {}) {
+    super(details.code ?? "CONNECTION_FAILED", message, details);
+  }
+}
+
+/** The store or a load did not answer in time. */
+export class OperationTimeoutError extends BackendError {
+  constructor(message: string, details: ErrorDetails & { code?: CodesOf<"OperationTimeoutError"> } = {}) {
+    super(details.code ?? "OPERATION_TIMEOUT", message, details);
+  }
+}
+
+/** The circuit breaker refused the call without asking the store. */
+export class CircuitOpenError extends BackendError {
+  constructor(message: string, details?: ErrorDetails) {
+    super("CIRCUIT_OPEN", message, details);
+  }
+}
+
+/** The store in use cannot do this. */
+export class UnsupportedError extends BackendError {
+  constructor(message: string, details?: ErrorDetails) {
+    super("UNSUPPORTED", message, details);
+  }
+}
+
+/** How a value that arrived where another was expected is described in messages; never its content beyond a short scalar. */
+export function describeArrival(value: unknown): string {
+  if (value === null) return "null";
+  if (typeof value === "string") {
+    return value.length <= 40 ? JSON.stringify(value) : `a string of ${value.length} characters`;
+  }
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number" || typeof value === "boolean" || value === undefined) return String(value);
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === "object") return `an object (${value.constructor?.name ?? "no prototype"})`;
+  return `a ${typeof value}`;
+}
