@@ -83,7 +83,7 @@ function token(): string {
     tokenAt = 0;
   }
   tokenAt += 8;
-  return tokenPool.latin1Slice(tokenAt - 8, tokenAt);
+  return tokenPool.toString("latin1", tokenAt - 8, tokenAt);
 }
 
 export const systemClock: Clock = {
