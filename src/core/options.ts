@@ -18,6 +18,8 @@ export interface GetOrSetOptions extends SetOptions {
   readonly hardTimeout?: number;
   /** Wait for a load that another process has begun. false: run one's own, store it only if it holds the lease. Default: true. */
   readonly lock?: boolean;
+  /** Load even though a fresh value is stored (it stays readable meanwhile). Default: false. */
+  readonly forceLoad?: boolean;
 }
 
 /** What a load is given. */

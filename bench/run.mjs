@@ -1,0 +1,98 @@
+// Runs the scenarios: node run.mjs [--only <scenario>]... [--rounds <n>]. A run of all of them is kept in results/.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { heading, scenarioSection } from "./report.mjs";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+/** In the order of the report; a scenario file that is not named here comes last. */
+const ORDER = [
+  "get-shared",
+  "get-or-set-shared",
+  "get-copy",
+  "set-shared",
+  "heap",
+  "stampede",
+  "get-or-set-miss",
+  "get-tagged",
+  "get-observed",
+];
+const DEFAULT_ROUNDS = 5;
+
+const found = readdirSync(here("scenarios")).map((file) => file.replace(/\.mjs$/, ""));
+const scenarioNames = [...ORDER.filter((name) => found.includes(name)), ...found.filter((name) => !ORDER.includes(name))];
+const options = readOptions();
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string", multiple: true, default: [] },
+      rounds: { type: "string", default: String(DEFAULT_ROUNDS) },
+    },
+  });
+  const rounds = Number(values.rounds);
+  const unknown = values.only.find((name) => !scenarioNames.includes(name));
+  if (unknown !== undefined) fail(`there is no scenario ${unknown}; there are ${scenarioNames.join(", ")}`);
+  if (!Number.isInteger(rounds) || rounds < 1) fail(`--rounds must be a whole number of at least 1, got ${values.rounds}`);
+  return { only: values.only, rounds };
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(2);
+}
+
+/** One measurement in a process of its own. */
+function measure(scenarioName, library, seed, flags = []) {
+  const args = [...flags, here("worker.mjs"), scenarioName, library, String(seed)];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: here(".") });
+  if (status !== 0) throw new Error(`${scenarioName} with ${library} failed:\n${stderr}`);
+  return JSON.parse(stdout.trim().split("\n").at(-1));
+}
+
+/** Starts each round with another library, so that none always follows the same one. */
+const rotated = (list, by) => list.map((_, at) => list[(at + by) % list.length]);
+
+function runScenario(name, { baseline, libraries, nodeFlags, rounds: most = options.rounds }) {
+  const names = baseline === undefined ? libraries : [baseline, ...libraries];
+  const runs = new Map(names.map((library) => [library, []]));
+  for (let round = 0; round < Math.min(options.rounds, most); round++) {
+    for (const library of rotated(libraries, round)) {
+      process.stderr.write(`\r\x1b[K${name}, round ${round + 1}: ${library}`);
+      const before = baseline === undefined ? undefined : measure(name, baseline, round + 1, nodeFlags);
+      const run = measure(name, library, round + 1, nodeFlags);
+      if (before !== undefined) runs.get(baseline).push(before);
+      runs.get(library).push(before === undefined ? run : { ...run, ratio: before.figure / run.figure });
+    }
+  }
+  process.stderr.write("\r\x1b[K");
+  return runs;
+}
+
+function installedVersions() {
+  const { packages } = JSON.parse(readFileSync(here("package-lock.json"), "utf8"));
+  const own = JSON.parse(readFileSync(here("../package.json"), "utf8")).version;
+  const peers = Object.keys(packages[""].devDependencies).map((name) => [name, packages[`node_modules/${name}`].version]);
+  return Object.fromEntries([["xcache", own], ...peers]);
+}
+
+const chosen = options.only.length > 0 ? options.only : scenarioNames;
+const isWhole = chosen.length === scenarioNames.length;
+const versions = installedVersions();
+const command = `npm run bench${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}`;
+const sections = [heading({ command, rounds: options.rounds, startedAt: new Date(), load: os.loadavg()[0] })];
+console.log(sections[0]);
+for (const name of chosen) {
+  const { scenario } = await import(`./scenarios/${name}.mjs`);
+  const section = scenarioSection(scenario, runScenario(name, scenario), versions);
+  console.log(section);
+  sections.push(section);
+}
+if (isWhole) {
+  mkdirSync(here("results"), { recursive: true });
+  writeFileSync(here("results/memory.md"), `${sections.join("\n").trimEnd()}\n`);
+  console.error("Written to bench/results/memory.md");
+}

@@ -1,0 +1,20 @@
+// get of a present key, every caller gets a value of its own.
+import { fill, timeReads } from "../reading.mjs";
+import { zipfWorkload } from "../workload.mjs";
+
+export const scenario = {
+  title: "get hit, awaited, copied values",
+  note: "Only libraries that hand out copies.",
+  baseline: "bentocache",
+  libraries: ["xcache", "cacheable", "cache-manager"],
+  target: { text: ">= 8", reached: ({ ratio }) => ratio >= 8 },
+
+  async measure(open, seed) {
+    const workload = zipfWorkload(seed);
+    const driver = await open({ capacity: workload.capacity, copies: true, ttl: 3_600 });
+    await fill(driver, workload);
+    const [key] = workload.keys;
+    if ((await driver.get(key)) === (await driver.get(key))) throw new Error("two callers got the same object");
+    return timeReads(driver, driver.get, workload);
+  },
+};

@@ -1,0 +1,30 @@
+// get of a present key, the stored object itself is handed out.
+import { fill, timeReads } from "../reading.mjs";
+import { zipfWorkload } from "../workload.mjs";
+
+export const scenario = {
+  title: "get hit, awaited, shared values",
+  baseline: "map",
+  libraries: [
+    "xcache",
+    "map-awaited",
+    "lru-cache",
+    "layered-loader",
+    "bentocache",
+    "cacheable",
+    "cache-manager",
+    "async-cache-dedupe",
+  ],
+  target: { text: ">= 0.40", reached: ({ ratio }) => ratio >= 0.4 },
+
+  async measure(open, seed) {
+    const workload = zipfWorkload(seed);
+    const driver = await open({ capacity: workload.capacity, copies: false, ttl: 3_600, load: mustNotLoad });
+    await fill(driver, workload);
+    return timeReads(driver, driver.get, workload);
+  },
+};
+
+function mustNotLoad(key) {
+  throw new Error(`${key} was not in the cache`);
+}

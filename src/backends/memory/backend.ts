@@ -1,0 +1,160 @@
+// MemoryBackend: the embedded store of one process, bounded by entries and by bytes.
+import type {
+  Backend,
+  BackendHost,
+  Capabilities,
+  KeyedRecord,
+  ScanItem,
+  ScanOptions,
+  SwapResult,
+  Usage,
+} from "../../core/backend.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Codec } from "../../core/codec.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { suggestName } from "../../core/nearest.ts";
+import type { StoreRecord, Token } from "../../core/record.ts";
+import { RecordTable } from "./records.ts";
+import { Slots } from "./slots.ts";
+import { MemoryStore } from "./store.ts";
+
+export interface MemoryBackendOptions {
+  /** Most entries kept, over all namespaces; the least useful leave first. Default: 100,000. */
+  readonly maxEntries?: number;
+  /** Most bytes of keys and values kept, about. Default: no bound besides `maxEntries`. */
+  readonly maxBytes?: number;
+  /** `copy`: every caller gets a value of its own. `shared`: the stored object itself, faster; do not change it. Default: copy. */
+  readonly values?: "copy" | "shared";
+}
+
+const DEFAULT_MAX_ENTRIES = 100_000;
+/** Slot numbers and Map sizes end here. */
+const MOST_ENTRIES = 2 ** 24 - 1;
+
+export class MemoryBackend implements Backend {
+  readonly name = "memory";
+  readonly capabilities: Capabilities = { shared: false, scan: true, ttlResolutionMs: 1 };
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  readonly values: "copy" | "shared";
+  #store: MemoryStore | undefined;
+  #records: RecordTable | undefined;
+  #clock: Clock = systemClock;
+  #evicted: (key: string) => void = () => {};
+
+  constructor(options: MemoryBackendOptions = {}) {
+    checkOptions(options);
+    this.maxEntries = options.maxEntries ?? DEFAULT_MAX_ENTRIES;
+    this.maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
+    this.values = options.values ?? "copy";
+  }
+
+  /** The in-process store that answers without promises; the same one for every cache on this backend. */
+  store(clock: Clock, codec: Codec): MemoryStore {
+    this.#store ??= new MemoryStore(this, clock, codec);
+    return this.#store;
+  }
+
+  open(host: BackendHost): void {
+    this.#clock = host.clock;
+    this.#evicted = host.evicted;
+  }
+
+  async connect(): Promise<void> {}
+  async disconnect(): Promise<void> {}
+  async ping(): Promise<void> {}
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  clockErrorMs(): number {
+    return 0;
+  }
+
+  async read(key: string): Promise<StoreRecord | undefined> {
+    return this.#table.read(key);
+  }
+
+  async readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return keys.map((key) => this.#table.read(key));
+  }
+
+  async write(item: KeyedRecord): Promise<void> {
+    this.#table.write(item);
+  }
+
+  async writeMany(items: readonly KeyedRecord[]): Promise<void> {
+    for (const item of items) this.#table.write(item);
+  }
+
+  async swap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+  ): Promise<SwapResult> {
+    return this.#table.swap(key, expected, next);
+  }
+
+  async take(key: string): Promise<StoreRecord | undefined> {
+    return this.#table.take(key);
+  }
+
+  async takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return keys.map((key) => this.#table.take(key));
+  }
+
+  scan(prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]> {
+    return this.#table.scan(prefix, options);
+  }
+
+  async usage(prefix: string): Promise<Usage> {
+    return this.#table.usage(prefix);
+  }
+
+  get #table(): RecordTable {
+    if (this.#records === undefined) {
+      const slots = new Slots({
+        maxEntries: this.maxEntries,
+        maxBytes: this.maxBytes,
+        clock: this.#clock,
+        onEvict: (_index, key) => this.#evicted(key),
+      });
+      this.#records = new RecordTable(slots, this.#clock);
+    }
+    return this.#records;
+  }
+}
+
+const OPTION_NAMES = ["maxEntries", "maxBytes", "values"];
+
+function checkOptions(options: unknown): asserts options is MemoryBackendOptions {
+  if (typeof options !== "object" || options === null) {
+    throw new ConfigError("CONFIG_INVALID", `MemoryBackend options must be an object, got ${describeArrival(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (OPTION_NAMES.includes(name)) continue;
+    throw new ConfigError(
+      "CONFIG_UNKNOWN_FIELD",
+      `MemoryBackend has no option ${JSON.stringify(name)}; ${suggestName(name, OPTION_NAMES)}`,
+    );
+  }
+  const { maxEntries, maxBytes, values } = options as Record<string, unknown>;
+  const whole = (value: unknown, most: number): boolean =>
+    Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most;
+  if (maxEntries !== undefined && !whole(maxEntries, MOST_ENTRIES)) {
+    throw new ConfigError(
+      "CONFIG_INVALID",
+      `maxEntries must be a whole number from 1 to ${MOST_ENTRIES}, got ${describeArrival(maxEntries)}`,
+    );
+  }
+  if (maxBytes !== undefined && maxBytes !== Number.POSITIVE_INFINITY && !whole(maxBytes, Number.MAX_SAFE_INTEGER)) {
+    throw new ConfigError(
+      "CONFIG_INVALID",
+      `maxBytes must be a whole number of bytes of at least 1, got ${describeArrival(maxBytes)}`,
+    );
+  }
+  if (values !== undefined && values !== "copy" && values !== "shared") {
+    throw new ConfigError("CONFIG_INVALID", `values must be "copy" or "shared", got ${describeArrival(values)}`);
+  }
+}

@@ -1,0 +1,75 @@
+// The memory store: bounded slots, swept of what has expired, shared by its namespaces.
+import type { Clock } from "../../core/clock.ts";
+import type { Codec } from "../../core/codec.ts";
+import type { Space, Store, StoreObserver } from "../../core/space.ts";
+import type { Backend } from "../../core/backend.ts";
+import { Sweeper } from "./expiry.ts";
+import type { MemorySeal } from "./seal.ts";
+import { type SlotIndex, Slots } from "./slots.ts";
+import { type MemoryCore, MemorySpace } from "./space.ts";
+
+/** What bounds a memory store, and how it hands out values. */
+export interface MemorySettings {
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  readonly values: "copy" | "shared";
+}
+
+export class MemoryStore implements Store {
+  readonly backend: Backend;
+  readonly breaker = undefined;
+  readonly observers = new Set<StoreObserver>();
+  readonly #core: MemoryCore;
+  readonly #sweeper: Sweeper;
+  readonly #roots = new Map<string, MemorySpace>();
+  readonly #owners = new Map<SlotIndex, MemorySpace>();
+
+  constructor(backend: Backend & MemorySettings, clock: Clock, codec: Codec) {
+    this.backend = backend;
+    const slots = new Slots<MemorySeal>({
+      maxEntries: backend.maxEntries,
+      maxBytes: backend.maxBytes,
+      clock,
+      onEvict: (index, key) => this.#evicted(index, key),
+    });
+    this.#core = {
+      slots,
+      clock,
+      codec,
+      sharesValues: backend.values === "shared",
+      measuresBytes: backend.maxBytes !== Number.POSITIVE_INFINITY,
+    };
+    this.#sweeper = new Sweeper(slots, clock);
+  }
+
+  space(prefix: string): Space {
+    let space = this.#roots.get(prefix);
+    if (space === undefined) {
+      space = new MemorySpace(this.#core, (opened) => this.#owners.set(opened.index, opened));
+      this.#roots.set(prefix, space);
+    }
+    return space;
+  }
+
+  async connect(): Promise<void> {
+    this.#sweeper.start();
+  }
+
+  async disconnect(): Promise<void> {
+    this.#sweeper.stop();
+  }
+
+  async ping(): Promise<void> {}
+
+  fill(): number {
+    const { slots } = this.#core;
+    const byBytes = slots.maxBytes === Number.POSITIVE_INFINITY ? 0 : slots.bytes / slots.maxBytes;
+    return Math.max(slots.size / slots.maxEntries, byBytes);
+  }
+
+  #evicted(index: SlotIndex, key: string): void {
+    const space = this.#owners.get(index);
+    if (space === undefined) return;
+    for (const observer of this.observers) observer.evicted(space, key);
+  }
+}

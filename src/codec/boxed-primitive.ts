@@ -1,0 +1,9 @@
+// The primitive inside a Number, String, Boolean or BigInt object, whatever its own valueOf says.
+import { types } from "node:util";
+
+export function unbox(boxed: object): number | string | boolean | bigint {
+  if (types.isNumberObject(boxed)) return Number.prototype.valueOf.call(boxed);
+  if (types.isStringObject(boxed)) return String.prototype.valueOf.call(boxed);
+  if (types.isBooleanObject(boxed)) return Boolean.prototype.valueOf.call(boxed);
+  return BigInt.prototype.valueOf.call(boxed);
+}

@@ -1,0 +1,152 @@
+// Reads the plain part of MessagePack from bytes nobody vouches for: every length is held against what is left.
+import { CodecError } from "../core/errors.ts";
+
+const NOTHING = Buffer.alloc(0);
+/** Longer keys are decoded each time. */
+const CACHED_KEY_BYTES = 32;
+const KEY_SLOTS = 1024;
+/** Strings up to this length are cut from a window. */
+const WINDOW_TEXT_BYTES = 256;
+/** What a string cut from a window may keep alive at most. */
+const WINDOW_BYTES = 2048;
+
+// Keys repeat from object to object; one string each also makes them identical, which property access likes.
+const knownKeys: string[] = new Array(KEY_SLOTS).fill("");
+
+export class ByteReader {
+  #bytes: Buffer = NOTHING;
+  #at = 0;
+  #end = 0;
+  // A call into native code per string costs more than a loop over it: one call decodes a whole window as latin1, and
+  // the ASCII strings in it are cut out.
+  #window = "";
+  #windowStart = 0;
+  #windowEnd = 0;
+
+  start(bytes: Uint8Array): void {
+    this.#bytes = Buffer.isBuffer(bytes)
+      ? bytes
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#at = 0;
+    this.#end = bytes.length;
+  }
+
+  /** Lets go of the bytes. */
+  stop(): void {
+    this.#bytes = NOTHING;
+    this.#window = "";
+    this.#windowStart = 0;
+    this.#windowEnd = 0;
+  }
+
+  get position(): number {
+    return this.#at;
+  }
+
+  get left(): number {
+    return this.#end - this.#at;
+  }
+
+  byte(): number {
+    if (this.#at >= this.#end) throw truncated();
+    return this.#bytes[this.#at++]!;
+  }
+
+  uint16(): number {
+    const at = this.#advance(2);
+    return (this.#bytes[at]! << 8) | this.#bytes[at + 1]!;
+  }
+
+  uint32(): number {
+    const at = this.#advance(4);
+    const bytes = this.#bytes;
+    return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+  }
+
+  float32(): number {
+    return this.#bytes.readFloatBE(this.#advance(4));
+  }
+
+  float64(): number {
+    return this.#bytes.readDoubleBE(this.#advance(8));
+  }
+
+  bigInt64(): bigint {
+    return this.#bytes.readBigInt64BE(this.#advance(8));
+  }
+
+  bigUint64(): bigint {
+    return this.#bytes.readBigUInt64BE(this.#advance(8));
+  }
+
+  /** A view of the next bytes: copy what is to be kept. */
+  binary(length: number): Buffer {
+    const at = this.#advance(length);
+    return this.#bytes.subarray(at, at + length);
+  }
+
+  text16(length: number): string {
+    if (length % 2 !== 0) throw damaged("a UTF-16 string has an odd number of bytes");
+    const at = this.#advance(length);
+    return this.#bytes.toString("utf16le", at, at + length);
+  }
+
+  text(length: number): string {
+    const at = this.#advance(length);
+    const end = at + length;
+    if (length > WINDOW_TEXT_BYTES || !this.#isAscii(at, end)) return this.#bytes.toString("utf8", at, end);
+    if (at < this.#windowStart || end > this.#windowEnd) this.#openWindow(at);
+    return this.#window.slice(at - this.#windowStart, end - this.#windowStart);
+  }
+
+  /** A string that is likely to have been seen before. */
+  key(length: number): string {
+    if (length === 0 || length > CACHED_KEY_BYTES) return this.text(length);
+    const at = this.#at;
+    if (length > this.#end - at) throw truncated();
+    const bytes = this.#bytes;
+    const slot =
+      (length * 137 + bytes[at]! * 31 + bytes[at + length - 1]! * 7 + bytes[at + (length >> 1)]!) % KEY_SLOTS;
+    const known = knownKeys[slot]!;
+    if (known.length === length && this.#equals(known, at)) {
+      this.#at = at + length;
+      return known;
+    }
+    const key = this.text(length);
+    if (key.length === length) knownKeys[slot] = key;
+    return key;
+  }
+
+  #equals(known: string, at: number): boolean {
+    const bytes = this.#bytes;
+    for (let i = 0; i < known.length; i++) if (known.charCodeAt(i) !== bytes[at + i]) return false;
+    return true;
+  }
+
+  #isAscii(at: number, end: number): boolean {
+    const bytes = this.#bytes;
+    for (let i = at; i < end; i++) if (bytes[i]! > 0x7f) return false;
+    return true;
+  }
+
+  #openWindow(at: number): void {
+    this.#windowStart = at;
+    this.#windowEnd = Math.min(at + WINDOW_BYTES, this.#end);
+    this.#window = this.#bytes.toString("latin1", at, this.#windowEnd);
+  }
+
+  #advance(count: number): number {
+    const at = this.#at;
+    if (count > this.#end - at) throw truncated();
+    this.#at = at + count;
+    return at;
+  }
+}
+
+export function damaged(what: string, cause?: unknown): CodecError {
+  return new CodecError("FRAME_INVALID", `A stored payload is damaged: ${what}.`, { cause });
+}
+
+function truncated(): CodecError {
+  return damaged("it ends in the middle of a value");
+}

@@ -1,0 +1,303 @@
+// A growing buffer that writes the plain part of MessagePack, always in the shortest form.
+// https://github.com/msgpack/msgpack/blob/master/spec.md
+import { tooLarge } from "./descent.ts";
+import { EXTENSION } from "./extension.ts";
+import type { CodecLimits } from "./options.ts";
+
+const INITIAL_BYTES = 8 * 1024;
+/** A buffer that one large value has made larger than this is not kept. */
+const KEPT_BYTES = 1024 * 1024;
+/** How far a reservation may reach beyond the limit; what is really written is checked at the end. */
+const SLACK_BYTES = 64 * 1024;
+/** Up to this many characters a loop beats the call into native code. */
+const SHORT_TEXT = 64;
+/** Up to this many characters the worst case, three bytes each, is reserved without counting. */
+const MEDIUM_TEXT = 4096;
+
+/** A key that starts a map of up to 15 entries; longer ones need another header. */
+const FIXMAP_MOST = 15;
+
+type WellFormedTest = { isWellFormed(): boolean };
+
+export class ByteWriter {
+  #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  #view = new DataView(this.#bytes.buffer);
+  #at = 0;
+  #limits: CodecLimits = { maxBytes: 0, maxDepth: 0 };
+
+  start(limits: CodecLimits): void {
+    this.#at = 0;
+    this.#limits = limits;
+  }
+
+  /** A private copy of what was written; the writer can be started again. */
+  finish(): Buffer {
+    if (this.#at > this.#limits.maxBytes) throw tooLarge(this.#limits);
+    const result = Buffer.allocUnsafe(this.#at);
+    this.#bytes.copy(result, 0, 0, this.#at);
+    if (this.#bytes.length > KEPT_BYTES) this.#replace(Buffer.allocUnsafeSlow(INITIAL_BYTES));
+    return result;
+  }
+
+  get position(): number {
+    return this.#at;
+  }
+
+  /** Forgets what was written after `position`. */
+  rewind(position: number): void {
+    this.#at = position;
+  }
+
+  nil(): void {
+    this.#byte(0xc0);
+  }
+
+  boolean(value: boolean): void {
+    this.#byte(value ? 0xc3 : 0xc2);
+  }
+
+  undefined(): void {
+    this.#reserve(3);
+    const bytes = this.#bytes;
+    bytes[this.#at++] = 0xd4;
+    bytes[this.#at++] = EXTENSION.undefined;
+    bytes[this.#at++] = 0;
+  }
+
+  number(value: number): void {
+    this.#reserve(9);
+    if (value >>> 0 === value && (value !== 0 || 1 / value > 0)) this.#unsigned(value);
+    else if (value >> 0 === value && value < 0) this.#negative(value);
+    else this.#float(value);
+  }
+
+  bigint(value: bigint): void {
+    this.#reserve(9);
+    if (BigInt.asIntN(64, value) === value) {
+      this.#bytes[this.#at] = 0xd3;
+      this.#view.setBigInt64(this.#at + 1, value);
+      this.#at += 9;
+    } else if (BigInt.asUintN(64, value) === value) {
+      this.#bytes[this.#at] = 0xcf;
+      this.#view.setBigUint64(this.#at + 1, value);
+      this.#at += 9;
+    } else {
+      this.#longBigint(value);
+    }
+  }
+
+  text(value: string): void {
+    const length = value.length;
+    if (length > SHORT_TEXT) {
+      this.#longText(value);
+      return;
+    }
+    this.#reserve(length + 2);
+    const bytes = this.#bytes;
+    let at = this.#at;
+    if (length < 32) {
+      bytes[at++] = 0xa0 | length;
+    } else {
+      bytes[at++] = 0xd9;
+      bytes[at++] = length;
+    }
+    for (let i = 0; i < length; i++) {
+      const unit = value.charCodeAt(i);
+      if (unit > 0x7f) {
+        this.#longText(value);
+        return;
+      }
+      bytes[at++] = unit;
+    }
+    this.#at = at;
+  }
+
+  binary(content: Uint8Array): void {
+    const { length } = content;
+    this.#reserve(length + 5);
+    if (length < 0x100) this.#short(0xc4, length);
+    else if (length < 0x10000) this.#medium(0xc5, length);
+    else this.#long(0xc6, length);
+    this.#append(content);
+  }
+
+  arrayHeader(count: number): void {
+    this.#reserve(5);
+    if (count < 16) this.#bytes[this.#at++] = 0x90 | count;
+    else if (count < 0x10000) this.#medium(0xdc, count);
+    else this.#long(0xdd, count);
+  }
+
+  mapHeader(count: number): void {
+    this.#reserve(5);
+    if (count <= FIXMAP_MOST) this.#bytes[this.#at++] = 0x80 | count;
+    else if (count < 0x10000) this.#medium(0xde, count);
+    else this.#long(0xdf, count);
+  }
+
+  /** Opens a map whose size is not known yet; `closeMap` wants the result. */
+  openMap(): number {
+    this.#reserve(5);
+    return this.#at++;
+  }
+
+  closeMap(opened: number, count: number): void {
+    if (count <= FIXMAP_MOST) {
+      this.#bytes[opened] = 0x80 | count;
+      return;
+    }
+    const headerBytes = count < 0x10000 ? 3 : 5;
+    this.#reserve(headerBytes);
+    const end = this.#at;
+    this.#bytes.copyWithin(opened + headerBytes, opened + 1, end);
+    this.#at = opened;
+    this.mapHeader(count);
+    this.#at = end + headerBytes - 1;
+  }
+
+  /** An extension of known content. */
+  extension(type: number, content: Uint8Array): void {
+    const { length } = content;
+    this.#reserve(length + 6);
+    if (length < 0x100) this.#short(0xc7, length);
+    else if (length < 0x10000) this.#medium(0xc8, length);
+    else this.#long(0xc9, length);
+    this.#bytes[this.#at++] = type;
+    this.#append(content);
+  }
+
+  /** An extension of exactly one float64. */
+  floatExtension(type: number, value: number): void {
+    this.#reserve(10);
+    this.#bytes[this.#at++] = 0xd7;
+    this.#bytes[this.#at++] = type;
+    this.#view.setFloat64(this.#at, value);
+    this.#at += 8;
+  }
+
+  /** Opens an extension whose content is written next; `closeExtension` wants the result. */
+  openExtension(type: number): number {
+    this.#reserve(6);
+    this.#bytes[this.#at] = 0xc9;
+    this.#bytes[this.#at + 5] = type;
+    this.#at += 6;
+    return this.#at;
+  }
+
+  closeExtension(opened: number): void {
+    this.#view.setUint32(opened - 5, this.#at - opened);
+  }
+
+  #unsigned(value: number): void {
+    if (value < 0x80) this.#bytes[this.#at++] = value;
+    else if (value < 0x100) this.#short(0xcc, value);
+    else if (value < 0x10000) this.#medium(0xcd, value);
+    else this.#long(0xce, value);
+  }
+
+  #negative(value: number): void {
+    if (value >= -0x20) this.#bytes[this.#at++] = value;
+    else if (value >= -0x80) this.#short(0xd0, value);
+    else if (value >= -0x8000) this.#medium(0xd1, value);
+    else this.#long(0xd2, value);
+  }
+
+  #float(value: number): void {
+    if (Math.fround(value) === value) {
+      this.#bytes[this.#at] = 0xca;
+      this.#view.setFloat32(this.#at + 1, value);
+      this.#at += 5;
+    } else {
+      this.#bytes[this.#at] = 0xcb;
+      this.#view.setFloat64(this.#at + 1, value);
+      this.#at += 9;
+    }
+  }
+
+  #longBigint(value: bigint): void {
+    const negative = value < 0n;
+    const digits = (negative ? -value : value).toString(16);
+    const magnitude = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, "hex");
+    const content = Buffer.allocUnsafe(magnitude.length + 1);
+    content[0] = negative ? 1 : 0;
+    magnitude.copy(content, 1);
+    this.extension(EXTENSION.bigint, content);
+  }
+
+  #longText(value: string): void {
+    if (!(value as unknown as WellFormedTest).isWellFormed()) {
+      this.extension(EXTENSION.text16, Buffer.from(value, "utf16le"));
+      return;
+    }
+    const { length } = value;
+    const most = length <= MEDIUM_TEXT ? length * 3 : Buffer.byteLength(value);
+    this.#reserve(most + 5);
+    const expected = textHeaderBytes(length <= MEDIUM_TEXT ? length : most);
+    const size = this.#bytes.write(value, this.#at + expected, "utf8");
+    const actual = textHeaderBytes(size);
+    if (actual !== expected) {
+      const start = this.#at + expected;
+      this.#bytes.copyWithin(this.#at + actual, start, start + size);
+    }
+    if (actual === 1) this.#bytes[this.#at++] = 0xa0 | size;
+    else if (actual === 2) this.#short(0xd9, size);
+    else if (actual === 3) this.#medium(0xda, size);
+    else this.#long(0xdb, size);
+    this.#at += size;
+  }
+
+  #byte(value: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#at++] = value;
+  }
+
+  #short(head: number, value: number): void {
+    this.#bytes[this.#at++] = head;
+    this.#bytes[this.#at++] = value;
+  }
+
+  #medium(head: number, value: number): void {
+    const bytes = this.#bytes;
+    bytes[this.#at++] = head;
+    bytes[this.#at++] = value >> 8;
+    bytes[this.#at++] = value;
+  }
+
+  #long(head: number, value: number): void {
+    const bytes = this.#bytes;
+    bytes[this.#at++] = head;
+    bytes[this.#at++] = value >> 24;
+    bytes[this.#at++] = value >> 16;
+    bytes[this.#at++] = value >> 8;
+    bytes[this.#at++] = value;
+  }
+
+  #append(content: Uint8Array): void {
+    this.#bytes.set(content, this.#at);
+    this.#at += content.length;
+  }
+
+  #reserve(count: number): void {
+    if (this.#at + count > this.#bytes.length) this.#grow(count);
+  }
+
+  #grow(count: number): void {
+    const needed = this.#at + count;
+    const most = this.#limits.maxBytes + SLACK_BYTES;
+    if (needed > most) throw tooLarge(this.#limits);
+    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(needed, this.#bytes.length * 2), most));
+    this.#bytes.copy(grown, 0, 0, this.#at);
+    this.#replace(grown);
+  }
+
+  #replace(bytes: Buffer<ArrayBuffer>): void {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer);
+  }
+}
+
+function textHeaderBytes(size: number): number {
+  if (size < 32) return 1;
+  if (size < 0x100) return 2;
+  return size < 0x10000 ? 3 : 5;
+}

@@ -1,0 +1,78 @@
+// The codec: MessagePack or JSON text, compressed or not, within limits; and copies for the in-process tiers.
+import type { Codec } from "../core/codec.ts";
+import { CodecError } from "../core/errors.ts";
+import type { Payload } from "../core/record.ts";
+import { damaged } from "./byte-reader.ts";
+import { compress, decompress } from "./compression.ts";
+import { copyChecked, copyTrusted } from "./copy.ts";
+import { decode } from "./decode.ts";
+import { tooLarge } from "./descent.ts";
+import { encode } from "./encode.ts";
+import { isExactInJson, parseJson } from "./json-text.ts";
+import { type CodecOptions, type CodecSettings, settingsOf } from "./options.ts";
+import { formatByte, readFormat, type Serialization } from "./payload-format.ts";
+import { refusalOf } from "./refusal.ts";
+import { sizeOf } from "./retained-size.ts";
+
+export type { CodecLimits, CodecOptions, CompressionOptions } from "./options.ts";
+
+/** Throws ConfigError for options that make no sense, or that this Node cannot do. */
+export function createCodec(options: CodecOptions = {}): Codec {
+  const settings = settingsOf(options);
+  const { limits } = settings;
+
+  function serialize(value: unknown): { readonly serialization: Serialization; readonly bytes: Buffer } {
+    try {
+      if (!settings.json) return { serialization: "msgpack", bytes: encode(value, limits) };
+      const plain = copyChecked(value, limits);
+      if (!isExactInJson(plain)) return { serialization: "msgpack", bytes: encode(plain, limits) };
+      const bytes = Buffer.from(JSON.stringify(plain), "utf8");
+      if (bytes.length > limits.maxBytes) throw tooLarge(limits);
+      return { serialization: "json", bytes };
+    } catch (thrown) {
+      throw refusalOf(value, limits, thrown);
+    }
+  }
+
+  return {
+    encode(value) {
+      const { serialization, bytes } = serialize(value);
+      return packed(serialization, bytes, settings.compression);
+    },
+    decode(payload) {
+      const { serialization, compression } = readFormat(payload.format);
+      if (payload.bytes.length > limits.maxBytes) throw tooLarge(limits);
+      const bytes =
+        compression === "none" ? payload.bytes : decompress(compression, payload.bytes, limits.maxBytes);
+      try {
+        return serialization === "json" ? parseJson(bytes, limits.maxDepth) : decode(bytes, limits);
+      } catch (thrown) {
+        throw thrown instanceof CodecError ? thrown : damaged("it cannot be read", thrown);
+      }
+    },
+    copy<T>(value: T): T {
+      try {
+        return copyChecked(value, limits) as T;
+      } catch (thrown) {
+        throw refusalOf(value, limits, thrown);
+      }
+    },
+    copyTrusted: <T>(value: T): T => copyTrusted(value) as T,
+    sizeOf,
+  };
+}
+
+function packed(
+  serialization: Serialization,
+  bytes: Buffer,
+  compression: CodecSettings["compression"],
+): Payload {
+  if (compression !== undefined && bytes.length >= compression.thresholdBytes) {
+    const { algorithm } = compression;
+    const smaller = compress(algorithm, bytes);
+    if (smaller.length < bytes.length) {
+      return { format: formatByte({ serialization, compression: algorithm }), bytes: smaller };
+    }
+  }
+  return { format: formatByte({ serialization, compression: "none" }), bytes };
+}

@@ -1,0 +1,103 @@
+// Compression of payload bytes, and decompression that stops at the size limit.
+import * as zlib from "node:zlib";
+import { CodecError } from "../core/errors.ts";
+
+export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
+export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "zstd"];
+
+interface Unpacked {
+  readonly buffer: Buffer;
+  /** What zlib consumed of the input. */
+  readonly engine: { readonly bytesWritten: number };
+}
+
+interface Method {
+  pack(bytes: Uint8Array): Buffer;
+  unpack(bytes: Uint8Array, maxOutputLength: number): Unpacked;
+}
+
+type ZlibCall = (bytes: Uint8Array, options: object) => unknown;
+// Absent from the types and from the runtime of older Nodes.
+const { zstdCompressSync, zstdDecompressSync } = zlib as {
+  zstdCompressSync?: ZlibCall;
+  zstdDecompressSync?: ZlibCall;
+};
+
+// Speed first: a cache that compresses slower than it loads is of no use. The default quality of brotli (11) is
+// hundreds of times slower than 1 for a few per cent of size.
+const METHODS: Readonly<Record<CompressionAlgorithm, Method | undefined>> = {
+  brotli: {
+    pack: (bytes) =>
+      zlib.brotliCompressSync(bytes, {
+        params: {
+          [zlib.constants.BROTLI_PARAM_QUALITY]: 1,
+          [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        },
+      }),
+    unpack: (bytes, maxOutputLength) => unpackWith(zlib.brotliDecompressSync, bytes, maxOutputLength),
+  },
+  gzip: {
+    pack: (bytes) => zlib.gzipSync(bytes, { level: zlib.constants.Z_BEST_SPEED }),
+    unpack: (bytes, maxOutputLength) => unpackWith(zlib.gunzipSync, bytes, maxOutputLength),
+  },
+  zstd:
+    zstdCompressSync === undefined || zstdDecompressSync === undefined
+      ? undefined
+      : {
+          pack: (bytes) => zstdCompressSync(bytes, {}) as Buffer,
+          unpack: (bytes, maxOutputLength) => unpackWith(zstdDecompressSync, bytes, maxOutputLength),
+        },
+};
+
+function unpackWith(call: ZlibCall, bytes: Uint8Array, maxOutputLength: number): Unpacked {
+  return call(bytes, { maxOutputLength, info: true }) as Unpacked;
+}
+
+/** Whether this Node can do it. */
+export function isAvailable(algorithm: CompressionAlgorithm): boolean {
+  return METHODS[algorithm] !== undefined;
+}
+
+export function compress(algorithm: CompressionAlgorithm, bytes: Uint8Array): Buffer {
+  return methodOf(algorithm).pack(bytes);
+}
+
+/** Throws CodecError for damaged bytes, and for bytes that unfold to more than `maxBytes`. */
+export function decompress(algorithm: CompressionAlgorithm, bytes: Uint8Array, maxBytes: number): Buffer {
+  const method = methodOf(algorithm);
+  let unpacked: Unpacked;
+  try {
+    unpacked = method.unpack(bytes, maxBytes);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      throw new CodecError(
+        "VALUE_TOO_LARGE",
+        `A ${algorithm} payload of ${bytes.length} bytes unfolds to more than ${maxBytes}.`,
+        {
+          cause,
+        },
+      );
+    }
+    throw new CodecError(
+      "FRAME_INVALID",
+      `A ${algorithm} payload of ${bytes.length} bytes cannot be decompressed.`,
+      { cause },
+    );
+  }
+  if (unpacked.engine.bytesWritten !== bytes.length) {
+    throw new CodecError("FRAME_INVALID", `A ${algorithm} payload has bytes after its end.`);
+  }
+  return unpacked.buffer;
+}
+
+function methodOf(algorithm: CompressionAlgorithm): Method {
+  const method = METHODS[algorithm];
+  if (method === undefined) {
+    throw new CodecError(
+      "FRAME_VERSION",
+      `A payload is compressed with ${algorithm}, which the node:zlib of Node ${process.versions.node} does not have.`,
+      { hint: "Run Node 22.15, 23.8 or later here, or let the writers use brotli." },
+    );
+  }
+  return method;
+}

@@ -1,0 +1,194 @@
+// Private copies without a detour through bytes. The result equals decode(encode(value)), part by part.
+import { bytesOfBuffer, ownBuffer, ownMemory, storedBytesOf, viewFrom, viewTypeOf } from "./binary-view.ts";
+import { unbox } from "./boxed-primitive.ts";
+import { cloneAtSite } from "./clone-site.ts";
+import { Descent, refuse } from "./descent.ts";
+import { errorFactsOf, errorFrom } from "./error-object.ts";
+import { kindOf } from "./kind.ts";
+import type { CodecLimits } from "./options.ts";
+import { isPrototypePolluted, setOwn } from "./plain-object.ts";
+import { holes, isHole, presentIndexes } from "./sparse-array.ts";
+
+/** Throws WalkRefused, CodecError, or whatever an accessor of the value throws. */
+export function copyChecked(value: unknown, limits: CodecLimits): unknown {
+  if (value === undefined) refuse();
+  return new Copier(limits).value(value, 0);
+}
+
+/** For a value made by `copyChecked` or `decode` and not changed since: nothing is checked twice. */
+export function copyTrusted(value: unknown): unknown {
+  return typeof value === "object" && value !== null ? trustedObject(value) : value;
+}
+
+class Copier {
+  readonly #descent: Descent;
+  readonly #polluted = isPrototypePolluted();
+
+  constructor(limits: CodecLimits) {
+    this.#descent = new Descent(limits);
+  }
+
+  value(value: unknown, depth: number): unknown {
+    switch (typeof value) {
+      case "object":
+        return value === null ? null : this.#object(value, depth);
+      case "function":
+      case "symbol":
+        return refuse();
+      default:
+        return value;
+    }
+  }
+
+  #object(value: object, depth: number): object {
+    switch (kindOf(value)) {
+      case "plain":
+        return this.#polluted ? this.#properties(value, depth) : this.#plain(value, depth);
+      case "object":
+        return this.#properties(value, depth);
+      case "array":
+        return this.#array(value as unknown[], depth);
+      case "map":
+        return this.#map(value as Map<unknown, unknown>, depth);
+      case "set":
+        return this.#set(value as Set<unknown>, depth);
+      case "error":
+        return this.#error(value as Error, depth);
+      case "date":
+        return new Date(Date.prototype.getTime.call(value));
+      case "regexp":
+        return new RegExp((value as RegExp).source, (value as RegExp).flags);
+      case "boxed":
+        return Object(unbox(value));
+      case "buffer":
+        return ownMemory(bytesOfBuffer(value as ArrayBuffer));
+      case "view":
+        return copyView(value as ArrayBufferView);
+      case "unsupported":
+        return refuse();
+    }
+  }
+
+  // for-in visits the own properties first and in order; nothing is inherited from an untouched Object.prototype.
+  #plain(value: object, depth: number): object {
+    this.#descent.enter(value, depth);
+    const source = value as Record<string, unknown>;
+    const copy: Record<string, unknown> = {};
+    let count = 1;
+    for (const key in source) {
+      const part = source[key];
+      setOwn(
+        copy,
+        key,
+        typeof part === "string" || typeof part === "number" ? part : this.value(part, depth + 1),
+      );
+      count++;
+    }
+    this.#descent.count(count);
+    return copy;
+  }
+
+  #properties(value: object, depth: number): object {
+    this.#descent.enter(value, depth);
+    const keys = Object.keys(value);
+    this.#descent.count(keys.length + 1);
+    const copy: Record<string, unknown> = {};
+    for (const key of keys) setOwn(copy, key, this.value((value as Record<string, unknown>)[key], depth + 1));
+    return copy;
+  }
+
+  #array(value: readonly unknown[], depth: number): unknown[] {
+    this.#descent.enter(value, depth);
+    const { length } = value;
+    const copy: unknown[] = [];
+    for (let i = 0; i < length; i++) {
+      const part = value[i];
+      if (part === undefined && isHole(value, i)) return this.#sparse(value, depth);
+      copy.push(typeof part === "string" || typeof part === "number" ? part : this.value(part, depth + 1));
+    }
+    this.#descent.count(length + 1);
+    return copy;
+  }
+
+  #sparse(value: readonly unknown[], depth: number): unknown[] {
+    const indexes = presentIndexes(value);
+    this.#descent.count(indexes.length + 1);
+    const copy = holes(value.length);
+    for (const index of indexes) copy[index] = this.value(value[index], depth + 1);
+    return copy;
+  }
+
+  #map(value: Map<unknown, unknown>, depth: number): Map<unknown, unknown> {
+    this.#descent.enter(value, depth);
+    const copy = new Map<unknown, unknown>();
+    Map.prototype.forEach.call(value, (part, key) => {
+      this.#descent.count(2);
+      const keyCopy = this.value(key, depth + 1);
+      copy.set(keyCopy, this.value(part, depth + 1));
+    });
+    return copy;
+  }
+
+  #set(value: Set<unknown>, depth: number): Set<unknown> {
+    this.#descent.enter(value, depth);
+    const copy = new Set<unknown>();
+    Set.prototype.forEach.call(value, (part) => {
+      this.#descent.count(1);
+      copy.add(this.value(part, depth + 1));
+    });
+    return copy;
+  }
+
+  #error(value: Error, depth: number): Error {
+    this.#descent.enter(value, depth);
+    const facts = errorFactsOf(value);
+    return errorFrom({ ...facts, cause: this.value(facts.cause, depth + 1) });
+  }
+}
+
+function copyView(value: ArrayBufferView): ArrayBufferView {
+  const type = viewTypeOf(value);
+  const bytes = storedBytesOf(value, type);
+  return Buffer.isBuffer(value) ? ownBuffer(bytes) : (viewFrom(type, bytes) as ArrayBufferView);
+}
+
+const UNBOUNDED: CodecLimits = { maxBytes: Number.MAX_SAFE_INTEGER, maxDepth: Number.MAX_SAFE_INTEGER };
+/** Longer arrays may have holes that `slice` would visit one by one. */
+const SLICED_LENGTH = 1024;
+
+function trustedObject(value: object): object {
+  if (Array.isArray(value)) return trustedArray(value);
+  if (Object.getPrototypeOf(value) === Object.prototype)
+    return trustedPlain(value as Record<string, unknown>);
+  return copyChecked(value, UNBOUNDED) as object;
+}
+
+function trustedPlain(value: Record<string, unknown>): Record<string, unknown> {
+  let hash = 0;
+  let nested = false;
+  for (const key in value) {
+    const part = value[key];
+    if (typeof part === "object" && part !== null) nested = true;
+    hash = (Math.imul(hash, 31) + key.length + key.charCodeAt(0)) | 0;
+  }
+  const copy = cloneAtSite(hash ^ (hash >>> 5), value);
+  if (nested) {
+    for (const key in copy) {
+      const part = copy[key];
+      // `__proto__` is an own property of the copy by now, so this assignment finds it and not the accessor.
+      if (typeof part === "object" && part !== null && Object.hasOwn(copy, key))
+        copy[key] = trustedObject(part);
+    }
+  }
+  return copy;
+}
+
+function trustedArray(value: readonly unknown[]): unknown[] {
+  if (value.length > SLICED_LENGTH) return copyChecked(value, UNBOUNDED) as unknown[];
+  const copy = value.slice();
+  for (let i = 0; i < copy.length; i++) {
+    const part = copy[i];
+    if (typeof part === "object" && part !== null) copy[i] = trustedObject(part);
+  }
+  return copy;
+}

@@ -1,0 +1,79 @@
+// What an object is, told by its internal slots where JavaScript lets one see them, as structuredClone does.
+// Proxies of plain objects, arrays and class instances are read through their traps; any other Proxy is refused.
+import { types } from "node:util";
+
+/**
+ * `plain` and `object`: its own enumerable properties are the value, whatever class it has; those of a `plain` one are
+ * all its enumerable properties as long as nobody has polluted Object.prototype.
+ */
+export type Kind =
+  | "plain"
+  | "object"
+  | "array"
+  | "map"
+  | "set"
+  | "date"
+  | "regexp"
+  | "error"
+  | "boxed"
+  | "buffer"
+  | "view"
+  | "unsupported";
+
+/** Anything but null and functions. May throw what a Proxy or an accessor throws. */
+export function kindOf(value: object): Kind {
+  if (Array.isArray(value)) return "array";
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return "plain";
+  if (ArrayBuffer.isView(value)) return "view";
+  const tag = tagOf(value);
+  if (tag === "Object") return hidesInternalState(value) ? "unsupported" : "object";
+  return slottedKindOf(value) ?? (isPlatformTag(tag) ? "unsupported" : "object");
+}
+
+/** What `Object.prototype.toString` calls it, such as `Date`. */
+export function tagOf(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
+
+function slottedKindOf(value: object): Kind | undefined {
+  if (types.isDate(value)) return "date";
+  if (types.isMap(value)) return "map";
+  if (types.isSet(value)) return "set";
+  if (types.isNativeError(value)) return "error";
+  if (types.isRegExp(value)) return "regexp";
+  if (types.isArrayBuffer(value)) return "buffer";
+  if (types.isBoxedPrimitive(value)) return types.isSymbolObject(value) ? "unsupported" : "boxed";
+  const refused =
+    types.isProxy(value) ||
+    types.isPromise(value) ||
+    types.isWeakMap(value) ||
+    types.isWeakSet(value) ||
+    types.isSharedArrayBuffer(value) ||
+    types.isGeneratorObject(value) ||
+    types.isExternal(value);
+  return refused ? "unsupported" : undefined;
+}
+
+/** A Proxy of a Date and the like: its properties are not its value, and its value is out of reach. */
+function hidesInternalState(value: object): boolean {
+  const slotted =
+    value instanceof Date ||
+    value instanceof RegExp ||
+    value instanceof Error ||
+    value instanceof Number ||
+    value instanceof String ||
+    value instanceof Boolean;
+  return slotted && types.isProxy(value);
+}
+
+/**
+ * URL, Headers, Blob, WeakRef, Intl.DateTimeFormat, generators and the rest of the platform keep their state out of
+ * sight: storing their properties would lose it without a word.
+ */
+function isPlatformTag(tag: string): boolean {
+  return (
+    Object.hasOwn(globalThis, tag) ||
+    /^(?:Intl|Temporal|WebAssembly)\.|(?:Iterator|Generator| Helper)$/.test(tag)
+  );
+}

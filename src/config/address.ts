@@ -1,0 +1,97 @@
+// What a store address says once it is parsed.
+
+export interface HostPort {
+  /** Without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface TlsOptions {
+  /** PEM file of the authorities to trust. Default: the system's. */
+  readonly tlsCaFile?: string;
+  /** PEM files of the client's certificate and its key. */
+  readonly tlsCertFile?: string;
+  readonly tlsKeyFile?: string;
+  /** Name the certificate must carry. Default: the host. */
+  readonly tlsServerName?: string;
+  /** false accepts any certificate. Default: true. */
+  readonly tlsVerify?: boolean;
+}
+
+export interface SentinelOptions extends TlsOptions {
+  /** Credentials of the sentinels themselves. Default: none. */
+  readonly sentinelUsername?: string;
+  readonly sentinelPassword?: string;
+}
+
+export interface MemoryOptions {
+  readonly maxEntries?: number;
+  readonly maxBytes?: number;
+  readonly values?: "copy" | "shared";
+}
+
+export interface FileOptions {
+  readonly maxBytes?: number;
+}
+
+/** Who to log in as; percent-decoded. */
+export interface Login {
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+interface Networked extends Login {
+  readonly hosts: readonly [HostPort, ...HostPort[]];
+  readonly tls: boolean;
+}
+
+export interface StandaloneAddress extends Networked {
+  readonly kind: "standalone";
+  readonly database: number;
+  readonly options: TlsOptions;
+}
+
+export interface ClusterAddress extends Networked {
+  readonly kind: "cluster";
+  readonly options: TlsOptions;
+}
+
+export interface SentinelAddress extends Networked {
+  readonly kind: "sentinel";
+  /** The name the sentinels know the master by. */
+  readonly name: string;
+  readonly database: number;
+  readonly options: SentinelOptions;
+}
+
+export interface SocketAddress extends Login {
+  readonly kind: "socket";
+  readonly path: string;
+  readonly database: number;
+}
+
+export interface MemcachedAddress {
+  readonly kind: "memcached";
+  readonly hosts: readonly [HostPort, ...HostPort[]];
+}
+
+export interface MemoryAddress {
+  readonly kind: "memory";
+  readonly options: MemoryOptions;
+}
+
+export interface FileAddress {
+  readonly kind: "file";
+  /** An absolute directory in the platform's own form. */
+  readonly path: string;
+  readonly options: FileOptions;
+}
+
+export type StoreAddress =
+  | StandaloneAddress
+  | ClusterAddress
+  | SentinelAddress
+  | SocketAddress
+  | MemcachedAddress
+  | MemoryAddress
+  | FileAddress;

@@ -1,0 +1,58 @@
+// Configuration from `XCACHE_*` environment variables, one for every field that fits in a line of text.
+import { ConfigError } from "../core/errors.ts";
+import { editDistance } from "../core/nearest.ts";
+import { CODE, type Place, rejectValue } from "./place.ts";
+import { envName, FIELD_NAMES, FIELDS, type Field, type FieldName } from "./schema.ts";
+import type { CheckedConfig, ResolvedConfig } from "./types.ts";
+
+export const ENV_PREFIX = "XCACHE_";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads one field from text. `label` is what the user set: a variable or a flag. Throws ConfigError that names it. */
+export function fieldFromText<Name extends FieldName>(
+  field: Name,
+  text: string,
+  label: string,
+): Exclude<ResolvedConfig[Name], undefined> {
+  const place: Place = { origin: CODE, path: [label] };
+  const { shape, codeOnly }: Field<unknown> = FIELDS[field];
+  if (shape.fromText === undefined) {
+    const holder = codeOnly ? "only code can give" : "only a config object or file can hold";
+    return rejectValue(place, `${shape.expected}, which ${holder}`, text);
+  }
+  return shape.check(shape.fromText(text), place) as Exclude<ResolvedConfig[Name], undefined>;
+}
+
+const MOST_TYPOS = 2;
+
+/** Whether a variable is so close to ours that it must be meant for us: a typo, or the last words of a name. */
+function resembles(variable: string, known: string): boolean {
+  const given = variable.slice(ENV_PREFIX.length);
+  const name = known.slice(ENV_PREFIX.length);
+  if (given.replaceAll("_", "") === name.replaceAll("_", "") || name.endsWith(`_${given}`)) return true;
+  return editDistance(given, name) <= Math.min(MOST_TYPOS, Math.floor(name.length / 3));
+}
+
+function refuseTypos(variables: readonly string[]): void {
+  const known = FIELD_NAMES.map(envName);
+  for (const variable of variables) {
+    if (!variable.startsWith(ENV_PREFIX) || variable.length > 64 || known.includes(variable)) continue;
+    const meant = known.find((name) => resembles(variable, name));
+    if (meant === undefined) continue;
+    throw new ConfigError("CONFIG_UNKNOWN_FIELD", `unknown variable ${variable}: did you mean ${meant}?`);
+  }
+}
+
+/**
+ * The fields set in the environment, checked. An empty variable counts as unset. A variable that resembles one of ours
+ * is refused as a typo; any other `XCACHE_*` variable is left to whoever set it. Throws ConfigError that names the variable.
+ */
+export function configFromEnv(env: Environment): CheckedConfig {
+  refuseTypos(Object.keys(env).filter((variable) => env[variable] !== undefined && env[variable] !== ""));
+  const given = FIELD_NAMES.flatMap((field) => {
+    const text = env[envName(field)];
+    return text === undefined || text === "" ? [] : [[field, fieldFromText(field, text, envName(field))]];
+  });
+  return Object.fromEntries(given) as CheckedConfig;
+}

@@ -1,0 +1,234 @@
+// The kinds of values a field can hold: what is expected, how it is checked, how it is read from a line of text.
+import { isPlainRecord, toSnake } from "../core/wire.ts";
+import { keyAt, type Place, rejectKey, rejectValue } from "./place.ts";
+
+export interface Shape<T> {
+  /** Completes "must be …". */
+  readonly expected: string;
+  /** Returns the value to use, or throws a ConfigError that names the place. Checking its own result changes nothing. */
+  check(value: unknown, place: Place): T;
+  /**
+   * Reads what an environment variable or a flag carries; text it cannot read comes back as text, for `check` to refuse.
+   * Absent: the field cannot be given as text.
+   */
+  readonly fromText?: (text: string) => unknown;
+  /** The fields inside, where it has fields. */
+  readonly members?: Readonly<Record<string, Member<unknown>>>;
+}
+
+/** One field of a record. */
+export interface Member<T> {
+  readonly shape: Shape<T>;
+  /** What stands in when the field is left out. */
+  readonly default: T;
+  readonly unit?: string;
+  readonly description: string;
+}
+
+export type Members<T> = { readonly [K in keyof T]-?: Member<T[K]> };
+
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+function numberFromText(text: string): unknown {
+  const trimmed = text.trim();
+  if (/^\+?infinity$/i.test(trimmed)) return Number.POSITIVE_INFINITY;
+  return DECIMAL.test(trimmed) ? Number(trimmed) : text;
+}
+
+const WORDS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["yes", true],
+  ["on", true],
+  ["false", false],
+  ["0", false],
+  ["no", false],
+  ["off", false],
+]);
+
+const booleanFromText = (text: string): unknown => WORDS.get(text.trim().toLowerCase()) ?? text;
+
+export const boolean: Shape<boolean> = {
+  expected: "true or false",
+  check(value, place) {
+    return typeof value === "boolean" ? value : rejectValue(place, this.expected, value);
+  },
+  fromText: booleanFromText,
+};
+
+function number(expected: string, allowed: (value: number) => boolean): Shape<number> {
+  return {
+    expected,
+    check: (value, place) =>
+      typeof value === "number" && allowed(value) ? value : rejectValue(place, expected, value),
+    fromText: numberFromText,
+  };
+}
+
+/** Shorter spans would round down to nothing. */
+const SHORTEST_SECONDS = 0.001;
+
+/** A lifetime. */
+export const lifetime = number(
+  "a number of seconds, at least 0.001, or Infinity",
+  (value) => value >= SHORTEST_SECONDS,
+);
+
+/** A wait that ends. */
+export const timeout = number(
+  "a finite number of seconds, at least 0.001",
+  (value) => value >= SHORTEST_SECONDS && value < Number.POSITIVE_INFINITY,
+);
+
+/** A span that may be nothing. */
+export const span = number(
+  "a finite number of seconds, at least 0",
+  (value) => value >= 0 && value < Number.POSITIVE_INFINITY,
+);
+
+export const fraction = number("a number from 0 to less than 1", (value) => value >= 0 && value < 1);
+
+export function integer(least: number, most = Number.MAX_SAFE_INTEGER): Shape<number> {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return number(
+    `a whole number ${range}`,
+    (value) => Number.isSafeInteger(value) && value >= least && value <= most,
+  );
+}
+
+/** A non-empty string; half a surrogate pair is refused, for two such strings are one in UTF-8. */
+export function text(mostBytes: number): Shape<string> {
+  const expected = `a non-empty string of at most ${mostBytes} bytes of UTF-8`;
+  return {
+    expected,
+    check: (value, place) =>
+      typeof value === "string" &&
+      value.length > 0 &&
+      !/\p{Surrogate}/u.test(value) &&
+      Buffer.byteLength(value) <= mostBytes
+        ? value
+        : rejectValue(place, expected, value),
+    fromText: (line) => line,
+  };
+}
+
+export function choice<const T extends string>(
+  choices: readonly T[],
+  refuse?: (choice: T) => string | undefined,
+): Shape<T> {
+  const expected = choices.map((each) => `"${each}"`).join(" or ");
+  return {
+    expected,
+    check(value, place) {
+      const chosen = choices.find((each) => each === value) ?? rejectValue(place, expected, value);
+      const why = refuse?.(chosen);
+      return why === undefined ? chosen : rejectValue(place, why, value);
+    },
+    fromText: (line) => line.trim(),
+  };
+}
+
+export function list<T>(item: Shape<T>, items: string): Shape<readonly T[]> {
+  const expected = `a list of ${items}`;
+  return {
+    expected,
+    check(value, place) {
+      if (!Array.isArray(value)) return rejectValue(place, expected, value);
+      return Object.freeze(Array.from(value, (each, at) => item.check(each, keyAt(place, String(at)))));
+    },
+  };
+}
+
+/** A map whose keys the user chose. */
+export function mapOf<T>(
+  item: Shape<T>,
+  keys: Shape<string>,
+  expected: string,
+): Shape<Readonly<Record<string, T>>> {
+  return {
+    expected,
+    check(value, place) {
+      if (!isPlainRecord(value)) return rejectValue(place, expected, value);
+      const checked: Record<string, T> = Object.create(null);
+      for (const [key, each] of Object.entries(value)) {
+        if (each === undefined) continue;
+        const at = keyAt(place, key);
+        checked[keys.check(key, at)] = item.check(each, at);
+      }
+      return Object.freeze(checked);
+    },
+    ...(item.members && { members: item.members }),
+  };
+}
+
+/** How a record of these fields is described: `{ max_entries, max_bytes }`. */
+const braces = (fields: readonly string[], spell: (field: string) => string): string =>
+  `{ ${fields.map(spell).join(", ")} }`;
+
+/** The fields that are given, checked; what is left out stays out. An unknown key is an error. */
+export function checkGiven<T extends object>(members: Members<T>, value: unknown, place: Place): Partial<T> {
+  const fields = Object.keys(members) as (keyof T & string)[];
+  const { spell } = place.origin;
+  if (!isPlainRecord(value)) {
+    return rejectValue(place, place.path.length === 0 ? "an object" : braces(fields, spell), value);
+  }
+  const bySpelling = new Map(fields.map((field) => [spell(field), field]));
+  const checked: Partial<T> = {};
+  for (const [key, given] of Object.entries(value)) {
+    const field = bySpelling.get(key) ?? rejectKey(place, key, fields);
+    if (given !== undefined) checked[field] = members[field].shape.check(given, keyAt(place, key));
+  }
+  return checked;
+}
+
+/** The given fields with the defaults of the others; a default of undefined leaves the field out. */
+function filled<T extends object>(members: Members<T>, given: Partial<T>): T {
+  const whole: Partial<T> = {};
+  for (const field of Object.keys(members) as (keyof T)[]) {
+    const value = given[field] ?? members[field].default;
+    if (value !== undefined) whole[field] = value;
+  }
+  return Object.freeze(whole) as T;
+}
+
+/** A record of known fields. */
+export function record<T extends object>(members: Members<T>): Shape<T> {
+  return {
+    expected: braces(Object.keys(members), toSnake),
+    check: (value, place) => filled(members, checkGiven(members, value, place)),
+    members,
+  };
+}
+
+/** A feature that is off, on with its defaults, or on with settings of its own. */
+export function switchable<T extends object>(members: Members<T>): Shape<false | T> {
+  const settings = record(members);
+  return {
+    expected: `true, false or ${settings.expected}`,
+    check(value, place) {
+      if (typeof value === "boolean") return value && settings.check({}, place);
+      if (isPlainRecord(value)) return settings.check(value, place);
+      return rejectValue(place, `true, false or ${braces(Object.keys(members), place.origin.spell)}`, value);
+    },
+    fromText: booleanFromText,
+    members,
+  };
+}
+
+/** An object that has what a contract asks for; it is used as it is. */
+export function implementing<T extends object>(
+  expected: string,
+  parts: Readonly<Partial<Record<keyof T & string, "function" | "object" | "string">>>,
+): Shape<T> {
+  return {
+    expected,
+    check(value, place) {
+      if (typeof value !== "object" || value === null) return rejectValue(place, expected, value);
+      const missing = Object.entries(parts).filter(
+        ([part, type]) => typeof (value as Record<string, unknown>)[part] !== type,
+      );
+      if (missing.length === 0) return value as T;
+      return rejectValue(place, `${expected} (it needs ${missing.map(([part]) => part).join(", ")})`, value);
+    },
+  };
+}

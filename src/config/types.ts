@@ -1,0 +1,115 @@
+// What a user can configure, and what the library reads once every default is filled in.
+import type { Backend } from "../core/backend.ts";
+import type { Collector } from "../core/collector.ts";
+
+/** Settings of one database table, used by `cachedDependency`. */
+export interface TableConfig {
+  /** Seconds, at least 0.001; Infinity never expires. Default: the cache's `defaultTtl`. */
+  readonly ttl?: number;
+  /** Tags every entry of the table carries besides the table's own. Default: none. */
+  readonly tags?: readonly string[];
+}
+
+/** Bounds of the in-process tier. */
+export interface NearCacheConfig {
+  /** Most entries kept. Default: 10000. */
+  readonly maxEntries?: number;
+  /** Most bytes of values kept, about. Default: 67108864 (64 MiB). */
+  readonly maxBytes?: number;
+}
+
+export interface CircuitBreakerConfig {
+  /** Failures in a row that open the circuit. Default: 5. */
+  readonly failureThreshold?: number;
+  /** Seconds the circuit stays open before one call probes the store. Default: 30. */
+  readonly resetTimeout?: number;
+}
+
+/** `zstd` needs a Node that has it (22.15 or later); it is refused elsewhere. */
+export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
+
+export interface CompressionConfig {
+  /** Encoded values of fewer bytes are stored as they are. Default: 1024. */
+  readonly thresholdBytes?: number;
+  /** Default: brotli. */
+  readonly algorithm?: CompressionAlgorithm;
+}
+
+export type Serialization = "msgpack" | "json";
+
+/** Everything is optional: `new XCache()` talks to `redis://localhost:6379/0`. */
+export interface CacheConfig {
+  /**
+   * Address of the store: `redis://`, `rediss://`, `unix://`, `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`
+   * (each also as `valkey`), `memcached://h1,h2`, `memory://` or `file:///dir`. Ignored when `backend` is given.
+   * Default: `redis://localhost:6379/0`.
+   */
+  readonly kvUrl?: string;
+  /** Seconds, at least 0.001; Infinity never expires. Used when an operation names no ttl. Default: 300. */
+  readonly defaultTtl?: number;
+  /** First part of every stored key; caches with different prefixes share nothing. 1 to 256 bytes. Default: `xcache`. */
+  readonly keyPrefix?: string;
+  /** Turns `fuzzySearch` on. Default: false. */
+  readonly enableFuzzy?: boolean;
+  /** Per-table settings for `cachedDependency`, by table name. Default: none. */
+  readonly tables?: Readonly<Record<string, TableConfig>>;
+  /** Whether operations are measured and `startMetricsCollection` does anything. Default: true. */
+  readonly enableMetrics?: boolean;
+  /** Days the per-minute statistics are kept in the store, 1 to 3650. Default: 7. */
+  readonly metricsRetentionDays?: number;
+  /** The store itself, instead of an address. Default: made from `kvUrl`. */
+  readonly backend?: Backend;
+  /** Where measurements go. Default: nowhere. */
+  readonly metrics?: Collector;
+  /** Keeps hot entries in this process, coherent with the store; `true` takes the default bounds. Default: false. */
+  readonly nearCache?: boolean | NearCacheConfig;
+  /** Seconds any store operation may take, waiting for a connection included. Default: 1. */
+  readonly operationTimeout?: number;
+  /** Seconds to wait for a connection. Default: 5. */
+  readonly connectTimeout?: number;
+  /** Connections for ordinary commands, 1 to 1024. Default: 1. */
+  readonly poolSize?: number;
+  /** When a failing store is left alone, and for how long. */
+  readonly circuitBreaker?: CircuitBreakerConfig;
+  /** Compresses large values; `true` takes the defaults. Default: false. */
+  readonly compression?: boolean | CompressionConfig;
+  /** Seconds after expiry that an old value may answer when a load fails; 0 is never. Default: 0. */
+  readonly staleIfError?: number;
+  /** Seconds after expiry that an old value answers while one load refreshes it; 0 is never. Default: 0. */
+  readonly staleWhileRevalidate?: number;
+  /** Shortens default ttls at random by up to this fraction, 0 to less than 1. Default: 0. */
+  readonly ttlJitter?: number;
+  /** How values are written. `json` is readable by people and larger. Default: `msgpack`. */
+  readonly serialization?: Serialization;
+}
+
+/** A configuration with every field checked and present. Frozen; durations in seconds. */
+export interface ResolvedConfig {
+  readonly kvUrl: string;
+  readonly defaultTtl: number;
+  readonly keyPrefix: string;
+  readonly enableFuzzy: boolean;
+  /** Without a prototype, so that no table name finds anything but a table. */
+  readonly tables: Readonly<Record<string, TableConfig>>;
+  readonly enableMetrics: boolean;
+  readonly metricsRetentionDays: number;
+  /** Undefined: to be made from `kvUrl`. */
+  readonly backend: Backend | undefined;
+  /** Undefined: nothing is reported. */
+  readonly metrics: Collector | undefined;
+  readonly nearCache: false | Required<NearCacheConfig>;
+  readonly operationTimeout: number;
+  readonly connectTimeout: number;
+  readonly poolSize: number;
+  readonly circuitBreaker: Required<CircuitBreakerConfig>;
+  readonly compression: false | Required<CompressionConfig>;
+  readonly staleIfError: number;
+  readonly staleWhileRevalidate: number;
+  readonly ttlJitter: number;
+  readonly serialization: Serialization;
+}
+
+/** The fields that somebody gave, each in its resolved form. It is a CacheConfig itself. */
+export type CheckedConfig = {
+  readonly [K in keyof ResolvedConfig]?: Exclude<ResolvedConfig[K], undefined>;
+};

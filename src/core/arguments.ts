@@ -1,0 +1,58 @@
+// Checks of what callers pass: each says what was expected and what arrived.
+import { CodecError, ConfigError, describeArrival } from "./errors.ts";
+import { CACHE_EVENTS, type CacheEvent } from "./events.ts";
+import { requireKey } from "./keys.ts";
+
+function wrong(expected: string, arrived: unknown): ConfigError {
+  return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
+}
+
+/** Distinct keys, in the order given; a single string counts as a list of one. */
+export function requireKeys(keys: unknown): readonly string[] {
+  if (typeof keys === "string") {
+    requireKey(keys);
+    return [keys];
+  }
+  if (!Array.isArray(keys)) throw wrong("keys must be a string or a list of strings", keys);
+  for (const key of keys) requireKey(key);
+  return [...new Set<string>(keys)];
+}
+
+/** The cheap part of the check: the rest of a value is looked at when it is encoded or copied. */
+export function requireValue(value: unknown): void {
+  if (value !== undefined && typeof value !== "function" && typeof value !== "symbol") return;
+  throw new CodecError(
+    "VALUE_UNSUPPORTED",
+    `a value must be plain data, got ${describeArrival(value)} at $`,
+    value === undefined
+      ? { path: "$", hint: "Use null for a value that is known to be nothing, or delete the key." }
+      : { path: "$" },
+  );
+}
+
+/** Distinct entries; of a repeated key the last one counts. */
+export function requireEntries(entries: unknown): readonly (readonly [string, unknown])[] {
+  if (typeof entries !== "object" || entries === null) {
+    throw wrong("entries must be a Map, a list of [key, value] or an object", entries);
+  }
+  const pairs: unknown[] =
+    Symbol.iterator in entries ? [...(entries as Iterable<unknown>)] : Object.entries(entries);
+  for (const pair of pairs) {
+    if (!Array.isArray(pair) || pair.length !== 2) throw wrong("each entry must be [key, value]", pair);
+    requireKey(pair[0]);
+    requireValue(pair[1]);
+  }
+  return [...new Map(pairs as [string, unknown][])];
+}
+
+export function requireListener(event: unknown, listener: unknown): void {
+  if (!CACHE_EVENTS.includes(event as CacheEvent)) {
+    throw wrong(`event must be one of ${CACHE_EVENTS.join(", ")}`, event);
+  }
+  if (typeof listener !== "function") throw wrong("listener must be a function", listener);
+}
+
+export function requireSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw wrong("signal must be an AbortSignal", signal);
+}

@@ -1,0 +1,103 @@
+// What changed while loads are in flight, so that none of them is stored or joined after it was overtaken.
+
+/** One counter for all namespaces of a store, so that a parent's change can be compared with a child's load. */
+export interface Sequence {
+  value: number;
+}
+
+/** Beyond this many remembered names the log forgets them and calls everything changed. */
+const LONGEST_LOG = 100_000;
+const MOST_PATTERNS = 100;
+
+/** The log of one namespace. Names are remembered only while a load is in flight. */
+export class Changes {
+  readonly #sequence: Sequence;
+  readonly #parent: Changes | undefined;
+  readonly #keys = new Map<string, number>();
+  readonly #tags = new Map<string, number>();
+  readonly #patterns: { readonly matches: (key: string) => boolean; readonly at: number }[] = [];
+  #everythingAt = 0;
+  #loads = 0;
+
+  constructor(parent?: Changes) {
+    this.#parent = parent;
+    this.#sequence = parent === undefined ? { value: 0 } : parent.#sequence;
+  }
+
+  /** Grows with every change. */
+  get now(): number {
+    return this.#sequence.value;
+  }
+
+  /** Whether names are being remembered; a write path may skip the calls below otherwise. */
+  get watched(): boolean {
+    return this.#loads > 0;
+  }
+
+  /** A load begins; returns the moment to compare with. Call `end` when it is over. */
+  begin(): number {
+    this.#loads++;
+    return this.#sequence.value;
+  }
+
+  end(): void {
+    this.#loads--;
+    if (this.#loads === 0) this.#forget();
+  }
+
+  key(key: string): void {
+    this.#note(this.#keys, key);
+  }
+
+  tag(tag: string): void {
+    this.#note(this.#tags, tag);
+  }
+
+  /** Every key that `matches`, also those whose first load is still under way. */
+  pattern(matches: (key: string) => boolean): void {
+    const at = ++this.#sequence.value;
+    if (this.#loads > 0) this.#patterns.push({ matches, at });
+    if (this.#patterns.length > MOST_PATTERNS) this.#overflow();
+  }
+
+  /** The whole namespace and everything below it. */
+  everything(): void {
+    this.#everythingAt = ++this.#sequence.value;
+  }
+
+  /** Whether the key, one of the tags or the whole namespace changed after `since`. */
+  touched(key: string, tags: readonly string[], since: number): boolean {
+    return (
+      (this.#keys.get(key) ?? 0) > since ||
+      this.tagsTouched(tags, since) ||
+      this.#patterns.some((pattern) => pattern.at > since && pattern.matches(key))
+    );
+  }
+
+  tagsTouched(tags: readonly string[], since: number): boolean {
+    return this.#everythingSince(since) || tags.some((tag) => (this.#tags.get(tag) ?? 0) > since);
+  }
+
+  #everythingSince(since: number): boolean {
+    if (this.#everythingAt > since) return true;
+    return this.#parent !== undefined && this.#parent.#everythingSince(since);
+  }
+
+  #note(log: Map<string, number>, name: string): void {
+    const at = ++this.#sequence.value;
+    if (this.#loads === 0) return;
+    log.set(name, at);
+    if (log.size > LONGEST_LOG) this.#overflow();
+  }
+
+  #overflow(): void {
+    this.#forget();
+    this.everything();
+  }
+
+  #forget(): void {
+    this.#keys.clear();
+    this.#tags.clear();
+    this.#patterns.length = 0;
+  }
+}

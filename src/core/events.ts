@@ -1,0 +1,74 @@
+// A small typed emitter: no cost without listeners, and a listener that throws harms nobody.
+
+/** What listeners are told. Keys are the user's own, without prefix. */
+export interface CacheEvents {
+  hit: { readonly key: string };
+  miss: { readonly key: string };
+  set: { readonly key: string; readonly tags: readonly string[] };
+  delete: { readonly key: string };
+  invalidate: { readonly tags?: readonly string[]; readonly pattern?: string; readonly all?: true };
+  evict: { readonly key: string };
+  /** Something failed that no caller was told of: a background load, a fail-open store, a listener. */
+  error: { readonly error: Error; readonly operation: string };
+  /** The circuit breaker or the connection changed its state. */
+  state: { readonly what: "circuit_breaker" | "connection"; readonly state: string };
+}
+
+export type CacheEvent = keyof CacheEvents;
+export type Listener<E extends CacheEvent> = (event: CacheEvents[E]) => void;
+
+export const CACHE_EVENTS: readonly CacheEvent[] = [
+  "hit",
+  "miss",
+  "set",
+  "delete",
+  "invalidate",
+  "evict",
+  "error",
+  "state",
+];
+
+type Listeners = { [E in CacheEvent]: readonly Listener<E>[] | undefined };
+
+export class Emitter {
+  /** Read it before building an event: `if (events.on.hit) events.emit("hit", ...)`. */
+  readonly on: Listeners = {
+    hit: undefined,
+    miss: undefined,
+    set: undefined,
+    delete: undefined,
+    invalidate: undefined,
+    evict: undefined,
+    error: undefined,
+    state: undefined,
+  };
+
+  add<E extends CacheEvent>(event: E, listener: Listener<E>): void {
+    const present: readonly Listener<E>[] = this.on[event] ?? [];
+    (this.on as Record<CacheEvent, unknown>)[event] = [...present, listener];
+  }
+
+  remove<E extends CacheEvent>(event: E, listener: Listener<E>): void {
+    const present: readonly Listener<E>[] = this.on[event] ?? [];
+    const at = present.lastIndexOf(listener);
+    if (at < 0) return;
+    const left = present.toSpliced(at, 1);
+    (this.on as Record<CacheEvent, unknown>)[event] = left.length > 0 ? left : undefined;
+  }
+
+  emit<E extends CacheEvent>(event: E, details: CacheEvents[E]): void {
+    const listeners: readonly Listener<E>[] | undefined = this.on[event];
+    if (listeners === undefined) return;
+    for (const listener of listeners) {
+      try {
+        listener(details);
+      } catch (error) {
+        if (event !== "error") this.emit("error", { error: toError(error), operation: `on(${event})` });
+      }
+    }
+  }
+}
+
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
+}

@@ -1,0 +1,160 @@
+// A cursor over the bytes of a frame: every length is held against what is left before anything is made of it.
+import { CodecError } from "./errors.ts";
+import type { TagStamp, Token } from "./record.ts";
+
+export const TOKEN_LENGTH = 8;
+export const TIME_LENGTH = 6;
+
+const CHECK_SEED = 0x5a;
+/** Names repeat from record to record; longer ones are decoded each time. */
+const KNOWN_NAME_BYTES = 32;
+const NAME_SLOTS = 256;
+const knownNames: string[] = new Array(NAME_SLOTS).fill("");
+
+/** LEB128 digits of a count: 28 bits, far more than a key or a set of tags takes. */
+const MOST_COUNT_DIGITS = 4;
+
+export class FrameReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+  #ranOut = false;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  get position(): number {
+    return this.#at;
+  }
+
+  /** Whether reading failed because the bytes end too early. */
+  get ranOut(): boolean {
+    return this.#ranOut;
+  }
+
+  get left(): number {
+    return this.#bytes.length - this.#at;
+  }
+
+  /** The next byte, without taking it. */
+  peek(): number {
+    this.#need(1);
+    return this.#bytes[this.#at]!;
+  }
+
+  byte(): number {
+    this.#need(1);
+    return this.#bytes[this.#at++]!;
+  }
+
+  token(): Token {
+    this.#need(TOKEN_LENGTH);
+    const bytes = this.#bytes;
+    const at = this.#at;
+    this.#at = at + TOKEN_LENGTH;
+    // One call with eight arguments is three times faster than a slice decoded by the buffer.
+    return String.fromCharCode(
+      bytes[at]!,
+      bytes[at + 1]!,
+      bytes[at + 2]!,
+      bytes[at + 3]!,
+      bytes[at + 4]!,
+      bytes[at + 5]!,
+      bytes[at + 6]!,
+      bytes[at + 7]!,
+    );
+  }
+
+  time(): number {
+    this.#need(TIME_LENGTH);
+    const bytes = this.#bytes;
+    const at = this.#at;
+    this.#at = at + TIME_LENGTH;
+    const high = (bytes[at]! << 8) | bytes[at + 1]!;
+    const low =
+      ((bytes[at + 2]! << 24) | (bytes[at + 3]! << 16) | (bytes[at + 4]! << 8) | bytes[at + 5]!) >>> 0;
+    return high * 2 ** 32 + low;
+  }
+
+  tokens(): Token[] {
+    const count = this.#count();
+    this.#need(count * TOKEN_LENGTH);
+    const tokens: Token[] = [];
+    for (let i = 0; i < count; i++) tokens.push(this.token());
+    return tokens;
+  }
+
+  tags(): TagStamp[] {
+    const count = this.#count();
+    this.#need(count * (TOKEN_LENGTH + 1));
+    const tags: TagStamp[] = [];
+    for (let i = 0; i < count; i++) tags.push({ tag: this.text(), id: this.token() });
+    return tags;
+  }
+
+  text(): string {
+    const head = this.#count();
+    const length = head >>> 1;
+    this.#need(length);
+    const at = this.#at;
+    this.#at = at + length;
+    const slot = length > 0 && length <= KNOWN_NAME_BYTES ? this.#slotOf(at, length) : -1;
+    if (slot >= 0 && this.#equals(knownNames[slot]!, at, length)) return knownNames[slot]!;
+    const bytes = Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + at, length);
+    const text = bytes.toString(head % 2 === 1 ? "utf16le" : "utf8");
+    if (slot >= 0 && head % 2 === 0) knownNames[slot] = text;
+    return text;
+  }
+
+  #slotOf(at: number, length: number): number {
+    const bytes = this.#bytes;
+    return (
+      (length * 37 + bytes[at]! * 7 + bytes[at + length - 1]! * 31 + bytes[at + (length >> 1)]!) % NAME_SLOTS
+    );
+  }
+
+  /** Only ever true for ASCII, where a character is a byte. */
+  #equals(name: string, at: number, length: number): boolean {
+    if (name.length !== length) return false;
+    for (let i = 0; i < length; i++) if (name.charCodeAt(i) !== this.#bytes[at + i]) return false;
+    return true;
+  }
+
+  /** Takes the check byte of the header that began at `start`. */
+  check(start: number): void {
+    const expected = checkOf(this.#bytes, start, this.#at);
+    if (this.byte() !== expected) throw invalidFrame("the check byte of its header does not match");
+  }
+
+  /** What follows, as a view. */
+  rest(): Uint8Array {
+    return this.#bytes.subarray(this.#at);
+  }
+
+  #count(): number {
+    let count = 0;
+    for (let digit = 0; digit < MOST_COUNT_DIGITS; digit++) {
+      const byte = this.byte();
+      count |= (byte & 0x7f) << (7 * digit);
+      if (byte < 0x80) return count;
+    }
+    throw invalidFrame("a count or length in it is out of range");
+  }
+
+  #need(length: number): void {
+    if (length <= this.#bytes.length - this.#at) return;
+    this.#ranOut = true;
+    throw invalidFrame("it ends within its header");
+  }
+}
+
+/** Every byte counts with a power of 31, which is odd, so no change of a single one goes unnoticed. */
+export function checkOf(bytes: Uint8Array, start: number, end: number): number {
+  let check = CHECK_SEED;
+  for (let i = start; i < end; i++) check = ((check << 5) - check + bytes[i]!) | 0;
+  return check & 0xff;
+}
+
+export function invalidFrame(why: string): CodecError {
+  return new CodecError("FRAME_INVALID", `Stored bytes are not a record of xcache, or are damaged: ${why}.`);
+}

@@ -1,0 +1,88 @@
+// Names: which keys are allowed, how a namespace's keys are spelled in a store, and glob patterns.
+import { ConfigError, describeArrival, InvalidKeyError } from "./errors.ts";
+
+/** Longest key, tag, pattern or namespace, in bytes of UTF-8. */
+export const MAX_KEY_BYTES = 64 * 1024;
+
+function requireName(what: string, value: unknown): asserts value is string {
+  if (typeof value !== "string") {
+    throw new InvalidKeyError(`${what} must be a non-empty string, got ${describeArrival(value)}`);
+  }
+  if (value.length === 0) throw new InvalidKeyError(`${what} must not be empty`);
+  // A UTF-16 unit takes at most 3 bytes, so short names need no counting.
+  if (value.length * 3 > MAX_KEY_BYTES && Buffer.byteLength(value) > MAX_KEY_BYTES) {
+    throw new InvalidKeyError(
+      `${what} must be at most ${MAX_KEY_BYTES} bytes of UTF-8, got ${Buffer.byteLength(value)} bytes`,
+    );
+  }
+}
+
+export function requireKey(key: unknown): asserts key is string {
+  requireName("key", key);
+}
+
+export function requireNamespace(name: unknown): asserts name is string {
+  requireName("namespace", name);
+}
+
+/** A list of tags without repetitions; a single string counts as a list of one. */
+export function requireTags(tags: unknown): readonly string[] {
+  if (typeof tags === "string") {
+    requireName("tag", tags);
+    return [tags];
+  }
+  if (!Array.isArray(tags)) {
+    throw new ConfigError("ARGUMENT_INVALID", `tags must be a list of strings, got ${describeArrival(tags)}`);
+  }
+  for (const tag of tags) requireName("tag", tag);
+  return tags.length > 1 ? [...new Set<string>(tags)] : (tags as string[]);
+}
+
+/**
+ * How records are spelled in a store. In a namespace's path `%`, `:`, `!` and `/` are escaped, so the first
+ * `:` or `!` ends it: no user key can reach another namespace or the library's own records.
+ */
+export interface Spelling {
+  /** Entries: `path:key`. */
+  readonly entryPrefix: string;
+  entry(key: string): string;
+  /** The user's key behind a spelled one. */
+  keyOf(spelled: string): string;
+  tagStamp(tag: string): string;
+  groupStamp(group: number): string;
+  namespaceStamp(): string;
+  /** Anything else the library keeps, by its own name. */
+  own(name: string): string;
+  child(name: string): Spelling;
+}
+
+const escapePart = (part: string): string =>
+  part.replace(/[%:!/]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
+
+export function spelling(prefix: string): Spelling {
+  return spellingOf(escapePart(prefix));
+}
+
+function spellingOf(path: string): Spelling {
+  const entryPrefix = `${path}:`;
+  return {
+    entryPrefix,
+    entry: (key) => entryPrefix + key,
+    keyOf: (spelled) => spelled.slice(entryPrefix.length),
+    tagStamp: (tag) => `${path}!t:${tag}`,
+    groupStamp: (group) => `${path}!g:${group}`,
+    namespaceStamp: () => `${path}!n`,
+    own: (name) => `${path}!x:${name}`,
+    child: (name) => spellingOf(`${path}/${escapePart(name)}`),
+  };
+}
+
+/** How many groups tags fall into; see stamps.ts. */
+export const TAG_GROUPS = 64;
+
+/** FNV-1a over UTF-16 units: stable across processes and versions. */
+export function tagGroup(tag: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < tag.length; at++) hash = Math.imul(hash ^ tag.charCodeAt(at), 0x01000193);
+  return (hash >>> 0) % TAG_GROUPS;
+}

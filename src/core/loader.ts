@@ -1,0 +1,203 @@
+// getOrSet: one load per key; a result that an invalidation has overtaken is handed out but never stored or joined.
+import type { Changes } from "./changes.ts";
+import type { Clock } from "./clock.ts";
+import { withDeadline } from "./deadline.ts";
+import { CodecError, OperationTimeoutError } from "./errors.ts";
+import { toError } from "./events.ts";
+import type { Load } from "./options.ts";
+import type { Found, Space, Terms, Ticket } from "./space.ts";
+import { Decisions, type LoadRequest } from "./terms.ts";
+
+/** What a caller of getOrSet gets, and where it came from. */
+export interface Loaded {
+  readonly value: unknown;
+  readonly source: "store" | "load" | "stale";
+}
+
+interface Outcome extends Loaded {
+  /** Tags that only the load could name were invalidated while it ran. */
+  readonly overtaken: boolean;
+}
+
+/** One load under way and the callers who wait for it. */
+interface Flight {
+  readonly tags: readonly string[];
+  /** The moment in the log of changes at which it began. */
+  readonly since: number;
+  readonly outcome: Promise<Outcome>;
+  waiters: number;
+}
+
+export interface LoaderHost {
+  readonly clock: Clock;
+  /** The namespace as it is now: one that refuses while the cache is disconnected. */
+  space(): Space;
+  /** Aborts when the cache disconnects. */
+  signal(): AbortSignal;
+  /** Told of failures that no caller sees: the store's, and those of loads nobody waits for. */
+  report(error: Error): void;
+}
+
+export class Loader {
+  readonly #changes: Changes;
+  readonly #host: LoaderHost;
+  readonly #flights = new Map<string, Flight>();
+
+  constructor(changes: Changes, host: LoaderHost) {
+    this.#changes = changes;
+    this.#host = host;
+  }
+
+  async load<T>(key: string, load: Load<T>, request: LoadRequest): Promise<Loaded> {
+    // Whoever asks for a new load must not be given one that is already running.
+    if (request.force) this.#changes.key(key);
+    else if (request.staleWhileRevalidateMs > 0) {
+      const found = await this.#find(key);
+      if (found?.fresh) return { value: found.value, source: "store" };
+      if (found !== undefined && found.expiredForMs <= request.staleWhileRevalidateMs) {
+        this.#join(key, load, request);
+        return { value: found.value, source: "stale" };
+      }
+    }
+    let notBefore = 0;
+    for (;;) {
+      const joinedAt = this.#changes.now;
+      const flight = this.#join(key, load, request, notBefore);
+      flight.waiters++;
+      try {
+        const loaded = await this.#await(key, flight, request);
+        // A caller who began after a change that the load could not know of needs a newer load.
+        if (loaded.overtaken && joinedAt > flight.since) {
+          notBefore = this.#changes.now;
+          continue;
+        }
+        return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
+      } catch (error) {
+        const stale = request.staleIfErrorMs > 0 ? await this.#stale(key, request) : undefined;
+        if (stale === undefined) throw error;
+        this.#host.report(toError(error));
+        return stale;
+      } finally {
+        flight.waiters--;
+      }
+    }
+  }
+
+  /** The flight of this key, or a new one when it is too old or something it depends on has changed since it began. */
+  #join<T>(key: string, load: Load<T>, request: LoadRequest, notBefore = 0): Flight {
+    const present = this.#flights.get(key);
+    if (
+      present !== undefined &&
+      present.since >= notBefore &&
+      !this.#changes.touched(key, present.tags, present.since)
+    ) {
+      return present;
+    }
+    const since = this.#changes.begin();
+    const outcome = this.#fly(key, load, request, since).finally(() => {
+      this.#changes.end();
+      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    });
+    const flight: Flight = { tags: request.terms.tags, since, outcome, waiters: 0 };
+    this.#flights.set(key, flight);
+    outcome.catch((error: unknown) => {
+      if (flight.waiters === 0) this.#host.report(toError(error));
+    });
+    return flight;
+  }
+
+  /** A store that fails is asked once, then the load runs without it. */
+  async #fly<T>(key: string, load: Load<T>, request: LoadRequest, since: number): Promise<Outcome> {
+    const { lock, force, terms } = request;
+    let stale: Found | undefined;
+    let ticket: Ticket | undefined;
+    try {
+      const space = this.#host.space();
+      stale = await space.find(key);
+      if (stale?.fresh && !force) return { value: stale.value, source: "store", overtaken: false };
+      // A load that takes no parameter cannot name tags of its own.
+      const lateTags = load.length > 0;
+      const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
+      if (admission.found !== undefined) {
+        return { value: admission.found.value, source: "store", overtaken: false };
+      }
+      ticket = admission.ticket;
+    } catch (error) {
+      this.#host.report(toError(error));
+    }
+    return this.#run(load, terms, since, stale, ticket);
+  }
+
+  async #run<T>(
+    load: Load<T>,
+    terms: Terms,
+    since: number,
+    stale: Found | undefined,
+    ticket: Ticket | undefined,
+  ): Promise<Outcome> {
+    const decided = new Decisions(terms);
+    try {
+      const value = await load(decided.context(stale?.value as T | undefined, this.#host.signal()));
+      if (decided.skipped || value === undefined) ticket?.abandon();
+      else if (ticket !== undefined) await this.#commit(ticket, value, decided.terms);
+      return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
+    } catch (error) {
+      ticket?.abandon();
+      throw error;
+    }
+  }
+
+  async #commit(ticket: Ticket, value: unknown, terms: Terms): Promise<void> {
+    try {
+      await ticket.commit(value, terms);
+    } catch (error) {
+      if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
+      this.#host.report(toError(error));
+    }
+  }
+
+  async #await(key: string, flight: Flight, request: LoadRequest): Promise<Outcome> {
+    const { clock } = this.#host;
+    const { softTimeoutMs, hardTimeoutMs } = request;
+    const started = clock.now();
+    if (softTimeoutMs < hardTimeoutMs) {
+      const early = await withDeadline(clock, softTimeoutMs, flight.outcome, () => undefined);
+      if (early !== undefined) return early;
+      const stale = await this.#stale(key, request);
+      if (stale !== undefined) return { ...stale, overtaken: false };
+    }
+    return withDeadline(clock, hardTimeoutMs - (clock.now() - started), flight.outcome, () => {
+      throw new OperationTimeoutError(
+        `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
+        { code: "LOAD_TIMEOUT", operation: "getOrSet" },
+      );
+    });
+  }
+
+  /** What the store holds now, read anew: a value invalidated since the load began does not come back. */
+  async #stale(key: string, request: LoadRequest): Promise<Loaded | undefined> {
+    const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
+    const found = await this.#find(key);
+    if (found?.fresh) return { value: found.value, source: "store" };
+    if (found !== undefined && found.expiredForMs <= windowMs) return { value: found.value, source: "stale" };
+    return undefined;
+  }
+
+  async #find(key: string): Promise<Found | undefined> {
+    try {
+      return await this.#host.space().find(key);
+    } catch (error) {
+      this.#host.report(toError(error));
+      return undefined;
+    }
+  }
+
+  /** A value that was not stored may be anything, also something that cannot be copied. */
+  #own(value: unknown): unknown {
+    try {
+      return this.#host.space().own(value);
+    } catch {
+      return value;
+    }
+  }
+}

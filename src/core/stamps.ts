@@ -1,0 +1,185 @@
+// Stamps of a shared store: what is at hand, what must be asked, how one is made, kept alive and replaced.
+//
+// A stamp is a random id under a reserved key. Something sealed with stamps is live while each still equals the
+// present one; a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
+import type { Backend, PushChannel } from "./backend.ts";
+import type { Clock } from "./clock.ts";
+import type { Stamp, StoreRecord, Token } from "./record.ts";
+
+/** How many stamps are kept at hand; the oldest leaves first. */
+const MOST_AT_HAND = 100_000;
+
+interface Held {
+  readonly id: Token;
+  /** In the store's time. */
+  readonly expires: number;
+  /** The state of the push channel under which it was read; see PushChannel. */
+  readonly epoch: number;
+}
+
+/** A read under way; a change to its key before the reply makes the reply not worth keeping. */
+interface PendingRead {
+  readonly epoch: number;
+  spoilt: boolean;
+}
+
+export class StampBook {
+  readonly #backend: Backend;
+  readonly #clock: Clock;
+  readonly #push: PushChannel | undefined;
+  readonly #held = new Map<string, Held>();
+  readonly #pending = new Map<string, Set<PendingRead>>();
+
+  constructor(backend: Backend, clock: Clock) {
+    this.#backend = backend;
+    this.#clock = clock;
+    this.#push = backend.push;
+  }
+
+  /** The stamp's id if it is at hand and the store would have told of a change. */
+  known(key: string): Token | undefined {
+    return this.#current(key)?.id;
+  }
+
+  /** The present ids, from the store where they are not at hand; undefined for a missing stamp. */
+  async read(keys: readonly string[]): Promise<readonly (Token | undefined)[]> {
+    const stamps = await this.#stamps(keys, false);
+    return stamps.map((stamp) => stamp?.id);
+  }
+
+  /** As `read`, but always asks the store: before something is judged dead, a mismatch at hand is confirmed. */
+  async confirm(keys: readonly string[]): Promise<readonly (Token | undefined)[]> {
+    const stamps = await this.#stamps(keys, true);
+    return stamps.map((stamp) => stamp?.id);
+  }
+
+  /**
+   * The present ids; missing stamps are made, and all are made to outlive something that lives for `lifetimeMs`.
+   * The store has answered for each before this resolves, so that a load may begin.
+   */
+  async ensure(keys: readonly string[], lifetimeMs: number): Promise<readonly Token[]> {
+    const stamps = await this.#stamps(keys, false);
+    return Promise.all(
+      keys.map((key, at) => {
+        const stamp = stamps[at];
+        const left = stamp === undefined ? 0 : stamp.expires - this.#backend.now() - this.#backend.clockErrorMs();
+        return stamp !== undefined && left >= lifetimeMs ? stamp.id : this.#make(key, lifetimeMs, stamp?.id);
+      }),
+    );
+  }
+
+  /** As `ensure` where nothing has to be asked; undefined otherwise. */
+  ensured(keys: readonly string[], lifetimeMs: number): readonly Token[] | undefined {
+    const ids: Token[] = [];
+    const now = this.#backend.now() + this.#backend.clockErrorMs();
+    for (const key of keys) {
+      const held = this.#current(key);
+      if (held === undefined || held.expires - now < lifetimeMs) return undefined;
+      ids.push(held.id);
+    }
+    return ids;
+  }
+
+  /** Writes a new stamp: everything sealed with the old one is dead once this resolves. */
+  async replace(key: string, lifetimeMs: number): Promise<void> {
+    const stamp: Stamp = { kind: "stamp", version: this.#clock.token(), expires: this.#expiry(lifetimeMs) };
+    this.forget(key);
+    try {
+      await this.#backend.write({ key, record: stamp, lifetimeMs });
+    } finally {
+      this.forget(key);
+    }
+  }
+
+  /** Removes a stamp: the same effect; whoever needs it next makes a new one. */
+  async remove(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.forget(key);
+    try {
+      await this.#backend.takeMany(keys);
+    } finally {
+      for (const key of keys) this.forget(key);
+    }
+  }
+
+  /** The stamp may have changed: what is at hand or on its way here no longer counts. */
+  forget(key: string): void {
+    this.#held.delete(key);
+    for (const read of this.#pending.get(key) ?? []) read.spoilt = true;
+  }
+
+  forgetAll(): void {
+    this.#held.clear();
+    for (const reads of this.#pending.values()) for (const read of reads) read.spoilt = true;
+  }
+
+  #current(key: string): Held | undefined {
+    const held = this.#held.get(key);
+    return held !== undefined && this.#push?.epoch(key) === held.epoch ? held : undefined;
+  }
+
+  async #stamps(keys: readonly string[], anew: boolean): Promise<readonly (Held | undefined)[]> {
+    const stamps = keys.map((key) => (anew ? undefined : this.#current(key)));
+    const missing = keys.filter((_, at) => stamps[at] === undefined);
+    if (missing.length === 0) return stamps;
+    const fetched = await this.#fetch(missing);
+    let next = 0;
+    return stamps.map((stamp) => stamp ?? fetched[next++]);
+  }
+
+  async #fetch(keys: readonly string[]): Promise<readonly (Held | undefined)[]> {
+    const reads = keys.map((key) => this.#expectReply(key));
+    try {
+      const records = await this.#backend.readMany(keys);
+      return keys.map((key, at) => this.#keep(key, records[at], reads[at]));
+    } finally {
+      for (const [at, key] of keys.entries()) this.#endRead(key, reads[at]);
+    }
+  }
+
+  #expectReply(key: string): PendingRead {
+    const read: PendingRead = { epoch: this.#push?.epoch(key) ?? 0, spoilt: false };
+    const reads = this.#pending.get(key);
+    if (reads === undefined) this.#pending.set(key, new Set([read]));
+    else reads.add(read);
+    return read;
+  }
+
+  #endRead(key: string, read: PendingRead | undefined): void {
+    const reads = this.#pending.get(key);
+    if (reads === undefined || read === undefined) return;
+    reads.delete(read);
+    if (reads.size === 0) this.#pending.delete(key);
+  }
+
+  #keep(key: string, record: StoreRecord | undefined, read: PendingRead | undefined): Held | undefined {
+    if (record?.kind !== "stamp") return undefined;
+    const held: Held = { id: record.version, expires: record.expires, epoch: read?.epoch ?? 0 };
+    const trusted = held.epoch !== 0 && held.epoch === this.#push?.epoch(key);
+    if (trusted && read?.spoilt === false) {
+      if (this.#held.size >= MOST_AT_HAND) this.#held.delete(this.#held.keys().next().value ?? key);
+      this.#held.set(key, held);
+    }
+    return held;
+  }
+
+  /** Makes a missing stamp, or the same one longer-lived. Whoever comes second takes what is there. */
+  async #make(key: string, lifetimeMs: number, present: Token | undefined): Promise<Token> {
+    let expected = present;
+    for (;;) {
+      const id = expected ?? this.#clock.token();
+      // Twice the need, so that an extension is rare: every one of them is pushed to every process.
+      const doubled = lifetimeMs * 2;
+      const record: Stamp = { kind: "stamp", version: id, expires: this.#expiry(doubled) };
+      const result = await this.#backend.swap(key, expected, { record, lifetimeMs: doubled });
+      if (result.won) return id;
+      const current = result.current?.kind === "stamp" ? result.current : undefined;
+      const left = current === undefined ? 0 : current.expires - this.#backend.now() - this.#backend.clockErrorMs();
+      if (current !== undefined && left >= lifetimeMs) return current.version;
+      expected = result.current?.version;
+    }
+  }
+
+  #expiry(lifetimeMs: number): number {
+    return this.#backend.now() + lifetimeMs;
+  }
+}

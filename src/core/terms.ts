@@ -1,0 +1,141 @@
+// From a caller's options to what a store needs: milliseconds, checked, with the defaults filled in.
+import { ConfigError, describeArrival } from "./errors.ts";
+import { requireTags } from "./keys.ts";
+import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
+import type { Terms } from "./space.ts";
+
+/** The configured values that options fall back on; seconds. */
+export interface TermDefaults {
+  readonly defaultTtl: number;
+  /** Shortens a default ttl by up to this fraction, at random. */
+  readonly ttlJitter: number;
+  readonly staleIfError: number;
+  readonly staleWhileRevalidate: number;
+  random(): number;
+}
+
+export interface LoadRequest {
+  readonly terms: Terms;
+  readonly lock: boolean;
+  readonly force: boolean;
+  readonly staleIfErrorMs: number;
+  readonly staleWhileRevalidateMs: number;
+  readonly softTimeoutMs: number;
+  readonly hardTimeoutMs: number;
+}
+
+const NO_TAGS: readonly string[] = [];
+
+/** A lifetime in milliseconds. `name` is how the caller knows it. */
+export function ttlToMs(ttl: unknown, name = "ttl"): number {
+  if (typeof ttl !== "number" || !(ttl >= 0.001)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `${name} must be a number of seconds of at least 0.001 (Infinity: never expires), got ${describeArrival(ttl)}`,
+    );
+  }
+  return ttl === Number.POSITIVE_INFINITY ? ttl : Math.floor(ttl * 1000 + 1e-6);
+}
+
+function windowToMs(seconds: unknown, name: string, otherwise: number): number {
+  if (seconds === undefined) return otherwise * 1000;
+  if (typeof seconds !== "number" || !(seconds >= 0)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `${name} must be a number of seconds of at least 0, got ${describeArrival(seconds)}`,
+    );
+  }
+  return seconds * 1000;
+}
+
+function flag(value: unknown, name: string, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise;
+  if (typeof value === "boolean") return value;
+  throw new ConfigError("ARGUMENT_INVALID", `${name} must be true or false, got ${describeArrival(value)}`);
+}
+
+function requireOptions(options: unknown): void {
+  if (typeof options !== "object" || options === null) {
+    throw new ConfigError("ARGUMENT_INVALID", `options must be an object, got ${describeArrival(options)}`, {
+      hint: "Pass { ttl, tags } as the last argument.",
+    });
+  }
+}
+
+function defaultTtlMs(defaults: TermDefaults): number {
+  const ms = ttlToMs(defaults.defaultTtl, "defaultTtl");
+  if (defaults.ttlJitter === 0 || ms === Number.POSITIVE_INFINITY) return ms;
+  return Math.max(1, Math.floor(ms * (1 - defaults.ttlJitter * defaults.random())));
+}
+
+export function setTerms(options: SetOptions | undefined, defaults: TermDefaults, staleMs = 0): Terms {
+  if (options === undefined) return { ttlMs: defaultTtlMs(defaults), staleMs, tags: NO_TAGS };
+  requireOptions(options);
+  return {
+    ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),
+    staleMs,
+    tags: options.tags === undefined ? NO_TAGS : requireTags(options.tags),
+  };
+}
+
+export function loadRequest(options: GetOrSetOptions | undefined, defaults: TermDefaults): LoadRequest {
+  if (options !== undefined) requireOptions(options);
+  const given = options ?? {};
+  const staleIfErrorMs = windowToMs(given.staleIfError, "staleIfError", defaults.staleIfError);
+  const staleWhileRevalidateMs = windowToMs(
+    given.staleWhileRevalidate,
+    "staleWhileRevalidate",
+    defaults.staleWhileRevalidate,
+  );
+  return {
+    terms: setTerms(options, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
+    lock: flag(given.lock, "lock", true),
+    force: flag(given.forceLoad, "forceLoad", false),
+    staleIfErrorMs,
+    staleWhileRevalidateMs,
+    softTimeoutMs: windowToMs(given.softTimeout, "softTimeout", Number.POSITIVE_INFINITY),
+    hardTimeoutMs: windowToMs(given.hardTimeout, "hardTimeout", Number.POSITIVE_INFINITY),
+  };
+}
+
+/** What a load decides while it runs. */
+export class Decisions {
+  #terms: Terms;
+  #skipped = false;
+
+  constructor(terms: Terms) {
+    this.#terms = terms;
+  }
+
+  get terms(): Terms {
+    return this.#terms;
+  }
+
+  get skipped(): boolean {
+    return this.#skipped;
+  }
+
+  context<T>(stale: T | undefined, signal: AbortSignal): LoadContext<T> {
+    return {
+      signal,
+      stale,
+      setTtl: (seconds) => {
+        this.#terms = { ...this.#terms, ttlMs: ttlToMs(seconds) };
+      },
+      setTags: (tags) => {
+        this.#terms = { ...this.#terms, tags: requireTags([...this.#terms.tags, ...requireTags(tags)]) };
+      },
+      skip: () => {
+        this.#skipped = true;
+      },
+    };
+  }
+}
+
+export function requireLoad(load: unknown): asserts load is Load<unknown> {
+  if (typeof load !== "function") {
+    throw new ConfigError("ARGUMENT_INVALID", `load must be a function, got ${describeArrival(load)}`, {
+      operation: "getOrSet",
+    });
+  }
+}

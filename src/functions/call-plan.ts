@@ -1,0 +1,134 @@
+// How a call of a wrapped function becomes a getOrSet: its key, its options, its load.
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import type { GetOrSetOptions, LoadContext } from "../core/options.ts";
+import { type ArgumentKeys, argumentKeys } from "./argument-key.ts";
+import type { UncheckedOptions } from "./cached-options.ts";
+import { type CacheForFunctions, defaultCache } from "./default-cache.ts";
+import { claimName, type NameOwner } from "./function-name.ts";
+
+type Callback<Result> = (this: unknown, ...args: unknown[]) => Result;
+
+/** A name, the keys under it, and the proof that it is ours in a cache. */
+export interface Identity {
+  readonly name: string;
+  readonly keys: ArgumentKeys;
+  /** Throws ConfigError NAME_TAKEN. */
+  claim(cache: CacheForFunctions): void;
+}
+
+export function identity(name: string, owner: NameOwner): Identity {
+  let claimedIn: CacheForFunctions | undefined;
+  return {
+    name,
+    keys: argumentKeys(name),
+    claim(cache) {
+      if (cache === claimedIn) return;
+      claimName(cache, name, owner);
+      claimedIn = cache;
+    },
+  };
+}
+
+export class CallPlan {
+  readonly fn: Callback<unknown>;
+  /** Which name a call on this object goes by. */
+  readonly identityFor: (self: unknown) => Identity;
+  readonly #cache: CacheForFunctions | undefined;
+  readonly #key: Callback<unknown> | undefined;
+  readonly #tags: Callback<readonly string[]> | undefined;
+  readonly #resultTags: Callback<readonly string[]> | undefined;
+  readonly #when: Callback<boolean> | undefined;
+  readonly #options: GetOrSetOptions;
+
+  constructor(fn: Callback<unknown>, options: UncheckedOptions, identityFor: (self: unknown) => Identity) {
+    const { cache, name: _, key, tags, resultTags, when, ...forEveryCall } = options;
+    this.fn = fn;
+    this.identityFor = identityFor;
+    this.#cache = cache;
+    this.#key = key as Callback<unknown> | undefined;
+    this.#resultTags = resultTags as Callback<readonly string[]> | undefined;
+    this.#when = when as Callback<boolean> | undefined;
+    this.#tags = typeof tags === "function" ? (tags as Callback<readonly string[]>) : undefined;
+    this.#options = typeof tags === "object" ? { ...forEveryCall, tags: [...tags] } : forEveryCall;
+  }
+
+  /** Finds out what is wrong before the first call, as far as it can be known; the default cache may be set later. */
+  prepare(self: unknown): void {
+    const { claim } = this.identityFor(self);
+    if (this.#cache !== undefined) claim(this.#cache);
+  }
+
+  call(self: unknown, args: unknown[]): Promise<unknown> {
+    try {
+      const cache = this.#claimedCache(self);
+      return cache.getOrSet(this.key(self, args), this.#load(self, args), this.#optionsFor(self, args));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  key(self: unknown, args: unknown[]): string {
+    const { keys } = this.identityFor(self);
+    return keys(this.#key === undefined ? args : [this.#key.apply(self, args)]);
+  }
+
+  async refresh(self: unknown, args: unknown[]): Promise<unknown> {
+    const options = { ...this.#optionsFor(self, args), forceLoad: true };
+    return this.#claimedCache(self).getOrSet(this.key(self, args), this.#load(self, args), options);
+  }
+
+  async invalidate(self: unknown, args: unknown[]): Promise<boolean> {
+    return (await this.#claimedCache(self).delete(this.key(self, args))) > 0;
+  }
+
+  async run(self: unknown, args: unknown[]): Promise<unknown> {
+    return this.fn.apply(self, args);
+  }
+
+  async warm(self: unknown, argsList: Iterable<unknown[]>, concurrency = 8): Promise<void> {
+    if (!Number.isInteger(concurrency) || concurrency < 1) {
+      throw new ConfigError(
+        "ARGUMENT_INVALID",
+        `warm(): concurrency must be a positive integer; got ${describeArrival(concurrency)}.`,
+      );
+    }
+    const waiting = argsList[Symbol.iterator]();
+    const failures: unknown[] = [];
+    let calls = 0;
+    const worker = async (): Promise<void> => {
+      for (let next = waiting.next(); !next.done; next = waiting.next()) {
+        calls++;
+        await this.call(self, next.value).catch((error: unknown) => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, worker));
+    if (failures.length > 0) {
+      throw new AggregateError(
+        failures,
+        `${failures.length} of ${calls} calls of ${this.fn.name}() failed while warming.`,
+      );
+    }
+  }
+
+  #claimedCache(self: unknown): CacheForFunctions {
+    const { name, claim } = this.identityFor(self);
+    const cache = this.#cache ?? defaultCache(name);
+    claim(cache);
+    return cache;
+  }
+
+  #optionsFor(self: unknown, args: unknown[]): GetOrSetOptions {
+    return this.#tags === undefined
+      ? this.#options
+      : { ...this.#options, tags: this.#tags.apply(self, args) };
+  }
+
+  #load(self: unknown, args: unknown[]): (context: LoadContext<unknown>) => Promise<unknown> {
+    return async (context) => {
+      const result = await this.fn.apply(self, args);
+      if (this.#when?.call(self, result, ...args) === false) context.skip();
+      else if (this.#resultTags !== undefined) context.setTags(this.#resultTags.call(self, result, ...args));
+      return result;
+    };
+  }
+}

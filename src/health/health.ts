@@ -1,0 +1,79 @@
+// Health: is the store answering, and if something is degraded, what and why.
+import type { BreakerState, CircuitBreaker } from "../core/breaker.ts";
+import type { Clock } from "../core/clock.ts";
+import { withDeadline } from "../core/deadline.ts";
+import { OperationTimeoutError } from "../core/errors.ts";
+import { toError } from "../core/events.ts";
+import type { ComprehensiveMetrics, DetailedHealth, HealthCheckItem, HealthResult } from "../core/records.ts";
+import type { Store } from "../core/space.ts";
+
+/** Fractions above which a working store is called degraded. */
+const HIGH_ERROR_RATE = 0.01;
+const HIGH_POOL_USE = 0.9;
+const HIGH_MEMORY_USE = 0.95;
+
+/** Never throws, never takes longer than `limitMs`. */
+export async function checkHealth(store: Store, clock: Clock, limitMs: number): Promise<HealthResult> {
+  const started = clock.now();
+  try {
+    await withDeadline(clock, limitMs, store.ping(), () => {
+      throw new OperationTimeoutError(`the store did not answer ping within ${limitMs / 1000} s`, {
+        operation: "ping",
+      });
+    });
+    return { isHealthy: true, latencySeconds: (clock.now() - started) / 1000 };
+  } catch (error) {
+    return { isHealthy: false, latencySeconds: (clock.now() - started) / 1000, error: toError(error) };
+  }
+}
+
+export function detailHealth(store: Store, ping: HealthResult, metrics: ComprehensiveMetrics): DetailedHealth {
+  const pool = store.backend.pool?.() ?? { size: 0, inUse: 0, idle: 0, waiting: 0 };
+  const breaker = breakerFacts(store.breaker);
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  const checks: HealthCheckItem[] = [
+    {
+      name: "store",
+      ok: ping.isHealthy,
+      detail: ping.isHealthy
+        ? `answered in ${(ping.latencySeconds * 1000).toFixed(2)} ms`
+        : (ping.error?.message ?? "did not answer"),
+    },
+    { name: "circuit_breaker", ok: breaker.state === "closed", detail: breaker.state },
+    {
+      name: "error_rate",
+      ok: metrics.errorRate <= HIGH_ERROR_RATE,
+      detail: `${percent(metrics.errorRate)} of ${metrics.totalOperations} operations failed`,
+    },
+    {
+      name: "connection_pool",
+      ok: metrics.poolUtilization <= HIGH_POOL_USE,
+      detail: pool.size === 0 ? "no connections needed" : `${pool.inUse} of ${pool.size} in use`,
+    },
+    {
+      name: "memory",
+      ok: metrics.memoryUsage <= HIGH_MEMORY_USE || store.breaker === undefined,
+      detail: `${percent(metrics.memoryUsage)} of the bound in use`,
+    },
+  ];
+  const degraded = checks.some((check) => !check.ok);
+  return {
+    status: !ping.isHealthy ? "unhealthy" : degraded ? "degraded" : "healthy",
+    kvConnected: ping.isHealthy,
+    connectionPool: { ...pool, utilization: metrics.poolUtilization },
+    circuitBreaker: breaker,
+    performanceMetrics: metrics,
+    checks,
+  };
+}
+
+function breakerFacts(breaker: CircuitBreaker | undefined): DetailedHealth["circuitBreaker"] {
+  const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+  const state: BreakerState = breaker?.state ?? "closed";
+  return {
+    state,
+    failures: breaker?.failures ?? 0,
+    openedAt: iso(breaker?.openedAt),
+    nextProbeAt: iso(breaker?.nextProbeAt),
+  };
+}

@@ -1,0 +1,54 @@
+// The public surface of xcache, and nothing else.
+export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
+export type {
+  CacheConfig,
+  CircuitBreakerConfig,
+  CompressionConfig,
+  NearCacheConfig,
+  TableConfig,
+} from "./config/types.ts";
+export type {
+  Backend,
+  BackendHost,
+  Capabilities,
+  KeyedRecord,
+  PoolState,
+  PushChannel,
+  ScanItem,
+  SwapResult,
+  Usage,
+} from "./core/backend.ts";
+export type { Clock, Timer } from "./core/clock.ts";
+export type { Collector } from "./core/collector.ts";
+export {
+  AlertDeliveryError,
+  BackendError,
+  CircuitOpenError,
+  CodecError,
+  ConfigError,
+  ConnectionError,
+  type ErrorCode,
+  type ErrorType,
+  InvalidKeyError,
+  MissingPeerError,
+  OperationTimeoutError,
+  UnsupportedError,
+  XCacheError,
+} from "./core/errors.ts";
+export type { CacheEvent, CacheEvents, Listener } from "./core/events.ts";
+export { decodeRecord, encodeRecord } from "./core/frame.ts";
+export type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./core/options.ts";
+export type { Entry, Lease, Payload, Stamp, StoreRecord, TagStamp, Token } from "./core/record.ts";
+export type {
+  CacheStats,
+  ComprehensiveMetrics,
+  DetailedHealth,
+  HealthCheckItem,
+  HealthResult,
+  OperationMetrics,
+} from "./core/records.ts";
+export { type Cached, type CachedOptions, cached } from "./functions/cached.ts";
+export { setDefaultCache } from "./functions/default-cache.ts";
+export type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
+export { VERSION } from "./version.ts";
+export { type ScanOptions, XCache } from "./xcache.ts";

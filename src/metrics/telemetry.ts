@@ -1,0 +1,106 @@
+// What happens to one cache object, counted and told: every operation passes here.
+import type { Clock } from "../core/clock.ts";
+import { Emitter, toError } from "../core/events.ts";
+import type { Space, StoreObserver } from "../core/space.ts";
+import { type OperationRecord, Recorder } from "./recorder.ts";
+
+/** One call in so many is timed; the counts are exact. */
+const TIMED_EVERY = 64;
+
+export class Telemetry {
+  readonly events = new Emitter();
+  readonly recorder: Recorder;
+  /** Also counts getOrSet's hits: for the store they are the same. */
+  readonly gets: OperationRecord;
+  readonly #clock: Clock;
+  #untilTimed = TIMED_EVERY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.recorder = new Recorder(clock);
+    this.gets = this.recorder.operation("get");
+  }
+
+  /** The hit path: nothing is allocated without a listener. */
+  hit(key: string): void {
+    this.gets.count++;
+    this.recorder.hits++;
+    if (this.events.on.hit !== undefined) this.events.emit("hit", { key });
+  }
+
+  looked(key: string, hit: boolean): void {
+    if (hit) this.recorder.hits++;
+    else this.recorder.misses++;
+    const event = hit ? "hit" : "miss";
+    if (this.events.on[event] !== undefined) this.events.emit(event, { key });
+  }
+
+  wrote(key: string, tags: readonly string[]): void {
+    this.recorder.sets++;
+    if (this.events.on.set !== undefined) this.events.emit("set", { key, tags });
+  }
+
+  deleted(keys: readonly string[]): void {
+    this.recorder.deletes += keys.length;
+    if (this.events.on.delete !== undefined) for (const key of keys) this.events.emit("delete", { key });
+  }
+
+  invalidated(what: { readonly tags?: readonly string[]; readonly pattern?: string; readonly all?: true }): void {
+    this.recorder.invalidations++;
+    this.events.emit("invalidate", what);
+  }
+
+  /** When this call is one to be timed: the moment it began. Give it to `finish`. */
+  start(): number | undefined {
+    if (--this.#untilTimed > 0) return undefined;
+    this.#untilTimed = TIMED_EVERY;
+    return this.#clock.now();
+  }
+
+  finish(operation: string, started: number | undefined): void {
+    this.recorder.operation(operation).count++;
+    if (started !== undefined) this.time(operation, started);
+  }
+
+  time(operation: string, started: number): void {
+    this.recorder.operation(operation).latency.add((this.#clock.now() - started) / 1000);
+  }
+
+  /** Runs a direct operation; its error is counted and thrown. */
+  async run<T>(operation: string, work: () => T | Promise<T>): Promise<T> {
+    const started = this.start();
+    try {
+      return await work();
+    } catch (error) {
+      throw this.failedCall(operation, error);
+    } finally {
+      this.finish(operation, started);
+    }
+  }
+
+  /** Counts an error that its caller will see. */
+  failedCall(operation: string, thrown: unknown): Error {
+    const error = toError(thrown);
+    this.recorder.failed(operation, error);
+    return error;
+  }
+
+  /** Counts an error that no caller sees, and tells the listeners. */
+  failed(operation: string, error: Error): void {
+    this.recorder.failed(operation, error);
+    this.events.emit("error", { error, operation });
+  }
+
+  /** What the store tells about this namespace. */
+  observer(mine: Space): StoreObserver {
+    return {
+      failed: (error) => this.failed("background", error),
+      breakerChanged: (state) => this.events.emit("state", { what: "circuit_breaker", state }),
+      evicted: (space, key) => {
+        if (space !== mine) return;
+        this.recorder.evictions++;
+        if (this.events.on.evict !== undefined) this.events.emit("evict", { key });
+      },
+    };
+  }
+}

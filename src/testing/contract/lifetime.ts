@@ -1,0 +1,111 @@
+// Contract cases: how long the store keeps a record.
+import assert from "node:assert/strict";
+import { type ContractGroup, rule } from "./case.ts";
+import { assertSameRecord, FOR_EVER, sampleEntry, sampleLease, sampleStamp } from "./sample.ts";
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Where timers, 32-bit seconds and a store's own limits turn over. */
+const LONG_LIFETIMES = [2 ** 31 - 1, 2 ** 31, 2 ** 32 + 1, 31 * DAY_MS, 100 * 365 * DAY_MS, 1e15, 1e300, FOR_EVER];
+
+const cases = [
+  rule("a record is gone once its lifetime has passed", async (stage) => {
+    const backend = await stage.client();
+    const records = [sampleEntry("record-0"), sampleLease("record-1"), sampleStamp()];
+    const items = records.map((record, at) => ({ key: stage.key(`record-${at}`), record, lifetimeMs: stage.shortMs }));
+    const keys = items.map(({ key }) => key);
+    await backend.writeMany(items);
+    await stage.pass(stage.shortMs);
+    assert.deepEqual([...(await backend.readMany(keys))], [undefined, undefined, undefined]);
+    for (const key of keys) assert.equal(await backend.read(key), undefined);
+    for (const key of keys) assert.equal(await backend.take(key), undefined);
+  }),
+  rule("a record is there for as long as its lifetime, and any length will do", async (stage) => {
+    const backend = await stage.client();
+    const items = LONG_LIFETIMES.map((lifetimeMs, at) => ({
+      key: stage.key(`long-${at}`),
+      record: sampleEntry(`long-${at}`),
+      lifetimeMs,
+    }));
+    for (const item of items) await backend.write(item);
+    await stage.pass(stage.shortMs);
+    for (const { key, record, lifetimeMs } of items) {
+      assertSameRecord(await backend.read(key), record, `after ${stage.shortMs} of ${lifetimeMs} ms the record`);
+    }
+  }),
+  rule("a lifetime shorter than the store's step ends, it does not last for ever", async (stage) => {
+    const backend = await stage.client();
+    const [written, swapped] = [stage.key("written"), stage.key("swapped")];
+    await backend.write({ key: written, record: sampleEntry("written"), lifetimeMs: 0.4 });
+    await backend.swap(swapped, undefined, { record: sampleEntry("swapped"), lifetimeMs: 0.4 });
+    await stage.pass(1);
+    assert.deepEqual([...(await backend.readMany([written, swapped]))], [undefined, undefined]);
+  }),
+  rule("fractions of a millisecond are rounded, not refused", async (stage) => {
+    const backend = await stage.client();
+    const record = sampleEntry("fraction");
+    await backend.write({ key: stage.key("fraction"), record, lifetimeMs: 60_000.123_456 });
+    assertSameRecord(await backend.read(stage.key("fraction")), record);
+  }),
+  rule("a write or a swap brings its own lifetime, longer or shorter", async (stage) => {
+    const backend = await stage.client();
+    // Long enough that the second step comes in time.
+    const short = 4 * stage.shortMs;
+    const changes = [
+      { name: "longer", first: short, then: 60_000 },
+      { name: "lasting", first: short, then: FOR_EVER },
+      { name: "shorter", first: 60_000, then: short },
+      { name: "ending", first: FOR_EVER, then: short },
+    ];
+    for (const { name, first, then } of changes) {
+      const [written, swapped] = [sampleEntry(`${name}-written`), sampleEntry(`${name}-swapped`)];
+      for (const record of [written, swapped]) {
+        await backend.write({ key: stage.key(record.key), record, lifetimeMs: first });
+      }
+      await backend.write({ key: stage.key(written.key), record: written, lifetimeMs: then });
+      const next = { record: swapped, lifetimeMs: then };
+      assert.deepEqual(await backend.swap(stage.key(swapped.key), swapped.version, next), { won: true });
+    }
+    await stage.pass(short);
+    for (const { name, then } of changes) {
+      for (const key of [stage.key(`${name}-written`), stage.key(`${name}-swapped`)]) {
+        const present = (await backend.read(key)) !== undefined;
+        assert.equal(present, then !== short, `${key} is ${present ? "still there" : "gone"}`);
+      }
+    }
+  }),
+  rule("for a swap an expired record is no record", async (stage) => {
+    const backend = await stage.client();
+    const [old, lease] = [sampleEntry("expired"), sampleLease("expired")];
+    await backend.write({ key: stage.key("expired"), record: old, lifetimeMs: stage.shortMs });
+    await stage.pass(stage.shortMs);
+    const refused = await backend.swap(stage.key("expired"), old.version, { record: lease, lifetimeMs: FOR_EVER });
+    assert.deepEqual(refused, { won: false, current: undefined });
+    const won = await backend.swap(stage.key("expired"), undefined, { record: lease, lifetimeMs: FOR_EVER });
+    assert.deepEqual(won, { won: true });
+    assertSameRecord(await backend.read(stage.key("expired")), lease);
+  }),
+  rule("reading, touching and refused swaps do not lengthen a lifetime", async (stage) => {
+    const backend = await stage.client();
+    const key = stage.key("untouched");
+    await backend.write({ key, record: sampleEntry("untouched"), lifetimeMs: stage.shortMs });
+    await backend.read(key);
+    await backend.readMany([key]);
+    await backend.touch?.([key]);
+    await backend.swap(key, undefined, { record: sampleEntry("untouched"), lifetimeMs: FOR_EVER });
+    await stage.pass(stage.shortMs);
+    assert.equal(await backend.read(key), undefined);
+  }),
+  rule("the store's time goes on as time passes, with a known error", async (stage) => {
+    const backend = await stage.client();
+    const error = backend.clockErrorMs();
+    assert.ok(Number.isFinite(error) && error >= 0, `clockErrorMs() must be a number of at least 0, got ${error}`);
+    const before = backend.now();
+    await stage.advance(stage.shortMs);
+    const passed = backend.now() - before;
+    const slack = 2 * Math.max(error, backend.clockErrorMs()) + 2;
+    assert.ok(passed >= stage.shortMs - slack, `now() moved by ${passed} ms in ${stage.shortMs} ms`);
+  }),
+];
+
+export const lifetimes: ContractGroup = { name: "lifetimes", cases: () => cases };

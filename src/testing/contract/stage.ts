@@ -1,0 +1,167 @@
+// Where one contract case plays: clients and caches on the subject's store, keys of its own, and time to let pass.
+import assert from "node:assert/strict";
+import { MessageChannel } from "node:worker_threads";
+import type { CacheConfig } from "../../config/types.ts";
+import type { Backend } from "../../core/backend.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import { cacheWithClock, type XCache } from "../../xcache.ts";
+import { settle } from "../manual-clock.ts";
+import type { ContractOffers, ContractSubject, OpenSubject } from "./subject.ts";
+
+/** How finely time is let pass while something is awaited, and how long it is awaited. */
+const STEP_MS = 5;
+const PATIENCE_MS = 5_000;
+/** Deadline of store operations in caches: generous, so that only a hang meets it. */
+const OPERATION_TIMEOUT_MS = 10_000;
+
+export class Stage {
+  readonly offers: ContractOffers;
+  readonly clock: Clock;
+  /** First part of every key of this case, and the key prefix of its caches. */
+  readonly prefix: string;
+  readonly #opened: OpenSubject;
+  readonly #endings: (() => Promise<void>)[] = [];
+  #client: Promise<Backend> | undefined;
+
+  private constructor(offers: ContractOffers, opened: OpenSubject) {
+    this.offers = offers;
+    this.#opened = opened;
+    this.clock = opened.clock ?? systemClock;
+    this.prefix = `contract-${Buffer.from(systemClock.token(), "latin1").toString("hex")}`;
+  }
+
+  /** Runs one case and closes whatever it opened, also when it fails. */
+  static async play(subject: ContractSubject, run: (stage: Stage) => Promise<void>): Promise<void> {
+    const stage = new Stage(subject.offers, await subject.open());
+    try {
+      await run(stage);
+    } finally {
+      await stage.#close();
+    }
+  }
+
+  /** The spelled key of an entry whose user key is `name`. */
+  key(name: string): string {
+    return `${this.prefix}:${name}`;
+  }
+
+  /** The backend as it was given, neither opened nor connected by the suite. */
+  get bare(): Backend {
+    return this.#opened.backend;
+  }
+
+  /** The backend, opened and connected. */
+  client(): Promise<Backend> {
+    this.#client ??= this.#connect(this.bare);
+    return this.#client;
+  }
+
+  /** One more client of the same store, opened and connected. */
+  async second(): Promise<Backend> {
+    return this.#connect(await this.#another());
+  }
+
+  /** A cache on the backend. The default prefix is the case's own. */
+  cache(config: CacheConfig = {}): XCache {
+    return this.#cacheOn(this.bare, config);
+  }
+
+  /** A cache on another client, as another process would have it; same prefix. */
+  async secondCache(config: CacheConfig = {}): Promise<XCache> {
+    return this.#cacheOn(await this.#another(), config);
+  }
+
+  /** Smallest lifetime that makes sense for entries that are meant to expire during the case. */
+  get shortMs(): number {
+    return Math.max(100, this.bare.capabilities.ttlResolutionMs);
+  }
+
+  /** Lets a lifetime end for certain. */
+  async pass(lifetimeMs: number): Promise<void> {
+    const { capabilities } = this.bare;
+    const lag = capabilities.ttlResolutionMs > 1 ? capabilities.ttlResolutionMs : 0;
+    await this.advance(lifetimeMs + lag + this.bare.clockErrorMs() + 20);
+  }
+
+  async advance(ms: number): Promise<void> {
+    await (this.#opened.advance?.(ms) ?? realTime(ms));
+  }
+
+  /** Settles as `promise` does, and lets time pass until it has. */
+  async until<T>(promise: Promise<T>, what = "the awaited call"): Promise<T> {
+    let settled = false;
+    const mark = (): void => {
+      settled = true;
+    };
+    promise.then(mark, mark);
+    await settle();
+    for (let passed = 0; !settled; passed += STEP_MS) {
+      assert.ok(passed < PATIENCE_MS, `${what} did not settle within ${PATIENCE_MS} ms`);
+      await this.advance(STEP_MS);
+    }
+    return promise;
+  }
+
+  /** Waits until `check` holds; fails once `boundMs` have passed. */
+  async eventually(what: string, check: () => boolean | Promise<boolean>, boundMs = this.pushBoundMs): Promise<void> {
+    for (let passed = 0; !(await check()); passed += STEP_MS) {
+      assert.ok(passed <= boundMs, `${what}: not within ${boundMs} ms`);
+      await this.advance(STEP_MS);
+    }
+  }
+
+  get pushBoundMs(): number {
+    return this.offers.pushBoundMs ?? 1_000;
+  }
+
+  async #another(): Promise<Backend> {
+    assert.ok(this.#opened.second, "a subject that offers `shared` must give `second`");
+    return this.#opened.second();
+  }
+
+  async #connect(backend: Backend): Promise<Backend> {
+    backend.open?.({
+      clock: this.clock,
+      operationTimeoutMs: OPERATION_TIMEOUT_MS,
+      connectTimeoutMs: OPERATION_TIMEOUT_MS,
+      poolSize: 1,
+      report: () => {},
+      evicted: () => {},
+    });
+    this.#endings.push(() => backend.disconnect());
+    await backend.connect();
+    return backend;
+  }
+
+  #cacheOn(backend: Backend, config: CacheConfig): XCache {
+    const whole = {
+      keyPrefix: this.prefix,
+      operationTimeout: OPERATION_TIMEOUT_MS / 1000,
+      ...config,
+    };
+    const cache =
+      this.#opened.cache?.(backend, whole) ?? cacheWithClock({ ...whole, backend }, this.clock);
+    this.#endings.push(() => cache.disconnect());
+    return cache;
+  }
+
+  async #close(): Promise<void> {
+    try {
+      for (const end of this.#endings.reverse()) await this.until(end(), "disconnect");
+    } finally {
+      await this.#opened.close();
+    }
+  }
+}
+
+/** The clock's timers never keep the process alive; an open port does. */
+function realTime(ms: number): Promise<void> {
+  const { port1 } = new MessageChannel();
+  port1.ref();
+  return new Promise((resolve) => {
+    systemClock.after(ms, () => {
+      port1.close();
+      resolve();
+    });
+  });
+}

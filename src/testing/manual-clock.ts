@@ -1,0 +1,81 @@
+// A clock that stands still until a test moves it.
+import type { Clock, Timer } from "../core/clock.ts";
+
+interface Pending {
+  readonly due: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** Timers run in order when `advance` passes them. Randomness is seeded, so a run can be repeated. */
+export class ManualClock implements Clock {
+  #now: number;
+  #order = 0;
+  #seed: number;
+  readonly #timers = new Set<Pending>();
+
+  constructor(start = Date.UTC(2026, 0, 1), seed = 1) {
+    this.#now = start;
+    this.#seed = seed;
+  }
+
+  readonly now = (): number => this.#now;
+  readonly coarse = (): number => this.#now;
+
+  readonly after = (delayMs: number, run: () => void): Timer => {
+    const pending: Pending = { due: this.#now + Math.max(0, delayMs), order: this.#order++, run };
+    this.#timers.add(pending);
+    return { cancel: () => void this.#timers.delete(pending) };
+  };
+
+  /** mulberry32: small, fast, good enough to spread test cases. */
+  readonly random = (): number => {
+    this.#seed = (this.#seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+
+  readonly token = (): string => {
+    let token = "";
+    for (let at = 0; at < 8; at++) token += String.fromCharCode(Math.floor(this.random() * 256));
+    return token;
+  };
+
+  /** How many timers are waiting. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** Moves time, running every timer that falls due, and lets promises settle in between. */
+  async advance(ms: number): Promise<void> {
+    const target = this.#now + ms;
+    await settle();
+    for (;;) {
+      const next = this.#next(target);
+      if (next === undefined) break;
+      this.#now = Math.max(this.#now, next.due);
+      this.#timers.delete(next);
+      next.run();
+      await settle();
+    }
+    this.#now = target;
+    await settle();
+  }
+
+  #next(target: number): Pending | undefined {
+    let next: Pending | undefined;
+    for (const timer of this.#timers) {
+      if (timer.due > target) continue;
+      if (next === undefined || timer.due < next.due || (timer.due === next.due && timer.order < next.order)) {
+        next = timer;
+      }
+    }
+    return next;
+  }
+}
+
+/** Lets everything that is ready to run do so. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

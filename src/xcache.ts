@@ -1,0 +1,386 @@
+// class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
+import { configFromEnv } from "./config/env.ts";
+import { resolveConfig } from "./config/resolve.ts";
+import type { CacheConfig, ResolvedConfig } from "./config/types.ts";
+import { configFromYaml } from "./config/yaml.ts";
+import { requireEntries, requireKeys, requireListener, requireSignal, requireValue } from "./core/arguments.ts";
+import { type Clock, systemClock } from "./core/clock.ts";
+import { closedSpace, disconnectedError } from "./core/closed-space.ts";
+import { withDeadline } from "./core/deadline.ts";
+import { ConfigError, OperationTimeoutError } from "./core/errors.ts";
+import type { CacheEvent, Listener } from "./core/events.ts";
+import { glob } from "./core/glob.ts";
+import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
+import { Loader } from "./core/loader.ts";
+import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
+import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } from "./core/records.ts";
+import type { Inspection, Space, Store } from "./core/space.ts";
+import { loadRequest, requireLoad, setTerms, type TermDefaults } from "./core/terms.ts";
+import { checkHealth, detailHealth } from "./health/health.ts";
+import { Telemetry } from "./metrics/telemetry.ts";
+import { openStore } from "./open-store.ts";
+import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
+
+/** What a cache and its namespaces share. */
+class Shared {
+  readonly config: ResolvedConfig;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly defaults: TermDefaults;
+  readonly members = new Set<XCache>();
+  stopping = new AbortController();
+  open = true;
+
+  constructor(config: ResolvedConfig, clock: Clock) {
+    this.config = config;
+    this.clock = clock;
+    this.store = openStore(config, clock);
+    this.defaults = { ...config, random: clock.random };
+  }
+}
+
+/** Where a cache object stands: what it shares with its root, and its own part of the store. */
+class Place {
+  readonly shared: Shared;
+  readonly space: Space;
+  constructor(shared: Shared, space: Space) {
+    this.shared = shared;
+    this.space = space;
+  }
+}
+
+export interface ScanOptions {
+  /** Stops the scan when it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+const DONE = Promise.resolve();
+
+/**
+ * An async cache. Direct operations throw typed errors when the store fails; getOrSet and the wrappers run the
+ * function instead.
+ */
+export class XCache implements AsyncDisposable {
+  readonly #shared: Shared;
+  readonly #telemetry: Telemetry;
+  readonly #loader: Loader;
+  readonly #children = new Map<string, XCache>();
+  readonly #place: Space;
+  /** `#place`, or a space that refuses while disconnected. */
+  #space: Space;
+
+  /** Connects on first use. Without arguments: `redis://localhost:6379/0`. Throws ConfigError. */
+  constructor(config?: CacheConfig | { readonly config: CacheConfig }) {
+    const { shared, space } = config instanceof Place ? config : openPlace(config, systemClock);
+    this.#shared = shared;
+    this.#place = space;
+    this.#space = shared.open ? space : closedSpace;
+    this.#telemetry = new Telemetry(shared.clock);
+    this.#loader = new Loader(space.changes, {
+      clock: shared.clock,
+      space: () => this.#space,
+      signal: () => shared.stopping.signal,
+      report: (error) => this.#telemetry.failed("getOrSet", error),
+    });
+    shared.members.add(this);
+    shared.store.observers.add(this.#telemetry.observer(space));
+  }
+
+  /** Reads `XCACHE_*` variables. Throws ConfigError naming a variable that does not parse. */
+  static fromEnv(env: Readonly<Record<string, string | undefined>> = process.env): XCache {
+    return new XCache(configFromEnv(env));
+  }
+
+  /** Reads a YAML file, synchronously. Throws ConfigError naming the key or line at fault. */
+  static fromYaml(path: string): XCache {
+    return new XCache(configFromYaml(path));
+  }
+
+  /** Optional: the first operation connects. Opens a disconnected cache again. */
+  async connect(): Promise<void> {
+    const shared = this.#shared;
+    const limit = shared.config.connectTimeout;
+    await withDeadline(shared.clock, limit * 1000, shared.store.connect(), () => {
+      throw new OperationTimeoutError(`the store did not accept a connection within connect_timeout (${limit} s)`, {
+        operation: "connect",
+      });
+    });
+    if (shared.open) return;
+    shared.open = true;
+    shared.stopping = new AbortController();
+    for (const member of shared.members) member.#space = member.#place;
+  }
+
+  /** Idempotent, and never longer than the operation timeout. Closes the namespaces with it; nothing keeps Node alive. */
+  async disconnect(): Promise<void> {
+    const shared = this.#shared;
+    if (!shared.open) return;
+    shared.open = false;
+    shared.stopping.abort();
+    for (const member of shared.members) {
+      member.#space = closedSpace;
+      member.#telemetry.recorder.stop();
+    }
+    const limitMs = shared.config.operationTimeout * 1000;
+    await withDeadline(shared.clock, limitMs, shared.store.disconnect(), () => undefined);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.disconnect();
+  }
+
+  /** The value, or undefined when absent; null is a value like any other. */
+  get<T = unknown>(key: string): Promise<T | undefined> {
+    const started = this.#telemetry.start();
+    if (started !== undefined) return this.#timedGet(key, started);
+    const value = this.#space.peek(key);
+    if (value === undefined) return this.#getSlowly(key);
+    this.#telemetry.hit(key);
+    return Promise.resolve(value as T);
+  }
+
+  /** Only the present ones; one round trip per shard. */
+  getMany<T = unknown>(keys: readonly string[]): Promise<Map<string, T>> {
+    return this.#telemetry.run("getMany", async () => {
+      const distinct = requireKeys(keys);
+      const values = await this.#space.getMany(distinct);
+      for (const key of distinct) this.#telemetry.looked(key, values.has(key));
+      return values as Map<string, T>;
+    });
+  }
+
+  /** Stores a value for `ttl` seconds under `tags`. Throws CodecError for what cannot be stored. */
+  set(key: string, value: unknown, options?: SetOptions): Promise<void> {
+    const started = this.#telemetry.start();
+    try {
+      requireKey(key);
+      requireValue(value);
+      const terms = setTerms(options, this.#shared.defaults);
+      const stored = this.#space.set(key, value, terms);
+      if (stored !== undefined) {
+        return this.#telemetry.run("set", () => stored.then(() => this.#telemetry.wrote(key, terms.tags)));
+      }
+      this.#telemetry.wrote(key, terms.tags);
+      this.#telemetry.finish("set", started);
+      return DONE;
+    } catch (error) {
+      return Promise.reject(this.#telemetry.failedCall("set", error));
+    }
+  }
+
+  /** Stores several values under the same terms. */
+  setMany(
+    entries: Iterable<readonly [string, unknown]> | Readonly<Record<string, unknown>>,
+    options?: SetOptions,
+  ): Promise<void> {
+    return this.#telemetry.run("setMany", async () => {
+      const pairs = requireEntries(entries);
+      const terms = setTerms(options, this.#shared.defaults);
+      await this.#space.setMany(pairs, terms);
+      for (const [key] of pairs) this.#telemetry.wrote(key, terms.tags);
+    });
+  }
+
+  /**
+   * The stored value, or what `load` returns, which is then stored. One load per key at a time; an invalidation
+   * during the load is never lost. A failing store never fails the call; a failing load does.
+   */
+  getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T> {
+    const value = options?.forceLoad === true ? undefined : this.#space.peek(key);
+    if (value === undefined) return this.#load(key, load, options);
+    this.#telemetry.hit(key);
+    return Promise.resolve(value as T);
+  }
+
+  async exists(key: string): Promise<boolean> {
+    return (await this.#inspect("exists", key)) !== undefined;
+  }
+
+  /** How many of the keys were present. */
+  delete(keys: string | readonly string[]): Promise<number> {
+    return this.#telemetry.run("delete", async () => {
+      const distinct = requireKeys(keys);
+      const present = distinct.length === 0 ? 0 : await this.#space.delete(distinct);
+      this.#telemetry.deleted(distinct);
+      return present;
+    });
+  }
+
+  /** Seconds left, Infinity when it never expires, undefined when absent. */
+  async ttl(key: string): Promise<number | undefined> {
+    const entry = await this.#inspect("ttl", key);
+    return entry === undefined ? undefined : entry.ttlMs / 1000;
+  }
+
+  async tags(key: string): Promise<string[] | undefined> {
+    const entry = await this.#inspect("tags", key);
+    return entry === undefined ? undefined : [...entry.tags];
+  }
+
+  /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, a key may come twice. */
+  keys(pattern = "*", options: ScanOptions = {}): AsyncIterable<string> {
+    return this.#keys(glob(pattern), requireSignal(options.signal));
+  }
+
+  /** Every entry that carries one of the tags is absent once this resolves. O(tags), never O(entries). */
+  invalidateTags(tags: string | readonly string[]): Promise<void> {
+    return this.#telemetry.run("invalidateTags", async () => {
+      const list = requireTags(tags);
+      if (list.length > 0) await this.#space.invalidateTags(list);
+      this.#telemetry.invalidated({ tags: list });
+    });
+  }
+
+  /** Removes the entries whose keys match a glob; how many there were. */
+  invalidatePattern(pattern: string, options: ScanOptions = {}): Promise<number> {
+    return this.#telemetry.run("invalidatePattern", async () => {
+      const present = await this.#space.invalidateMatching(glob(pattern), requireSignal(options.signal));
+      this.#telemetry.invalidated({ pattern });
+      return present;
+    });
+  }
+
+  /** Empties this namespace and those below it. O(1); other prefixes are untouched. */
+  clear(): Promise<void> {
+    return this.#telemetry.run("clear", async () => {
+      await this.#space.clear();
+      this.#telemetry.invalidated({ all: true });
+    });
+  }
+
+  /** A cache of its own under this one's prefix, on the same connection. The same name gives the same object. */
+  namespace(name: string): XCache {
+    requireNamespace(name);
+    let child = this.#children.get(name);
+    if (child === undefined) {
+      child = new XCache(new Place(this.#shared, this.#place.child(name)) as CacheConfig);
+      this.#children.set(name, child);
+    }
+    return child;
+  }
+
+  /** Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating. */
+  getStats(options: { readonly exact?: boolean } = {}): Promise<CacheStats> {
+    return this.#telemetry.run("getStats", async () => {
+      const usage = await this.#space.usage(options.exact === true);
+      return this.#telemetry.recorder.stats(usage);
+    });
+  }
+
+  /** Never throws, never hangs. */
+  async health(): Promise<boolean> {
+    return (await this.healthCheck()).isHealthy;
+  }
+
+  /** Never throws, never hangs. */
+  async healthCheck(): Promise<HealthResult> {
+    const { store, clock, config, open } = this.#shared;
+    if (!open) return { isHealthy: false, latencySeconds: 0, error: disconnectedError() };
+    return checkHealth(store, clock, config.operationTimeout * 1000);
+  }
+
+  /** Never throws, never hangs. */
+  async detailedHealthCheck(): Promise<DetailedHealth> {
+    return detailHealth(this.#shared.store, await this.healthCheck(), this.getComprehensiveMetrics());
+  }
+
+  /** Begins to measure rates over time; a no-op with a warning unless `enableMetrics`. */
+  startMetricsCollection(): void {
+    if (this.#shared.config.enableMetrics) this.#telemetry.recorder.start();
+    else process.emitWarning("startMetricsCollection() does nothing because enableMetrics is false", "XCacheWarning");
+  }
+
+  getComprehensiveMetrics(): ComprehensiveMetrics {
+    const { store } = this.#shared;
+    const pool = store.backend.pool?.();
+    return this.#telemetry.recorder.comprehensive({
+      circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
+      poolUtilization: pool === undefined || pool.size === 0 ? 0 : pool.inUse / pool.size,
+      memoryUsage: store.fill(),
+    });
+  }
+
+  /** Keys that resemble `text`, best first. Needs `enableFuzzy`. */
+  fuzzySearch(text: string, options: FuzzyOptions = {}): Promise<FuzzyMatch[]> {
+    return this.#telemetry.run("fuzzySearch", () => {
+      if (this.#shared.config.enableFuzzy) return fuzzySearch(this.keys(), text, options);
+      throw new ConfigError("FEATURE_DISABLED", "fuzzySearch needs enableFuzzy, which is false", {
+        operation: "fuzzySearch",
+        hint: "Set enableFuzzy: true (enable_fuzzy in YAML, XCACHE_ENABLE_FUZZY in the environment).",
+      });
+    });
+  }
+
+  on<E extends CacheEvent>(event: E, listener: Listener<E>): this {
+    requireListener(event, listener);
+    this.#telemetry.events.add(event, listener);
+    return this;
+  }
+
+  off<E extends CacheEvent>(event: E, listener: Listener<E>): this {
+    requireListener(event, listener);
+    this.#telemetry.events.remove(event, listener);
+    return this;
+  }
+
+  async #getSlowly<T>(key: string): Promise<T | undefined> {
+    try {
+      requireKey(key);
+      const value = await this.#space.get(key);
+      this.#telemetry.gets.count++;
+      this.#telemetry.looked(key, value !== undefined);
+      return value as T | undefined;
+    } catch (error) {
+      throw this.#telemetry.failedCall("get", error);
+    }
+  }
+
+  async #timedGet<T>(key: string, started: number): Promise<T | undefined> {
+    try {
+      const value = this.#space.peek(key) as T | undefined;
+      if (value === undefined) return await this.#getSlowly(key);
+      this.#telemetry.hit(key);
+      return value;
+    } finally {
+      this.#telemetry.time("get", started);
+    }
+  }
+
+  async #load<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
+    requireKey(key);
+    requireLoad(load);
+    const request = loadRequest(options, this.#shared.defaults);
+    const started = this.#telemetry.start();
+    try {
+      const { value, source } = await this.#loader.load(key, load, request);
+      this.#telemetry.looked(key, source === "store");
+      return value as T;
+    } finally {
+      this.#telemetry.finish("getOrSet", started);
+    }
+  }
+
+  async *#keys(matches: (key: string) => boolean, signal?: AbortSignal): AsyncIterable<string> {
+    for await (const batch of this.#space.scan(signal)) {
+      for (const { key } of batch) if (matches(key)) yield key;
+    }
+  }
+
+  #inspect(operation: string, key: string): Promise<Inspection | undefined> {
+    return this.#telemetry.run(operation, () => {
+      requireKey(key);
+      return this.#space.inspect(key);
+    });
+  }
+}
+
+/** A cache that reads time from `clock`, for tests; see xcache/testing. */
+export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
+  return new XCache(openPlace(config, clock) as CacheConfig);
+}
+
+function openPlace(given: CacheConfig | { readonly config: CacheConfig } | undefined, clock: Clock): Place {
+  const wrapped = typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
+  const shared = new Shared(resolveConfig((wrapped ? given.config : given) ?? {}), clock);
+  return new Place(shared, shared.store.space(shared.config.keyPrefix));
+}

@@ -1,0 +1,162 @@
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { configFromEnv, fieldFromText } from "../../src/config/env.ts";
+import { resolveConfig } from "../../src/config/resolve.ts";
+import { envName, FIELD_NAMES, FIELDS } from "../../src/config/schema.ts";
+import type { CacheConfig } from "../../src/config/types.ts";
+import { configErrorOf } from "./thrown.ts";
+
+describe("values", () => {
+  it("every field that fits in a line has a variable", () => {
+    expect(
+      configFromEnv({
+        XCACHE_KV_URL: "redis://u:p@h:1/2",
+        XCACHE_DEFAULT_TTL: "60",
+        XCACHE_KEY_PREFIX: " my app ",
+        XCACHE_ENABLE_FUZZY: "true",
+        XCACHE_ENABLE_METRICS: "off",
+        XCACHE_METRICS_RETENTION_DAYS: "30",
+        XCACHE_NEAR_CACHE: "on",
+        XCACHE_OPERATION_TIMEOUT: "0.5",
+        XCACHE_CONNECT_TIMEOUT: "1e1",
+        XCACHE_POOL_SIZE: "4",
+        XCACHE_COMPRESSION: "yes",
+        XCACHE_STALE_IF_ERROR: "3600",
+        XCACHE_STALE_WHILE_REVALIDATE: ".5",
+        XCACHE_TTL_JITTER: "0.1",
+        XCACHE_SERIALIZATION: "json",
+      }),
+    ).toEqual({
+      kvUrl: "redis://u:p@h:1/2",
+      defaultTtl: 60,
+      keyPrefix: " my app ",
+      enableFuzzy: true,
+      enableMetrics: false,
+      metricsRetentionDays: 30,
+      nearCache: { maxEntries: 10_000, maxBytes: 67_108_864 },
+      operationTimeout: 0.5,
+      connectTimeout: 10,
+      poolSize: 4,
+      compression: { thresholdBytes: 1024, algorithm: "brotli" },
+      staleIfError: 3600,
+      staleWhileRevalidate: 0.5,
+      ttlJitter: 0.1,
+      serialization: "json",
+    });
+  });
+
+  it("the variables are these and no others", () => {
+    const settable = FIELD_NAMES.filter((field) => FIELDS[field].shape.fromText !== undefined);
+    expect(FIELD_NAMES.filter((field) => !settable.includes(field))).toEqual([
+      "tables",
+      "backend",
+      "metrics",
+      "circuitBreaker",
+    ]);
+  });
+
+  it.each([
+    ["true", true],
+    ["TRUE", true],
+    ["1", true],
+    ["yes", true],
+    ["On", true],
+    [" true ", true],
+    ["false", false],
+    ["0", false],
+    ["no", false],
+    ["OFF", false],
+  ])("%j reads as %j", (text, value) => {
+    expect(configFromEnv({ XCACHE_ENABLE_FUZZY: text })).toEqual({ enableFuzzy: value });
+  });
+
+  it.each([
+    ["Infinity", Number.POSITIVE_INFINITY],
+    ["infinity", Number.POSITIVE_INFINITY],
+    [" 300 ", 300],
+    ["+5", 5],
+    ["0.001", 0.001],
+    ["1.", 1],
+  ])("a ttl of %j reads as %d", (text, value) => {
+    expect(configFromEnv({ XCACHE_DEFAULT_TTL: text })).toEqual({ defaultTtl: value });
+  });
+
+  it("an empty or unset variable sets nothing", () => {
+    const empty = Object.fromEntries(FIELD_NAMES.map((field) => [envName(field), ""]));
+    expect(configFromEnv(empty)).toEqual({});
+    expect(configFromEnv({ XCACHE_DEFAULT_TTL: undefined })).toEqual({});
+    expect(configFromEnv({})).toEqual({});
+  });
+
+  it("what it reads is a configuration", () => {
+    expectTypeOf(configFromEnv({})).toExtend<CacheConfig>();
+    expect(resolveConfig(configFromEnv({ XCACHE_POOL_SIZE: "2" })).poolSize).toBe(2);
+  });
+});
+
+describe("variables that are not ours", () => {
+  it.each([
+    ["XCACHE_DEFUALT_TTL", "XCACHE_DEFAULT_TTL"],
+    ["XCACHE_DEFAULT_TTLS", "XCACHE_DEFAULT_TTL"],
+    ["XCACHE_DEFAULTTTL", "XCACHE_DEFAULT_TTL"],
+    ["XCACHE_TTL", "XCACHE_DEFAULT_TTL"],
+    ["XCACHE_URL", "XCACHE_KV_URL"],
+    ["XCACHE_KV_URI", "XCACHE_KV_URL"],
+    ["XCACHE_PREFIX", "XCACHE_KEY_PREFIX"],
+    ["XCACHE_POOLSIZE", "XCACHE_POOL_SIZE"],
+    ["XCACHE_TABEL", "XCACHE_TABLES"],
+  ])("%s is refused, since %s must be meant", (variable, meant) => {
+    const error = configErrorOf(() => configFromEnv({ [variable]: "1" }));
+    expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
+    expect(error.message).toBe(`unknown variable ${variable}: did you mean ${meant}?`);
+  });
+
+  it.each([
+    "XCACHE_TEST_REDIS_SERVER",
+    "XCACHE_LOG_LEVEL",
+    "XCACHE_",
+    "XCACHE",
+    "XCACHED_DEFAULT_TTL",
+    "MY_XCACHE_DEFAULT_TTLS",
+    `XCACHE_${"A".repeat(100_000)}`,
+    "PATH",
+  ])("%.40s is left alone", (variable) => {
+    expect(configFromEnv({ [variable]: "1", XCACHE_POOL_SIZE: "2" })).toEqual({ poolSize: 2 });
+  });
+
+  it("an empty one is left alone too", () => {
+    expect(configFromEnv({ XCACHE_DEFUALT_TTL: "" })).toEqual({});
+  });
+
+  it("no two of our own variables are taken for each other's typo", () => {
+    for (const field of FIELD_NAMES) {
+      const { fromText } = FIELDS[field].shape;
+      if (fromText === undefined) continue;
+      const value = FIELDS[field].default;
+      expect(configFromEnv({ [envName(field)]: String(value) })).toEqual({ [field]: value });
+    }
+  });
+});
+
+describe("messages", () => {
+  it("a value meant for another variable shows no credentials", () => {
+    const { message } = configErrorOf(() => configFromEnv({ XCACHE_POOL_SIZE: "redis://u:hush@h" }));
+    expect(message).toBe('XCACHE_POOL_SIZE must be a whole number from 1 to 1024, got "redis://***@h"');
+  });
+
+  it("a field that text cannot hold says where it belongs", () => {
+    expect(configErrorOf(() => configFromEnv({ XCACHE_TABLES: "{}" })).message).toBe(
+      'XCACHE_TABLES must be a map from table name to { ttl, tags }, which only a config object or file can hold, got "{}"',
+    );
+    expect(configErrorOf(() => configFromEnv({ XCACHE_BACKEND: "memory" })).message).toBe(
+      'XCACHE_BACKEND must be a Backend object, which only code can give, got "memory"',
+    );
+  });
+
+  it("text given by a flag is refused under the flag's name", () => {
+    expect(fieldFromText("poolSize", "4", "--pool-size")).toBe(4);
+    expectTypeOf(fieldFromText("poolSize", "4", "--pool-size")).toEqualTypeOf<number>();
+    expect(configErrorOf(() => fieldFromText("kvUrl", "redis://h:x", "--kv-url")).message).toMatch(
+      /^--kv-url: a port/,
+    );
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { Changes } from "../../src/core/changes.ts";
+
+describe("changes while loads are in flight", () => {
+  it("tells a key, a tag, a pattern and everything that changed after a load began", () => {
+    const changes = new Changes();
+    const since = changes.begin();
+    expect(changes.touched("k", ["t"], since)).toBe(false);
+    changes.key("other");
+    changes.tag("other");
+    changes.pattern((key) => key.startsWith("x:"));
+    expect(changes.touched("k", ["t"], since)).toBe(false);
+    expect(changes.touched("x:1", [], since)).toBe(true);
+    changes.tag("t");
+    expect(changes.touched("k", ["t"], since)).toBe(true);
+    expect(changes.touched("k", [], since)).toBe(false);
+    changes.key("k");
+    expect(changes.touched("k", [], since)).toBe(true);
+    changes.everything();
+    expect(changes.touched("anything", [], since)).toBe(true);
+  });
+
+  it("does not hold earlier changes against a later load", () => {
+    const changes = new Changes();
+    changes.begin();
+    changes.key("k");
+    const later = changes.begin();
+    expect(changes.touched("k", [], later)).toBe(false);
+  });
+
+  it("lets a parent's clear reach its children, and not the other way", () => {
+    const parent = new Changes();
+    const child = new Changes(parent);
+    const ofParent = parent.begin();
+    const ofChild = child.begin();
+    child.everything();
+    expect(parent.touched("k", [], ofParent)).toBe(false);
+    const again = child.begin();
+    parent.everything();
+    expect(child.touched("k", [], again)).toBe(true);
+    expect(child.touched("k", [], ofChild)).toBe(true);
+  });
+
+  it("calls everything changed rather than forget, when too much changes during one load", () => {
+    const changes = new Changes();
+    const since = changes.begin();
+    for (let n = 0; n <= 100_000; n++) changes.key(`k${n}`);
+    expect(changes.touched("never named", [], since)).toBe(true);
+  });
+
+  it("remembers nothing while nobody loads", () => {
+    const changes = new Changes();
+    const since = changes.begin();
+    changes.key("k");
+    changes.end();
+    expect(changes.watched).toBe(false);
+    expect(changes.touched("k", [], since)).toBe(false);
+  });
+});

@@ -1,0 +1,390 @@
+import { afterEach, beforeEach, describe, expect, expectTypeOf, it, vi } from "vitest";
+import { ConfigError } from "../../src/core/errors.ts";
+import { asCached, type Cached, cached } from "../../src/functions/cached.ts";
+import { setDefaultCache } from "../../src/functions/default-cache.ts";
+import { FakeCache } from "./fake-cache.ts";
+
+let cache: FakeCache;
+beforeEach(() => {
+  cache = new FakeCache();
+});
+afterEach(() => setDefaultCache(undefined));
+
+/** A promise that the test settles. */
+function gate<T>(): { promise: Promise<T>; open(value: T): void } {
+  let open!: (value: T) => void;
+  const promise = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}
+
+const code = (expected: string): unknown =>
+  expect.objectContaining({ constructor: ConfigError, code: expected });
+
+describe("a wrapped function", () => {
+  it("runs once for equal arguments and again for others", async () => {
+    const fetchUser = vi.fn(async (id: number, options?: { full: boolean }) => ({ id, options }));
+    const getUser = cached(fetchUser, { cache, name: "getUser" });
+    expect(await getUser(1, { full: true })).toEqual({ id: 1, options: { full: true } });
+    expect(await getUser(1, { full: true })).toEqual({ id: 1, options: { full: true } });
+    expect(fetchUser).toHaveBeenCalledTimes(1);
+    await getUser(1);
+    await getUser(2);
+    expect(fetchUser).toHaveBeenCalledTimes(3);
+    expect([...cache.entries.keys()]).toEqual(["getUser(1,{full:true})", "getUser(1)", "getUser(2)"]);
+  });
+
+  it("runs once for calls at the same time, and all of them get the error it throws", async () => {
+    let runs = 0;
+    const failure = new Error("mine");
+    const load = cached(
+      async function load() {
+        runs++;
+        throw failure;
+      },
+      { cache },
+    );
+    const outcomes = await Promise.allSettled([load(), load(), load()]);
+    expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason)).toEqual([
+      failure,
+      failure,
+      failure,
+    ]);
+    expect(runs).toBe(1);
+  });
+
+  it("rejects when the function throws synchronously", async () => {
+    const broken = cached(
+      function broken(): number {
+        throw new TypeError("at once");
+      },
+      { cache },
+    );
+    await expect(broken()).rejects.toThrow(new TypeError("at once"));
+    await expect(broken.uncached()).rejects.toThrow(new TypeError("at once"));
+    await expect(broken.refresh()).rejects.toThrow(new TypeError("at once"));
+  });
+
+  it("rejects for an argument that cannot be encoded, without running", async () => {
+    const run = vi.fn(async (_: unknown) => 1);
+    const wrapped = cached(run, { cache, name: "run" });
+    await expect(wrapped(() => 1)).rejects.toThrow("run(): argument 1 is a function");
+    await expect(wrapped.refresh(() => 1)).rejects.toThrow(ConfigError);
+    await expect(wrapped.invalidate(() => 1)).rejects.toThrow(ConfigError);
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  it("keeps the name, the number of parameters and `this`", async () => {
+    const store = {
+      base: 10,
+      add: cached(
+        async function add(this: { base: number }, n: number) {
+          return this.base + n;
+        },
+        { cache },
+      ),
+    };
+    expect(store.add.name).toBe("add");
+    expect(store.add.length).toBe(1);
+    expect(await store.add(1)).toBe(11);
+    expect(await store.add.uncached.call({ base: 20 }, 1)).toBe(21);
+    expect(await store.add.refresh.call({ base: 30 }, 1)).toBe(31);
+    expect(await store.add(1)).toBe(31);
+  });
+
+  it("returns undefined and does not store it", async () => {
+    const nothing = vi.fn(async () => undefined);
+    const wrapped = cached(nothing, { cache, name: "nothing" });
+    expect([await wrapped(), await wrapped()]).toEqual([undefined, undefined]);
+    expect(nothing).toHaveBeenCalledTimes(2);
+  });
+
+  it("is the same in curried form", async () => {
+    const double = cached({ cache, ttl: 60 })(async function twice(n: number) {
+      return 2 * n;
+    });
+    expect(await double(2)).toBe(4);
+    expect(double.key(2)).toBe("twice(2)");
+    expect(cache.seen).toEqual([{ ttl: 60 }]);
+  });
+});
+
+describe("the options", () => {
+  it("of getOrSet are handed on, tags as a list among them", async () => {
+    const options = {
+      ttl: 5,
+      staleIfError: 1,
+      staleWhileRevalidate: 2,
+      softTimeout: 3,
+      hardTimeout: 4,
+      lock: false,
+    };
+    const wrapped = cached(async (n: number) => n, { cache, name: "n", tags: ["numbers"], ...options });
+    await wrapped(1);
+    expect(cache.seen).toEqual([{ ...options, tags: ["numbers"] }]);
+  });
+
+  it("make tags from the arguments and from the result", async () => {
+    const wrapped = cached(async (id: number) => ({ id, team: 7 }), {
+      cache,
+      name: "user",
+      tags: (id) => [`user:${id}`],
+      resultTags: (user, id) => [`team:${user.team}`, `again:${id}`],
+    });
+    await wrapped(1);
+    expect(cache.seen).toEqual([{ tags: ["user:1"] }]);
+    expect(cache.entries.get("user(1)")?.tags).toEqual(["user:1", "team:7", "again:1"]);
+  });
+
+  it("keep a result that `when` refuses out of the cache, and return it", async () => {
+    const wrapped = cached(async (id: number) => (id > 1 ? { id } : null), {
+      cache,
+      name: "user",
+      when: (user, id) => user !== null && id !== 3,
+    });
+    expect([await wrapped(1), await wrapped(2), await wrapped(3)]).toEqual([null, { id: 2 }, { id: 3 }]);
+    expect([...cache.entries.keys()]).toEqual(["user(2)"]);
+  });
+
+  it("let `key` say what identifies a call, still under the function's name", async () => {
+    const run = vi.fn(async (user: { id: number; noise?: unknown }, _log: () => void) => user.id);
+    const wrapped = cached(run, { cache, name: "run", key: (user) => `user:${user.id}` });
+    await wrapped({ id: 1, noise: Symbol() }, () => {});
+    await wrapped({ id: 1 }, () => {});
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(wrapped.key({ id: 1 }, () => {})).toBe('run("user:1")');
+    const byParts = cached(run, { cache, name: "byParts", key: (user) => [user.id, "x"] });
+    expect(byParts.key({ id: 1 }, () => {})).toBe('byParts([1,"x"])');
+  });
+
+  it("are refused when they make no sense", () => {
+    const run = async (): Promise<number> => 1;
+    for (const [options, message] of [
+      [{ name: "" }, 'cached(): name must be a non-empty string; got "".'],
+      [{ name: 1 }, "cached(): name must be a non-empty string; got 1."],
+      [
+        { tags: "users" },
+        'cached(): tags must be a list of strings or a function that returns one; got "users".',
+      ],
+      [
+        { tags: [1] },
+        "cached(): tags must be a list of strings or a function that returns one; got an array of 1.",
+      ],
+      [{ when: true }, "cached(): when must be a function; got true."],
+      [{ key: "id" }, 'cached(): key must be a function; got "id".'],
+      [{ cache: {} }, "cached(): cache must be a cache; got an object (Object)."],
+    ] as const) {
+      expect(() => cached(run, options as object)).toThrow(message);
+      expect(() => cached(options as object)).toThrow(code("ARGUMENT_INVALID"));
+    }
+    expect(() => cached({})(1 as never)).toThrow("cached(): expected a function or a method; got 1.");
+  });
+});
+
+describe("invalidate", () => {
+  it("forgets exactly this call and says whether there was a result", async () => {
+    const run = vi.fn(async (id: number) => id);
+    const wrapped = cached(run, { cache, name: "run" });
+    await wrapped(1);
+    await wrapped(2);
+    expect(await wrapped.invalidate(1)).toBe(true);
+    expect(await wrapped.invalidate(1)).toBe(false);
+    await wrapped(2);
+    expect(run).toHaveBeenCalledTimes(2);
+    await wrapped(1);
+    expect(run).toHaveBeenCalledTimes(3);
+  });
+});
+
+describe("refresh", () => {
+  it("runs the function and stores the result, while the old one stays readable", async () => {
+    const second = gate<string>();
+    const results = [Promise.resolve("old"), second.promise];
+    const wrapped = cached(async (_: number) => results.shift(), {
+      cache,
+      name: "run",
+      ttl: 9,
+      tags: () => ["t"],
+    });
+    await wrapped(1);
+    const refreshed = wrapped.refresh(1);
+    expect(await wrapped(1)).toBe("old");
+    second.open("new");
+    expect(await refreshed).toBe("new");
+    expect(await wrapped(1)).toBe("new");
+    expect(cache.seen[1]).toEqual({ ttl: 9, tags: ["t"], forceLoad: true });
+  });
+
+  it("does not bring back what was invalidated while the function ran", async () => {
+    const answer = gate<string>();
+    const wrapped = cached(() => answer.promise, { cache, name: "run" });
+    const refreshed = wrapped.refresh();
+    await Promise.resolve();
+    await wrapped.invalidate();
+    answer.open("read before the invalidation");
+    expect(await refreshed).toBe("read before the invalidation");
+    expect(cache.entries.size).toBe(0);
+  });
+});
+
+describe("uncached", () => {
+  it("runs the function and leaves the cache alone", async () => {
+    const run = vi.fn(async (id: number) => id);
+    const wrapped = cached(run, { cache, name: "run" });
+    expect([await wrapped.uncached(1), await wrapped.uncached(1)]).toEqual([1, 1]);
+    expect(run).toHaveBeenCalledTimes(2);
+    expect(cache.seen).toEqual([]);
+  });
+});
+
+describe("warm", () => {
+  it("runs the calls that have no result yet, a limited number at a time", async () => {
+    let running = 0;
+    let most = 0;
+    const run = vi.fn(async (_id: number, _lang: string) => {
+      most = Math.max(most, ++running);
+      for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      running--;
+      return true;
+    });
+    const wrapped = cached(run, { cache, name: "run" });
+    await wrapped(1, "en");
+    function* list(): Generator<[number, string]> {
+      for (let id = 1; id <= 20; id++) yield [id, "en"];
+    }
+    await wrapped.warm(list(), { concurrency: 3 });
+    expect(run).toHaveBeenCalledTimes(20);
+    expect(cache.entries.size).toBe(20);
+    expect(most).toBe(3);
+  });
+
+  it("tries every call and then rejects with all that failed", async () => {
+    const onlyEven = async (id: number): Promise<number> => {
+      if (id % 2) throw new Error(`no ${id}`);
+      return id;
+    };
+    const wrapped = cached(onlyEven, { cache });
+    const outcome = await wrapped.warm([[1], [2], [3], [4]]).catch((error: unknown) => error);
+    expect(outcome).toBeInstanceOf(AggregateError);
+    expect((outcome as AggregateError).message).toBe("2 of 4 calls of onlyEven() failed while warming.");
+    expect((outcome as AggregateError).errors).toEqual([new Error("no 1"), new Error("no 3")]);
+    expect([...cache.entries.keys()]).toEqual(["onlyEven(2)", "onlyEven(4)"]);
+  });
+
+  it("refuses a concurrency that is not a positive integer", async () => {
+    const wrapped = cached(async (id: number) => id, { cache, name: "run" });
+    for (const concurrency of [0, -1, 1.5, Number.NaN]) {
+      await expect(wrapped.warm([[1]], { concurrency })).rejects.toThrow(code("ARGUMENT_INVALID"));
+    }
+  });
+});
+
+describe("the default cache", () => {
+  it("is looked up at each call, so it may be set after wrapping and changed", async () => {
+    const wrapped = cached(async (id: number) => id, { name: "run" });
+    await expect(wrapped(1)).rejects.toThrow(code("NO_DEFAULT_CACHE"));
+    await expect(wrapped.invalidate(1)).rejects.toThrow(code("NO_DEFAULT_CACHE"));
+    expect(wrapped.key(1)).toBe("run(1)");
+    expect(await wrapped.uncached(1)).toBe(1);
+    setDefaultCache(cache);
+    await wrapped(1);
+    expect(cache.entries.size).toBe(1);
+    const other = new FakeCache();
+    setDefaultCache(other);
+    await wrapped(1);
+    expect(other.entries.size).toBe(1);
+  });
+
+  it("is not used by a function that names its own", async () => {
+    const other = new FakeCache();
+    setDefaultCache(other);
+    await cached(async () => 1, { cache, name: "run" })();
+    expect([cache.entries.size, other.entries.size]).toEqual([1, 0]);
+  });
+});
+
+describe("names", () => {
+  it("are required at once", () => {
+    expect(() => cached(async () => 1, { cache })).toThrow(code("NAME_REQUIRED"));
+    expect(() => cached({ cache })(async () => 1)).toThrow(code("NAME_REQUIRED"));
+    expect(() => cached(async () => 1)).toThrow(code("NAME_REQUIRED"));
+  });
+
+  it("belong to one function per cache; the same function may be wrapped again", () => {
+    const load = async (): Promise<number> => 1;
+    const other = async (): Promise<number> => 2;
+    cached(load, { cache });
+    cached(load, { cache, ttl: 5 });
+    cached(other, { cache });
+    expect(() => cached(other, { cache, name: "load" })).toThrow(code("NAME_TAKEN"));
+    expect(() => cached(other, { cache, name: "load" })).toThrow('already cached as "load"');
+    expect(() => cached(other, { cache: new FakeCache(), name: "load" })).not.toThrow();
+  });
+
+  it("in the default cache are claimed at the first use", async () => {
+    setDefaultCache(cache);
+    const first = cached(async () => 1, { name: "load" });
+    const second = cached(async () => 2, { name: "load" });
+    expect(await first()).toBe(1);
+    await expect(second()).rejects.toThrow(code("NAME_TAKEN"));
+    await expect(second.refresh()).rejects.toThrow(code("NAME_TAKEN"));
+    await expect(second.invalidate()).rejects.toThrow(code("NAME_TAKEN"));
+  });
+});
+
+describe("types", () => {
+  it("keep arguments, result and `this`, and add the controls", () => {
+    const fetchUser = async (
+      id: number,
+      lang?: string,
+    ): Promise<{ id: number; lang: string | undefined }> => ({ id, lang });
+    const getUser = cached(fetchUser, {
+      cache,
+      name: "a",
+      tags: (id) => [`${id.toFixed()}`],
+      when: (user) => user.id > 0,
+    });
+    expectTypeOf(getUser).parameters.toEqualTypeOf<Parameters<typeof fetchUser>>();
+    expectTypeOf(getUser).returns.toEqualTypeOf<Promise<{ id: number; lang: string | undefined }>>();
+    expectTypeOf(getUser.key).parameters.toEqualTypeOf<Parameters<typeof fetchUser>>();
+    expectTypeOf(getUser.invalidate).returns.toEqualTypeOf<Promise<boolean>>();
+    expectTypeOf(getUser.refresh).returns.toEqualTypeOf<Promise<{ id: number; lang: string | undefined }>>();
+    expectTypeOf(getUser.uncached).parameters.toEqualTypeOf<Parameters<typeof fetchUser>>();
+    expectTypeOf(getUser.warm).parameter(0).toEqualTypeOf<Iterable<Parameters<typeof fetchUser>>>();
+
+    const sync = cached((n: number) => n, { cache, name: "b" });
+    expectTypeOf(sync).returns.toEqualTypeOf<Promise<number>>();
+    const either = cached((n: number): number | Promise<number> => n, { cache, name: "c" });
+    expectTypeOf(either).returns.toEqualTypeOf<Promise<number>>();
+    const generic = cached(async <T>(value: T): Promise<T> => value, { cache, name: "d" });
+    expectTypeOf(generic("x")).toEqualTypeOf<Promise<string>>();
+    const bound = cached(async function e(this: { base: number }) {
+      return this.base;
+    });
+    expectTypeOf<ThisParameterType<typeof bound>>().toEqualTypeOf<{ base: number }>();
+    expectTypeOf(cached({ cache })(fetchUser)).toEqualTypeOf<Cached<typeof fetchUser>>();
+
+    // @ts-expect-error the callback of the curried form wants a string where the function takes a number
+    expect(() => cached({ cache, name: "f", tags: (id: string) => [id] })(fetchUser)).not.toThrow();
+    cached({
+      cache,
+      name: "g",
+      tags: (id: number) => [`${id}`],
+      when: (user: { id: number }) => user.id > 0,
+    })(fetchUser);
+    // @ts-expect-error the result has no such field
+    cached(fetchUser, { cache, name: "a", when: (user) => user.missing });
+    // @ts-expect-error refresh() is how a load is forced
+    cached(fetchUser, { cache, name: "a", forceLoad: true });
+  });
+});
+
+describe("asCached", () => {
+  it("gives the controls of a wrapped function and refuses any other", () => {
+    const plain = async (): Promise<number> => 1;
+    const wrapped = cached(plain, { cache });
+    expect(asCached(wrapped)).toBe(wrapped);
+    expect(() => asCached(plain)).toThrow(code("ARGUMENT_INVALID"));
+  });
+});

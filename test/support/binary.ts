@@ -1,0 +1,94 @@
+// Finds the programs the tests need; installs what is missing where that is safe, else says the exact command.
+
+/** A program the tests start, the variable that may name it, and the Debian package that brings it. */
+export interface Tool {
+  readonly name: string;
+  readonly variable: string;
+  readonly debianPackage: string;
+}
+
+export const TOOLS = [
+  { name: "redis-server", variable: "XCACHE_TEST_REDIS_SERVER", debianPackage: "redis-server" },
+  { name: "redis-cli", variable: "XCACHE_TEST_REDIS_CLI", debianPackage: "redis-tools" },
+  { name: "memcached", variable: "XCACHE_TEST_MEMCACHED", debianPackage: "memcached" },
+  { name: "openssl", variable: "XCACHE_TEST_OPENSSL", debianPackage: "openssl" },
+] as const satisfies readonly Tool[];
+
+export type ToolName = (typeof TOOLS)[number]["name"];
+
+/** What is asked of the machine; tests hand in their own. */
+export interface Machine {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Separates the folders of PATH. */
+  readonly pathDelimiter: string;
+  isExecutable(path: string): boolean;
+  isRoot(): boolean;
+  /** Installs Debian packages without starting their services; throws when that fails. */
+  installDebianPackages(packages: readonly string[]): void;
+  say(line: string): void;
+}
+
+/** Package managers in the order they are looked for, with the command a person would run. */
+const PACKAGE_MANAGERS = [
+  { program: "apt-get", command: (packages: string) => `apt-get update && apt-get install -y ${packages}` },
+  { program: "brew", command: () => "brew install redis memcached openssl" },
+  { program: "dnf", command: () => "dnf install -y redis memcached openssl" },
+  { program: "apk", command: () => "apk add redis memcached openssl" },
+] as const;
+
+/** The path of a program, or undefined. A variable that names something else than a program is an error. */
+export function findBinary(tool: Tool, machine: Machine): string | undefined {
+  const named = machine.env[tool.variable];
+  if (named === undefined || named === "") return findOnPath(tool.name, machine);
+  const found = named.includes("/") ? named : findOnPath(named, machine);
+  if (found !== undefined && machine.isExecutable(found)) return found;
+  throw new Error(
+    `${tool.variable} should name the ${tool.name} program, but "${named}" is not an executable file. ` +
+      "Correct the variable, or unset it to search PATH.",
+  );
+}
+
+function findOnPath(name: string, machine: Machine): string | undefined {
+  return (machine.env.PATH ?? "")
+    .split(machine.pathDelimiter)
+    .filter((folder) => folder !== "")
+    .map((folder) => `${folder}/${name}`)
+    .find((path) => machine.isExecutable(path));
+}
+
+/** Every tool's path. Installs the missing ones as root on a Debian-like system; anywhere else it throws. */
+export function ensureBinaries<const T extends readonly Tool[]>(
+  tools: T,
+  machine: Machine,
+): Record<T[number]["name"], string> {
+  const missing = tools.filter((tool) => findBinary(tool, machine) === undefined);
+  if (missing.length > 0) installMissing(missing, machine);
+  const paths = tools.map((tool) => {
+    const path = findBinary(tool, machine);
+    if (path === undefined)
+      throw new Error(`${tool.name} is not on PATH even though its package was installed.`);
+    return [tool.name, path] as const;
+  });
+  return Object.fromEntries(paths) as Record<T[number]["name"], string>;
+}
+
+function installMissing(missing: readonly Tool[], machine: Machine): void {
+  const names = missing.map((tool) => tool.name).join(", ");
+  const packages = missing.map((tool) => tool.debianPackage);
+  const debianLike = findOnPath("apt-get", machine) !== undefined;
+  if (!debianLike || !machine.isRoot()) throw new Error(`${names} not found. ${adviceFor(missing, machine)}`);
+  machine.say(`${names} not found: installing ${packages.join(", ")} with apt-get`);
+  machine.installDebianPackages(packages);
+}
+
+function adviceFor(missing: readonly Tool[], machine: Machine): string {
+  const variables = missing.map((tool) => tool.variable).join(", ");
+  const manager = PACKAGE_MANAGERS.find(({ program }) => findOnPath(program, machine) !== undefined);
+  if (manager === undefined) {
+    return `The tests need real servers: install Redis 7 or later, memcached and openssl, or name them in ${variables}.`;
+  }
+  const command = manager.command(missing.map((tool) => tool.debianPackage).join(" "));
+  const elevate = manager.program !== "brew" && !machine.isRoot();
+  const runnable = elevate ? `sudo sh -c '${command}'` : command;
+  return `The tests need real servers. Run: ${runnable}\nOr name installed programs in ${variables}.`;
+}

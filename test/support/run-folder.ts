@@ -1,0 +1,115 @@
+// The temporary folder of one test run and the record of every server it started, so that exactly those can be ended.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const RUN_VARIABLE = "XCACHE_TEST_RUN_FOLDER";
+const RUN_PREFIX = "xcache-test-";
+
+/** A process id is reused; together with the moment the process began it is not. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly began: string;
+}
+
+/** Who runs under this id now; undefined when nobody does (a zombie is nobody). */
+export function identify(pid: number): ProcessIdentity | undefined {
+  const began = process.platform === "linux" ? beganOnLinux(pid) : beganByPs(pid);
+  return began === undefined ? undefined : { pid, began };
+}
+
+function beganOnLinux(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // proc(5): the name in parentheses may hold anything; state is the first field after it, starttime the 20th.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (fields[0] === "Z" || fields[0] === "X") return undefined;
+    return `${fields[19]}@${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function beganByPs(pid: number): string | undefined {
+  try {
+    return execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isSameProcess(known: ProcessIdentity): boolean {
+  return identify(known.pid)?.began === known.began;
+}
+
+/** Makes the folder of a run that this process owns. */
+export function createRunFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), RUN_PREFIX));
+  mkdirSync(join(folder, "pids"));
+  mkdirSync(join(folder, "ports"));
+  writeFileSync(join(folder, "owner.json"), JSON.stringify(identify(process.pid)));
+  return folder;
+}
+
+/** The folder of the present run: the one the set-up made, else one made now. */
+export function runFolder(): string {
+  process.env[RUN_VARIABLE] ??= createRunFolder();
+  return process.env[RUN_VARIABLE];
+}
+
+/** Notes a server that was just started. Returns how to strike it off once it has ended. */
+export function recordServer(pid: number, folder = runFolder()): () => void {
+  const file = join(folder, "pids", `${pid}.json`);
+  const identity = identify(pid);
+  if (identity === undefined) return () => {};
+  writeFileSync(file, JSON.stringify(identity));
+  return () => rmSync(file, { force: true });
+}
+
+/** Ends the servers a run left behind and removes its folder. Returns the ids it ended. */
+export function sweepRun(folder: string): number[] {
+  const ended: number[] = [];
+  for (const name of listFolder(join(folder, "pids"))) {
+    const identity = readIdentity(join(folder, "pids", name));
+    if (identity === undefined || !isSameProcess(identity)) continue;
+    try {
+      process.kill(identity.pid, "SIGKILL");
+      ended.push(identity.pid);
+    } catch {
+      // It ended between the two lines.
+    }
+  }
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  return ended;
+}
+
+/** Sweeps runs whose owner was itself killed before it could. Folders of other users are left alone. */
+export function sweepAbandonedRuns(parent = tmpdir()): number[] {
+  const user = process.getuid?.();
+  return listFolder(parent)
+    .filter((name) => name.startsWith(RUN_PREFIX))
+    .map((name) => join(parent, name))
+    .filter((folder) => statSync(folder, { throwIfNoEntry: false })?.uid === user)
+    .flatMap((folder) => {
+      const owner = readIdentity(join(folder, "owner.json"));
+      return owner === undefined || isSameProcess(owner) ? [] : sweepRun(folder);
+    });
+}
+
+function readIdentity(file: string): ProcessIdentity | undefined {
+  try {
+    const { pid, began } = JSON.parse(readFileSync(file, "utf8")) as ProcessIdentity;
+    return Number.isSafeInteger(pid) && pid > 1 && typeof began === "string" ? { pid, began } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function listFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,32 @@
+// Asks a condition about another process again and again until it holds; the only place where tests wait for real time.
+import { setTimeout as pause } from "node:timers/promises";
+
+export interface UntilOptions {
+  /** What is waited for, for the error. */
+  readonly what: string;
+  readonly timeoutMs?: number;
+  /** When true, waiting is pointless and ends at once. */
+  readonly stopWhen?: () => boolean;
+}
+
+/** Resolves with the first result that is neither false nor undefined. A throw counts as "not yet". */
+export async function until<T>(
+  ask: () => T | Promise<T>,
+  { what, timeoutMs = 15_000, stopWhen }: UntilOptions,
+): Promise<Exclude<T, false | undefined>> {
+  const deadline = performance.now() + timeoutMs;
+  let lastError: unknown;
+  for (;;) {
+    try {
+      const answer = await ask();
+      if (answer !== false && answer !== undefined) return answer as Exclude<T, false | undefined>;
+      lastError = undefined;
+    } catch (error) {
+      lastError = error;
+    }
+    if (stopWhen?.()) throw new Error(`${what}: it never will.`, { cause: lastError });
+    if (performance.now() > deadline)
+      throw new Error(`${what}: not so after ${timeoutMs} ms.`, { cause: lastError });
+    await pause(10);
+  }
+}
