@@ -80,6 +80,7 @@ export class XCache implements AsyncDisposable {
       clock: shared.clock,
       space: () => this.#space,
       signal: () => shared.stopping.signal,
+      stored: (key, tags) => this.#telemetry.wrote(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
     shared.members.add(this);

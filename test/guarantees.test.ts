@@ -214,10 +214,10 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
     it("not when the tag's record would have expired long before", async () => {
       await cache.set("long", 1, { ttl: Number.POSITIVE_INFINITY, tags: ["t"] });
       await cache.set("short", 1, { ttl: 1, tags: ["t"] });
-      await clock.advance(1_000 * 3600 * 24 * 400);
+      await clock.jump(1_000 * 3600 * 24 * 400);
       expect(await cache.get("long")).toBe(1);
       await cache.invalidateTags("t");
-      await clock.advance(1_000 * 3600 * 24 * 400);
+      await clock.jump(1_000 * 3600 * 24 * 400);
       expect(await cache.get("long")).toBeUndefined();
     });
   });

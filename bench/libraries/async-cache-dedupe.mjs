@@ -1,7 +1,7 @@
 // async-cache-dedupe: a read is a call of the function it wraps.
 import { createCache } from "async-cache-dedupe";
 
-export async function open({ capacity, load, ttl, tagged = false }) {
+export async function open({ capacity, load, ttl, tagged }) {
   const storage = { type: "memory", options: { size: capacity, invalidation: tagged } };
   const cache = createCache({ ttl, storage });
   cache.define("read", load);

@@ -11,7 +11,7 @@ export const scenario = {
 
   async measure(open, seed) {
     const workload = zipfWorkload(seed);
-    const driver = await open({ capacity: workload.capacity, copies: true, ttl: 3_600 });
+    const driver = await open({ capacity: workload.capacity, copies: true });
     await fill(driver, workload);
     const [key] = workload.keys;
     if ((await driver.get(key)) === (await driver.get(key))) throw new Error("two callers got the same object");

@@ -10,7 +10,7 @@ export const scenario = {
 
   async measure(open, seed) {
     const workload = zipfWorkload(seed);
-    const driver = await open({ capacity: workload.capacity, copies: false, ttl: 3_600 });
+    const driver = await open({ capacity: workload.capacity });
     await fill(driver, workload);
     const figures = await timeReads(driver, driver.get, workload);
     if (driver.heard?.() < workload.sequence.length) throw new Error("the listener missed hits");

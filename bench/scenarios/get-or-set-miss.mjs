@@ -21,7 +21,7 @@ export const scenario = {
     const times = [];
     // The first two warm up.
     for (let repeat = -2; repeat < REPEATS; repeat++) {
-      const driver = await open({ capacity: KEYS * 2, copies: false, ttl: 3_600, load });
+      const driver = await open({ capacity: KEYS * 2, load });
       loads = 0;
       const started = performance.now();
       const sum = await readAll(driver, keys);

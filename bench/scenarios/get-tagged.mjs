@@ -12,7 +12,7 @@ export const scenario = {
     const workload = zipfWorkload(seed);
     const teams = Array.from({ length: 1_000 }, (_, at) => `team:${at}`);
     const kinds = Array.from({ length: 10 }, (_, at) => `kind:${at}`);
-    const driver = await open({ capacity: workload.capacity, copies: false, tagged: true, ttl: 3_600 });
+    const driver = await open({ capacity: workload.capacity, tagged: true });
     await fill(driver, workload, (at) => [teams[at % teams.length], kinds[at % kinds.length]]);
     return timeReads(driver, driver.get, workload);
   },

@@ -18,7 +18,7 @@ export const scenario = {
     const keys = makeKeys(ENTRIES, "k");
     const values = makeValues(ENTRIES);
     const before = await usedBytes();
-    const driver = await open({ capacity: ENTRIES, copies: false, ttl: 3_600 });
+    const driver = await open({ capacity: ENTRIES });
     for (let at = 0; at < ENTRIES; at++) await driver.set(keys[at], values[at]);
     const after = await usedBytes();
     for (let at = 0; at < ENTRIES; at += 997) {

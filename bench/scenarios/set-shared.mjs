@@ -22,7 +22,7 @@ export const scenario = {
   async measure(open, seed) {
     const workload = zipfWorkload(seed);
     const { keys, values, sequence } = workload;
-    const driver = await open({ capacity: workload.capacity, copies: false, ttl: 3_600 });
+    const driver = await open({ capacity: workload.capacity });
     await fill(driver, workload);
     const writeChunk = driver.synchronous ? writeAtOnce : writeAwaited;
     let last = [0, 0];

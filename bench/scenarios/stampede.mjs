@@ -21,7 +21,7 @@ export const scenario = {
       await after(LOAD_MS);
       return { key };
     };
-    const driver = await open({ capacity: 1_000, copies: false, ttl: 3_600, load });
+    const driver = await open({ capacity: 1_000, load });
     const times = [];
     // The first two warm up.
     for (let repeat = -2; repeat < REPEATS; repeat++) {

@@ -98,12 +98,18 @@ export class FrameReader {
     this.#need(length);
     const at = this.#at;
     this.#at = at + length;
-    const slot = length > 0 && length <= KNOWN_NAME_BYTES ? this.#slotOf(at, length) : -1;
-    if (slot >= 0 && this.#equals(knownNames[slot]!, at, length)) return knownNames[slot]!;
-    const bytes = Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + at, length);
-    const text = bytes.toString(head % 2 === 1 ? "utf16le" : "utf8");
-    if (slot >= 0 && head % 2 === 0) knownNames[slot] = text;
+    if (head % 2 === 1) return this.#decoded("utf16le", at, length);
+    if (length === 0 || length > KNOWN_NAME_BYTES) return this.#decoded("utf8", at, length);
+    const slot = this.#slotOf(at, length);
+    const known = knownNames[slot]!;
+    if (this.#equals(known, at, length)) return known;
+    const text = this.#decoded("utf8", at, length);
+    knownNames[slot] = text;
     return text;
+  }
+
+  #decoded(encoding: "utf8" | "utf16le", at: number, length: number): string {
+    return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + at, length).toString(encoding);
   }
 
   #slotOf(at: number, length: number): number {

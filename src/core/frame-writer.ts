@@ -4,6 +4,7 @@ import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-reader.ts";
 import type { TagStamp, Token } from "./record.ts";
 
 const LATEST_TIME = 2 ** 48 - 1;
+const SHORT_TEXT = 63;
 
 export function writeToken(out: Buffer, at: number, token: Token): number {
   let union = 0;
@@ -61,15 +62,28 @@ export function writeTags(out: Buffer, start: number, tags: readonly TagStamp[])
 }
 
 export function textLength(text: string): number {
+  if (isShortAscii(text)) return 1 + text.length;
   const bytes = isWellFormed(text) ? Buffer.byteLength(text) : text.length * 2;
   return countLength(bytes * 2) + bytes;
 }
 
 export function writeText(out: Buffer, start: number, text: string): number {
+  if (isShortAscii(text)) {
+    out[start] = text.length * 2;
+    for (let i = 0; i < text.length; i++) out[start + 1 + i] = text.charCodeAt(i);
+    return start + 1 + text.length;
+  }
   const utf8 = isWellFormed(text);
   const bytes = utf8 ? Buffer.byteLength(text) : text.length * 2;
   const at = writeCount(out, start, bytes * 2 + (utf8 ? 0 : 1));
   return at + out.write(text, at, bytes, utf8 ? "utf8" : "utf16le");
+}
+
+/** The common case, for which a loop beats the calls into native code; its length takes one byte. */
+function isShortAscii(text: string): boolean {
+  if (text.length > SHORT_TEXT) return false;
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
 }
 
 function isWellFormed(text: string): boolean {

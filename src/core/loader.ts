@@ -34,6 +34,8 @@ export interface LoaderHost {
   space(): Space;
   /** Aborts when the cache disconnects. */
   signal(): AbortSignal;
+  /** Told once for every load whose result was stored. */
+  stored(key: string, tags: readonly string[]): void;
   /** Told of failures that no caller sees: the store's, and those of loads nobody waits for. */
   report(error: Error): void;
 }
@@ -125,10 +127,11 @@ export class Loader {
     } catch (error) {
       this.#host.report(toError(error));
     }
-    return this.#run(load, terms, since, stale, ticket);
+    return this.#run(key, load, terms, since, stale, ticket);
   }
 
   async #run<T>(
+    key: string,
     load: Load<T>,
     terms: Terms,
     since: number,
@@ -139,7 +142,7 @@ export class Loader {
     try {
       const value = await load(decided.context(stale?.value as T | undefined, this.#host.signal()));
       if (decided.skipped || value === undefined) ticket?.abandon();
-      else if (ticket !== undefined) await this.#commit(ticket, value, decided.terms);
+      else if (ticket !== undefined) await this.#commit(key, ticket, value, decided.terms);
       return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
     } catch (error) {
       ticket?.abandon();
@@ -147,9 +150,9 @@ export class Loader {
     }
   }
 
-  async #commit(ticket: Ticket, value: unknown, terms: Terms): Promise<void> {
+  async #commit(key: string, ticket: Ticket, value: unknown, terms: Terms): Promise<void> {
     try {
-      await ticket.commit(value, terms);
+      if (await ticket.commit(value, terms)) this.#host.stored(key, terms.tags);
     } catch (error) {
       if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
       this.#host.report(toError(error));

@@ -1,10 +1,10 @@
 // Text as fuzzy search compares it: normalised (NFKC) and case-folded code points that know where they came from.
 
 /**
- * What can merge with what stands before it under NFKC: marks, Hangul vowels and finals in all their widths, and the
- * halfwidth voicing marks. Cutting before anything else changes nothing, so each piece is folded on its own.
+ * What can merge with what stands before it under NFKC: marks, the Thai and Lao AM, Hangul vowels and finals in all
+ * their widths, and the halfwidth voicing marks. Cutting before anything else changes nothing, so each piece is folded on its own.
  */
-const JOINS_BEFORE = /[\p{M}\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7fb\uff9e-\uffdc]/u;
+const JOINS_BEFORE = /[\p{M}\u0e33\u0eb3\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7fb\uff9e-\uffdc]/u;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/gu;
 
 export interface FoldedText {
@@ -64,8 +64,8 @@ function foldedPoints(text: string, start: number, end: number): readonly number
   return points;
 }
 
-/** Up and down again is what unites the likes of "ß" and "ss", "ς" and "σ", "ı" and "i". */
+/** Down, up and down again is what unites the likes of "ẞ", "ß" and "ss", "ς" and "σ", "ı" and "i". */
 function foldPiece(piece: string): string {
-  const folded = piece.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC");
-  return folded.replace(IGNORABLE, "");
+  const folded = piece.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase();
+  return folded.normalize("NFKC").replace(IGNORABLE, "");
 }

@@ -1,77 +1,57 @@
 // How far a word is from the part of a text that comes closest to it, all places at once: the bit-parallel algorithm of
 // Myers (1999) in the form of Hyyrö (2003), which counts a swap of neighbours as one edit. A row of the edit table
-// is a character of the word; 32 rows lie in one integer.
+// is a character of the word, a column one of the text; 32 rows lie in one integer, a block.
+import { ASCII, type AsciiText, kindOf } from "./ascii-text.ts";
 
 const ROWS = 32;
-const ASCII = 128;
-
-/** A bit per kind of ASCII character: letters have one each, whatever their case, all others share six. */
-const KIND_BIT = Int32Array.from({ length: ASCII }, (_, unit) => {
-  const lower = unit | 0x20;
-  const isLetter = lower >= 0x61 && lower <= 0x7a;
-  return 1 << (isLetter ? lower - 0x61 : 26 + (unit % 6));
-});
-
-/** The kinds of characters in a text that is plain ASCII; 0 for any other. */
-export function asciiKinds(text: string): number {
-  let units = 0;
-  let kinds = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    units |= unit;
-    kinds |= KIND_BIT[unit & (ASCII - 1)]!;
-  }
-  return units < ASCII ? kinds : 0;
-}
 
 export class WordMatcher {
   /** In code points. */
   readonly length: number;
   readonly blocks: number;
-  /** Where the match last found ends: the number of characters before that place. */
-  end = 0;
-  /** Which rows hold a character, block after block; `#symbols` says where its blocks begin. Symbol 0: in no row. */
+  readonly #points: readonly number[];
+  /** The rows that hold a character, its blocks one after the other; at 0 those of any character the word lacks. */
   readonly #rows: Int32Array;
-  readonly #symbols: ReadonlyMap<number, number>;
-  /** The first block of each ASCII character, upper case like lower. */
+  readonly #rowsAt = new Map<number, number>();
+  /** The same for ASCII characters, upper case like lower. */
+  readonly #asciiRowsAt = new Int32Array(ASCII);
   readonly #asciiRows = new Int32Array(ASCII);
   readonly #kinds: number;
-  /** How many rows hold a character of each kind. */
+  /** How many rows hold characters of each kind. */
   readonly #rowsOfKind = new Int32Array(32);
-  readonly #rowsBeyondAscii: number;
-  readonly #columns: Int32Array;
+  #rowsBeyondAscii = 0;
+  /** Up, down, diagonal and rows of the column before, block by block. */
+  readonly #column: Int32Array;
 
   /** `points`: at least one, folded. */
   constructor(points: readonly number[]) {
     this.length = points.length;
     this.blocks = Math.ceil(points.length / ROWS);
-    this.#columns = new Int32Array(4 * this.blocks);
-    const symbols = new Map<number, number>();
-    for (const point of points) if (!symbols.has(point)) symbols.set(point, (symbols.size + 1) * this.blocks);
-    this.#symbols = symbols;
-    this.#rows = new Int32Array((symbols.size + 1) * this.blocks);
-    for (const [row, point] of points.entries()) {
-      this.#rows[symbols.get(point)! + Math.floor(row / ROWS)]! |= 1 << (row % ROWS);
-    }
-
-    let kinds = 0;
-    let beyondAscii = 0;
+    this.#points = points;
+    this.#column = new Int32Array(4 * this.blocks);
     for (const point of points) {
-      if (point >= ASCII) {
-        beyondAscii++;
-        continue;
+      if (!this.#rowsAt.has(point)) this.#rowsAt.set(point, (this.#rowsAt.size + 1) * this.blocks);
+    }
+    this.#rows = new Int32Array((this.#rowsAt.size + 1) * this.blocks);
+    let kinds = 0;
+    for (const [row, point] of points.entries()) {
+      this.#rows[this.#rowsAt.get(point)! + Math.floor(row / ROWS)]! |= 1 << (row % ROWS);
+      if (point < ASCII) {
+        kinds |= 1 << kindOf(point);
+        this.#rowsOfKind[kindOf(point)]! += 1;
+      } else {
+        this.#rowsBeyondAscii++;
       }
-      kinds |= KIND_BIT[point]!;
-      this.#rowsOfKind[31 - Math.clz32(KIND_BIT[point]!)]! += 1;
-      const lower = this.#rows[symbols.get(point)!]!;
-      this.#asciiRows[point] = lower;
-      this.#asciiRows[String.fromCharCode(point).toUpperCase().charCodeAt(0)] = lower;
     }
     this.#kinds = kinds;
-    this.#rowsBeyondAscii = beyondAscii;
+    for (let unit = 0; unit < ASCII; unit++) {
+      const at = this.#rowsAt.get(String.fromCharCode(unit).toLowerCase().charCodeAt(0)) ?? 0;
+      this.#asciiRowsAt[unit] = at;
+      this.#asciiRows[unit] = this.#rows[at]!;
+    }
   }
 
-  /** A distance that no text of these kinds can beat: each character it lacks costs an edit. */
+  /** A distance that no text with these kinds of characters can beat: each character it lacks costs an edit. */
   leastDistance(kinds: number): number {
     let least = this.#rowsBeyondAscii;
     for (let missing = this.#kinds & ~kinds; missing !== 0; missing &= missing - 1) {
@@ -80,29 +60,112 @@ export class WordMatcher {
     return least;
   }
 
-  /** The distance to the closest part of a plain ASCII text; for words of one block. */
-  distanceInAscii(text: string): number {
+  /** The distance to the closest part of a text. */
+  distanceInAscii(text: AsciiText): number {
+    if (this.blocks === 1) return this.#distanceInOneBlock(text.bytes, text.length);
+    const columns = new Int32Array(text.length);
+    for (let i = 0; i < text.length; i++) columns[i] = this.#asciiRowsAt[text.bytes[i]!]!;
+    return this.#scan(columns, false).distance;
+  }
+
+  distance(text: readonly number[]): number {
+    return this.#scan(this.#columnsOf(text), false).distance;
+  }
+
+  /**
+   * The closest part of a text. Of several, one that ends like the word, else the first to end; and of those, one that
+   * begins like the word, else the shortest.
+   */
+  locate(text: readonly number[]): { readonly start: number; readonly end: number } {
+    const { distance, end } = this.#scan(this.#columnsOf(text), false);
+    // Back from the end, where the match must begin, it cannot be longer than this.
+    const before = text.slice(Math.max(0, end - this.length - distance), end).reverse();
+    const backwards = new WordMatcher([...this.#points].reverse());
+    return { start: end - backwards.#scan(backwards.#columnsOf(before), true).end, end };
+  }
+
+  #columnsOf(text: readonly number[]): Int32Array {
+    const columns = new Int32Array(text.length);
+    for (let i = 0; i < text.length; i++) columns[i] = this.#rowsAt.get(text[i]!) ?? 0;
+    return columns;
+  }
+
+  #distanceInOneBlock(bytes: Uint8Array, length: number): number {
     const asciiRows = this.#asciiRows;
     const lastRow = this.length - 1;
-    let up = -1; // rows where the distance grows downwards, and where it shrinks
+    let up = -1; // rows at which the distance is one more than in the row above; `down`: one less
     let down = 0;
-    let diagonal = 0;
+    let diagonal = 0; // rows at which it is the same as one row and one column before
     let rowsBefore = 0;
     let distance = this.length;
     let best = distance;
-    for (let i = 0; i < text.length; i++) {
-      const rows = asciiRows[text.charCodeAt(i)]!;
+    for (let i = 0; i < length; i++) {
+      const rows = asciiRows[bytes[i]!]!;
       const swapped = ((~diagonal & rows) << 1) & rowsBefore;
       diagonal = (((rows & up) + up) ^ up) | rows | down | swapped;
-      const rise = down | ~(diagonal | up);
+      const rise = down | ~(diagonal | up); // rows at which it is one more than in the column before
       const fall = diagonal & up;
       distance += ((rise >>> lastRow) & 1) - ((fall >>> lastRow) & 1);
       if (distance < best) best = distance;
-      // The row above the first stays 0: a match may begin anywhere.
+      // Nothing is shifted in: above the first row the distance stays 0, for a match may begin anywhere.
       up = (fall << 1) | ~(diagonal | (rise << 1));
       down = (rise << 1) & diagonal;
       rowsBefore = rows;
     }
     return best;
+  }
+
+  /**
+   * The same over any number of blocks; what leaves one block at the bottom enters the next at the top.
+   * `anchored`: a match must begin at the start of the text.
+   */
+  #scan(columns: Int32Array, anchored: boolean): { readonly distance: number; readonly end: number } {
+    const { blocks } = this;
+    const rowsOf = this.#rows;
+    const column = this.#column;
+    const lastRow = (this.length - 1) % ROWS;
+    for (let at = 0; at < 4 * blocks; at += 4) {
+      column[at] = -1;
+      column.fill(0, at + 1, at + 4);
+    }
+    let distance = this.length;
+    let best = distance;
+    let end = 0;
+    let endsAlike = false;
+    for (let i = 0; i < columns.length; i++) {
+      let riseIn = anchored ? 1 : 0;
+      let fallIn = 0;
+      let swapIn = 0;
+      let rise = 0;
+      let fall = 0;
+      for (let block = 0; block < blocks; block++) {
+        const at = 4 * block;
+        const up = column[at]!;
+        const down = column[at + 1]!;
+        const rows = rowsOf[columns[i]! + block]!;
+        const swappable = ~column[at + 2]! & rows;
+        const swapped = ((swappable << 1) | swapIn) & column[at + 3]!;
+        const met = rows | fallIn;
+        const diagonal = (((met & up) + up) ^ up) | met | down | swapped;
+        rise = down | ~(diagonal | up);
+        fall = diagonal & up;
+        const shiftedRise = (rise << 1) | riseIn;
+        column[at] = (fall << 1) | fallIn | ~(diagonal | shiftedRise);
+        column[at + 1] = shiftedRise & diagonal;
+        column[at + 2] = diagonal;
+        column[at + 3] = rows;
+        riseIn = rise >>> 31;
+        fallIn = fall >>> 31;
+        swapIn = swappable >>> 31;
+      }
+      distance += ((rise >>> lastRow) & 1) - ((fall >>> lastRow) & 1);
+      if (distance > best || (distance === best && endsAlike)) continue;
+      const isAlike = ((rowsOf[columns[i]! + blocks - 1]! >>> lastRow) & 1) === 1;
+      if (distance === best && !isAlike) continue;
+      best = distance;
+      end = i + 1;
+      endsAlike = isAlike;
+    }
+    return { distance: best, end };
   }
 }

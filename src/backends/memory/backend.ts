@@ -15,6 +15,7 @@ import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { suggestName } from "../../core/nearest.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { RecordTable } from "./records.ts";
+import type { MemorySeal } from "./seal.ts";
 import { Slots } from "./slots.ts";
 import { MemoryStore } from "./store.ts";
 
@@ -114,7 +115,7 @@ export class MemoryBackend implements Backend {
 
   get #table(): RecordTable {
     if (this.#records === undefined) {
-      const slots = new Slots({
+      const slots = new Slots<MemorySeal>({
         maxEntries: this.maxEntries,
         maxBytes: this.maxBytes,
         clock: this.#clock,

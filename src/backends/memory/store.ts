@@ -40,6 +40,7 @@ export class MemoryStore implements Store {
       measuresBytes: backend.maxBytes !== Number.POSITIVE_INFINITY,
     };
     this.#sweeper = new Sweeper(slots, clock);
+    this.#sweeper.start();
   }
 
   space(prefix: string): Space {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { XCacheError } from "../../core/errors.ts";
 import { MAX_KEY_BYTES } from "../../core/keys.ts";
 import { type ContractGroup, rule } from "./case.ts";
-import { assertSameRecord, FOR_EVER, keyedEntry, sampleEntry } from "./sample.ts";
+import { assertSameRecord, FOR_EVER, keyedEntry } from "./sample.ts";
 
 /** Names that a store, a protocol or an object used as a map might mix up or choke on. */
 export const AWKWARD_NAMES: readonly string[] = [
@@ -89,8 +89,7 @@ const payloads = [
     const whole = Uint8Array.from({ length: 100 }, (_, at) => at);
     const item = keyedEntry(stage.prefix, "view", { payload: { format: 0, bytes: whole.subarray(40, 50) } });
     await backend.write(item);
-    const record = await backend.read(item.key);
-    assertSameRecord(record, sampleEntry("view", { ...item.record, payload: { format: 0, bytes: whole.slice(40, 50) } }));
+    assertSameRecord(await backend.read(item.key), item.record);
   }),
 ];
 

@@ -1,0 +1,252 @@
+// Which entry leaves when room is needed.
+//
+// A new entry enters a small first-in-first-out window. Everything else is the main part, read round and round by a
+// clock hand over the slot numbers. Every slot counts its uses, up to seven. When the window is full, its oldest entry
+// takes the place of a main entry if one of the next sixteen under the hand was used at least two times less; else it
+// leaves itself. So one-off keys and long loops pass through the window and leave the main part alone. A key that leaves
+// is remembered with its count (ghost.ts) and goes on from there when it returns. Counts are halved whenever the returning
+// keys' counts add up to about one use an entry: a sign that the cache holds the wrong keys, rare when it holds the
+// right ones. The window grows while keys that it pushed out a short while ago return more often than once in 64 hits
+// (recently used keys are worth more than often used ones), and shrinks again when they do not. A hit only raises its
+// slot's count. The parts come from S3-FIFO (Yang et al., SOSP 2023), TinyLFU (Einziger et al., ACM ToS 2017) and CLOCK;
+// docs/decisions/0002-memory-eviction.md has what was measured and what was rejected.
+import { Fifo } from "./fifo.ts";
+import { type Departure, Ghost, leftWindowRecently, recalledCount, wasPushedOut } from "./ghost.ts";
+
+/** What the policy asks about a slot's entry. */
+export interface EvictionHost {
+  /** 32-bit hash of its key and namespace. */
+  hashOf(slot: number): number;
+  /** Whether it is expired or dead, so that nobody misses it. */
+  isSpent(slot: number): boolean;
+}
+
+// A slot's state: 0 while it is free.
+const COUNT_MASK = 0x0f;
+const IN_WINDOW = 0x10;
+const OCCUPIED = 0x20;
+const MARKED = 0x40;
+
+/** Counts are in halves, so that halving tells one use from none. */
+const ONE_USE = 2;
+const MOST_USES = 7 * ONE_USE;
+/** By how much a newcomer's count must exceed that of the entry it replaces; without it, keys of a loop replace each other. */
+const LEAD = ONE_USE;
+/** How many main entries a newcomer is compared with. */
+const PROBES = 16;
+/** How many slots are looked at in search of main entries before the window gives way instead. */
+const MOST_STEPS = 4 * PROBES;
+/** Counts are halved when returning keys bring back this much an entry. */
+const HALVING_COUNT = 2;
+
+const SMALLEST_WINDOW = 0.01;
+const LARGEST_WINDOW = 0.8;
+const WINDOW_STEP = 1 / 64;
+/** One early departure from the window is weighed against this many hits. */
+const HITS_PER_REGRET = 64;
+/** The window is adjusted after as many insertions as there are entries, and at least after these. */
+const SHORTEST_PERIOD = 64;
+
+const NOBODY = -1;
+
+export class Eviction {
+  readonly #host: EvictionHost;
+  #capacity = 0;
+  #states = new Uint8Array(0);
+  #entries = 0;
+  /** Slots from here on were never used. */
+  #used = 0;
+  #hand = 0;
+  /** The window from its oldest entry; entries that left otherwise than by the queue are still in it. */
+  #queue = new Fifo();
+  #windowSize = 0;
+  #windowShare = SMALLEST_WINDOW;
+  /** Made at the first eviction: a store that never fills has nothing to remember. */
+  #ghost: Ghost | undefined;
+  #returned = 0;
+  #hits = 0;
+  #regrets = 0;
+  #insertions = 0;
+
+  constructor(host: EvictionHost) {
+    this.#host = host;
+  }
+
+  /** Records a use. */
+  touch(slot: number): void {
+    this.#hits++;
+    const state = this.#states[slot]!;
+    if ((state & COUNT_MASK) < MOST_USES) this.#states[slot] = state + ONE_USE;
+  }
+
+  isOccupied(slot: number): boolean {
+    return this.#states[slot] !== 0;
+  }
+
+  /** Takes in a new entry. */
+  admit(slot: number): void {
+    this.#entries++;
+    this.#used = Math.max(this.#used, slot + 1);
+    this.#states[slot] = OCCUPIED | IN_WINDOW | Math.min(MOST_USES, this.#recalled(slot) + ONE_USE);
+    this.#windowSize++;
+    this.#queue.push(slot);
+    if (this.#queue.length > 2 * this.#windowSize + SHORTEST_PERIOD) this.#tidyQueue();
+    while (this.#windowSize > this.#windowTarget) this.#promote(this.#oldest());
+  }
+
+  /** The entry that should leave, never `kept`; there must be another one. Its owner then calls `leave`. */
+  choose(kept: number): number {
+    this.#ghost ??= new Ghost(this.#capacity);
+    if (this.#windowSize >= this.#windowTarget) {
+      const newcomer = this.#oldest();
+      if (newcomer !== kept) {
+        if (this.#host.isSpent(newcomer)) return newcomer;
+        const weaker = this.#weakerThan((this.#states[newcomer]! & COUNT_MASK) - LEAD, kept);
+        if (weaker === NOBODY) return newcomer;
+        this.#promote(newcomer);
+        return weaker;
+      }
+      this.#promote(newcomer);
+    }
+    return this.#weakest(kept);
+  }
+
+  /** Lets an entry go. `evicted` tells whether it left to make room; only then does its return mean that it was missed. */
+  leave(slot: number, evicted: boolean): void {
+    const state = this.#states[slot]!;
+    const inWindow = (state & IN_WINDOW) !== 0;
+    if (this.#ghost !== undefined) {
+      const departure: Departure = !evicted ? "itself" : inWindow ? "window" : "main";
+      this.#ghost.remember(this.#host.hashOf(slot), state & COUNT_MASK, departure);
+    }
+    this.#states[slot] = 0;
+    if (inWindow) this.#windowSize--;
+    this.#entries--;
+  }
+
+  /** Follows the columns; what is remembered does not survive a change, as it was for another number of slots. */
+  fit(capacity: number): void {
+    if (capacity === this.#capacity) return;
+    this.#capacity = capacity;
+    // In whole words, for halving.
+    const states = new Uint8Array(Math.ceil(capacity / 4) * 4);
+    states.set(this.#states.subarray(0, Math.min(this.#used, states.length)));
+    this.#states = states;
+    if (this.#ghost !== undefined) this.#ghost = new Ghost(capacity);
+  }
+
+  /** Forgets the order of an empty store. */
+  reset(): void {
+    this.#used = 0;
+    this.#hand = 0;
+    this.#queue = new Fifo();
+  }
+
+  get #windowTarget(): number {
+    return Math.max(1, Math.floor(this.#entries * this.#windowShare));
+  }
+
+  /** The count that a new entry's key had when it left, and what its return teaches. */
+  #recalled(slot: number): number {
+    if (this.#ghost === undefined) return 0;
+    const recalled = this.#ghost.recall(this.#host.hashOf(slot));
+    const count = recalledCount(recalled);
+    if (wasPushedOut(recalled)) this.#returned += count;
+    if (leftWindowRecently(recalled)) this.#regrets++;
+    if (this.#returned >= this.#entries * HALVING_COUNT) this.#halve();
+    if (++this.#insertions >= Math.max(this.#entries, SHORTEST_PERIOD)) this.#adjustWindow();
+    return count;
+  }
+
+  #halve(): void {
+    this.#returned = 0;
+    this.#ghost?.halve();
+    const words = new Uint32Array(this.#states.buffer, 0, Math.ceil(this.#used / 4));
+    for (let at = 0; at < words.length; at++) {
+      const word = words[at]!;
+      words[at] = (word & 0xf0f0f0f0) | ((word >>> 1) & 0x07070707);
+    }
+  }
+
+  #adjustWindow(): void {
+    const step = this.#regrets * HITS_PER_REGRET > this.#hits ? WINDOW_STEP : -WINDOW_STEP;
+    this.#windowShare = Math.min(LARGEST_WINDOW, Math.max(SMALLEST_WINDOW, this.#windowShare + step));
+    this.#hits = 0;
+    this.#regrets = 0;
+    this.#insertions = 0;
+  }
+
+  /** Takes the oldest window entry off the queue; its slot stays marked as in the window. */
+  #oldest(): number {
+    for (;;) {
+      const slot = this.#queue.shift();
+      if ((this.#states[slot]! & IN_WINDOW) !== 0) return slot;
+    }
+  }
+
+  #promote(slot: number): void {
+    this.#states[slot] = this.#states[slot]! & ~IN_WINDOW;
+    this.#windowSize--;
+  }
+
+  /** Drops what has left the window, and the older of two places of a slot that was used again. */
+  #tidyQueue(): void {
+    const marked: number[] = [];
+    this.#queue.retain((slot) => {
+      const state = this.#states[slot]!;
+      if ((state & (IN_WINDOW | MARKED)) !== IN_WINDOW) return false;
+      this.#states[slot] = state | MARKED;
+      marked.push(slot);
+      return true;
+    });
+    for (const slot of marked) this.#states[slot] = this.#states[slot]! & ~MARKED;
+  }
+
+  #advance(): number {
+    const slot = this.#hand < this.#used ? this.#hand : 0;
+    this.#hand = slot + 1;
+    return slot;
+  }
+
+  #isMain(slot: number): boolean {
+    return (this.#states[slot]! & (OCCUPIED | IN_WINDOW)) === OCCUPIED;
+  }
+
+  /** The next main entry with a smaller count than this, or one that is spent. */
+  #weakerThan(count: number, kept: number): number {
+    if (count <= 0) return NOBODY;
+    for (let step = 0; step < PROBES; step++) {
+      const slot = this.#advance();
+      if (!this.#isMain(slot) || slot === kept) continue;
+      if ((this.#states[slot]! & COUNT_MASK) < count || this.#host.isSpent(slot)) return slot;
+    }
+    return NOBODY;
+  }
+
+  /** The least used of the next main entries; the oldest of the window where main entries are too far apart. */
+  #weakest(kept: number): number {
+    let weakest = NOBODY;
+    let lowest = COUNT_MASK + 1;
+    let found = 0;
+    for (let step = 0; found < PROBES; step++) {
+      if (step >= MOST_STEPS) {
+        if (weakest !== NOBODY) break;
+        if (this.#windowSize > 0) {
+          const slot = this.#oldest();
+          if (slot !== kept) return slot;
+          this.#promote(slot);
+        }
+      }
+      const slot = this.#advance();
+      if (!this.#isMain(slot) || slot === kept) continue;
+      found++;
+      if (this.#host.isSpent(slot)) return slot;
+      const count = this.#states[slot]! & COUNT_MASK;
+      if (count < lowest) {
+        lowest = count;
+        weakest = slot;
+      }
+    }
+    return weakest;
+  }
+}

@@ -1,0 +1,66 @@
+// The contract suite: what every backend must do, as cases for any test runner.
+import { binarySafety } from "./contract/binary-safety.ts";
+import { cacheInvalidation } from "./contract/cache-invalidation.ts";
+import { cacheLoads } from "./contract/cache-load.ts";
+import { cacheNamespaces } from "./contract/cache-namespace.ts";
+import { cacheOperations } from "./contract/cache-operation.ts";
+import { cacheOvertaken } from "./contract/cache-overtaken.ts";
+import { cacheProcesses } from "./contract/cache-processes.ts";
+import { cacheStaleness } from "./contract/cache-stale.ts";
+import { cacheValues } from "./contract/cache-value.ts";
+import type { ContractGroup } from "./contract/case.ts";
+import { connection } from "./contract/connection.ts";
+import { exchange, sharing } from "./contract/exchange.ts";
+import { lifetimes } from "./contract/lifetime.ts";
+import { pushing } from "./contract/push.ts";
+import { scanning } from "./contract/scan.ts";
+import { Stage } from "./contract/stage.ts";
+import type { ContractRunner, ContractSubject } from "./contract/subject.ts";
+import { swapping } from "./contract/swap.ts";
+
+/** The store itself: records in, records out. */
+const RECORD_GROUPS: readonly ContractGroup[] = [
+  connection,
+  exchange,
+  swapping,
+  lifetimes,
+  binarySafety,
+  scanning,
+  sharing,
+  pushing,
+];
+
+/** What an XCache on it promises its users. */
+const CACHE_GROUPS: readonly ContractGroup[] = [
+  cacheOperations,
+  cacheValues,
+  cacheNamespaces,
+  cacheInvalidation,
+  cacheLoads,
+  cacheStaleness,
+  cacheOvertaken,
+  cacheProcesses,
+];
+
+/**
+ * Registers the suite with a test runner:
+ *
+ * ```ts
+ * import { describe, it } from "node:test";
+ * backendContract({ name: "mine", offers: { shared: true, scan: true, push: false }, open }, { describe, it });
+ * ```
+ *
+ * Every case opens the subject anew, takes keys of its own and closes what it opened; a case takes some seconds at
+ * most, even where a lifetime is counted in whole seconds. Failures are AssertionErrors of node:assert.
+ */
+export function backendContract(subject: ContractSubject, runner: ContractRunner): void {
+  runner.describe(`the ${subject.name} backend`, () => {
+    for (const group of [...RECORD_GROUPS, ...CACHE_GROUPS]) {
+      const cases = group.cases(subject.offers);
+      if (cases.length === 0) continue;
+      runner.describe(group.name, () => {
+        for (const { rule, run } of cases) runner.it(rule, () => Stage.play(subject, run));
+      });
+    }
+  });
+}

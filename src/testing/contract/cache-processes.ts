@@ -1,0 +1,208 @@
+// Contract cases: several processes on one store, each with a cache of its own.
+import assert from "node:assert/strict";
+import type { Lease, Token } from "../../core/record.ts";
+import { spelling } from "../../core/keys.ts";
+import type { XCache } from "../../xcache.ts";
+import { invalidations, notStored } from "./cache-overtaken.ts";
+import { type ContractCase, type ContractGroup, rule } from "./case.ts";
+import { HeldLoad } from "./held-load.ts";
+import { keyedEntry, sampleLease, sampleStamp } from "./sample.ts";
+import type { Stage } from "./stage.ts";
+
+const together = [
+  rule("callers in two processes share one load", async (stage) => {
+    const caches = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<string>();
+    const calls = caches.flatMap((cache) => [1, 2, 3].map(() => cache.getOrSet("key", held.load)));
+    await stage.until(held.started);
+    await stage.advance(50);
+    held.finish("loaded");
+    assert.deepEqual(new Set(await stage.until(Promise.all(calls))), new Set(["loaded"]));
+    assert.equal(held.runs, 1);
+    for (const cache of caches) assert.equal(await cache.get("key"), "loaded");
+  }),
+  rule("a load that fails in one process is tried by the other", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<string>();
+    const failed = first.getOrSet("key", held.load);
+    await stage.until(held.started);
+    const waiting = second.getOrSet("key", () => "second");
+    await stage.advance(20);
+    held.fail(new Error("the load failed"));
+    await assert.rejects(stage.until(failed), { message: "the load failed" });
+    assert.equal(await stage.until(waiting), "second");
+    assert.equal(await first.get("key"), "second");
+  }),
+  rule("a load whose result is not stored is followed by one's own", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<undefined>();
+    const empty = first.getOrSet<string | undefined>("key", held.load);
+    await stage.until(held.started);
+    const waiting = second.getOrSet("key", () => "second");
+    await stage.advance(20);
+    held.finish(undefined);
+    assert.equal(await stage.until(empty), undefined);
+    assert.equal(await stage.until(waiting), "second");
+  }),
+  rule("without lock a call does not wait for another process, and does not store over its load", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<string>();
+    const call = first.getOrSet("key", held.load);
+    await stage.until(held.started);
+    assert.equal(await stage.until(second.getOrSet("key", () => "mine", { lock: false })), "mine");
+    assert.equal(await second.get("key"), undefined);
+    held.finish("first");
+    assert.equal(await stage.until(call), "first");
+    assert.equal(await second.get("key"), "first");
+  }),
+];
+
+const across = [
+  rule("what one process stores, changes or invalidates the other sees", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const seen = (what: string, value: unknown) =>
+      stage.eventually(what, async () => (await second.get("key")) === value);
+    await first.set("key", 1, { tags: ["tag"] });
+    await seen("a set", 1);
+    await first.invalidateTags("tag");
+    await seen("invalidated tags", undefined);
+    await first.set("key", 2, { tags: ["tag"] });
+    await seen("a set after invalidation", 2);
+    await first.clear();
+    await seen("a clear", undefined);
+    await first.set("key", 3);
+    await seen("a set after a clear", 3);
+    await first.delete("key");
+    await seen("a delete", undefined);
+  }),
+  rule("an entry under stamps that this process has not heard of yet is confirmed, not judged dead", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    await first.set("key", "old", { tags: ["tag"] });
+    assert.equal(await first.get("key"), "old");
+    await second.invalidateTags("tag");
+    await second.set("key", "tagged", { tags: ["tag"] });
+    assert.equal(await first.get("key"), "tagged");
+    await second.clear();
+    await second.set("key", "cleared", { tags: ["tag"] });
+    assert.equal(await first.get("key"), "cleared");
+    assert.equal(await second.get("key"), "cleared");
+  }),
+  rule("a tag that a load names is invalidated by another process: the value is not stored", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<string>();
+    const call = first.getOrSet("key", (context) => {
+      context.setTags(["late"]);
+      return held.load();
+    });
+    await stage.until(held.started);
+    await second.invalidateTags("late");
+    held.finish("old");
+    assert.equal(await stage.until(call), "old");
+    await stage.eventually("nothing is stored", async () => (await first.get("key")) === undefined);
+    assert.equal(await second.get("key"), undefined);
+  }),
+  rule("clearing a namespace reaches the namespaces below it in other processes", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const below = second.namespace("a").namespace("b");
+    await below.set("key", 1);
+    assert.equal(await below.get("key"), 1);
+    await first.clear();
+    await stage.eventually("the child is empty", async () => (await below.get("key")) === undefined);
+  }),
+];
+
+/** The stamps a lease of the default namespace is sealed with just now. */
+async function lineageOf(stage: Stage, cache: XCache): Promise<readonly Token[]> {
+  await cache.set("seal", 1);
+  const stamp = await stage.bare.read(spelling(stage.prefix).namespaceStamp());
+  assert.ok(stamp, "a shared store keeps the namespace's stamp as a record");
+  return [stamp.version];
+}
+
+/** Leaves a lease under "key" as a process would that died while loading. */
+async function abandonLease(stage: Stage, parts: Partial<Lease>): Promise<void> {
+  const lease = sampleLease("key", { tags: [], ...parts });
+  await stage.bare.write({ key: spelling(stage.prefix).entry("key"), record: lease, lifetimeMs: 60_000 });
+}
+
+const leases = [
+  rule("a lease whose holder died is waited for until it lapses, then taken over", async (stage) => {
+    const cache = stage.cache();
+    const lineage = await lineageOf(stage, cache);
+    const lapses = stage.bare.now() + 2 * stage.shortMs;
+    await abandonLease(stage, { lineage, expires: lapses });
+    let loadedAt = 0;
+    const call = cache.getOrSet("key", () => {
+      loadedAt = stage.bare.now();
+      return "mine";
+    });
+    assert.equal(await stage.until(call), "mine");
+    assert.ok(loadedAt + stage.bare.clockErrorMs() >= lapses - 1, `taken over ${lapses - loadedAt} ms too early`);
+    assert.equal(await cache.get("key"), "mine");
+  }),
+  rule("a lease sealed before an invalidation is taken over at once", async (stage) => {
+    const cache = stage.cache();
+    const lineage = await lineageOf(stage, cache);
+    await abandonLease(stage, { lineage, expires: stage.bare.now() + 3_600_000 });
+    await cache.clear();
+    assert.equal(await stage.until(cache.getOrSet("key", () => "mine")), "mine");
+    assert.equal(await cache.get("key"), "mine");
+  }),
+  rule("a lease alone is no value, and set or delete end it", async (stage) => {
+    const cache = stage.cache();
+    const lineage = await lineageOf(stage, cache);
+    for (const end of [() => cache.set("key", "set"), () => cache.delete("key")]) {
+      await abandonLease(stage, { lineage, expires: stage.bare.now() + 3_600_000 });
+      assert.equal(await cache.get("key"), undefined);
+      assert.equal(await cache.exists("key"), false);
+      await end();
+      assert.ok(await stage.until(cache.getOrSet("key", () => "mine")));
+    }
+  }),
+  rule("a record that is no entry of this key is no value and is replaced", async (stage) => {
+    const cache = stage.cache();
+    await lineageOf(stage, cache);
+    const key = spelling(stage.prefix).entry("key");
+    for (const record of [sampleStamp(), keyedEntry(stage.prefix, "another key").record]) {
+      await stage.bare.write({ key, record, lifetimeMs: 60_000 });
+      assert.equal(await cache.get("key"), undefined);
+      assert.equal(await stage.until(cache.getOrSet("key", () => "mine")), "mine");
+      assert.equal(await cache.get("key"), "mine");
+    }
+  }),
+];
+
+const notJoinedElsewhere = (stageInvalidation: ReturnType<typeof invalidations>[number]): ContractCase =>
+  rule(`once ${stageInvalidation.name} by another process was pushed, a call does not join the older load`, async (stage) => {
+    const [root, other] = [stage.cache(), await stage.secondCache()];
+    const cache = root.namespace("child");
+    const held = new HeldLoad<string>();
+    const older = cache.getOrSet("key", held.load, { tags: ["tag"] });
+    await stage.until(held.started);
+    // The holder may still be asking for pushes while its load runs.
+    await stage.advance(20);
+    await stage.until(stageInvalidation.run(other));
+    await stage.advance(stage.pushBoundMs);
+    const wanted = stageInvalidation.left ?? "new";
+    const newer = cache.getOrSet("key", () => "new", { tags: ["tag"] });
+    assert.equal(await stage.until(newer, "the newer call"), wanted);
+    held.finish("old");
+    assert.equal(await stage.until(older), "old");
+    await stage.advance(10);
+    assert.equal(await cache.get("key"), wanted);
+  });
+
+export const cacheProcesses: ContractGroup = {
+  name: "caches of several processes",
+  cases: (offers) => {
+    if (!offers.shared) return [];
+    const ways = invalidations(offers);
+    return [
+      ...together,
+      ...across,
+      ...leases,
+      ...ways.map((invalidation) => notStored(invalidation, "another process")),
+      ...(offers.push ? ways.map(notJoinedElsewhere) : []),
+    ];
+  },
+};

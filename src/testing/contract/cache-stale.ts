@@ -1,0 +1,114 @@
+// Contract cases: expired values answer where the caller allows it, and only there.
+import assert from "node:assert/strict";
+import type { GetOrSetOptions, LoadContext } from "../../core/options.ts";
+import type { XCache } from "../../xcache.ts";
+import { assertAbsent } from "./cache-operation.ts";
+import { type ContractGroup, rule } from "./case.ts";
+import { HeldLoad } from "./held-load.ts";
+import type { Stage } from "./stage.ts";
+
+const failing = (): never => {
+  throw new Error("the load failed");
+};
+
+/** Loads "old" under a short ttl with these windows and lets the ttl pass. */
+async function expired(stage: Stage, cache: XCache, options: GetOrSetOptions): Promise<GetOrSetOptions> {
+  const all = { ttl: stage.shortMs / 1000, tags: ["tag"], ...options };
+  assert.equal(await stage.until(cache.getOrSet("key", () => "old", all)), "old");
+  await stage.pass(stage.shortMs);
+  return all;
+}
+
+const cases = [
+  rule("an expired entry is absent to everything but getOrSet", async (stage) => {
+    const cache = stage.cache();
+    await expired(stage, cache, { staleIfError: 3600 });
+    await assertAbsent(cache, "key");
+  }),
+  rule("stale-if-error: the old value answers a failed load, within its window", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleIfError: 3600 });
+    assert.equal(await stage.until(cache.getOrSet("key", failing, options)), "old");
+    assert.equal(await stage.until(cache.getOrSet("key", failing, options)), "old");
+    assert.equal(await cache.get("key"), undefined);
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, { ...options, staleIfError: 0 })));
+    assert.equal(await stage.until(cache.getOrSet("key", () => "new", options)), "new");
+    assert.equal(await cache.get("key"), "new");
+  }),
+  rule("stale-if-error: beyond the window the error reaches the caller", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleIfError: stage.shortMs / 1000 });
+    await stage.pass(2 * stage.shortMs);
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
+  }),
+  rule("stale-while-revalidate: the old value answers at once while one load refreshes it", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleWhileRevalidate: 3600 });
+    const held = new HeldLoad<string>();
+    for (let call = 0; call < 10; call++) {
+      assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
+    }
+    await stage.until(held.started);
+    held.finish("new");
+    await stage.eventually("the refreshed value", async () => (await cache.get("key")) === "new", 2_000);
+    assert.equal(held.runs, 1);
+    assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "new");
+  }),
+  rule("stale-while-revalidate: a refresh that fails leaves the old value for the next", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleWhileRevalidate: 3600 });
+    const held = new HeldLoad<string>();
+    assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
+    await stage.until(held.started);
+    held.fail(new Error("the load failed"));
+    await stage.advance(10);
+    assert.equal(await stage.until(cache.getOrSet("key", () => "new", options)), "old");
+    await stage.eventually("the refreshed value", async () => (await cache.get("key")) === "new", 2_000);
+  }),
+  rule("stale-while-revalidate: beyond the window callers wait for the load", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleWhileRevalidate: stage.shortMs / 1000 });
+    await stage.pass(2 * stage.shortMs);
+    assert.equal(await stage.until(cache.getOrSet("key", () => "new", options)), "new");
+  }),
+  rule("stale-while-revalidate: an invalidation during the refresh ends the old value and the new one", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleWhileRevalidate: 3600, staleIfError: 3600 });
+    const held = new HeldLoad<string>();
+    assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
+    await stage.until(held.started);
+    await cache.invalidateTags("tag");
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
+    held.finish("overtaken");
+    await stage.advance(10);
+    await assertAbsent(cache, "key");
+  }),
+  rule("softTimeout: a slow load is left behind for the old value, and stored when it ends", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleIfError: 3600 });
+    const held = new HeldLoad<string>();
+    assert.equal(await stage.until(cache.getOrSet("key", held.load, { ...options, softTimeout: 0.05 })), "old");
+    held.finish("new");
+    await stage.eventually("the late value", async () => (await cache.get("key")) === "new", 2_000);
+    assert.equal(held.runs, 1);
+  }),
+  rule("a load is given the expired value", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleIfError: 3600 });
+    const refresh = (context: LoadContext<string>): string => `${context.stale} and new`;
+    assert.equal(await stage.until(cache.getOrSet("key", refresh, options)), "old and new");
+    assert.equal(await cache.get("key"), "old and new");
+  }),
+  rule("set and delete end an expired value as well", async (stage) => {
+    const cache = stage.cache();
+    const options = await expired(stage, cache, { staleIfError: 3600 });
+    assert.equal(await cache.delete("key"), 0);
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
+    const again = await expired(stage, cache, { staleIfError: 3600 });
+    await cache.set("key", "set", { ttl: stage.shortMs / 1000 });
+    await stage.pass(stage.shortMs);
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, again)), { message: "the load failed" });
+  }),
+];
+
+export const cacheStaleness: ContractGroup = { name: "cache stale values", cases: () => cases };

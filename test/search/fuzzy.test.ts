@@ -1,0 +1,237 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { ConfigError } from "../../src/core/errors.ts";
+import { type FuzzyOptions, fuzzySearch } from "../../src/search/fuzzy.ts";
+import { infixDistance } from "./naive-distance.ts";
+
+const all: FuzzyOptions = { threshold: 0, limit: 1000 };
+const pointsOf = (text: string): number[] => Array.from(text, (character) => character.codePointAt(0)!);
+async function keysFor(keys: string[], text: string, options?: FuzzyOptions): Promise<string[]> {
+  return (await fuzzySearch(keys, text, options)).map((match) => match.key);
+}
+/** The part of the key that matched best, with its score. */
+async function matched(key: string, text: string): Promise<[string, number]> {
+  const [match] = await fuzzySearch([key], text, all);
+  return [key.slice(...match!.range), match!.score];
+}
+
+describe("the score", () => {
+  it.each<[string, string, string, number]>([
+    ["user:johnson:profile", "johnson", "johnson", 100],
+    ["user:johnson:profile", "JOHNSON", "johnson", 100],
+    ["user:johnson:profile", "jonhson", "johnson", 85],
+    ["user:johnson:profile", "johnsonn", "johnson", 87],
+    ["user:johnson:profile", "johson", "johnson", 83],
+    ["user:johnson:profile", "johnsxn", "johnson", 85],
+    ["user:johnson:profile", "zzzzz", "", 0],
+    ["abc", "abcdefghij", "abc", 30],
+    ["a", "a", "a", 100],
+  ])("of %j for %j is that of %j: %d", async (key, text, part, score) => {
+    expect(await matched(key, text)).toEqual([part, score]);
+  });
+
+  it("reaches 100 only for an exact occurrence, however long the text", async () => {
+    const text = "abcdefghij".repeat(20);
+    expect(await matched(`<${text}>`, text)).toEqual([text, 100]);
+    const typo = `${text.slice(0, 99)}_${text.slice(100)}`;
+    expect(await matched(`<${typo}>`, text)).toEqual([typo, 99]);
+    expect(await matched(`<${typo}é>`, text)).toEqual([typo, 99]);
+  });
+
+  it("is what the edit table says, best first, equal scores by key, no more than wanted", async () => {
+    const unit = fc.constantFrom(..."aabB-é");
+    const key = fc.string({ unit, minLength: 1, maxLength: 12 });
+    const word = fc.string({ unit, minLength: 1, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(key, { maxLength: 30 }),
+        fc.array(word, { minLength: 1, maxLength: 3 }),
+        fc.integer({ min: 0, max: 100 }),
+        fc.integer({ min: 1, max: 12 }),
+        async (keys, words, threshold, limit) => {
+          const total = words.join("").length;
+          const fold = (text: string): number[] => pointsOf(text.toLowerCase());
+          const expected = [...new Set(keys)]
+            .map((each) => {
+              const edits = words.reduce((sum, one) => sum + infixDistance(fold(one), fold(each)), 0);
+              return { key: each, score: Math.floor((100 * (total - edits)) / total) };
+            })
+            .filter(({ score }) => score >= threshold)
+            .sort((a, b) => b.score - a.score || (a.key < b.key ? -1 : 1))
+            .slice(0, limit);
+          const found = await fuzzySearch(keys, words.join(" "), { threshold, limit });
+          expect(found.map(({ key: each, score }) => ({ key: each, score }))).toEqual(expected);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("compares characters, not the bytes or units they are written in", async () => {
+    expect(await matched("straße:1", "STRASSE")).toEqual(["straße", 100]);
+    expect(await matched("STRASSE:1", "straße")).toEqual(["STRASSE", 100]);
+    expect(await matched("café:1", "cafe\u0301")).toEqual(["café", 100]);
+    expect(await matched("cafe\u0301:1", "café")).toEqual(["cafe\u0301", 100]);
+    expect(await matched("İstanbul", "i\u0307stanbul")).toEqual(["İstanbul", 100]);
+    expect(await matched("İstanbul", "istanbul")).toEqual(["İstanbul", 87]);
+    expect(await matched("to 👩\u200d🚀 and 👨‍👩‍👧", "👩🚀")).toEqual(["👩\u200d🚀", 100]);
+    expect(await matched("say 🚀🛰 now", "🚀x")).toEqual(["🚀", 50]);
+    expect(await matched("ＵＳＥＲ：１", "user:1")).toEqual(["ＵＳＥＲ：１", 100]);
+  });
+});
+
+describe("a text of several words", () => {
+  it("matches them in any order and ranges from the first to the last", async () => {
+    const key = "order:mountain-bike:helmet";
+    expect(await matched(key, "bike mountain")).toEqual(["mountain-bike", 100]);
+    expect(await matched(key, "  helmet\tmountain ")).toEqual(["mountain-bike:helmet", 100]);
+    expect(await matched(key, "helmt order")).toEqual(["order:mountain-bike:helmet", 90]);
+    expect(await matched(key, "helmet zzz")).toEqual(["helmet", 66]);
+  });
+
+  it("weighs them by length", async () => {
+    const found = await fuzzySearch(["mountain:b", "bike:m"], "mountain bike", { threshold: 0 });
+    expect(found.map(({ key, score }) => [key, score])).toEqual([
+      ["mountain:b", 75],
+      ["bike:m", 41],
+    ]);
+  });
+});
+
+describe("the options", () => {
+  const keys = ["apple:1", "appel:2", "aple:3", "apxle:4", "axxle:5", "pear:6"];
+
+  it("default to a threshold of 80 and ten matches", async () => {
+    expect(await keysFor(keys, "apple")).toEqual(["apple:1", "aple:3", "appel:2", "apxle:4"]);
+    expect(await keysFor(Array.from({ length: 30 }, (_, i) => `apple:${i}`), "apple")).toHaveLength(10);
+  });
+
+  it("keep what reaches the threshold exactly", async () => {
+    expect(await keysFor(keys, "apple", { threshold: 60 })).toContain("axxle:5");
+    expect(await keysFor(keys, "apple", { threshold: 61 })).not.toContain("axxle:5");
+    expect(await keysFor(keys, "apple", { threshold: 100 })).toEqual(["apple:1"]);
+    expect(await keysFor(keys, "apple", all)).toHaveLength(6);
+  });
+
+  it("keep the best when there are more than the limit, wherever they come", async () => {
+    for (const order of [keys, keys.toReversed()]) {
+      expect(await keysFor(order, "apple", { threshold: 0, limit: 2 })).toEqual(["apple:1", "aple:3"]);
+    }
+  });
+
+  it.each<[string, string, object]>([
+    ["text must hold a visible character", "", {}],
+    ["text must hold a visible character", " \t\u00a0\u200d", {}],
+    ["text must be a string; got 5", 5 as never, {}],
+    ["threshold must be an integer from 0 to 100; got 101", "a", { threshold: 101 }],
+    ["threshold must be an integer from 0 to 100; got -1", "a", { threshold: -1 }],
+    ["threshold must be an integer from 0 to 100; got 0.8", "a", { threshold: 0.8 }],
+    ["threshold must be an integer from 0 to 100; got NaN", "a", { threshold: Number.NaN }],
+    ["limit must be a positive integer; got 0", "a", { limit: 0 }],
+    ["limit must be a positive integer; got 1.5", "a", { limit: 1.5 }],
+    ["limit must be a positive integer; got Infinity", "a", { limit: Number.POSITIVE_INFINITY }],
+  ])("are refused: %s", async (message, text, options) => {
+    const refused = fuzzySearch([], text, options);
+    await expect(refused).rejects.toThrow(`fuzzySearch(): ${message}`);
+    await expect(refused).rejects.toThrow(expect.objectContaining({ constructor: ConfigError, code: "ARGUMENT_INVALID" }));
+  });
+});
+
+describe("the source of keys", () => {
+  async function* streamed<T>(items: T[]): AsyncGenerator<T> {
+    yield* items;
+  }
+
+  it("may be a list, a stream of keys or a stream of batches, with repeats", async () => {
+    const expected = ["apple:1", "aple:2"];
+    expect(await keysFor(["apple:1", "aple:2", "apple:1"], "apple")).toEqual(expected);
+    expect(await keysFor(new Set(expected) as never, "apple")).toEqual(expected);
+    expect(await keysFor(streamed(["aple:2", "apple:1", "apple:1"]) as never, "apple")).toEqual(expected);
+    expect(await keysFor(streamed([["aple:2", "apple:1"], [], ["aple:2"]]) as never, "apple")).toEqual(expected);
+  });
+
+  it("passes its error on", async () => {
+    async function* broken(): AsyncGenerator<string> {
+      yield "apple";
+      throw new RangeError("no more");
+    }
+    await expect(fuzzySearch(broken(), "apple")).rejects.toThrow(new RangeError("no more"));
+  });
+
+  it("does not keep the event loop from others, one by one, in batches or as a list", async () => {
+    const keys = Array.from({ length: 40_000 }, (_, i) => `user:${i}:a rather long key to look through`);
+    for (const source of [keys, streamed(keys), streamed([keys])]) {
+      let turns = 0;
+      let running = true;
+      const count = (): void => {
+        turns++;
+        if (running) setImmediate(count);
+      };
+      setImmediate(count);
+      await fuzzySearch(source, "user 123");
+      running = false;
+      expect(turns).toBeGreaterThan(3);
+    }
+  });
+
+  it("does not keep the event loop from others for long keys either", async () => {
+    const keys = Array.from({ length: 40 }, (_, i) => `${i}${"é".repeat(5000)}`);
+    const immediate = vi.spyOn(globalThis, "setImmediate");
+    try {
+      await fuzzySearch(keys, "é".repeat(40), { limit: 40 });
+      expect(immediate.mock.calls.length).toBeGreaterThan(15);
+    } finally {
+      immediate.mockRestore();
+    }
+  });
+});
+
+describe("the signal", () => {
+  it("refuses to begin once it has aborted", async () => {
+    const reason = new Error("mine");
+    await expect(fuzzySearch(["a"], "a", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+
+  it("ends a search that is under way and closes its source", async () => {
+    const controller = new AbortController();
+    const closed = vi.fn();
+    async function* endless(): AsyncGenerator<string> {
+      try {
+        for (let i = 0; ; i++) {
+          if (i === 100) controller.abort();
+          yield `key:${i}`;
+        }
+      } finally {
+        closed();
+      }
+    }
+    const search = fuzzySearch(endless(), "key", { signal: controller.signal });
+    await expect(search).rejects.toThrow(expect.objectContaining({ name: "AbortError" }));
+    await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(1));
+  });
+
+  it("ends a search through a list between two turns", async () => {
+    const controller = new AbortController();
+    let looked = 0;
+    function* endless(): Generator<string> {
+      for (;;) yield `key:${looked++}:and so on and so on`;
+    }
+    setImmediate(() => controller.abort());
+    const search = fuzzySearch(endless(), "key", { signal: controller.signal });
+    await expect(search).rejects.toThrow(expect.objectContaining({ name: "AbortError" }));
+    const lookedThen = looked;
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(looked).toBe(lookedThen);
+  });
+
+  it("does not wait for a source that never answers", async () => {
+    const controller = new AbortController();
+    const silent: AsyncIterable<string> = {
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
+    };
+    const search = fuzzySearch(silent, "key", { signal: controller.signal });
+    controller.abort();
+    await expect(search).rejects.toBe(controller.signal.reason);
+  });
+});
