@@ -12,7 +12,8 @@ function run(command, args, cwd) {
 }
 
 const installed = here("node_modules/.package-lock.json");
-const isInstalled = existsSync(installed) && statSync(installed).mtimeMs >= statSync(here("package-lock.json")).mtimeMs;
+const isInstalled =
+  existsSync(installed) && statSync(installed).mtimeMs >= statSync(here("package-lock.json")).mtimeMs;
 if (!isInstalled) {
   console.error("Installing the peers (once) ...");
   // Errors only: one peer asks for a newer Node than it needs.

@@ -23,7 +23,10 @@ const ORDER = [
 const DEFAULT_ROUNDS = 5;
 
 const found = readdirSync(here("scenarios")).map((file) => file.replace(/\.mjs$/, ""));
-const scenarioNames = [...ORDER.filter((name) => found.includes(name)), ...found.filter((name) => !ORDER.includes(name))];
+const scenarioNames = [
+  ...ORDER.filter((name) => found.includes(name)),
+  ...found.filter((name) => !ORDER.includes(name)),
+];
 const options = readOptions();
 
 function readOptions() {
@@ -36,13 +39,18 @@ function readOptions() {
   const rounds = Number(values.rounds);
   const unknown = values.only.find((name) => !scenarioNames.includes(name));
   if (unknown !== undefined) fail(`there is no scenario ${unknown}; there are ${scenarioNames.join(", ")}`);
-  if (!Number.isInteger(rounds) || rounds < 1) fail(`--rounds must be a whole number of at least 1, got ${values.rounds}`);
+  if (!Number.isInteger(rounds) || rounds < 1)
+    fail(`--rounds must be a whole number of at least 1, got ${values.rounds}`);
   return { only: values.only, rounds };
 }
 
 function fail(message) {
   console.error(message);
   process.exit(2);
+}
+
+function showProgress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
 /** One measurement in a process of its own. */
@@ -53,6 +61,12 @@ function measure(scenarioName, library, seed, flags = []) {
   return JSON.parse(stdout.trim().split("\n").at(-1));
 }
 
+/** Throughput relative to the baseline's, by wall clock and by CPU time. */
+const ratios = (before, run) => ({
+  ratio: before.figure / run.figure,
+  cpuRatio: run.cpu === undefined ? undefined : before.cpu / run.cpu,
+});
+
 /** Starts each round with another library, so that none always follows the same one. */
 const rotated = (list, by) => list.map((_, at) => list[(at + by) % list.length]);
 
@@ -61,21 +75,24 @@ function runScenario(name, { baseline, libraries, nodeFlags, rounds: most = opti
   const runs = new Map(names.map((library) => [library, []]));
   for (let round = 0; round < Math.min(options.rounds, most); round++) {
     for (const library of rotated(libraries, round)) {
-      process.stderr.write(`\r\x1b[K${name}, round ${round + 1}: ${library}`);
+      showProgress(`${name}, round ${round + 1}: ${library}`);
       const before = baseline === undefined ? undefined : measure(name, baseline, round + 1, nodeFlags);
       const run = measure(name, library, round + 1, nodeFlags);
       if (before !== undefined) runs.get(baseline).push(before);
-      runs.get(library).push(before === undefined ? run : { ...run, ratio: before.figure / run.figure });
+      runs.get(library).push(before === undefined ? run : { ...run, ...ratios(before, run) });
     }
   }
-  process.stderr.write("\r\x1b[K");
+  showProgress("");
   return runs;
 }
 
 function installedVersions() {
   const { packages } = JSON.parse(readFileSync(here("package-lock.json"), "utf8"));
   const own = JSON.parse(readFileSync(here("../package.json"), "utf8")).version;
-  const peers = Object.keys(packages[""].devDependencies).map((name) => [name, packages[`node_modules/${name}`].version]);
+  const peers = Object.keys(packages[""].devDependencies).map((name) => [
+    name,
+    packages[`node_modules/${name}`].version,
+  ]);
   return Object.fromEntries([["xcache", own], ...peers]);
 }
 

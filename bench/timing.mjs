@@ -33,11 +33,15 @@ export async function timeChunks(length, runChunk) {
   };
   const repeat = async (leastMs, fewest) => {
     const chunks = [];
-    for (let spent = 0; spent < leastMs || chunks.length < fewest; spent += chunks.at(-1).wallMs) chunks.push(await next());
+    for (let spent = 0; spent < leastMs || chunks.length < fewest; spent += chunks.at(-1).wallMs)
+      chunks.push(await next());
     return chunks;
   };
   await repeat(WARM_UP_MS, FEWEST_CHUNKS);
   const chunks = await repeat(MEASURED_MS, FEWEST_CHUNKS);
   const perCall = (milliseconds) => (median(milliseconds) / CHUNK) * 1e6;
-  return { figure: perCall(chunks.map(({ wallMs }) => wallMs)), cpu: perCall(chunks.map(({ cpuMs }) => cpuMs)) };
+  return {
+    figure: perCall(chunks.map(({ wallMs }) => wallMs)),
+    cpu: perCall(chunks.map(({ cpuMs }) => cpuMs)),
+  };
 }

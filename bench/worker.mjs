@@ -11,7 +11,8 @@ function mustNotLoad(key) {
 
 const { scenario } = await import(`./scenarios/${scenarioName}.mjs`);
 const library = await import(`./libraries/${libraryName}.mjs`);
-const open = (options) => library.open({ ttl: 3_600, copies: false, tagged: false, load: mustNotLoad, ...options });
+const open = (options) =>
+  library.open({ ttl: 3_600, copies: false, tagged: false, load: mustNotLoad, ...options });
 const figures = await scenario.measure(open, Number(seed));
 console.log(JSON.stringify({ scenario: scenarioName, library: libraryName, seed: Number(seed), ...figures }));
 // Some libraries leave timers or sockets behind.

@@ -21,7 +21,8 @@ function parsedList(count, textOf) {
   return JSON.parse(`[${texts.join(",")}]`);
 }
 
-export const makeKeys = (count, prefix = "user") => parsedList(count, (at) => `"${prefix}:${at + 1_000_000}"`);
+export const makeKeys = (count, prefix = "user") =>
+  parsedList(count, (at) => `"${prefix}:${at + 1_000_000}"`);
 
 /** Plain records of 200 bytes of JSON; `size` is what the loops add up. */
 export const makeValues = (count) => parsedList(count, valueText);

@@ -1,7 +1,8 @@
 // Fuzzy search over a million keys: time, longest hold of the event loop, memory, recall of single typos.
 // node bench/fuzzy/run.mjs [keys = 1000000]   (needs a build; XCACHE_DIST names another folder than dist)
-import { pathToFileURL } from "node:url";
+
 import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 
 const dist = process.env.XCACHE_DIST ?? new URL("../../dist", import.meta.url).pathname;
 const { fuzzySearch } = await import(pathToFileURL(resolve(dist, "search/fuzzy.js")).href);
@@ -16,7 +17,8 @@ const random = () => {
 const below = (n) => Math.floor(random() * n);
 const pick = (list) => list[below(list.length)];
 
-const SYLLABLES = "ka lo mi ren tas vo shi pel dor an bel cru fen gil hu jax quo wyn zor eth ma ri sto ul".split(" ");
+const SYLLABLES =
+  "ka lo mi ren tas vo shi pel dor an bel cru fen gil hu jax quo wyn zor eth ma ri sto ul".split(" ");
 const word = () => Array.from({ length: 2 + below(3) }, () => pick(SYLLABLES)).join("");
 const key = (i) =>
   `${pick(["user", "session", "order", "product"])}:${word()}-${word()}:${(i * 7919).toString(36)}`;
@@ -78,7 +80,11 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
 const average = keys.reduce((sum, each) => sum + each.length, 0) / keys.length;
 console.log(`${KEYS} keys of ${average.toFixed(1)} characters, such as ${keys[0]}; Node ${process.version}`);
 
-for (const [name, source] of [["an array", () => keys], ["batches of 1,000", () => inBatches(1000)], ["one by one", oneByOne]]) {
+for (const [name, source] of [
+  ["an array", () => keys],
+  ["batches of 1,000", () => inBatches(1000)],
+  ["one by one", oneByOne],
+]) {
   const wall = [];
   const cpu = [];
   const held = [];
@@ -107,6 +113,9 @@ for (let i = 0; i < QUERIES; i++) {
   const matches = await fuzzySearch(keys, text, { limit: 20 });
   const rank = matches.findIndex((match) => match.key === target);
   if (rank >= 0) found++;
-  else console.log(`  not among the first 20 for "${text}": ${target}; first: ${matches[0]?.key} (${matches[0]?.score})`);
+  else
+    console.log(
+      `  not among the first 20 for "${text}": ${target}; first: ${matches[0]?.key} (${matches[0]?.score})`,
+    );
 }
 console.log(`recall@20 of single typos: ${found} of ${QUERIES}`);

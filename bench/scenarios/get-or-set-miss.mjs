@@ -9,7 +9,15 @@ export const scenario = {
   title: "getOrSet miss, load answers at once",
   note: "The baseline is a Map: get, await the load, set; no single flight, no ttl. Each repeat fills a new cache.",
   baseline: "map",
-  libraries: ["xcache", "lru-cache", "layered-loader", "bentocache", "cacheable", "cache-manager", "async-cache-dedupe"],
+  libraries: [
+    "xcache",
+    "lru-cache",
+    "layered-loader",
+    "bentocache",
+    "cacheable",
+    "cache-manager",
+    "async-cache-dedupe",
+  ],
 
   async measure(open) {
     const keys = makeKeys(KEYS);
@@ -26,7 +34,8 @@ export const scenario = {
       const started = performance.now();
       const sum = await readAll(driver, keys);
       if (repeat >= 0) times.push(performance.now() - started);
-      if (sum !== KEYS || loads !== KEYS) throw new Error(`${loads} loads and a sum of ${sum}, expected ${KEYS}`);
+      if (sum !== KEYS || loads !== KEYS)
+        throw new Error(`${loads} loads and a sum of ${sum}, expected ${KEYS}`);
     }
     return { figure: (median(times) / KEYS) * 1e6 };
   },

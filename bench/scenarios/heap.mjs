@@ -11,7 +11,16 @@ export const scenario = {
   unit: "B",
   rounds: 3,
   nodeFlags: ["--expose-gc", "--max-old-space-size=6144"],
-  libraries: ["xcache", "map", "lru-cache", "layered-loader", "bentocache", "cacheable", "cache-manager", "async-cache-dedupe"],
+  libraries: [
+    "xcache",
+    "map",
+    "lru-cache",
+    "layered-loader",
+    "bentocache",
+    "cacheable",
+    "cache-manager",
+    "async-cache-dedupe",
+  ],
   target: { text: "<= 90 B", reached: ({ figure }) => figure <= 90 },
 
   async measure(open) {

@@ -11,7 +11,16 @@ export const scenario = {
   note: "The raw Map has no single flight. The load alone takes about 50.2 ms.",
   unit: "ms",
   extra: { loads: "loads" },
-  libraries: ["xcache", "map", "lru-cache", "layered-loader", "bentocache", "cacheable", "cache-manager", "async-cache-dedupe"],
+  libraries: [
+    "xcache",
+    "map",
+    "lru-cache",
+    "layered-loader",
+    "bentocache",
+    "cacheable",
+    "cache-manager",
+    "async-cache-dedupe",
+  ],
   target: { text: "1 load, <= 55 ms", reached: ({ figure, loads }) => figure <= 55 && loads === 1 },
 
   async measure(open) {

@@ -74,6 +74,10 @@ function hidesInternalState(value: object): boolean {
 function isPlatformTag(tag: string): boolean {
   return (
     Object.hasOwn(globalThis, tag) ||
-    /^(?:Intl|Temporal|WebAssembly)\.|(?:Iterator|Generator| Helper)$/.test(tag)
+    PLATFORM_PREFIXES.some((prefix) => tag.startsWith(prefix)) ||
+    PLATFORM_SUFFIXES.some((suffix) => tag.endsWith(suffix))
   );
 }
+
+const PLATFORM_PREFIXES = ["Intl.", "Temporal.", "WebAssembly."];
+const PLATFORM_SUFFIXES = ["Iterator", "Generator", " Helper"];

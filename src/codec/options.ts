@@ -12,7 +12,7 @@ export interface CompressionOptions {
 export interface CodecLimits {
   /** The most bytes one value may take, before compression and after decompression. Default: 67108864 (64 MiB). */
   readonly maxBytes: number;
-  /** How many objects, arrays, maps, sets and error causes may be nested in one another, 1 to 2048. Default: 512. */
+  /** How many objects, arrays, maps, sets and error causes may be nested in one another, 1 to 1000. Default: 512. */
   readonly maxDepth: number;
 }
 
@@ -37,7 +37,7 @@ const DEFAULT_THRESHOLD_BYTES = 1024;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MAX_DEPTH = 512;
 /** Beyond it the recursion of a walk could exhaust the stack of the caller. */
-const GREATEST_MAX_DEPTH = 2048;
+const GREATEST_MAX_DEPTH = 1000;
 /** The largest byte count that every Node this runs on can hold in one Buffer. */
 const GREATEST_MAX_BYTES = 2 ** 31 - 1;
 

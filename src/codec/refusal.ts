@@ -1,31 +1,42 @@
 // Says why a value was refused: walks it once more, slowly, and names the path of the first part that cannot be stored.
+// The walk keeps its own stack: it may be called because the engine's was nearly used up.
 import { CodecError } from "../core/errors.ts";
+import { bytesOfBuffer, storedBytesOf } from "./binary-view.ts";
 import { errorFactsOf } from "./error-object.ts";
-import { kindOf, tagOf } from "./kind.ts";
+import { type Kind, kindOf, tagOf } from "./kind.ts";
 import type { CodecLimits } from "./options.ts";
 import { isHole, presentIndexes } from "./sparse-array.ts";
 import { pathOf, type Step } from "./value-path.ts";
 
 /** `thrown` is what stopped the fast walk. */
 export function refusalOf(value: unknown, limits: CodecLimits, thrown: unknown): CodecError {
-  const found = new Search(limits.maxDepth).look(value);
+  const found = new Search(limits.maxDepth).run(value);
   if (found !== undefined) return found;
   if (thrown instanceof CodecError) return thrown;
-  return new CodecError(
-    "VALUE_UNSUPPORTED",
-    "Cannot store the value at $: it could not be read twice alike.",
-    {
-      path: "$",
-      cause: thrown,
-    },
-  );
+  const why = messageOf(thrown);
+  return new CodecError("VALUE_UNSUPPORTED", `Cannot store the value at $: reading it failed once: ${why}`, {
+    path: "$",
+    cause: thrown,
+  });
+}
+
+interface Part {
+  readonly step: Step;
+  read(): unknown;
+}
+
+interface Level {
+  readonly object: object;
+  readonly parts: Generator<Part>;
 }
 
 class Search {
   readonly #maxDepth: number;
+  /** The objects on the way from the root to where the search is; `#steps` lead from each to the next. */
+  readonly #levels: Level[] = [];
   readonly #steps: Step[] = [];
-  /** The objects on the way from the root, each with its depth. */
-  readonly #ancestors = new Map<object, number>();
+  /** The same objects, with the place of each among the levels. */
+  readonly #places = new Map<object, number>();
   /** Objects found sound, with the greatest depth they were seen at: shared ones are looked through once. */
   readonly #sound = new Map<object, number>();
 
@@ -33,165 +44,146 @@ class Search {
     this.#maxDepth = maxDepth;
   }
 
-  look(value: unknown): CodecError | undefined {
-    if (value === undefined) return this.#unsupported("undefined", "Store null, or delete the key.");
-    return this.#part(value);
+  run(root: unknown): CodecError | undefined {
+    if (root === undefined) return this.#unsupported("undefined", "Store null, or delete the key.");
+    let found = this.#attempt(() => this.#visit(root));
+    while (found === undefined && this.#levels.length > 0) found = this.#attempt(() => this.#proceed());
+    return found;
   }
 
-  #part(value: unknown): CodecError | undefined {
+  #attempt(look: () => CodecError | undefined): CodecError | undefined {
+    try {
+      return look();
+    } catch (cause) {
+      return this.#refused(`what is at ${pathOf(this.#steps)}: reading it threw: ${messageOf(cause)}`, {
+        cause,
+      });
+    }
+  }
+
+  /** Visits the next part of the innermost object, or leaves that object. */
+  #proceed(): CodecError | undefined {
+    const depth = this.#levels.length - 1;
+    const level = this.#levels[depth]!;
+    this.#steps.length = depth;
+    const next = level.parts.next();
+    if (next.done === true) {
+      this.#levels.pop();
+      this.#places.delete(level.object);
+      this.#sound.set(level.object, depth);
+      return undefined;
+    }
+    this.#steps.push(next.value.step);
+    return this.#visit(next.value.read());
+  }
+
+  #visit(value: unknown): CodecError | undefined {
     if (typeof value === "function") return this.#unsupported("a function");
     if (typeof value === "symbol") return this.#unsupported("a symbol");
     if (typeof value !== "object" || value === null) return undefined;
-    try {
-      return this.#object(value);
-    } catch (cause) {
-      return this.#unreadable(cause);
-    }
-  }
-
-  #object(value: object): CodecError | undefined {
     const kind = kindOf(value);
     if (kind === "unsupported") return this.#unsupported(`a ${tagOf(value)} object`);
-    if (kind === "date" || kind === "boxed") return undefined;
-    if (kind === "regexp") {
-      new RegExp((value as RegExp).source, (value as RegExp).flags);
-      return undefined;
-    }
-    if (kind === "buffer") {
-      new Uint8Array(value as ArrayBuffer);
-      return undefined;
-    }
-    if (kind === "view") {
-      const { buffer, byteOffset, byteLength } = value as ArrayBufferView;
-      new Uint8Array(buffer, byteOffset, byteLength);
-      return undefined;
-    }
-    const depth = this.#ancestors.size;
-    const above = this.#ancestors.get(value);
-    if (above !== undefined) return this.#cyclic(above);
-    if ((this.#sound.get(value) ?? -1) >= depth) return undefined;
-    if (depth >= this.#maxDepth) return this.#tooDeep();
-    this.#ancestors.set(value, depth);
-    const found = this.#inside(value, kind);
-    this.#ancestors.delete(value);
-    this.#sound.set(value, depth);
-    return found;
+    const parts = partsOf(value, kind);
+    return parts === undefined ? undefined : this.#enter(value, parts);
   }
 
-  #inside(
-    value: object,
-    kind: "plain" | "object" | "array" | "map" | "set" | "error",
-  ): CodecError | undefined {
-    switch (kind) {
-      case "plain":
-      case "object":
-        return this.#first(
-          Object.keys(value),
-          (key) => key,
-          (key) => (value as Record<string, unknown>)[key],
-        );
-      case "array":
-        return this.#array(value as unknown[]);
-      case "map":
-        return this.#map(value as Map<unknown, unknown>);
-      case "set": {
-        const items: unknown[] = [];
-        Set.prototype.forEach.call(value, (item) => items.push(item));
-        return this.#first(
-          items.keys(),
-          (place) => ({ set: place }),
-          (place) => items[place],
-        );
-      }
-      case "error": {
-        const facts = errorFactsOf(value as Error);
-        return facts.hasCause ? this.#at("cause", () => facts.cause) : undefined;
-      }
+  #enter(object: object, parts: Generator<Part>): CodecError | undefined {
+    const depth = this.#levels.length;
+    const place = this.#places.get(object);
+    if (place !== undefined) {
+      const target = pathOf(this.#steps.slice(0, place));
+      return this.#refused(`the cyclic reference at ${pathOf(this.#steps)}: it leads back to ${target}.`);
     }
-  }
-
-  #array(value: readonly unknown[]): CodecError | undefined {
-    for (let i = 0; i < value.length; i++) {
-      if (value[i] === undefined && isHole(value, i)) {
-        return this.#first(
-          presentIndexes(value),
-          (index) => index,
-          (index) => value[index],
-        );
-      }
-      const found = this.#at(i, () => value[i]);
-      if (found !== undefined) return found;
+    if ((this.#sound.get(object) ?? -1) >= depth) return undefined;
+    if (depth >= this.#maxDepth) {
+      const path = pathOf(this.#steps);
+      return new CodecError(
+        "VALUE_TOO_LARGE",
+        `The value is nested deeper than ${this.#maxDepth}, the limit, at ${path}.`,
+        {
+          path,
+        },
+      );
     }
+    this.#levels.push({ object, parts });
+    this.#places.set(object, depth);
     return undefined;
-  }
-
-  #map(value: Map<unknown, unknown>): CodecError | undefined {
-    const entries: [unknown, unknown][] = [];
-    Map.prototype.forEach.call(value, (part, key) => entries.push([key, part]));
-    for (const [place, [key, part]] of entries.entries()) {
-      const found = this.#at({ mapKey: place }, () => key) ?? this.#at({ mapValue: key, place }, () => part);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-
-  #first<K>(keys: Iterable<K>, step: (key: K) => Step, read: (key: K) => unknown): CodecError | undefined {
-    for (const key of keys) {
-      const found = this.#at(step(key), () => read(key));
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-
-  #at(step: Step, read: () => unknown): CodecError | undefined {
-    this.#steps.push(step);
-    let found: CodecError | undefined;
-    try {
-      found = this.#part(read());
-    } catch (cause) {
-      found = this.#unreadable(cause);
-    }
-    this.#steps.pop();
-    return found;
   }
 
   #unsupported(what: string, hint?: string): CodecError {
-    return this.#refusal("VALUE_UNSUPPORTED", (path) => `Cannot store ${what} at ${path}.`, { hint });
+    return this.#refused(`${what} at ${pathOf(this.#steps)}.`, hint === undefined ? {} : { hint });
   }
 
-  #unreadable(cause: unknown): CodecError {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    return this.#refusal(
-      "VALUE_UNSUPPORTED",
-      (path) => `Cannot store what is at ${path}: reading it threw: ${why}`,
-      {
-        cause,
-      },
-    );
+  #refused(what: string, details: { hint?: string; cause?: unknown } = {}): CodecError {
+    return new CodecError("VALUE_UNSUPPORTED", `Cannot store ${what}`, {
+      path: pathOf(this.#steps),
+      ...details,
+    });
   }
+}
 
-  #cyclic(above: number): CodecError {
-    const target = pathOf(this.#steps.slice(0, above));
-    return this.#refusal(
-      "VALUE_UNSUPPORTED",
-      (path) => `Cannot store the cyclic reference at ${path}: it leads back to ${target}.`,
-    );
-  }
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
 
-  #tooDeep(): CodecError {
-    return this.#refusal(
-      "VALUE_TOO_LARGE",
-      (path) => `The value is nested deeper than ${this.#maxDepth}, the limit, at ${path}.`,
-    );
+/** What an object is made of, in the order of encoding; undefined for those without parts, which are tried out at once. */
+function partsOf(value: object, kind: Kind): Generator<Part> | undefined {
+  switch (kind) {
+    case "plain":
+    case "object":
+      return propertyParts(value, Object.keys(value));
+    case "array":
+      return arrayParts(value as unknown[]);
+    case "map":
+      return mapParts(value as Map<unknown, unknown>);
+    case "set":
+      return setParts(value as Set<unknown>);
+    case "error":
+      return errorParts(value as Error);
+    case "regexp":
+      new RegExp((value as RegExp).source, (value as RegExp).flags);
+      return undefined;
+    case "buffer":
+      bytesOfBuffer(value as ArrayBuffer);
+      return undefined;
+    case "view":
+      storedBytesOf(value as ArrayBufferView, 0);
+      return undefined;
+    default:
+      return undefined;
   }
+}
 
-  #refusal(
-    code: "VALUE_UNSUPPORTED" | "VALUE_TOO_LARGE",
-    message: (path: string) => string,
-    details: { hint?: string | undefined; cause?: unknown } = {},
-  ): CodecError {
-    const path = pathOf(this.#steps);
-    const { hint, cause } = details;
-    return new CodecError(code, message(path), { path, ...(hint === undefined ? {} : { hint }), cause });
+function* propertyParts(value: object, keys: Iterable<string | number>): Generator<Part> {
+  for (const key of keys) yield { step: key, read: () => (value as Record<string | number, unknown>)[key] };
+}
+
+function* arrayParts(value: readonly unknown[]): Generator<Part> {
+  for (let i = 0; i < value.length; i++) {
+    if (isHole(value, i)) {
+      yield* propertyParts(value, presentIndexes(value));
+      return;
+    }
+    yield { step: i, read: () => value[i] };
   }
+}
+
+function* mapParts(value: Map<unknown, unknown>): Generator<Part> {
+  const entries: [unknown, unknown][] = [];
+  Map.prototype.forEach.call(value, (part, key) => entries.push([key, part]));
+  for (const [place, [key, part]] of entries.entries()) {
+    yield { step: { mapKey: place }, read: () => key };
+    yield { step: { mapValue: key, place }, read: () => part };
+  }
+}
+
+function* setParts(value: Set<unknown>): Generator<Part> {
+  const members: unknown[] = [];
+  Set.prototype.forEach.call(value, (member) => members.push(member));
+  for (const [place, member] of members.entries()) yield { step: { set: place }, read: () => member };
+}
+
+function* errorParts(value: Error): Generator<Part> {
+  const facts = errorFactsOf(value);
+  if (facts.hasCause) yield { step: "cause", read: () => facts.cause };
 }

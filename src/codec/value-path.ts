@@ -22,8 +22,7 @@ export function pathOf(steps: readonly Step[]): string {
 
 function written(step: Step): string {
   if (typeof step === "number") return `[${step}]`;
-  if (typeof step === "string")
-    return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(step) ? `.${shortened(step)}` : `[${quoted(step)}]`;
+  if (typeof step === "string") return isPlainName(step) ? `.${shortened(step)}` : `[${quoted(step)}]`;
   if ("mapKey" in step) return `.keys()[${step.mapKey}]`;
   if ("set" in step) return `.values()[${step.set}]`;
   const { mapValue: key, place } = step;
@@ -40,4 +39,14 @@ function quoted(key: string): string {
 
 function shortened(key: string): string {
   return key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}…`;
+}
+
+// Not a regular expression: compiling one when the stack is nearly used up ends the process.
+function isPlainName(key: string): boolean {
+  for (let i = 0; i < key.length; i++) {
+    const char = key[i]!;
+    const letter = char.toLowerCase() !== char.toUpperCase() || char === "_" || char === "$";
+    if (!letter && !(i > 0 && char >= "0" && char <= "9")) return false;
+  }
+  return key !== "";
 }

@@ -5,7 +5,7 @@ import { CODE, type Place, rejectValue } from "./place.ts";
 import { envName, FIELD_NAMES, FIELDS, type Field, type FieldName } from "./schema.ts";
 import type { CheckedConfig, ResolvedConfig } from "./types.ts";
 
-export const ENV_PREFIX = "XCACHE_";
+const ENV_PREFIX = "XCACHE_";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

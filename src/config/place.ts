@@ -58,7 +58,7 @@ export function labelOf(place: Place): string {
 }
 
 /** What arrived, without anything that may be a credential. */
-export const arrival = (value: unknown): string =>
+const arrival = (value: unknown): string =>
   describeArrival(typeof value === "string" ? redactUrl(value) : value);
 
 export function rejectValue(place: Place, expected: string, value: unknown): never {

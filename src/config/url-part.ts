@@ -1,5 +1,4 @@
 // Takes a store address apart: scheme, login, hosts, database. By hand, because URL knows one host only.
-import { isIPv6 } from "node:net";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactUrl } from "../core/redact.ts";
 import type { HostPort, Login } from "./address.ts";
@@ -59,6 +58,9 @@ export function readLogin({ authority, fail }: Parts): { login: Login; hosts: st
     hosts: authority.slice(at + 1),
   };
 }
+
+/** Loaded when first needed: node:net takes some 4 ms. */
+const isIPv6 = (host: string): boolean => process.getBuiltinModule("node:net").isIPv6(host);
 
 function readHost(text: string, defaultPort: number, fail: Parts["fail"]): HostPort {
   // A zone is written %25eth0 in an address.

@@ -53,6 +53,12 @@ export class Changes {
     this.#note(this.#tags, tag);
   }
 
+  /** A change made elsewhere has overtaken the load of `key` that began at `since`; later loads already know of it. */
+  overtake(key: string, since: number): void {
+    this.#sequence.value = Math.max(this.#sequence.value, since + 1);
+    if (this.#loads > 0) this.#keys.set(key, Math.max(this.#keys.get(key) ?? 0, since + 1));
+  }
+
   /** Every key that `matches`, also those whose first load is still under way. */
   pattern(matches: (key: string) => boolean): void {
     const at = ++this.#sequence.value;

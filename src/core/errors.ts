@@ -309,15 +309,35 @@ export class UnsupportedError extends BackendError {
   }
 }
 
-/** How a value that arrived where another was expected is described in messages; never its content beyond a short scalar. */
+const LONGEST_QUOTE = 40;
+
+/** How a value that arrived where another was expected is described in messages; never more of it than a short scalar. */
 export function describeArrival(value: unknown): string {
   if (value === null) return "null";
-  if (typeof value === "string") {
-    return value.length <= 40 ? JSON.stringify(value) : `a string of ${value.length} characters`;
+  switch (typeof value) {
+    case "string":
+      return value.length <= LONGEST_QUOTE ? JSON.stringify(value) : `a string of ${value.length} characters`;
+    case "bigint": {
+      const digits = String(value);
+      return digits.length <= LONGEST_QUOTE ? `${digits}n` : `a bigint of ${digits.length} digits`;
+    }
+    case "number":
+    case "boolean":
+    case "undefined":
+      return String(value);
+    case "object":
+      return Array.isArray(value) ? `an array of ${value.length}` : `an object${className(value)}`;
+    default:
+      return `a ${typeof value}`;
   }
-  if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "number" || typeof value === "boolean" || value === undefined) return String(value);
-  if (Array.isArray(value)) return `an array of ${value.length}`;
-  if (typeof value === "object") return `an object (${value.constructor?.name ?? "no prototype"})`;
-  return `a ${typeof value}`;
+}
+
+/** The object may be hostile: a getter that throws, a name of any length. */
+function className(value: object): string {
+  try {
+    const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+    return typeof name === "string" && name.length > 0 && name.length <= LONGEST_QUOTE ? ` (${name})` : "";
+  } catch {
+    return "";
+  }
 }

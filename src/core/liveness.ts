@@ -38,10 +38,11 @@ export class Liveness {
     return Math.max(0, this.#backend.now() + this.#backend.clockErrorMs() - entry.expires);
   }
 
-  isFresh(entry: Entry): boolean {
+  /** `record` is what the entry was found in. */
+  isFresh(entry: Entry, record: StoreRecord | undefined): boolean {
     if (entry.expires === Number.POSITIVE_INFINITY) return true;
-    // Without a stale window the store itself drops it in time: its presence is the proof.
-    if (entry.expires === entry.staleUntil) return true;
+    // Without a stale window the store itself drops it in time: its presence is the proof, unless a lease keeps it.
+    if (entry === record && entry.expires === entry.staleUntil) return true;
     return this.#backend.now() + this.#backend.clockErrorMs() < entry.expires;
   }
 

@@ -31,6 +31,8 @@ export class SharedStore implements Store, SpaceStore {
   readonly report = (error: Error): void => {
     for (const observer of this.observers) observer.failed(error);
   };
+  /** Disconnected: loads that are still running leave the store alone. */
+  closed = false;
   readonly #spaces = new Map<string, SharedSpace>();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
@@ -63,11 +65,13 @@ export class SharedStore implements Store, SpaceStore {
     return space;
   }
 
-  connect(): Promise<void> {
-    return this.backend.connect();
+  async connect(): Promise<void> {
+    await this.backend.connect();
+    this.closed = false;
   }
 
   disconnect(): Promise<void> {
+    this.closed = true;
     this.stamps.forgetAll();
     return this.backend.disconnect();
   }

@@ -44,7 +44,11 @@ export async function fuzzySearch(
   requireThat(typeof text === "string", "text must be a string", text);
   const query = new FuzzyQuery(text);
   requireThat(query.length > 0, "text must hold a visible character", text);
-  requireThat(Number.isInteger(threshold) && threshold >= 0 && threshold <= 100, "threshold must be an integer from 0 to 100", threshold);
+  requireThat(
+    Number.isInteger(threshold) && threshold >= 0 && threshold <= 100,
+    "threshold must be an integer from 0 to 100",
+    threshold,
+  );
   requireThat(Number.isInteger(limit) && limit > 0, "limit must be a positive integer", limit);
   signal?.throwIfAborted();
 
@@ -118,8 +122,12 @@ function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Pr
 
 function requireThat(holds: boolean, expected: string, arrived: unknown): void {
   if (!holds) {
-    throw new ConfigError("ARGUMENT_INVALID", `fuzzySearch(): ${expected}; got ${describeArrival(arrived)}.`, {
-      operation: "fuzzySearch",
-    });
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `fuzzySearch(): ${expected}; got ${describeArrival(arrived)}.`,
+      {
+        operation: "fuzzySearch",
+      },
+    );
   }
 }

@@ -1,5 +1,6 @@
 // A clock that stands still until a test moves it.
 import type { Clock, Timer } from "../core/clock.ts";
+import { seededRandom } from "./seeded-random.ts";
 
 interface Pending {
   readonly due: number;
@@ -11,12 +12,12 @@ interface Pending {
 export class ManualClock implements Clock {
   #now: number;
   #order = 0;
-  #seed: number;
+  readonly random: () => number;
   readonly #timers = new Set<Pending>();
 
   constructor(start = Date.UTC(2026, 0, 1), seed = 1) {
     this.#now = start;
-    this.#seed = seed;
+    this.random = seededRandom(seed);
   }
 
   readonly now = (): number => this.#now;
@@ -26,14 +27,6 @@ export class ManualClock implements Clock {
     const pending: Pending = { due: this.#now + Math.max(0, delayMs), order: this.#order++, run };
     this.#timers.add(pending);
     return { cancel: () => void this.#timers.delete(pending) };
-  };
-
-  /** mulberry32: small, fast, good enough to spread test cases. */
-  readonly random = (): number => {
-    this.#seed = (this.#seed + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
 
   readonly token = (): string => {

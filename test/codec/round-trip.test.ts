@@ -40,7 +40,7 @@ describe.each(WAYS)("%s", (_, take) => {
     },
   );
 
-  test.each([0, 15, 16, 17, 65_535, 65_536])("gives back containers of %i parts", (count) => {
+  test.each([0, 15, 16, 17, 300])("gives back containers of %i parts", (count) => {
     const numbers = Array.from({ length: count }, (_unused, i) => i * 3);
     expectExact(take(numbers), numbers);
     const object = Object.fromEntries(numbers.map((number) => [`k${number}`, number]));

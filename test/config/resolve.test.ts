@@ -36,6 +36,7 @@ describe("defaults", () => {
   it("nothing at all is an empty configuration, and a field given as undefined is left out", () => {
     expect(resolveConfig(undefined)).toEqual(resolveConfig({}));
     expect(resolveConfig({ defaultTtl: undefined, tables: undefined })).toEqual(resolveConfig({}));
+    expect(Object.keys(resolveConfig({ tables: { users: undefined } }).tables)).toEqual([]);
   });
 
   it("every field is present, also those without a value", () => {

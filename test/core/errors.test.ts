@@ -187,7 +187,7 @@ describe("describeArrival", () => {
     [[1, 2], "an array of 2"],
     [{}, "an object (Object)"],
     [new Map(), "an object (Map)"],
-    [Object.create(null), "an object (no prototype)"],
+    [Object.create(null), "an object"],
     [() => 1, "a function"],
     [Symbol("s"), "a symbol"],
   ])("%o is described as %s", (value, words) => {

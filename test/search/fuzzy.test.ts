@@ -103,7 +103,12 @@ describe("the options", () => {
 
   it("default to a threshold of 80 and ten matches", async () => {
     expect(await keysFor(keys, "apple")).toEqual(["apple:1", "aple:3", "appel:2", "apxle:4"]);
-    expect(await keysFor(Array.from({ length: 30 }, (_, i) => `apple:${i}`), "apple")).toHaveLength(10);
+    expect(
+      await keysFor(
+        Array.from({ length: 30 }, (_, i) => `apple:${i}`),
+        "apple",
+      ),
+    ).toHaveLength(10);
   });
 
   it("keep what reaches the threshold exactly", async () => {
@@ -133,7 +138,9 @@ describe("the options", () => {
   ])("are refused: %s", async (message, text, options) => {
     const refused = fuzzySearch([], text, options);
     await expect(refused).rejects.toThrow(`fuzzySearch(): ${message}`);
-    await expect(refused).rejects.toThrow(expect.objectContaining({ constructor: ConfigError, code: "ARGUMENT_INVALID" }));
+    await expect(refused).rejects.toThrow(
+      expect.objectContaining({ constructor: ConfigError, code: "ARGUMENT_INVALID" }),
+    );
   });
 });
 
@@ -147,7 +154,9 @@ describe("the source of keys", () => {
     expect(await keysFor(["apple:1", "aple:2", "apple:1"], "apple")).toEqual(expected);
     expect(await keysFor(new Set(expected) as never, "apple")).toEqual(expected);
     expect(await keysFor(streamed(["aple:2", "apple:1", "apple:1"]) as never, "apple")).toEqual(expected);
-    expect(await keysFor(streamed([["aple:2", "apple:1"], [], ["aple:2"]]) as never, "apple")).toEqual(expected);
+    expect(await keysFor(streamed([["aple:2", "apple:1"], [], ["aple:2"]]) as never, "apple")).toEqual(
+      expected,
+    );
   });
 
   it("passes its error on", async () => {

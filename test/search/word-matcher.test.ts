@@ -22,7 +22,12 @@ const text = fc.string({ unit: fc.constantFrom(..."aabcé-"), maxLength: 80 });
 
 /** A text that holds the word with a few changes, so that matches cross the borders of blocks. */
 const wordAndText = fc
-  .tuple(word, fc.array(fc.tuple(fc.nat(), fc.constantFrom("insert", "delete", "swap")), { maxLength: 4 }), text, text)
+  .tuple(
+    word,
+    fc.array(fc.tuple(fc.nat(), fc.constantFrom("insert", "delete", "swap")), { maxLength: 4 }),
+    text,
+    text,
+  )
   .map(([plain, changes, before, after]) => {
     const changed = [...plain];
     for (const [place, kind] of changes) {

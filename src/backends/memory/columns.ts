@@ -20,11 +20,11 @@ function grownList<T>(column: readonly (T | undefined)[], capacity: number): (T 
 
 /** The columns and the list of free slots. Those that many stores never use appear when first written. */
 export class Columns<S> {
-  capacity = 0;
   values: unknown[] = [];
   seals: (S | undefined)[] = [];
   /** Milliseconds of the clock; Infinity for never. In a free slot: the next free one. */
   expires = new Float64Array(0);
+  protected capacity = 0;
   protected keys: (string | undefined)[] = [];
   protected staleUntil: Float64Array | undefined;
   protected sizes: Uint32Array | undefined;

@@ -50,6 +50,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
   readonly #onEvict: ((index: SlotIndex, key: string) => void) | undefined;
   readonly #eviction: Eviction;
   readonly #indexes: (Index | undefined)[] = [];
+  readonly #freeIds: number[] = [];
   #evicted: { index: Index; key: string }[] = [];
   #sweepAt = 0;
 
@@ -67,8 +68,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
   }
 
   openIndex(): SlotIndex {
-    let id = this.#indexes.indexOf(undefined);
-    if (id === -1) id = this.#indexes.length;
+    const id = this.#freeIds.pop() ?? this.#indexes.length;
     const index = new Index(id);
     this.#indexes[id] = index;
     return index;
@@ -77,7 +77,9 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
   /** Empties an index and gives up its place; it must not be used afterwards. */
   dropIndex(index: SlotIndex): void {
     this.clearIndex(index);
-    this.#indexes[(index as Index).id] = undefined;
+    const { id } = index as Index;
+    this.#indexes[id] = undefined;
+    this.#freeIds.push(id);
   }
 
   clearIndex(index: SlotIndex): void {
@@ -104,7 +106,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
     staleUntil: number = expires,
     bytes = 0,
   ): number {
-    const counted = Math.min(bytes, MOST_BYTES);
+    const counted = Math.min(Math.ceil(bytes), MOST_BYTES);
     if (counted > this.maxBytes) {
       this.remove(index, key);
       return -1;

@@ -7,7 +7,7 @@ import { gate, HeldLoad } from "./held-load.ts";
 import type { ContractOffers } from "./subject.ts";
 
 /** One way to invalidate the key "key" with the tag "tag" in the namespace "child"; `left` is what stands there then. */
-interface Invalidation {
+export interface Invalidation {
   readonly name: string;
   readonly left?: string;
   run(root: XCache): Promise<unknown>;

@@ -33,8 +33,8 @@ const roundTrips = [
   rule("an entry reads back exactly as it was written", async (stage) => {
     const backend = await stage.client();
     const entry = sampleEntry("entry", {
-      lineage: ["\0parent\0", "\xff\xfechild"],
-      tags: AWKWARD_TAGS.map((tag, at) => ({ tag, id: `\0\xffid-${String(at).padStart(3, "0")}` })),
+      lineage: ["\0parent\0", "\xff\xfechild\r"],
+      tags: AWKWARD_TAGS.map((tag, at) => ({ tag, id: `\0\xffid${String(at).padStart(4, "0")}` })),
       expires: FOR_EVER,
       staleUntil: FOR_EVER,
       payload: { format: 17, bytes: Uint8Array.of(0, 255, 13, 10) },

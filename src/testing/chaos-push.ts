@@ -1,0 +1,56 @@
+// The push channel of a ChaosBackend: passes changes on, late or not at all, and says so by its epoch.
+import type { PushChannel } from "../core/backend.ts";
+import type { Clock } from "../core/clock.ts";
+
+/** Sets the channels of this wrapper apart from each other without leaving the numbers of the wrapped one. */
+const GENERATION_STEP = 1 / 4096;
+
+export class ChaosPush implements PushChannel {
+  readonly #inner: PushChannel;
+  readonly #clock: () => Clock;
+  readonly #listeners = new Set<(key: string | undefined) => void>();
+  #delayMs = 0;
+  #lost = false;
+  #generation = 0;
+
+  constructor(inner: PushChannel, clock: () => Clock) {
+    this.#inner = inner;
+    this.#clock = clock;
+    inner.onChange((key) => this.#pass(key));
+  }
+
+  epoch(key: string): number {
+    const epoch = this.#lost ? 0 : this.#inner.epoch(key);
+    return epoch === 0 ? 0 : epoch + this.#generation * GENERATION_STEP;
+  }
+
+  onChange(listener: (key: string | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
+  lose(): void {
+    this.#lost = true;
+  }
+
+  restore(): void {
+    if (!this.#lost) return;
+    this.#lost = false;
+    this.#generation++;
+    this.#tell(undefined);
+  }
+
+  #pass(key: string | undefined): void {
+    if (this.#delayMs === 0) this.#tell(key);
+    else this.#clock().after(this.#delayMs, () => this.#tell(key));
+  }
+
+  #tell(key: string | undefined): void {
+    if (this.#lost) return;
+    for (const listener of [...this.#listeners]) listener(key);
+  }
+}

@@ -1,0 +1,93 @@
+// What is to go wrong: faults in the order they were asked for, and faults by chance.
+import type { Backend } from "../core/backend.ts";
+import { ConnectionError } from "../core/errors.ts";
+
+/** The methods of a backend that can go wrong. Each batch of a scan counts as a call of `scan`. */
+export type ChaosOperation = Extract<
+  keyof Backend,
+  | ("connect" | "disconnect" | "ping" | "read" | "readMany" | "write" | "writeMany")
+  | ("swap" | "take" | "takeMany" | "touch" | "scan" | "usage")
+>;
+
+export type ChaosTarget = ChaosOperation | "all";
+
+/** What happens to one call. `before`: it does not reach the store. `after`: it does, and its reply is lost. */
+export interface Fault {
+  readonly when: "before" | "after";
+  /** Undefined: nothing ever comes back. */
+  readonly error: Error | undefined;
+}
+
+/** Chances from 0 to 1 per call; together at most 1. */
+export interface ChaosChances {
+  /** The call fails without reaching the store. */
+  readonly drop?: number;
+  /** The call is executed and its reply is lost: it rejects, and nobody knows. */
+  readonly lose?: number;
+  /** Every call takes a random time up to this many milliseconds. */
+  readonly delayMs?: number;
+}
+
+interface Rule {
+  readonly target: ChaosTarget;
+  readonly fault: Fault;
+  left: number;
+}
+
+export class ChaosScript {
+  readonly seed: number;
+  readonly #random: () => number;
+  #rules: Rule[] = [];
+  #chances: ChaosChances = {};
+  #delayOf: (operation: ChaosOperation) => number = () => 0;
+
+  constructor(seed: number, random: () => number) {
+    this.seed = seed;
+    this.#random = random;
+  }
+
+  add(target: ChaosTarget, fault: Fault, times: number): void {
+    this.#rules.push({ target, fault, left: times });
+  }
+
+  delays(delayOf: (operation: ChaosOperation) => number): void {
+    this.#delayOf = delayOf;
+  }
+
+  chances(chances: ChaosChances): void {
+    this.#chances = chances;
+  }
+
+  clear(): void {
+    this.#rules = [];
+    this.#chances = {};
+    this.#delayOf = () => 0;
+  }
+
+  /** How long the next call of `operation` takes. */
+  delayMs(operation: ChaosOperation): number {
+    const { delayMs } = this.#chances;
+    return this.#delayOf(operation) + (delayMs === undefined ? 0 : this.#random() * delayMs);
+  }
+
+  /** What goes wrong with the next call of `operation`, if anything. Rules that were asked for come before chance. */
+  fault(operation: ChaosOperation, call: number): Fault | undefined {
+    const rule = this.#rules.find(({ target }) => target === "all" || target === operation);
+    if (rule !== undefined) {
+      rule.left--;
+      if (rule.left <= 0) this.#rules.splice(this.#rules.indexOf(rule), 1);
+      return rule.fault;
+    }
+    const { drop = 0, lose = 0 } = this.#chances;
+    if (drop + lose === 0) return undefined;
+    const lot = this.#random();
+    const words = (what: string): Error => lostConnection(`${what} by chance (seed ${this.seed}, call ${call})`);
+    if (lot < drop) return { when: "before", error: words(`${operation} was dropped`) };
+    if (lot < drop + lose) return { when: "after", error: words(`the reply to ${operation} was lost`) };
+    return undefined;
+  }
+}
+
+export function lostConnection(words: string): ConnectionError {
+  return new ConnectionError(`chaos: ${words}`);
+}

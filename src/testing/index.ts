@@ -1,0 +1,7 @@
+// xcache/testing: the backend contract suite, a backend that misbehaves on command, and time that tests move.
+export { cacheWithClock } from "../xcache.ts";
+export { backendContract } from "./backend-contract.ts";
+export { ChaosBackend, type ChaosOptions } from "./chaos-backend.ts";
+export type { ChaosChances, ChaosOperation, ChaosTarget } from "./chaos-script.ts";
+export type { ContractOffers, ContractRunner, ContractSubject, OpenSubject } from "./contract/subject.ts";
+export { ManualClock, settle } from "./manual-clock.ts";

@@ -1,0 +1,37 @@
+// The contract suite on backends that are known to be right: it must pass, and in any runner.
+import { describe, it } from "vitest";
+import { MemoryBackend } from "../../src/backends/memory/backend.ts";
+import { backendContract, ChaosBackend, ManualClock } from "../../src/testing/index.ts";
+import { referenceSubject } from "../support/reference-subject.ts";
+
+const runner = { describe, it };
+
+backendContract(referenceSubject("reference"), runner);
+backendContract(referenceSubject("reference that pushes at once", { push: "at once" }), runner);
+backendContract(referenceSubject("reference that pushes 50 ms late", { push: 50 }), runner);
+backendContract(referenceSubject("reference that cannot scan", { scan: false }), runner);
+backendContract(referenceSubject("reference that counts in seconds", { ttlResolutionMs: 1000 }), runner);
+backendContract(
+  referenceSubject("reference under a calm ChaosBackend", {
+    push: "at once",
+    client: (store) => new ChaosBackend(store.client()),
+  }),
+  runner,
+);
+
+backendContract(
+  {
+    name: "memory",
+    offers: { shared: false, scan: true, push: false },
+    open: async () => {
+      const clock = new ManualClock();
+      return {
+        backend: new MemoryBackend(),
+        clock,
+        advance: (ms) => clock.advance(ms),
+        close: async () => {},
+      };
+    },
+  },
+  runner,
+);
