@@ -3,7 +3,15 @@ import { configFromEnv } from "./config/env.ts";
 import { resolveConfig } from "./config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
-import { requireEntries, requireKeys, requireListener, requireSignal, requireValue } from "./core/arguments.ts";
+import {
+  requireEntries,
+  requireFlag,
+  requireKeys,
+  requireListener,
+  requireOptions,
+  requireSignal,
+  requireValue,
+} from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { closedSpace, disconnectedError } from "./core/closed-space.ts";
 import { withDeadline } from "./core/deadline.ts";
@@ -14,12 +22,14 @@ import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
 import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } from "./core/records.ts";
-import type { Inspection, Space, Store } from "./core/space.ts";
-import { loadRequest, requireLoad, setTerms, type TermDefaults } from "./core/terms.ts";
-import { checkHealth, detailHealth } from "./health/health.ts";
+import type { Inspection, Space, Store, StoreObserver } from "./core/space.ts";
+import { type LoadRequest, loadRequest, requireLoad, setTerms, type TermDefaults } from "./core/terms.ts";
+import { checkHealth, detailHealth, poolState } from "./health/health.ts";
 import { Telemetry } from "./metrics/telemetry.ts";
 import { openStore } from "./open-store.ts";
 import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
+
+const DONE = Promise.resolve();
 
 /** What a cache and its namespaces share. */
 class Shared {
@@ -28,8 +38,15 @@ class Shared {
   readonly store: Store;
   readonly defaults: TermDefaults;
   readonly members = new Set<XCache>();
+  /** Aborts for the loads that are under way when the cache disconnects. */
   stopping = new AbortController();
   open = true;
+  /** How many calls of connect() wait for the store. */
+  connecting = 0;
+  /** How often disconnect() was called: whatever was begun before the latest call is over. */
+  disconnects = 0;
+  /** The latest disconnect that had something to close. */
+  closing = DONE;
 
   constructor(config: ResolvedConfig, clock: Clock) {
     this.config = config;
@@ -54,15 +71,14 @@ export interface ScanOptions {
   readonly signal?: AbortSignal;
 }
 
-const DONE = Promise.resolve();
-
 /**
  * An async cache. Direct operations throw typed errors when the store fails; getOrSet and the wrappers run the
- * function instead.
+ * function instead. Methods need their object: pass `(key) => cache.get(key)`, not `cache.get`.
  */
 export class XCache implements AsyncDisposable {
   readonly #shared: Shared;
   readonly #telemetry: Telemetry;
+  readonly #observer: StoreObserver;
   readonly #loader: Loader;
   readonly #children = new Map<string, XCache>();
   readonly #place: Space;
@@ -76,15 +92,17 @@ export class XCache implements AsyncDisposable {
     this.#place = space;
     this.#space = shared.open ? space : closedSpace;
     this.#telemetry = new Telemetry(shared.clock);
+    this.#observer = this.#telemetry.observer(space);
     this.#loader = new Loader(space.changes, {
       clock: shared.clock,
       space: () => this.#space,
+      own: (value) => space.own(value),
       signal: () => shared.stopping.signal,
       stored: (key, tags) => this.#telemetry.wrote(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
     shared.members.add(this);
-    shared.store.observers.add(this.#telemetry.observer(space));
+    if (shared.open) shared.store.observers.add(this.#observer);
   }
 
   /** Reads `XCACHE_*` variables. Throws ConfigError naming a variable that does not parse. */
@@ -97,33 +115,34 @@ export class XCache implements AsyncDisposable {
     return new XCache(configFromYaml(path));
   }
 
-  /** Optional: the first operation connects. Opens a disconnected cache again. */
+  /**
+   * Optional: the first operation connects. Opens a disconnected cache again, its namespaces with it. Throws
+   * ConnectionError when disconnect() is called meanwhile.
+   */
   async connect(): Promise<void> {
     const shared = this.#shared;
-    const limit = shared.config.connectTimeout;
-    await withDeadline(shared.clock, limit * 1000, shared.store.connect(), () => {
-      throw new OperationTimeoutError(`the store did not accept a connection within connect_timeout (${limit} s)`, {
-        operation: "connect",
-      });
-    });
+    const { disconnects } = shared;
+    await shared.closing.catch(() => {});
+    if (disconnects === shared.disconnects) await this.#open();
+    if (disconnects !== shared.disconnects) throw disconnectedError();
     if (shared.open) return;
     shared.open = true;
-    shared.stopping = new AbortController();
-    for (const member of shared.members) member.#space = member.#place;
+    for (const member of shared.members) {
+      member.#space = member.#place;
+      shared.store.observers.add(member.#observer);
+      member.#telemetry.connection("connected");
+    }
   }
 
-  /** Idempotent, and never longer than the operation timeout. Closes the namespaces with it; nothing keeps Node alive. */
-  async disconnect(): Promise<void> {
+  /**
+   * Idempotent, and never longer than the operation timeout. Closes the namespaces with it; nothing keeps Node alive.
+   * Other caches on the same backend object go on: the last one to leave closes the store.
+   */
+  disconnect(): Promise<void> {
     const shared = this.#shared;
-    if (!shared.open) return;
-    shared.open = false;
-    shared.stopping.abort();
-    for (const member of shared.members) {
-      member.#space = closedSpace;
-      member.#telemetry.recorder.stop();
-    }
-    const limitMs = shared.config.operationTimeout * 1000;
-    await withDeadline(shared.clock, limitMs, shared.store.disconnect(), () => undefined);
+    shared.disconnects++;
+    if (shared.open || shared.connecting > 0) shared.closing = this.#close();
+    return shared.closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -165,6 +184,7 @@ export class XCache implements AsyncDisposable {
       this.#telemetry.finish("set", started);
       return DONE;
     } catch (error) {
+      this.#telemetry.finish("set", undefined);
       return Promise.reject(this.#telemetry.failedCall("set", error));
     }
   }
@@ -184,7 +204,9 @@ export class XCache implements AsyncDisposable {
 
   /**
    * The stored value, or what `load` returns, which is then stored. One load per key at a time; an invalidation
-   * during the load is never lost. A failing store never fails the call; a failing load does.
+   * during the load is never lost. A failing store never fails the call; a failing load does. A load must not wait for
+   * its own key, nor for one whose load waits for it: that is refused where it can be seen at once, and otherwise waits
+   * until `hardTimeout`.
    */
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T> {
     const value = options?.forceLoad === true ? undefined : this.#space.peek(key);
@@ -201,7 +223,7 @@ export class XCache implements AsyncDisposable {
   delete(keys: string | readonly string[]): Promise<number> {
     return this.#telemetry.run("delete", async () => {
       const distinct = requireKeys(keys);
-      const present = distinct.length === 0 ? 0 : await this.#space.delete(distinct);
+      const present = await this.#space.delete(distinct);
       this.#telemetry.deleted(distinct);
       return present;
     });
@@ -220,22 +242,22 @@ export class XCache implements AsyncDisposable {
 
   /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, a key may come twice. */
   keys(pattern = "*", options: ScanOptions = {}): AsyncIterable<string> {
-    return this.#keys(glob(pattern), requireSignal(options.signal));
+    return this.#keys(glob(pattern), scanSignal(options));
   }
 
   /** Every entry that carries one of the tags is absent once this resolves. O(tags), never O(entries). */
   invalidateTags(tags: string | readonly string[]): Promise<void> {
     return this.#telemetry.run("invalidateTags", async () => {
       const list = requireTags(tags);
-      if (list.length > 0) await this.#space.invalidateTags(list);
-      this.#telemetry.invalidated({ tags: list });
+      await this.#space.invalidateTags(list);
+      if (list.length > 0) this.#telemetry.invalidated({ tags: list });
     });
   }
 
   /** Removes the entries whose keys match a glob; how many there were. */
   invalidatePattern(pattern: string, options: ScanOptions = {}): Promise<number> {
     return this.#telemetry.run("invalidatePattern", async () => {
-      const present = await this.#space.invalidateMatching(glob(pattern), requireSignal(options.signal));
+      const present = await this.#space.invalidateMatching(glob(pattern), scanSignal(options));
       this.#telemetry.invalidated({ pattern });
       return present;
     });
@@ -263,7 +285,8 @@ export class XCache implements AsyncDisposable {
   /** Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating. */
   getStats(options: { readonly exact?: boolean } = {}): Promise<CacheStats> {
     return this.#telemetry.run("getStats", async () => {
-      const usage = await this.#space.usage(options.exact === true);
+      requireOptions(options, ["exact"]);
+      const usage = await this.#space.usage(requireFlag(options.exact, "exact", false));
       return this.#telemetry.recorder.stats(usage);
     });
   }
@@ -293,10 +316,10 @@ export class XCache implements AsyncDisposable {
 
   getComprehensiveMetrics(): ComprehensiveMetrics {
     const { store } = this.#shared;
-    const pool = store.backend.pool?.();
+    const { inUse, size } = poolState(store);
     return this.#telemetry.recorder.comprehensive({
       circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
-      poolUtilization: pool === undefined || pool.size === 0 ? 0 : pool.inUse / pool.size,
+      poolUtilization: size === 0 ? 0 : inUse / size,
       memoryUsage: store.fill(),
     });
   }
@@ -304,7 +327,9 @@ export class XCache implements AsyncDisposable {
   /** Keys that resemble `text`, best first. Needs `enableFuzzy`. */
   fuzzySearch(text: string, options: FuzzyOptions = {}): Promise<FuzzyMatch[]> {
     return this.#telemetry.run("fuzzySearch", () => {
-      if (this.#shared.config.enableFuzzy) return fuzzySearch(this.keys(), text, options);
+      requireOptions(options, ["threshold", "limit", "signal"]);
+      requireSignal(options.signal);
+      if (this.#shared.config.enableFuzzy) return fuzzySearch(this.#keyBatches(), text, options);
       throw new ConfigError("FEATURE_DISABLED", "fuzzySearch needs enableFuzzy, which is false", {
         operation: "fuzzySearch",
         hint: "Set enableFuzzy: true (enable_fuzzy in YAML, XCACHE_ENABLE_FUZZY in the environment).",
@@ -324,11 +349,41 @@ export class XCache implements AsyncDisposable {
     return this;
   }
 
+  async #open(): Promise<void> {
+    const { store, clock, config } = this.#shared;
+    const limit = config.connectTimeout;
+    this.#shared.connecting++;
+    try {
+      await withDeadline(clock, limit * 1000, store.connect(), () => {
+        throw new OperationTimeoutError(`the store did not accept a connection within connect_timeout (${limit} s)`, {
+          operation: "connect",
+        });
+      });
+    } finally {
+      this.#shared.connecting--;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const { store, clock, config, members, open, stopping } = this.#shared;
+    this.#shared.open = false;
+    this.#shared.stopping = new AbortController();
+    stopping.abort();
+    for (const member of members) {
+      member.#space = closedSpace;
+      member.#telemetry.recorder.stop();
+      store.observers.delete(member.#observer);
+      if (open) member.#telemetry.connection("disconnected");
+    }
+    if (store.observers.size > 0) return;
+    await withDeadline(clock, config.operationTimeout * 1000, store.disconnect(), () => undefined);
+  }
+
   async #getSlowly<T>(key: string): Promise<T | undefined> {
+    this.#telemetry.gets.count++;
     try {
       requireKey(key);
       const value = await this.#space.get(key);
-      this.#telemetry.gets.count++;
       this.#telemetry.looked(key, value !== undefined);
       return value as T | undefined;
     } catch (error) {
@@ -348,23 +403,43 @@ export class XCache implements AsyncDisposable {
   }
 
   async #load<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
-    requireKey(key);
-    requireLoad(load);
-    const request = loadRequest(options, this.#shared.defaults);
     const started = this.#telemetry.start();
+    const request = this.#loadRequest(key, load, options);
+    let hit = false;
     try {
       const { value, source } = await this.#loader.load(key, load, request);
-      this.#telemetry.looked(key, source === "store");
+      hit = source === "store";
       return value as T;
     } finally {
+      this.#telemetry.looked(key, hit);
       this.#telemetry.finish("getOrSet", started);
     }
   }
 
-  async *#keys(matches: (key: string) => boolean, signal?: AbortSignal): AsyncIterable<string> {
-    for await (const batch of this.#space.scan(signal)) {
-      for (const { key } of batch) if (matches(key)) yield key;
+  #loadRequest(key: string, load: unknown, options: GetOrSetOptions | undefined): LoadRequest {
+    try {
+      requireKey(key);
+      requireLoad(load);
+      return loadRequest(options, this.#shared.defaults);
+    } catch (error) {
+      this.#telemetry.finish("getOrSet", undefined);
+      throw this.#telemetry.failedCall("getOrSet", error);
     }
+  }
+
+  async *#keys(matches: (key: string) => boolean, signal?: AbortSignal): AsyncIterable<string> {
+    this.#telemetry.finish("keys", undefined);
+    try {
+      for await (const batch of this.#space.scan(signal)) {
+        for (const { key } of batch) if (matches(key)) yield key;
+      }
+    } catch (error) {
+      throw this.#telemetry.failedCall("keys", error);
+    }
+  }
+
+  async *#keyBatches(): AsyncIterable<readonly string[]> {
+    for await (const batch of this.#space.scan()) yield batch.map(({ key }) => key);
   }
 
   #inspect(operation: string, key: string): Promise<Inspection | undefined> {
@@ -382,6 +457,11 @@ export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
 
 function openPlace(given: CacheConfig | { readonly config: CacheConfig } | undefined, clock: Clock): Place {
   const wrapped = typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
-  const shared = new Shared(resolveConfig((wrapped ? given.config : given) ?? {}), clock);
+  const shared = new Shared(resolveConfig(wrapped ? given.config : given), clock);
   return new Place(shared, shared.store.space(shared.config.keyPrefix));
+}
+
+function scanSignal(options: ScanOptions): AbortSignal | undefined {
+  requireOptions(options, ["signal"]);
+  return requireSignal(options.signal);
 }

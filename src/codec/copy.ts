@@ -169,7 +169,7 @@ function trustedPlain(value: Record<string, unknown>): Record<string, unknown> {
   for (const key in value) {
     const part = value[key];
     if (typeof part === "object" && part !== null) nested = true;
-    hash = (Math.imul(hash, 31) + key.length + key.charCodeAt(0)) | 0;
+    hash = (Math.imul(hash, 31) + key.length + key.charCodeAt(0) + key.charCodeAt(key.length - 1)) | 0;
   }
   const copy = cloneAtSite(hash ^ (hash >>> 5), value);
   if (nested) {

@@ -2,6 +2,7 @@
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { CACHE_EVENTS, type CacheEvent } from "./events.ts";
 import { requireKey } from "./keys.ts";
+import { suggestName } from "./nearest.ts";
 
 function wrong(expected: string, arrived: unknown): ConfigError {
   return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
@@ -21,13 +22,23 @@ export function requireKeys(keys: unknown): readonly string[] {
 /** The cheap part of the check: the rest of a value is looked at when it is encoded or copied. */
 export function requireValue(value: unknown): void {
   if (value !== undefined && typeof value !== "function" && typeof value !== "symbol") return;
-  throw new CodecError(
-    "VALUE_UNSUPPORTED",
-    `a value must be plain data, got ${describeArrival(value)} at $`,
-    value === undefined
-      ? { path: "$", hint: "Use null for a value that is known to be nothing, or delete the key." }
-      : { path: "$" },
+  throw unsupported(
+    describeArrival(value),
+    value === undefined ? "Use null for a value that is known to be nothing, or delete the key." : undefined,
   );
+}
+
+/** For a value that is stored as it is: whoever awaits it must get itself, not what its `then` says. */
+export function requireShareable(value: unknown): void {
+  requireValue(value);
+  if (typeof value !== "object" || value === null) return;
+  if (typeof (value as { then?: unknown }).then !== "function") return;
+  throw unsupported("a promise or another object with a then method", "Await it and store what it gives.");
+}
+
+function unsupported(arrived: string, hint: string | undefined): CodecError {
+  const message = `a value must be plain data, got ${arrived} at $`;
+  return new CodecError("VALUE_UNSUPPORTED", message, { path: "$", ...(hint === undefined ? {} : { hint }) });
 }
 
 /** Distinct entries; of a repeated key the last one counts. */
@@ -50,6 +61,24 @@ export function requireListener(event: unknown, listener: unknown): void {
     throw wrong(`event must be one of ${CACHE_EVENTS.join(", ")}`, event);
   }
   if (typeof listener !== "function") throw wrong("listener must be a function", listener);
+}
+
+/** An object that has no other fields than `names`, in itself or inherited. */
+export function requireOptions(options: unknown, names: readonly string[]): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw wrong("options must be an object", options);
+  }
+  for (const name in options) {
+    if (names.includes(name)) continue;
+    const shown = describeArrival(name);
+    throw new ConfigError("CONFIG_UNKNOWN_FIELD", `unknown option ${shown}: ${suggestName(name, names)}`);
+  }
+}
+
+export function requireFlag(value: unknown, name: string, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise;
+  if (typeof value === "boolean") return value;
+  throw wrong(`${name} must be true or false`, value);
 }
 
 export function requireSignal(signal: unknown): AbortSignal | undefined {

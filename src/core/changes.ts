@@ -86,7 +86,8 @@ export class Changes {
 
   #everythingSince(since: number): boolean {
     if (this.#everythingAt > since) return true;
-    return this.#parent !== undefined && this.#parent.#everythingSince(since);
+    const parent = this.#parent;
+    return parent === undefined ? false : parent.#everythingSince(since);
   }
 
   #note(log: Map<string, number>, name: string): void {

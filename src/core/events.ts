@@ -1,4 +1,4 @@
-// A small typed emitter: no cost without listeners, and a listener that throws harms nobody.
+// A small typed emitter: no cost without listeners, and a listener that throws or rejects harms nobody.
 
 /** What listeners are told. Keys are the user's own, without prefix. */
 export interface CacheEvents {
@@ -61,11 +61,17 @@ export class Emitter {
     if (listeners === undefined) return;
     for (const listener of listeners) {
       try {
-        listener(details);
+        const result: unknown = listener(details);
+        if (result instanceof Promise) result.catch((error: unknown) => this.#broken(event, error));
       } catch (error) {
-        if (event !== "error") this.emit("error", { error: toError(error), operation: `on(${event})` });
+        this.#broken(event, error);
       }
     }
+  }
+
+  /** A broken error listener is told to nobody: there is nobody left to tell. */
+  #broken(event: CacheEvent, error: unknown): void {
+    if (event !== "error") this.emit("error", { error: toError(error), operation: `on(${event})` });
   }
 }
 

@@ -6,10 +6,13 @@ export const TOKEN_LENGTH = 8;
 export const TIME_LENGTH = 6;
 
 const CHECK_SEED = 0x5a;
-/** Names repeat from record to record; longer ones are decoded each time. */
+// Tag names and stamps repeat from record to record. To recognise one is faster than to make it again, and what has
+// been recognised compares by identity. Names and stamps are kept apart: the bytes of one may be those of the other.
+const SLOTS = 256;
+const knownNames: string[] = new Array(SLOTS).fill("");
+const knownStamps: string[] = new Array(SLOTS).fill("");
+/** Longer names are decoded each time. */
 const KNOWN_NAME_BYTES = 32;
-const NAME_SLOTS = 256;
-const knownNames: string[] = new Array(NAME_SLOTS).fill("");
 
 /** LEB128 digits of a count: 28 bits, far more than a key or a set of tags takes. */
 const MOST_COUNT_DIGITS = 4;
@@ -80,7 +83,7 @@ export class FrameReader {
     const count = this.#count();
     this.#need(count * TOKEN_LENGTH);
     const tokens: Token[] = [];
-    for (let i = 0; i < count; i++) tokens.push(this.token());
+    for (let i = 0; i < count; i++) tokens.push(this.#stamp());
     return tokens;
   }
 
@@ -88,7 +91,7 @@ export class FrameReader {
     const count = this.#count();
     this.#need(count * (TOKEN_LENGTH + 1));
     const tags: TagStamp[] = [];
-    for (let i = 0; i < count; i++) tags.push({ tag: this.text(), id: this.token() });
+    for (let i = 0; i < count; i++) tags.push({ tag: this.text(), id: this.#stamp() });
     return tags;
   }
 
@@ -112,17 +115,30 @@ export class FrameReader {
     return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + at, length).toString(encoding);
   }
 
-  #slotOf(at: number, length: number): number {
-    const bytes = this.#bytes;
-    return (
-      (length * 37 + bytes[at]! * 7 + bytes[at + length - 1]! * 31 + bytes[at + (length >> 1)]!) % NAME_SLOTS
-    );
+  /** A token that other records are likely to carry too. */
+  #stamp(): Token {
+    this.#need(TOKEN_LENGTH);
+    const slot = this.#slotOf(this.#at, TOKEN_LENGTH);
+    const known = knownStamps[slot]!;
+    if (this.#equals(known, this.#at, TOKEN_LENGTH)) {
+      this.#at += TOKEN_LENGTH;
+      return known;
+    }
+    const stamp = this.token();
+    knownStamps[slot] = stamp;
+    return stamp;
   }
 
-  /** Only ever true for ASCII, where a character is a byte. */
-  #equals(name: string, at: number, length: number): boolean {
-    if (name.length !== length) return false;
-    for (let i = 0; i < length; i++) if (name.charCodeAt(i) !== this.#bytes[at + i]) return false;
+  #slotOf(at: number, length: number): number {
+    const bytes = this.#bytes;
+    return (length * 37 + bytes[at]! * 7 + bytes[at + length - 1]! * 31 + bytes[at + (length >> 1)]!) % SLOTS;
+  }
+
+  /** Whether every character is the byte in its place; of UTF-8 only ASCII ever is. */
+  #equals(known: string, at: number, length: number): boolean {
+    if (known.length !== length) return false;
+    const bytes = this.#bytes;
+    for (let i = 0; i < length; i++) if (known.charCodeAt(i) !== bytes[at + i]) return false;
     return true;
   }
 

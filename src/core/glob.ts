@@ -1,6 +1,6 @@
 // Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
 import { InvalidKeyError } from "./errors.ts";
-import { MAX_KEY_BYTES } from "./keys.ts";
+import { requirePattern } from "./keys.ts";
 
 export type Matcher = (key: string) => boolean;
 
@@ -12,15 +12,10 @@ interface Step {
 
 /**
  * Compiles a pattern. Matching takes at most pattern x key steps: there is no regular expression to blow up.
- * Throws InvalidKeyError for a pattern that is not a non-empty string or has an open `[`.
+ * Throws InvalidKeyError for a pattern that is not a non-empty string of 64 KiB at most, or has an open `[`.
  */
 export function glob(pattern: string): Matcher {
-  if (typeof pattern !== "string" || pattern.length === 0) {
-    throw new InvalidKeyError("pattern must be a non-empty string, such as user:*");
-  }
-  if (pattern.length > MAX_KEY_BYTES) {
-    throw new InvalidKeyError(`pattern must be at most ${MAX_KEY_BYTES} characters, got ${pattern.length}`);
-  }
+  requirePattern(pattern);
   if (pattern === "*") return () => true;
   const steps = parse(pattern);
   return (key) => matches(steps, key);

@@ -5,10 +5,9 @@ import { ConfigError, describeArrival, InvalidKeyError } from "./errors.ts";
 export const MAX_KEY_BYTES = 64 * 1024;
 
 function requireName(what: string, value: unknown): asserts value is string {
-  if (typeof value !== "string") {
+  if (typeof value !== "string" || value.length === 0) {
     throw new InvalidKeyError(`${what} must be a non-empty string, got ${describeArrival(value)}`);
   }
-  if (value.length === 0) throw new InvalidKeyError(`${what} must not be empty`);
   // A UTF-16 unit takes at most 3 bytes, so short names need no counting.
   if (value.length * 3 > MAX_KEY_BYTES && Buffer.byteLength(value) > MAX_KEY_BYTES) {
     throw new InvalidKeyError(
@@ -25,7 +24,11 @@ export function requireNamespace(name: unknown): asserts name is string {
   requireName("namespace", name);
 }
 
-/** A list of tags without repetitions; a single string counts as a list of one. */
+export function requirePattern(pattern: unknown): asserts pattern is string {
+  requireName("pattern", pattern);
+}
+
+/** A list of its own, without repetitions; a single string counts as a list of one. */
 export function requireTags(tags: unknown): readonly string[] {
   if (typeof tags === "string") {
     requireName("tag", tags);
@@ -35,7 +38,7 @@ export function requireTags(tags: unknown): readonly string[] {
     throw new ConfigError("ARGUMENT_INVALID", `tags must be a list of strings, got ${describeArrival(tags)}`);
   }
   for (const tag of tags) requireName("tag", tag);
-  return tags.length > 1 ? [...new Set<string>(tags)] : (tags as string[]);
+  return tags.length > 1 ? [...new Set<string>(tags)] : [...tags];
 }
 
 /**

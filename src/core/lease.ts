@@ -9,8 +9,10 @@ import { entryOf, type Liveness } from "./liveness.ts";
 import type { Entry, Lease, Seal, StoreRecord, TagStamp, Token } from "./record.ts";
 import type { Admission, AdmissionOptions, Found, Terms, Ticket } from "./space.ts";
 
-/** A holder that has said nothing for so long is taken for dead; a live one says something three times as often. */
+/** A holder that has said nothing for so long is taken for dead. */
 const LEASE_MS = 6_000;
+/** How often a holder says that it goes on, and looks whether its load was overtaken in another process. */
+const RENEW_MS = 1_000;
 /** How long a waiter sleeps at most before it looks again, where no push wakes it. */
 const FIRST_LOOK_MS = 10;
 const LONGEST_LOOK_MS = 250;
@@ -24,6 +26,8 @@ export interface LeaseSpace {
   readonly store: {
     readonly clock: Clock;
     readonly backend: Backend;
+    /** Grows when the store is disconnected: a load that is still running leaves it alone from then on. */
+    readonly session: number;
     report(error: Error): void;
     /** Calls `listener` whenever the store says that a key may have changed; returns how to stop. */
     listen(key: string, listener: () => void): () => void;
@@ -36,19 +40,19 @@ export interface LeaseSpace {
   /** Stamps of tag groups, for tags that a load names only when it is done. `anew`: from the store itself. */
   groupStamps(groups: readonly number[], anew?: boolean): Promise<readonly (Token | undefined)[]>;
   entryFor(key: string, value: unknown, terms: Terms, seal: Seal): Entry;
-  foundOf(entry: Entry): Found;
-  /** Notes a change of any of these stamps made elsewhere, as soon as the store tells. Returns how to stop. */
-  watchSeal(seal: Seal): () => void;
+  /** `record` is what the entry was found in. */
+  foundOf(entry: Entry, record: StoreRecord): Found;
+  /** Whether everything that something is sealed with is present. */
+  isSealed(seal: Seal): Promise<boolean>;
+  /** Calls `onBroken` when one of these stamps was replaced, as soon as the store tells. Returns how to stop. */
+  watchSeal(seal: Seal, onBroken: () => void): () => void;
 }
 
 export async function admit(space: LeaseSpace, key: string, options: AdmissionOptions): Promise<Admission> {
-  const { terms, force, lock } = options;
-  const seal = await space.sealFor(terms.tags, terms.ttlMs + terms.staleMs);
-  const groups = options.lateTags ? await space.groupStamps(ALL_GROUPS) : undefined;
+  let { seal, groups } = await presentStamps(space, options);
   // What was just read is replaced in one step; a lease found there is somebody's, and is looked at first.
   let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
   let seen: Token | undefined = behind?.version;
-  let pauseMs = FIRST_LOOK_MS;
   for (;;) {
     const lease: Lease = {
       kind: "lease",
@@ -60,20 +64,57 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
     };
     const result = await space.swap(key, seen, lease);
     if (result.won) return { ticket: new LeaseTicket(space, lease, groups, options.since) };
-    const current = result.current;
+    const opening = await untilOpen(space, key, result.current, options);
+    if (opening.admission !== undefined) return opening.admission;
+    ({ seen, behind } = opening);
+    // What was invalidated during the wait is no reason to drop a load that begins only now.
+    if (opening.waited) ({ seal, groups } = await presentStamps(space, options));
+  }
+}
+
+interface PresentStamps {
+  readonly seal: Seal;
+  /** For tags that the load names only when it is done. */
+  readonly groups: readonly (Token | undefined)[] | undefined;
+}
+
+/** What a load that begins now is sealed with. */
+async function presentStamps(
+  space: LeaseSpace,
+  { terms, lateTags }: AdmissionOptions,
+): Promise<PresentStamps> {
+  const seal = await space.sealFor(terms.tags, terms.ttlMs + terms.staleMs);
+  return { seal, groups: lateTags ? await space.groupStamps(ALL_GROUPS) : undefined };
+}
+
+interface Opening {
+  /** The answer, where there is no need to load or no way to store. */
+  readonly admission?: Admission;
+  /** What stands there now and may be replaced. */
+  readonly seen: Token | undefined;
+  readonly behind: Entry | undefined;
+  readonly waited: boolean;
+}
+
+/** Looks at what stands in the way of a lease, and waits while it is somebody else's. */
+async function untilOpen(
+  space: LeaseSpace,
+  key: string,
+  first: StoreRecord | undefined,
+  { force, lock }: AdmissionOptions,
+): Promise<Opening> {
+  let current = first;
+  for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
     const entry = entryOf(current, key);
-    const live = entry !== undefined && (await space.liveness.isSealed(entry));
-    if (live && space.liveness.isFresh(entry) && !force) return { found: space.foundOf(entry) };
-    if (current?.kind === "lease" && !force && (await isHeld(space, current))) {
-      if (!lock) return { ticket: undefined };
-      await changed(space, key, current, pauseMs);
-      pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
-      seen = undefined;
-      behind = undefined;
-    } else {
-      seen = current?.version;
-      behind = live ? entry : undefined;
+    const behind = entry !== undefined && (await space.isSealed(entry)) ? entry : undefined;
+    const opening = { seen: current?.version, behind, waited: current !== first };
+    if (current !== undefined && behind !== undefined && !force && space.liveness.isFresh(behind, current)) {
+      return { ...opening, admission: { found: space.foundOf(behind, current) } };
     }
+    if (current?.kind !== "lease" || force || !(await isHeld(space, current))) return opening;
+    if (!lock) return { ...opening, admission: { ticket: undefined } };
+    await changed(space, key, current, pauseMs);
+    current = await space.read(key);
   }
 }
 
@@ -81,7 +122,7 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
 async function isHeld(space: LeaseSpace, lease: Lease): Promise<boolean> {
   const { backend } = space.store;
   if (backend.now() - backend.clockErrorMs() >= lease.expires) return false;
-  return space.liveness.isSealed(lease);
+  return space.isSealed(lease);
 }
 
 /** Resolves when the record may have changed: by the store's push, else after a pause with jitter, or when it lapses. */
@@ -108,6 +149,7 @@ async function changed(space: LeaseSpace, key: string, lease: Lease, pauseMs: nu
 class LeaseTicket implements Ticket {
   readonly #space: LeaseSpace;
   readonly #since: number;
+  readonly #session: number;
   readonly #groups: readonly (Token | undefined)[] | undefined;
   readonly #stopWatching: () => void;
   #lease: Lease;
@@ -124,7 +166,8 @@ class LeaseTicket implements Ticket {
     this.#lease = lease;
     this.#groups = groups;
     this.#since = since;
-    this.#stopWatching = space.watchSeal(lease);
+    this.#session = space.store.session;
+    this.#stopWatching = space.watchSeal(lease, () => this.#overtaken());
     this.#renewLater();
   }
 
@@ -132,7 +175,7 @@ class LeaseTicket implements Ticket {
     const space = this.#space;
     const { key, version } = this.#lease;
     try {
-      if (space.changes.touched(key, terms.tags, this.#since)) return false;
+      if (this.#disconnected || space.changes.touched(key, terms.tags, this.#since)) return false;
       const tags = await this.#sealedTags(terms);
       if (tags === undefined) return false;
       const entry = space.entryFor(key, value, terms, { lineage: this.#lease.lineage, tags });
@@ -148,6 +191,10 @@ class LeaseTicket implements Ticket {
     this.#end();
   }
 
+  get #disconnected(): boolean {
+    return this.#space.store.session !== this.#session;
+  }
+
   /** The stamps of all tags as they were when the load began; undefined if that cannot be told for one of them. */
   async #sealedTags(terms: Terms): Promise<readonly TagStamp[] | undefined> {
     const begun = new Map(this.#lease.tags.map((stamp) => [stamp.tag, stamp.id]));
@@ -158,22 +205,24 @@ class LeaseTicket implements Ticket {
       // After the stamps and from the store itself: an invalidation replaces the group first, then the tag.
       const groups = late.map(tagGroup);
       const now = await this.#space.groupStamps(groups, true);
-      if (!groups.every((group, at) => now[at] !== undefined && now[at] === this.#groups?.[group])) return undefined;
+      if (!groups.every((group, at) => now[at] !== undefined && now[at] === this.#groups?.[group]))
+        return undefined;
     }
     return present.tags.map(({ tag, id }) => ({ tag, id: begun.get(tag) ?? id }));
   }
 
-  /** A holder that goes on says so; one that finds its lease gone stops. */
+  /** A holder that goes on says so; one that finds its lease gone or its stamps replaced stops. */
   #renewLater(): void {
-    const { clock, backend } = this.#space.store;
-    const timer = clock.after(LEASE_MS / 3, () => {
-      const renewed: Lease = { ...this.#lease, expires: backend.now() + LEASE_MS };
-      this.#space.swap(renewed.key, renewed.version, renewed).then(
-        (result) => {
-          if (result.won && !this.#over) this.#renewLater();
+    const { store } = this.#space;
+    const timer = store.clock.after(RENEW_MS, () => {
+      if (this.#disconnected) return;
+      this.#renew().then(
+        (renewed) => {
+          if (!renewed) this.#overtaken();
+          else if (!this.#over) this.#renewLater();
         },
         (error: Error) => {
-          this.#space.store.report(error);
+          store.report(error);
           if (!this.#over) this.#renewLater();
         },
       );
@@ -181,10 +230,21 @@ class LeaseTicket implements Ticket {
     this.#stopRenewing = () => timer.cancel();
   }
 
+  async #renew(): Promise<boolean> {
+    const renewed: Lease = { ...this.#lease, expires: this.#space.store.backend.now() + LEASE_MS };
+    const result = await this.#space.swap(renewed.key, renewed.version, renewed);
+    return result.won && (await this.#space.isSealed(renewed));
+  }
+
+  /** From now on nobody joins this load, and it stores nothing. */
+  #overtaken(): void {
+    if (!this.#over) this.#space.changes.overtake(this.#lease.key, this.#since);
+  }
+
   #end(): void {
     this.#stopRenewing();
     this.#stopWatching();
-    if (this.#over) return;
+    if (this.#over || this.#disconnected) return;
     this.#over = true;
     const { key, version, behind } = this.#lease;
     this.#space.swap(key, version, behind).catch((error: Error) => this.#space.store.report(error));

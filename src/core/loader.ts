@@ -2,9 +2,9 @@
 import type { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import { withDeadline } from "./deadline.ts";
-import { CodecError, OperationTimeoutError } from "./errors.ts";
+import { CodecError, ConfigError, describeArrival, OperationTimeoutError } from "./errors.ts";
 import { toError } from "./events.ts";
-import type { Load } from "./options.ts";
+import type { Load, LoadContext } from "./options.ts";
 import type { Found, Space, Terms, Ticket } from "./space.ts";
 import { Decisions, type LoadRequest } from "./terms.ts";
 
@@ -21,6 +21,8 @@ interface Outcome extends Loaded {
 
 /** One load under way and the callers who wait for it. */
 interface Flight {
+  /** Begun although a fresh value may be stored, which others are given meanwhile. */
+  readonly forced: boolean;
   readonly tags: readonly string[];
   /** The moment in the log of changes at which it began. */
   readonly since: number;
@@ -32,6 +34,8 @@ export interface LoaderHost {
   readonly clock: Clock;
   /** The namespace as it is now: one that refuses while the cache is disconnected. */
   space(): Space;
+  /** The value for one more caller, also while the cache is disconnected. */
+  own(value: unknown): unknown;
   /** Aborts when the cache disconnects. */
   signal(): AbortSignal;
   /** Told once for every load whose result was stored. */
@@ -40,23 +44,35 @@ export interface LoaderHost {
   report(error: Error): void;
 }
 
+type Flights = Map<string, Flight>;
+
+/** Cache objects on one namespace have one log of changes, and with it their loads in common. */
+const flightsOf = new WeakMap<Changes, Flights>();
+
+/** The load whose synchronous part is running right now: what it asks for, it asks for itself. */
+let running: { readonly flights: Flights; readonly key: string } | undefined;
+
 export class Loader {
   readonly #changes: Changes;
   readonly #host: LoaderHost;
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights: Flights;
 
   constructor(changes: Changes, host: LoaderHost) {
     this.#changes = changes;
     this.#host = host;
+    this.#flights = flightsOf.get(changes) ?? new Map();
+    flightsOf.set(changes, this.#flights);
   }
 
   async load<T>(key: string, load: Load<T>, request: LoadRequest): Promise<Loaded> {
+    if (running?.flights === this.#flights && running.key === key) throw ownKeyError(key);
     // Whoever asks for a new load must not be given one that is already running.
     if (request.force) this.#changes.key(key);
-    else if (request.staleWhileRevalidateMs > 0) {
+    else if (request.staleWhileRevalidateMs > 0 || this.#flights.get(key)?.forced === true) {
+      const windowMs = request.staleWhileRevalidateMs;
       const found = await this.#find(key);
       if (found?.fresh) return { value: found.value, source: "store" };
-      if (found !== undefined && found.expiredForMs <= request.staleWhileRevalidateMs) {
+      if (found !== undefined && windowMs > 0 && found.expiredForMs <= windowMs) {
         this.#join(key, load, request);
         return { value: found.value, source: "stale" };
       }
@@ -75,7 +91,8 @@ export class Loader {
         }
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
-        const stale = request.staleIfErrorMs > 0 ? await this.#stale(key, request) : undefined;
+        const windowMs = request.staleIfErrorMs;
+        const stale = windowMs > 0 ? await this.#stale(key, windowMs) : undefined;
         if (stale === undefined) throw error;
         this.#host.report(toError(error));
         return stale;
@@ -100,7 +117,7 @@ export class Loader {
       this.#changes.end();
       if (this.#flights.get(key) === flight) this.#flights.delete(key);
     });
-    const flight: Flight = { tags: request.terms.tags, since, outcome, waiters: 0 };
+    const flight: Flight = { forced: request.force, tags: request.terms.tags, since, outcome, waiters: 0 };
     this.#flights.set(key, flight);
     outcome.catch((error: unknown) => {
       if (flight.waiters === 0) this.#host.report(toError(error));
@@ -140,13 +157,23 @@ export class Loader {
   ): Promise<Outcome> {
     const decided = new Decisions(terms);
     try {
-      const value = await load(decided.context(stale?.value as T | undefined, this.#host.signal()));
+      const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, this.#host.signal()));
       if (decided.skipped || value === undefined) ticket?.abandon();
       else if (ticket !== undefined) await this.#commit(key, ticket, value, decided.terms);
       return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
     } catch (error) {
       ticket?.abandon();
       throw error;
+    }
+  }
+
+  #call<T>(key: string, load: Load<T>, context: LoadContext<T>): T | Promise<T> {
+    const outer = running;
+    running = { flights: this.#flights, key };
+    try {
+      return load(context);
+    } finally {
+      running = outer;
     }
   }
 
@@ -166,7 +193,8 @@ export class Loader {
     if (softTimeoutMs < hardTimeoutMs) {
       const early = await withDeadline(clock, softTimeoutMs, flight.outcome, () => undefined);
       if (early !== undefined) return early;
-      const stale = await this.#stale(key, request);
+      const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
+      const stale = await this.#stale(key, windowMs);
       if (stale !== undefined) return { ...stale, overtaken: false };
     }
     return withDeadline(clock, hardTimeoutMs - (clock.now() - started), flight.outcome, () => {
@@ -178,8 +206,7 @@ export class Loader {
   }
 
   /** What the store holds now, read anew: a value invalidated since the load began does not come back. */
-  async #stale(key: string, request: LoadRequest): Promise<Loaded | undefined> {
-    const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
+  async #stale(key: string, windowMs: number): Promise<Loaded | undefined> {
     const found = await this.#find(key);
     if (found?.fresh) return { value: found.value, source: "store" };
     if (found !== undefined && found.expiredForMs <= windowMs) return { value: found.value, source: "stale" };
@@ -198,9 +225,17 @@ export class Loader {
   /** A value that was not stored may be anything, also something that cannot be copied. */
   #own(value: unknown): unknown {
     try {
-      return this.#host.space().own(value);
+      return this.#host.own(value);
     } catch {
       return value;
     }
   }
+}
+
+function ownKeyError(key: string): ConfigError {
+  return new ConfigError(
+    "ARGUMENT_INVALID",
+    `load must not ask for the key it loads, got a getOrSet of ${describeArrival(key)} in its own load`,
+    { operation: "getOrSet", hint: "It would wait for itself for ever. Compute the value, or load another key." },
+  );
 }

@@ -17,6 +17,7 @@ const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
 /** What the namespaces of a shared store have in common. */
 export interface SpaceStore {
+  readonly session: number;
   readonly backend: Backend;
   readonly clock: Clock;
   readonly codec: Codec;
@@ -72,19 +73,18 @@ export class SharedSpace implements Space, LeaseSpace {
 
   get(key: string): Promise<unknown> {
     return this.store.guard.run("get", async () => {
-      const entry = await this.#liveEntry(key, await this.store.backend.read(this.names.entry(key)));
-      return entry !== undefined && this.liveness.isFresh(entry) ? this.store.codec.decode(entry.payload) : undefined;
+      const entry = await this.#freshEntry(key, await this.store.backend.read(this.names.entry(key)));
+      return entry === undefined ? undefined : this.store.codec.decode(entry.payload);
     });
   }
 
   getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
     return this.store.guard.run("getMany", async () => {
       const records = await this.store.backend.readMany(keys.map(this.names.entry));
-      const entries = await Promise.all(keys.map((key, at) => this.#liveEntry(key, records[at])));
+      const entries = await Promise.all(keys.map((key, at) => this.#freshEntry(key, records[at])));
       const values = new Map<string, unknown>();
       for (const [at, entry] of entries.entries()) {
-        if (entry === undefined || !this.liveness.isFresh(entry)) continue;
-        values.set(keys[at] as string, this.store.codec.decode(entry.payload));
+        if (entry !== undefined) values.set(keys[at] as string, this.store.codec.decode(entry.payload));
       }
       return values;
     });
@@ -94,12 +94,12 @@ export class SharedSpace implements Space, LeaseSpace {
     return this.store.guard.run("getOrSet", async () => {
       const record = await this.store.backend.read(this.names.entry(key));
       const entry = await this.#liveEntry(key, record);
-      return entry === undefined ? undefined : this.foundOf(entry, record);
+      return entry === undefined ? undefined : this.foundOf(entry, record ?? entry);
     });
   }
 
-  foundOf(entry: Entry, record: StoreRecord = entry): Found {
-    const fresh = this.liveness.isFresh(entry);
+  foundOf(entry: Entry, record: StoreRecord): Found {
+    const fresh = this.liveness.isFresh(entry, record);
     const expiredForMs = fresh ? 0 : this.liveness.expiredForMs(entry);
     return { value: this.store.codec.decode(entry.payload), fresh, expiredForMs, record };
   }
@@ -139,7 +139,8 @@ export class SharedSpace implements Space, LeaseSpace {
         const live = await Promise.all(
           keys.map(async (key, at) => {
             const entry = entryOf(records[at], key);
-            return entry !== undefined && this.liveness.isFresh(entry) && (await this.liveness.isSealed(entry));
+            if (entry === undefined || !this.liveness.isFresh(entry, records[at])) return false;
+            return this.liveness.isSealed(entry);
           }),
         );
         return live.filter(Boolean).length;
@@ -151,10 +152,8 @@ export class SharedSpace implements Space, LeaseSpace {
 
   inspect(key: string): Promise<Inspection | undefined> {
     return this.store.guard.run("inspect", async () => {
-      const entry = await this.#liveEntry(key, await this.store.backend.read(this.names.entry(key)));
-      return entry !== undefined && this.liveness.isFresh(entry)
-        ? this.#inspection(entry, entry.payload.bytes.length)
-        : undefined;
+      const entry = await this.#freshEntry(key, await this.store.backend.read(this.names.entry(key)));
+      return entry === undefined ? undefined : this.#inspection(entry, entry.payload.bytes.length);
     });
   }
 
@@ -162,8 +161,8 @@ export class SharedSpace implements Space, LeaseSpace {
     for await (const batch of this.#records(signal)) {
       const live = await Promise.all(
         batch.map(async ({ key, record, bytes }) => {
-          const entry = await this.#liveEntry(this.names.keyOf(key), record);
-          return entry !== undefined && this.liveness.isFresh(entry) ? this.#inspection(entry, bytes) : undefined;
+          const entry = await this.#freshEntry(this.names.keyOf(key), record);
+          return entry === undefined ? undefined : this.#inspection(entry, bytes);
         }),
       );
       yield live.filter((item) => item !== undefined);
@@ -204,7 +203,8 @@ export class SharedSpace implements Space, LeaseSpace {
         yield next.value;
       }
     } finally {
-      await iterator.return?.();
+      // Not awaited: behind a batch that never comes it would never come either.
+      iterator.return?.().catch(this.store.report);
     }
   }
 
@@ -214,7 +214,9 @@ export class SharedSpace implements Space, LeaseSpace {
       await this.store.guard.run("invalidateTags", async () => {
         const groups = new Set(tags.map(tagGroup));
         await Promise.all(
-          [...groups].map((group) => this.store.stamps.replace(this.names.groupStamp(group), GROUP_LIFETIME_MS)),
+          [...groups].map((group) =>
+            this.store.stamps.replace(this.names.groupStamp(group), GROUP_LIFETIME_MS),
+          ),
         );
         await this.store.stamps.remove(tags.map(this.names.tagStamp));
       });
@@ -256,7 +258,11 @@ export class SharedSpace implements Space, LeaseSpace {
     return guard.run("getOrSet", () => {
       const spelled = this.names.entry(key);
       const lifeMs = next === undefined ? 0 : lifetimeMs(next, backend.now());
-      return backend.swap(spelled, expected, next && lifeMs > 0 ? { record: next, lifetimeMs: lifeMs } : undefined);
+      return backend.swap(
+        spelled,
+        expected,
+        next && lifeMs > 0 ? { record: next, lifetimeMs: lifeMs } : undefined,
+      );
     });
   }
 
@@ -275,12 +281,14 @@ export class SharedSpace implements Space, LeaseSpace {
     return this.#entry(key, this.store.codec.encode(value), terms, seal);
   }
 
-  watchSeal(seal: Seal): () => void {
+  isSealed(seal: Seal): Promise<boolean> {
+    return this.store.guard.run("getOrSet", async () => this.liveness.isSealed(seal));
+  }
+
+  watchSeal(seal: Seal, onBroken: () => void): () => void {
     const stops = [
-      ...seal.lineage.map((id, at) =>
-        this.#watch(this.#lineage[at] as string, id, () => this.changes.everything()),
-      ),
-      ...seal.tags.map(({ tag, id }) => this.#watch(this.names.tagStamp(tag), id, () => this.changes.tag(tag))),
+      ...seal.lineage.map((id, at) => this.#watch(this.#lineage[at] as string, id, onBroken)),
+      ...seal.tags.map(({ tag, id }) => this.#watch(this.names.tagStamp(tag), id, onBroken)),
     ];
     return () => {
       for (const stop of stops) stop();
@@ -331,6 +339,12 @@ export class SharedSpace implements Space, LeaseSpace {
     if (await this.liveness.isSealed(entry)) return entry;
     if (record === entry) this.#reclaim(key, entry);
     return undefined;
+  }
+
+  /** A live entry that has not expired. */
+  async #freshEntry(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
+    const entry = await this.#liveEntry(key, record);
+    return entry !== undefined && this.liveness.isFresh(entry, record) ? entry : undefined;
   }
 
   #reclaim(key: string, dead: Entry): void {

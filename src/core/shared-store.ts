@@ -31,8 +31,8 @@ export class SharedStore implements Store, SpaceStore {
   readonly report = (error: Error): void => {
     for (const observer of this.observers) observer.failed(error);
   };
-  /** Disconnected: loads that are still running leave the store alone. */
-  closed = false;
+  /** Grows with every disconnect. */
+  session = 0;
   readonly #spaces = new Map<string, SharedSpace>();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
@@ -65,13 +65,12 @@ export class SharedStore implements Store, SpaceStore {
     return space;
   }
 
-  async connect(): Promise<void> {
-    await this.backend.connect();
-    this.closed = false;
+  connect(): Promise<void> {
+    return this.backend.connect();
   }
 
   disconnect(): Promise<void> {
-    this.closed = true;
+    this.session++;
     this.stamps.forgetAll();
     return this.backend.disconnect();
   }
@@ -107,7 +106,8 @@ export class SharedStore implements Store, SpaceStore {
   #pushed(key: string | undefined): void {
     if (key === undefined) {
       this.stamps.forgetAll();
-      for (const listeners of [...this.#keyListeners.values()]) for (const listener of [...listeners]) listener();
+      for (const listeners of [...this.#keyListeners.values()])
+        for (const listener of [...listeners]) listener();
     } else {
       this.stamps.forget(key);
       for (const listener of [...(this.#keyListeners.get(key) ?? [])]) listener();

@@ -1,4 +1,5 @@
 // From a caller's options to what a store needs: milliseconds, checked, with the defaults filled in.
+import { requireFlag, requireOptions } from "./arguments.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
 import { requireTags } from "./keys.ts";
 import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
@@ -24,6 +25,17 @@ export interface LoadRequest {
   readonly hardTimeoutMs: number;
 }
 
+const SET_OPTIONS: readonly (keyof SetOptions)[] = ["ttl", "tags"];
+const LOAD_OPTIONS: readonly (keyof GetOrSetOptions)[] = [
+  ...SET_OPTIONS,
+  "staleIfError",
+  "staleWhileRevalidate",
+  "softTimeout",
+  "hardTimeout",
+  "lock",
+  "forceLoad",
+];
+
 const NO_TAGS: readonly string[] = [];
 
 /** A lifetime in milliseconds. `name` is how the caller knows it. */
@@ -34,7 +46,9 @@ export function ttlToMs(ttl: unknown, name = "ttl"): number {
       `${name} must be a number of seconds of at least 0.001 (Infinity: never expires), got ${describeArrival(ttl)}`,
     );
   }
-  return ttl === Number.POSITIVE_INFINITY ? ttl : Math.floor(ttl * 1000 + 1e-6);
+  const ms = ttl * 1000;
+  // As many milliseconds as the decimal fraction says, which the product may miss by a rounding error.
+  return ms === Number.POSITIVE_INFINITY ? ms : Math.floor(ms + ms * Number.EPSILON);
 }
 
 function windowToMs(seconds: unknown, name: string, otherwise: number): number {
@@ -48,29 +62,19 @@ function windowToMs(seconds: unknown, name: string, otherwise: number): number {
   return seconds * 1000;
 }
 
-function flag(value: unknown, name: string, otherwise: boolean): boolean {
-  if (value === undefined) return otherwise;
-  if (typeof value === "boolean") return value;
-  throw new ConfigError("ARGUMENT_INVALID", `${name} must be true or false, got ${describeArrival(value)}`);
-}
-
-function requireOptions(options: unknown): void {
-  if (typeof options !== "object" || options === null) {
-    throw new ConfigError("ARGUMENT_INVALID", `options must be an object, got ${describeArrival(options)}`, {
-      hint: "Pass { ttl, tags } as the last argument.",
-    });
-  }
-}
-
 function defaultTtlMs(defaults: TermDefaults): number {
   const ms = ttlToMs(defaults.defaultTtl, "defaultTtl");
   if (defaults.ttlJitter === 0 || ms === Number.POSITIVE_INFINITY) return ms;
   return Math.max(1, Math.floor(ms * (1 - defaults.ttlJitter * defaults.random())));
 }
 
-export function setTerms(options: SetOptions | undefined, defaults: TermDefaults, staleMs = 0): Terms {
-  if (options === undefined) return { ttlMs: defaultTtlMs(defaults), staleMs, tags: NO_TAGS };
-  requireOptions(options);
+export function setTerms(options: SetOptions | undefined, defaults: TermDefaults): Terms {
+  if (options === undefined) return { ttlMs: defaultTtlMs(defaults), staleMs: 0, tags: NO_TAGS };
+  requireOptions(options, SET_OPTIONS);
+  return termsOf(options, defaults, 0);
+}
+
+function termsOf(options: SetOptions, defaults: TermDefaults, staleMs: number): Terms {
   return {
     ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),
     staleMs,
@@ -79,7 +83,7 @@ export function setTerms(options: SetOptions | undefined, defaults: TermDefaults
 }
 
 export function loadRequest(options: GetOrSetOptions | undefined, defaults: TermDefaults): LoadRequest {
-  if (options !== undefined) requireOptions(options);
+  if (options !== undefined) requireOptions(options, LOAD_OPTIONS);
   const given = options ?? {};
   const staleIfErrorMs = windowToMs(given.staleIfError, "staleIfError", defaults.staleIfError);
   const staleWhileRevalidateMs = windowToMs(
@@ -88,9 +92,9 @@ export function loadRequest(options: GetOrSetOptions | undefined, defaults: Term
     defaults.staleWhileRevalidate,
   );
   return {
-    terms: setTerms(options, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
-    lock: flag(given.lock, "lock", true),
-    force: flag(given.forceLoad, "forceLoad", false),
+    terms: termsOf(given, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
+    lock: requireFlag(given.lock, "lock", true),
+    force: requireFlag(given.forceLoad, "forceLoad", false),
     staleIfErrorMs,
     staleWhileRevalidateMs,
     softTimeoutMs: windowToMs(given.softTimeout, "softTimeout", Number.POSITIVE_INFINITY),

@@ -10,8 +10,8 @@ export type { CachedOptions } from "./cached-options.ts";
 export type { CacheForFunctions } from "./default-cache.ts";
 export type { CacheControls, WarmOptions } from "./wrapped-function.ts";
 
-type AnyFunction = (this: never, ...args: never[]) => unknown;
-type AsyncFunction = (this: never, ...args: never[]) => Promise<unknown>;
+type AnyFunction = (...args: never[]) => unknown;
+type AsyncFunction = (...args: never[]) => Promise<unknown>;
 type ResultOf<F extends AnyFunction> = Awaited<ReturnType<F>>;
 
 /** The function itself where it returns a promise (generic signatures survive), else the same returning one. */

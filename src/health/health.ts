@@ -1,4 +1,5 @@
 // Health: is the store answering, and if something is degraded, what and why.
+import type { PoolState } from "../core/backend.ts";
 import type { BreakerState, CircuitBreaker } from "../core/breaker.ts";
 import type { Clock } from "../core/clock.ts";
 import { withDeadline } from "../core/deadline.ts";
@@ -27,8 +28,19 @@ export async function checkHealth(store: Store, clock: Clock, limitMs: number): 
   }
 }
 
+const NO_POOL: PoolState = { size: 0, inUse: 0, idle: 0, waiting: 0 };
+
+/** Of a backend that has none, or cannot tell: zeros. */
+export function poolState({ backend }: Store): PoolState {
+  try {
+    return backend.pool?.() ?? NO_POOL;
+  } catch {
+    return NO_POOL;
+  }
+}
+
 export function detailHealth(store: Store, ping: HealthResult, metrics: ComprehensiveMetrics): DetailedHealth {
-  const pool = store.backend.pool?.() ?? { size: 0, inUse: 0, idle: 0, waiting: 0 };
+  const pool = poolState(store);
   const breaker = breakerFacts(store.breaker);
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
   const checks: HealthCheckItem[] = [

@@ -4,8 +4,8 @@ import { Emitter, toError } from "../core/events.ts";
 import type { Space, StoreObserver } from "../core/space.ts";
 import { type OperationRecord, Recorder } from "./recorder.ts";
 
-/** One call in so many is timed; the counts are exact. */
-const TIMED_EVERY = 64;
+/** One call in so many is timed; the counts are exact. A prime, so that no regular pattern of calls hides one from it. */
+const TIMED_EVERY = 61;
 
 export class Telemetry {
   readonly events = new Emitter();
@@ -13,7 +13,7 @@ export class Telemetry {
   /** Also counts getOrSet's hits: for the store they are the same. */
   readonly gets: OperationRecord;
   readonly #clock: Clock;
-  #untilTimed = TIMED_EVERY;
+  #untilTimed = 1;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -89,6 +89,10 @@ export class Telemetry {
   failed(operation: string, error: Error): void {
     this.recorder.failed(operation, error);
     this.events.emit("error", { error, operation });
+  }
+
+  connection(state: "connected" | "disconnected"): void {
+    this.events.emit("state", { what: "connection", state });
   }
 
   /** What the store tells about this namespace. */

@@ -28,8 +28,8 @@ export interface FuzzyMatch {
 
 export type KeySource = Iterable<string> | AsyncIterable<string | readonly string[]>;
 
-/** About 3 ms at 5 ns each; a search never holds the event loop for longer than that and one key. */
-const WORK_PER_TURN = 600_000;
+/** About 0.3 ms at 5 ns each, but thirty times that before the engine has compiled the loop. */
+const WORK_PER_TURN = 60_000;
 
 /**
  * The keys that resemble `text`, best first, equal scores by key. Keys come singly or in batches and may come twice.

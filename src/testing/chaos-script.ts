@@ -81,7 +81,8 @@ export class ChaosScript {
     const { drop = 0, lose = 0 } = this.#chances;
     if (drop + lose === 0) return undefined;
     const lot = this.#random();
-    const words = (what: string): Error => lostConnection(`${what} by chance (seed ${this.seed}, call ${call})`);
+    const words = (what: string): Error =>
+      lostConnection(`${what} by chance (seed ${this.seed}, call ${call})`);
     if (lot < drop) return { when: "before", error: words(`${operation} was dropped`) };
     if (lot < drop + lose) return { when: "after", error: words(`the reply to ${operation} was lost`) };
     return undefined;

@@ -70,7 +70,11 @@ export class ManualClock implements Clock {
     let next: Pending | undefined;
     for (const timer of this.#timers) {
       if (timer.due > target) continue;
-      if (next === undefined || timer.due < next.due || (timer.due === next.due && timer.order < next.order)) {
+      if (
+        next === undefined ||
+        timer.due < next.due ||
+        (timer.due === next.due && timer.order < next.order)
+      ) {
         next = timer;
       }
     }

@@ -46,6 +46,7 @@ describe("readable keys", () => {
     expect(key(`${longest}x`)).toMatch(/^f#[\w-]{43}$/);
     expect(key(`${longest}x`)).toBe(key(`${longest}x`));
     expect(key(`${longest}x`)).not.toBe(key(`${longest}y`));
+    expect(key("x".repeat(100_000), 1)).not.toBe(key("x".repeat(100_000), 2));
   });
 
   it("of a long name are digests also for one number, and depend on the name", () => {
@@ -251,6 +252,15 @@ describe("equal argument lists", () => {
     expect(inputs.map((input) => key(input))).toEqual(expected);
     expect(inputs.map((input) => key(input))).toEqual(expected);
     expect(new Set(expected).size).toBe(inputs.length);
+  });
+});
+
+describe("a number and the string of its digits", () => {
+  it("keep different keys when they are asked for in turn", () => {
+    for (let n = 1; n <= 20_000; n++) {
+      if (key(n) !== `f(${n})` || key(`${n}`) !== `f("${n}")` || key(n) !== `f(${n})`)
+        expect.fail(`they meet at ${n}`);
+    }
   });
 });
 

@@ -138,13 +138,16 @@ describe("the options", () => {
   });
 
   it("keep a result that `when` refuses out of the cache, and return it", async () => {
+    const tagged = vi.fn(() => ["users"]);
     const wrapped = cached(async (id: number) => (id > 1 ? { id } : null), {
       cache,
       name: "user",
       when: (user, id) => user !== null && id !== 3,
+      resultTags: tagged,
     });
     expect([await wrapped(1), await wrapped(2), await wrapped(3)]).toEqual([null, { id: 2 }, { id: 3 }]);
     expect([...cache.entries.keys()]).toEqual(["user(2)"]);
+    expect(tagged.mock.calls).toEqual([[{ id: 2 }, 2]]);
   });
 
   it("let `key` say what identifies a call, still under the function's name", async () => {
@@ -330,6 +333,10 @@ describe("names", () => {
     await expect(second()).rejects.toThrow(code("NAME_TAKEN"));
     await expect(second.refresh()).rejects.toThrow(code("NAME_TAKEN"));
     await expect(second.invalidate()).rejects.toThrow(code("NAME_TAKEN"));
+    const other = new FakeCache();
+    setDefaultCache(other);
+    expect(await second()).toBe(2);
+    await expect(first()).rejects.toThrow(code("NAME_TAKEN"));
   });
 });
 
@@ -359,6 +366,9 @@ describe("types", () => {
     expectTypeOf(either).returns.toEqualTypeOf<Promise<number>>();
     const generic = cached(async <T>(value: T): Promise<T> => value, { cache, name: "d" });
     expectTypeOf(generic("x")).toEqualTypeOf<Promise<string>>();
+    const defaulted = cached(async (id: number, full = false) => (full ? id : 0), { cache, name: "h" });
+    expectTypeOf(defaulted).parameters.toEqualTypeOf<[id: number, full?: boolean | undefined]>();
+    expectTypeOf(defaulted(1)).toEqualTypeOf<Promise<number>>();
     const bound = cached(async function e(this: { base: number }) {
       return this.base;
     });

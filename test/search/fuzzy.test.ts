@@ -201,14 +201,15 @@ describe("the signal", () => {
     await expect(fuzzySearch(["a"], "a", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
-  it("ends a search that is under way and closes its source", async () => {
+  it("ends a search that is under way, asks for no more keys and closes its source", async () => {
     const controller = new AbortController();
+    let asked = 0;
     const closed = vi.fn();
     async function* endless(): AsyncGenerator<string> {
       try {
-        for (let i = 0; ; i++) {
-          if (i === 100) controller.abort();
-          yield `key:${i}`;
+        for (; ; asked++) {
+          if (asked === 100) controller.abort();
+          yield `key:${asked}`;
         }
       } finally {
         closed();
@@ -217,6 +218,7 @@ describe("the signal", () => {
     const search = fuzzySearch(endless(), "key", { signal: controller.signal });
     await expect(search).rejects.toThrow(expect.objectContaining({ name: "AbortError" }));
     await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(1));
+    expect(asked).toBe(100);
   });
 
   it("ends a search through a list between two turns", async () => {

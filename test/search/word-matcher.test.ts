@@ -74,6 +74,10 @@ describe("WordMatcher", () => {
     );
   });
 
+  it("locates a part that reaches to the end that was found", () => {
+    expect(new WordMatcher(pointsOf("aab")).locate(pointsOf("acccbc"))).toEqual({ start: 4, end: 5 });
+  });
+
   it("counts an insertion, a deletion, a replacement and a swap as one edit each, at every place", () => {
     const plain = "abcdefghijklmnopqrstuvwxyz0123456789";
     const matcher = new WordMatcher(pointsOf(plain));

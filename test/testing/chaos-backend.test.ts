@@ -8,7 +8,7 @@ import {
   OperationTimeoutError,
 } from "../../src/core/errors.ts";
 import { sampleEntry } from "../../src/testing/contract/sample.ts";
-import { cacheWithClock, ChaosBackend, ManualClock, settle } from "../../src/testing/index.ts";
+import { ChaosBackend, cacheWithClock, ManualClock, settle } from "../../src/testing/index.ts";
 import type { XCache } from "../../src/xcache.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 
@@ -144,7 +144,9 @@ describe("a scripted fault", () => {
     await chaos.read("p:a").catch(() => {});
     await chaos.read("p:a");
     await chaos.ping();
-    expect([chaos.calls("read"), chaos.calls("ping"), chaos.calls("write"), chaos.calls()]).toEqual([2, 1, 0, 3]);
+    expect([chaos.calls("read"), chaos.calls("ping"), chaos.calls("write"), chaos.calls()]).toEqual([
+      2, 1, 0, 3,
+    ]);
   });
 });
 
@@ -271,20 +273,26 @@ describe("a cache on a store that misbehaves", () => {
     },
   };
 
-  it.each(Object.entries(operations))("%s rejects within the deadline while the store hangs", async (_name, run) => {
-    chaos.hang();
-    const call = run(cache);
-    const outcome = call.catch((error: unknown) => error);
-    await clock.advance(1_000);
-    expect(await isSettled(call)).toBe(true);
-    expect(await outcome).toBeInstanceOf(OperationTimeoutError);
-    chaos.calm();
-  });
+  it.each(Object.entries(operations))(
+    "%s rejects within the deadline while the store hangs",
+    async (_name, run) => {
+      chaos.hang();
+      const call = run(cache);
+      const outcome = call.catch((error: unknown) => error);
+      await clock.advance(1_000);
+      expect(await isSettled(call)).toBe(true);
+      expect(await outcome).toBeInstanceOf(OperationTimeoutError);
+      chaos.calm();
+    },
+  );
 
-  it.each(Object.entries(operations))("%s rejects with a typed error while the store cannot be reached", async (_, run) => {
-    chaos.drop("all");
-    await expect(run(cache)).rejects.toBeInstanceOf(ConnectionError);
-  });
+  it.each(Object.entries(operations))(
+    "%s rejects with a typed error while the store cannot be reached",
+    async (_, run) => {
+      chaos.drop("all");
+      await expect(run(cache)).rejects.toBeInstanceOf(ConnectionError);
+    },
+  );
 
   it("getOrSet runs the load when the store fails, and when it hangs after the deadline", async () => {
     chaos.drop("all");
@@ -294,6 +302,50 @@ describe("a cache on a store that misbehaves", () => {
     await clock.advance(1_000);
     expect(await isSettled(call)).toBe(true);
     expect(await call).toBe("loaded");
+  });
+
+  it("getOrSet answers within two deadlines, whichever of its calls is the first to hang", async () => {
+    const plain = new ReferenceStore(clock);
+    let hungAnywhere = 0;
+    for (let first = 1; first <= 12; first++) {
+      const key = `key ${first}`;
+      const other = cacheWithClock({ backend: plain.client() }, clock);
+      const slow = new ChaosBackend(plain.client(), { clock });
+      const waiting = cacheWithClock({ backend: slow, operationTimeout: 1 }, clock);
+      // Somebody else's load is in the way, so that leases are looked at as well.
+      const ahead = other.getOrSet(key, () => new Promise(() => {}), { tags: ["tag"] });
+      await settle();
+      let made = 0;
+      slow.delay(() => (++made >= first ? FOR_EVER : 0));
+      const load = (context: { setTags(tags: string[]): void }): string => {
+        context.setTags(["late"]);
+        return "loaded";
+      };
+      const call = waiting.getOrSet(key, load, { tags: ["tag"] });
+      await clock.advance(2_000);
+      hungAnywhere += made >= first ? 1 : 0;
+      expect(await isSettled(call), `hanging from call ${first}`).toBe(true);
+      expect(await call).toBe("loaded");
+      expect(await isSettled(ahead)).toBe(false);
+    }
+    expect(hungAnywhere).toBe(12);
+  });
+
+  it("a load that goes on after disconnect leaves the store alone", async () => {
+    let finish: (value: string) => void = () => {};
+    const call = cache.getOrSet("other", () => new Promise<string>((resolve) => (finish = resolve)));
+    await settle();
+    await cache.disconnect();
+    const before = chaos.calls();
+    await clock.advance(20_000);
+    finish("late");
+    expect(await call).toBe("late");
+    await clock.advance(20_000);
+    expect(chaos.calls()).toBe(before);
+    await cache.connect();
+    expect(await cache.get("other")).toBeUndefined();
+    expect(await cache.getOrSet("other", () => "new")).toBe("new");
+    expect(await cache.get("other")).toBe("new");
   });
 
   it("health is false and disconnect ends while the store hangs", async () => {
@@ -308,7 +360,8 @@ describe("a cache on a store that misbehaves", () => {
 
   it("the circuit opens after repeated failures, and one good probe closes it", async () => {
     chaos.drop("all");
-    for (let call = 0; call < 5; call++) await expect(cache.get("key")).rejects.toBeInstanceOf(ConnectionError);
+    for (let call = 0; call < 5; call++)
+      await expect(cache.get("key")).rejects.toBeInstanceOf(ConnectionError);
     const before = chaos.calls();
     await expect(cache.get("key")).rejects.toBeInstanceOf(CircuitOpenError);
     expect(chaos.calls()).toBe(before);

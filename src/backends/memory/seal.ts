@@ -46,7 +46,7 @@ export class SealRing {
   /** The seal for an entry stored now under these tags. */
   seal(tags: readonly string[]): MemorySeal {
     if (tags.length === 0) {
-      if (this.#plain?.isLive() !== true) this.#plain = new MemorySeal(this.#lineage(), tags);
+      if (this.#plain?.isLive() !== true) this.#plain = new MemorySeal(this.#lineage(), []);
       return this.#plain;
     }
     const latest = this.#latest;

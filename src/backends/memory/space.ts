@@ -1,5 +1,6 @@
 // One namespace of the memory store: every answer is at hand, so nothing here waits.
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { requireShareable } from "../../core/arguments.ts";
 import { Changes } from "../../core/changes.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
@@ -23,6 +24,8 @@ export interface MemoryCore {
 const EXPIRY_IS_NEAR_MS = 5_000;
 /** How many entries a scan looks at before it lets others run. */
 const SCAN_BATCH = 1_000;
+/** Up to so many entries are counted one by one, without being asked to be exact. */
+const COUNTED = 1_000;
 /** How many entries are measured to estimate the bytes of all. */
 const SIZE_SAMPLE = 100;
 
@@ -140,19 +143,17 @@ export class MemorySpace implements Space {
     this.#seals.invalidateAll();
   }
 
-  usage(exact: boolean): SpaceUsage {
-    if (exact) {
-      let keys = 0;
-      let bytes = 0;
-      for (const key of this.index.keys()) {
-        const slot = this.#fresh(key);
-        if (slot < 0) continue;
-        keys++;
-        bytes += this.#bytes(key, slot);
-      }
-      return { keys, bytes, approximate: false };
+  async usage(exact: boolean): Promise<SpaceUsage> {
+    if (!exact && this.index.size > COUNTED) {
+      return { keys: this.index.size, bytes: this.#estimatedBytes(), approximate: true };
     }
-    return { keys: this.index.size, bytes: this.#estimatedBytes(), approximate: this.index.size > 0 };
+    let keys = 0;
+    let bytes = 0;
+    for await (const batch of this.scan()) {
+      keys += batch.length;
+      for (const item of batch) bytes += item.bytes;
+    }
+    return { keys, bytes, approximate: false };
   }
 
   find(key: string): Found | undefined {
@@ -216,12 +217,14 @@ export class MemorySpace implements Space {
   }
 
   #kept(value: unknown): unknown {
-    return this.#core.sharesValues ? value : this.#core.codec.copy(value);
+    if (!this.#core.sharesValues) return this.#core.codec.copy(value);
+    requireShareable(value);
+    return value;
   }
 
   #measure(key: string, value: unknown): number {
     if (!this.#core.measuresBytes) return 0;
-    const bytes = this.#core.codec.sizeOf(value) + key.length * 2;
+    const bytes = bytesOf(this.#core.codec, key, value);
     if (bytes <= this.#slots.maxBytes) return bytes;
     throw new CodecError(
       "VALUE_TOO_LARGE",
@@ -239,17 +242,19 @@ export class MemorySpace implements Space {
 
   #inspection(key: string, slot: number): Inspection {
     const now = this.#core.clock.now();
+    const value = this.#slots.values[slot];
+    const { codec } = this.#core;
     return {
       key,
-      ttlMs: (this.#slots.expires[slot] as number) - now,
+      // Time may have passed since the entry was found fresh.
+      ttlMs: Math.max(0, (this.#slots.expires[slot] as number) - now),
       ageMs: Math.max(0, now - this.#slots.createdOf(slot)),
       tags: (this.#slots.seals[slot] as MemorySeal).tags,
-      bytes: this.#bytes(key, slot),
+      // Measured only for those who ask: it looks through the whole value.
+      get bytes() {
+        return bytesOf(codec, key, value);
+      },
     };
-  }
-
-  #bytes(key: string, slot: number): number {
-    return this.#core.codec.sizeOf(this.#slots.values[slot]) + key.length * 2;
   }
 
   /** From the first entries, not from all of them: cheap on any size. */
@@ -257,9 +262,13 @@ export class MemorySpace implements Space {
     let measured = 0;
     let bytes = 0;
     for (const [key, slot] of this.index) {
-      if (measured++ === SIZE_SAMPLE) break;
-      bytes += this.#bytes(key, slot);
+      bytes += bytesOf(this.#core.codec, key, this.#slots.values[slot]);
+      if (++measured === SIZE_SAMPLE) break;
     }
-    return measured === 0 ? 0 : Math.round((bytes / Math.min(measured, SIZE_SAMPLE)) * this.index.size);
+    return measured === 0 ? 0 : Math.round((bytes / measured) * this.index.size);
   }
+}
+
+function bytesOf(codec: Codec, key: string, value: unknown): number {
+  return codec.sizeOf(value) + key.length * 2;
 }

@@ -43,14 +43,21 @@ const byTag = [
   }),
   rule("an invalidated entry is not stale, it is gone", async (stage) => {
     const cache = stage.cache();
-    const options = { ttl: stage.shortMs / 1000, tags: ["tag"], staleIfError: 3600, staleWhileRevalidate: 3600 };
+    const options = {
+      ttl: stage.shortMs / 1000,
+      tags: ["tag"],
+      staleIfError: 3600,
+      staleWhileRevalidate: 3600,
+    };
     await stage.until(cache.getOrSet("key", () => "old", options));
     await stage.pass(stage.shortMs);
     await cache.invalidateTags("tag");
     const failing = (): never => {
       throw new Error("the load failed");
     };
-    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), {
+      message: "the load failed",
+    });
   }),
   rule("an entry that outlives many others of its tag stays, and dies with the tag", async (stage) => {
     const cache = stage.cache();
@@ -90,24 +97,29 @@ async function loseStamp(stage: Stage, key: string): Promise<boolean> {
   return lost !== undefined;
 }
 
-const lostStamps: readonly ContractCase[] = (["namespaceStamp", "parentStamp", "tagStamp"] as const).map((which) =>
-  rule(`a lost ${which} makes entries dead, and no later one revives them`, async (stage) => {
-    const root = stage.cache();
-    const cache = root.namespace("child");
-    const names = spelling(stage.prefix);
-    const child = names.child("child");
-    const key = { namespaceStamp: child.namespaceStamp(), parentStamp: names.namespaceStamp(), tagStamp: child.tagStamp("tag") };
-    // Two: the one that is met while the stamp is missing may be reclaimed then.
-    await cache.setMany({ met: 1, unmet: 2 }, { ttl: Number.POSITIVE_INFINITY, tags: ["tag"] });
-    assert.equal(await cache.get("met"), 1);
-    if (!(await loseStamp(stage, key[which]))) return;
-    await stage.eventually("the entry is dead", async () => (await cache.get("met")) === undefined);
-    await cache.set("new", 3, { tags: ["tag"] });
-    assert.equal(await cache.get("new"), 3);
-    for (const old of ["met", "unmet"]) await assertAbsent(cache, old);
-    await cache.set("met", 4, { tags: ["tag"] });
-    assert.deepEqual([await cache.get("met"), await cache.get("new")], [4, 3]);
-  }),
+const lostStamps: readonly ContractCase[] = (["namespaceStamp", "parentStamp", "tagStamp"] as const).map(
+  (which) =>
+    rule(`a lost ${which} makes entries dead, and no later one revives them`, async (stage) => {
+      const root = stage.cache();
+      const cache = root.namespace("child");
+      const names = spelling(stage.prefix);
+      const child = names.child("child");
+      const key = {
+        namespaceStamp: child.namespaceStamp(),
+        parentStamp: names.namespaceStamp(),
+        tagStamp: child.tagStamp("tag"),
+      };
+      // Two: the one that is met while the stamp is missing may be reclaimed then.
+      await cache.setMany({ met: 1, unmet: 2 }, { ttl: Number.POSITIVE_INFINITY, tags: ["tag"] });
+      assert.equal(await cache.get("met"), 1);
+      if (!(await loseStamp(stage, key[which]))) return;
+      await stage.eventually("the entry is dead", async () => (await cache.get("met")) === undefined);
+      await cache.set("new", 3, { tags: ["tag"] });
+      assert.equal(await cache.get("new"), 3);
+      for (const old of ["met", "unmet"]) await assertAbsent(cache, old);
+      await cache.set("met", 4, { tags: ["tag"] });
+      assert.deepEqual([await cache.get("met"), await cache.get("new")], [4, 3]);
+    }),
 );
 
 export const cacheInvalidation: ContractGroup = {

@@ -1,6 +1,7 @@
 // Contract cases: getOrSet runs one load, stores its result under the terms given, and hands on its errors.
 import assert from "node:assert/strict";
 import { CodecError, OperationTimeoutError } from "../../core/errors.ts";
+import type { LoadContext } from "../../core/options.ts";
 import { assertAbsent } from "./cache-operation.ts";
 import { type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
@@ -57,7 +58,8 @@ const flights = [
     const cache = stage.cache();
     const held = new HeldLoad<string>();
     const timeout = { hardTimeout: 0.05 };
-    const isLate = (error: unknown): boolean => error instanceof OperationTimeoutError && error.code === "LOAD_TIMEOUT";
+    const isLate = (error: unknown): boolean =>
+      error instanceof OperationTimeoutError && error.code === "LOAD_TIMEOUT";
     await assert.rejects(stage.until(cache.getOrSet("key", held.load, timeout)), isLate);
     await assert.rejects(stage.until(cache.getOrSet("key", held.load, timeout)), isLate);
     const patient = cache.getOrSet("key", held.load);
@@ -90,7 +92,11 @@ const terms = [
   }),
   rule("a skipped result and undefined are handed out and not stored", async (stage) => {
     const cache = stage.cache();
-    assert.equal(await stage.until(cache.getOrSet("key", (context) => (context.skip(), "skipped"))), "skipped");
+    const skipping = (context: LoadContext<string>): string => {
+      context.skip();
+      return "skipped";
+    };
+    assert.equal(await stage.until(cache.getOrSet("key", skipping)), "skipped");
     await assertAbsent(cache, "key");
     assert.equal(await stage.until(cache.getOrSet("key", () => undefined)), undefined);
     await assertAbsent(cache, "key");

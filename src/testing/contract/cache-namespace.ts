@@ -6,7 +6,23 @@ import { type ContractGroup, rule } from "./case.ts";
 import type { Stage } from "./stage.ts";
 
 /** Keys and names made of the characters that separate parts of a spelled key. */
-const SEPARATORS = ["a", "a:b", "a!b", "a/b", ":a", "!a", "/a", "a:", "!n", "!t:tag", "!g:0", "!x:a", "%3a", "%", "a%2fb"];
+const SEPARATORS = [
+  "a",
+  "a:b",
+  "a!b",
+  "a/b",
+  ":a",
+  "!a",
+  "/a",
+  "a:",
+  "!n",
+  "!t:tag",
+  "!g:0",
+  "!x:a",
+  "%3a",
+  "%",
+  "a%2fb",
+];
 
 const apart = [
   rule("the same key in two namespaces is two entries", async (stage) => {
@@ -23,7 +39,11 @@ const apart = [
   }),
   rule("no key of one namespace is a key of another, however they are spelled", async (stage) => {
     const root = stage.cache();
-    const caches = [root, ...SEPARATORS.map((name) => root.namespace(name)), root.namespace("a").namespace("a")];
+    const caches = [
+      root,
+      ...SEPARATORS.map((name) => root.namespace(name)),
+      root.namespace("a").namespace("a"),
+    ];
     for (const [at, cache] of caches.entries()) {
       await cache.setMany(SEPARATORS.map((key) => [key, `${at} ${key}`] as const));
     }
@@ -35,10 +55,12 @@ const apart = [
   rule("prefixes that begin alike keep apart", async (stage) => {
     const names = ["", "2", ":x", "/x", "!t", "!t:x", "%"].map((end) => `${stage.prefix}${end}`);
     const caches = names.map((keyPrefix) => stage.cache({ keyPrefix }));
-    for (const [at, cache] of caches.entries()) await cache.setMany({ x: at, "x:x": at, "t:x": at }, { tags: ["x"] });
+    for (const [at, cache] of caches.entries())
+      await cache.setMany({ x: at, "x:x": at, "t:x": at }, { tags: ["x"] });
     await caches[0]?.clear();
     await caches[1]?.invalidateTags("x");
-    for (const [at, cache] of caches.entries()) assert.equal(await cache.get("x"), at < 2 ? undefined : at, names[at]);
+    for (const [at, cache] of caches.entries())
+      assert.equal(await cache.get("x"), at < 2 ? undefined : at, names[at]);
   }),
 ];
 
@@ -100,20 +122,34 @@ const ownRecords = [
   }),
 ];
 
-const ownRecordsListed = rule("the library's records are not among the keys, nor removed by a pattern", async (stage) => {
-  const cache = stage.cache();
-  await cache.set("key", 1, { tags: ["tag"] });
-  await stage.until(cache.getOrSet("loaded", (context) => (context.setTags(["late"]), 2)));
-  await cache.namespace("child").set("below", 1, { tags: ["tag"] });
-  assert.deepEqual(await listedKeys(cache), ["key", "loaded"]);
-  assert.equal(await cache.invalidatePattern("*"), 2);
-  assert.equal(await cache.namespace("child").get("below"), 1);
-});
+const ownRecordsListed = rule(
+  "the library's records are not among the keys, nor removed by a pattern",
+  async (stage) => {
+    const cache = stage.cache();
+    await cache.set("key", 1, { tags: ["tag"] });
+    await stage.until(
+      cache.getOrSet("loaded", (context) => {
+        context.setTags(["late"]);
+        return 2;
+      }),
+    );
+    await cache.namespace("child").set("below", 1, { tags: ["tag"] });
+    assert.deepEqual(await listedKeys(cache), ["key", "loaded"]);
+    assert.equal(await cache.invalidatePattern("*"), 2);
+    assert.equal(await cache.namespace("child").get("below"), 1);
+  },
+);
 
 /** What the library calls its own records, as a user might write it: whole, without prefix, and with other ends. */
 function ownNames(stage: Stage): string[] {
   const names = spelling(stage.prefix);
-  const whole = [names.namespaceStamp(), names.tagStamp("tag"), names.groupStamp(0), names.own("x"), names.entry("tagged")];
+  const whole = [
+    names.namespaceStamp(),
+    names.tagStamp("tag"),
+    names.groupStamp(0),
+    names.own("x"),
+    names.entry("tagged"),
+  ];
   return [...whole, ...whole.map((name) => name.slice(stage.prefix.length)), "!", "!t", "!t:", "!n", "!g"];
 }
 

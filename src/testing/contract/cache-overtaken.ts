@@ -32,45 +32,54 @@ export function invalidations({ scan }: ContractOffers): readonly Invalidation[]
 /** `issuer`: whether the cache that loads also invalidates, or another process does. */
 export function notStored(invalidation: Invalidation, issuer: "itself" | "another process"): ContractCase {
   const by = issuer === "itself" ? "" : " by another process";
-  return rule(`${invalidation.name}${by} during a load: its value is handed out and not stored`, async (stage) => {
-    const cache = stage.cache();
-    const other = issuer === "itself" ? cache : await stage.secondCache();
-    const held = new HeldLoad<string>();
-    const calls = [1, 2].map(() => child(cache).getOrSet("key", held.load, { tags: ["tag"] }));
-    await stage.until(held.started);
-    await stage.until(invalidation.run(other));
-    held.finish("old");
-    assert.deepEqual(await stage.until(Promise.all(calls)), ["old", "old"]);
-    await stage.advance(10);
-    assert.equal(held.runs, 1);
-    for (const reader of [cache, other]) {
-      await stage.eventually(
-        "the invalidation is seen",
-        async () => (await child(reader).get("key")) === invalidation.left,
-        issuer === "itself" ? 0 : stage.pushBoundMs,
-      );
-    }
-  });
+  return rule(
+    `${invalidation.name}${by} during a load: its value is handed out and not stored`,
+    async (stage) => {
+      const cache = stage.cache();
+      const other = issuer === "itself" ? cache : await stage.secondCache();
+      const held = new HeldLoad<string>();
+      const calls = [1, 2].map(() => child(cache).getOrSet("key", held.load, { tags: ["tag"] }));
+      await stage.until(held.started);
+      await stage.until(invalidation.run(other));
+      held.finish("old");
+      assert.deepEqual(await stage.until(Promise.all(calls)), ["old", "old"]);
+      await stage.advance(10);
+      assert.equal(held.runs, 1);
+      for (const reader of [cache, other]) {
+        await stage.eventually(
+          "the invalidation is seen",
+          async () => (await child(reader).get("key")) === invalidation.left,
+          issuer === "itself" ? 0 : stage.pushBoundMs,
+        );
+      }
+    },
+  );
 }
 
 const notJoined = (invalidation: Invalidation): ContractCase =>
-  rule(`a call after ${invalidation.name} does not join an older load, and is not overwritten by it`, async (stage) => {
-    const cache = stage.cache();
-    const held = new HeldLoad<string>();
-    const older = child(cache).getOrSet("key", held.load, { tags: ["tag"] });
-    await stage.until(held.started);
-    await invalidation.run(cache);
-    const wanted = invalidation.left ?? "new";
-    const newer = child(cache).getOrSet("key", () => "new", { tags: ["tag"] });
-    assert.equal(await stage.until(newer, "the newer call"), wanted);
-    held.finish("old");
-    assert.equal(await stage.until(older), "old");
-    await stage.advance(10);
-    assert.equal(await child(cache).get("key"), wanted);
-  });
+  rule(
+    `a call after ${invalidation.name} does not join an older load, and is not overwritten by it`,
+    async (stage) => {
+      const cache = stage.cache();
+      const held = new HeldLoad<string>();
+      const older = child(cache).getOrSet("key", held.load, { tags: ["tag"] });
+      await stage.until(held.started);
+      await invalidation.run(cache);
+      const wanted = invalidation.left ?? "new";
+      const newer = child(cache).getOrSet("key", () => "new", { tags: ["tag"] });
+      assert.equal(await stage.until(newer, "the newer call"), wanted);
+      held.finish("old");
+      assert.equal(await stage.until(older), "old");
+      await stage.advance(10);
+      assert.equal(await child(cache).get("key"), wanted);
+    },
+  );
 
 /** A load that names its tag, then waits. */
-function lateTagLoad(): { readonly held: HeldLoad<string>; load(context: LoadContext<string>): Promise<string> } {
+function lateTagLoad(): {
+  readonly held: HeldLoad<string>;
+  load(context: LoadContext<string>): Promise<string>;
+} {
   const held = new HeldLoad<string>();
   return {
     held,
@@ -107,19 +116,22 @@ const lateTags = [
     assert.equal(await stage.until(call), "old");
     assert.equal(await cache.get("key"), undefined);
   }),
-  rule("a call after the invalidation of a tag that an older load names is not given its value", async (stage) => {
-    const cache = stage.cache();
-    const { held, load } = lateTagLoad();
-    const older = cache.getOrSet("key", load);
-    await stage.until(held.started);
-    await cache.invalidateTags("late");
-    const newer = cache.getOrSet("key", () => "new");
-    await stage.advance(10);
-    held.finish("old");
-    assert.equal(await stage.until(newer), "new");
-    assert.equal(await stage.until(older), "old");
-    assert.equal(await cache.get("key"), "new");
-  }),
+  rule(
+    "a call after the invalidation of a tag that an older load names is not given its value",
+    async (stage) => {
+      const cache = stage.cache();
+      const { held, load } = lateTagLoad();
+      const older = cache.getOrSet("key", load);
+      await stage.until(held.started);
+      await cache.invalidateTags("late");
+      const newer = cache.getOrSet("key", () => "new");
+      await stage.advance(10);
+      held.finish("old");
+      assert.equal(await stage.until(newer), "new");
+      assert.equal(await stage.until(older), "old");
+      assert.equal(await cache.get("key"), "new");
+    },
+  ),
   rule("a tag that a load names with its parameters hidden still counts", async (stage) => {
     const cache = stage.cache();
     const load = (...given: [LoadContext<string>]): string => {
@@ -135,7 +147,10 @@ const lateTags = [
 export const cacheOvertaken: ContractGroup = {
   name: "cache loads overtaken by an invalidation",
   cases: (offers) => [
-    ...invalidations(offers).flatMap((invalidation) => [notStored(invalidation, "itself"), notJoined(invalidation)]),
+    ...invalidations(offers).flatMap((invalidation) => [
+      notStored(invalidation, "itself"),
+      notJoined(invalidation),
+    ]),
     ...lateTags,
   ],
 };

@@ -1,7 +1,7 @@
 // Contract cases: several processes on one store, each with a cache of its own.
 import assert from "node:assert/strict";
-import type { Lease, Token } from "../../core/record.ts";
 import { spelling } from "../../core/keys.ts";
+import type { Lease, Token } from "../../core/record.ts";
 import type { XCache } from "../../xcache.ts";
 import { type Invalidation, invalidations, notStored } from "./cache-overtaken.ts";
 import { type ContractCase, type ContractGroup, rule } from "./case.ts";
@@ -44,42 +44,48 @@ const together = [
     assert.equal(await stage.until(empty), undefined);
     assert.equal(await stage.until(waiting), "second");
   }),
-  rule("a caller who waited for another process through an invalidation stores what it then loads", async (stage) => {
-    const [first, second] = [stage.cache(), await stage.secondCache()];
-    const held = new HeldLoad<string>();
-    const older = first.getOrSet("key", held.load, { tags: ["tag"] });
-    await stage.until(held.started);
-    let loads = 0;
-    const newer = (): Promise<string> =>
-      second.getOrSet(
-        "key",
-        (context) => {
-          loads++;
-          context.setTags(["late"]);
-          return "new";
-        },
-        { tags: ["tag"] },
-      );
-    const waiting = newer();
-    await stage.advance(20);
-    await first.invalidateTags(["tag", "late"]);
-    assert.equal(await stage.until(waiting), "new");
-    held.finish("old");
-    assert.equal(await stage.until(older), "old");
-    assert.equal(await stage.until(newer()), "new");
-    assert.equal(loads, 1);
-  }),
-  rule("without lock a call does not wait for another process, and does not store over its load", async (stage) => {
-    const [first, second] = [stage.cache(), await stage.secondCache()];
-    const held = new HeldLoad<string>();
-    const call = first.getOrSet("key", held.load);
-    await stage.until(held.started);
-    assert.equal(await stage.until(second.getOrSet("key", () => "mine", { lock: false })), "mine");
-    assert.equal(await second.get("key"), undefined);
-    held.finish("first");
-    assert.equal(await stage.until(call), "first");
-    assert.equal(await second.get("key"), "first");
-  }),
+  rule(
+    "a caller who waited for another process through an invalidation stores what it then loads",
+    async (stage) => {
+      const [first, second] = [stage.cache(), await stage.secondCache()];
+      const held = new HeldLoad<string>();
+      const older = first.getOrSet("key", held.load, { tags: ["tag"] });
+      await stage.until(held.started);
+      let loads = 0;
+      const newer = (): Promise<string> =>
+        second.getOrSet(
+          "key",
+          (context) => {
+            loads++;
+            context.setTags(["late"]);
+            return "new";
+          },
+          { tags: ["tag"] },
+        );
+      const waiting = newer();
+      await stage.advance(20);
+      await first.invalidateTags(["tag", "late"]);
+      assert.equal(await stage.until(waiting), "new");
+      held.finish("old");
+      assert.equal(await stage.until(older), "old");
+      assert.equal(await stage.until(newer()), "new");
+      assert.equal(loads, 1);
+    },
+  ),
+  rule(
+    "without lock a call does not wait for another process, and does not store over its load",
+    async (stage) => {
+      const [first, second] = [stage.cache(), await stage.secondCache()];
+      const held = new HeldLoad<string>();
+      const call = first.getOrSet("key", held.load);
+      await stage.until(held.started);
+      assert.equal(await stage.until(second.getOrSet("key", () => "mine", { lock: false })), "mine");
+      assert.equal(await second.get("key"), undefined);
+      held.finish("first");
+      assert.equal(await stage.until(call), "first");
+      assert.equal(await second.get("key"), "first");
+    },
+  ),
 ];
 
 const across = [
@@ -100,32 +106,38 @@ const across = [
     await first.delete("key");
     await seen("a delete", undefined);
   }),
-  rule("an entry under stamps that this process has not heard of yet is confirmed, not judged dead", async (stage) => {
-    const [first, second] = [stage.cache(), await stage.secondCache()];
-    await first.set("key", "old", { tags: ["tag"] });
-    assert.equal(await first.get("key"), "old");
-    await second.invalidateTags("tag");
-    await second.set("key", "tagged", { tags: ["tag"] });
-    assert.equal(await first.get("key"), "tagged");
-    await second.clear();
-    await second.set("key", "cleared", { tags: ["tag"] });
-    assert.equal(await first.get("key"), "cleared");
-    assert.equal(await second.get("key"), "cleared");
-  }),
-  rule("a tag that a load names is invalidated by another process: the value is not stored", async (stage) => {
-    const [first, second] = [stage.cache(), await stage.secondCache()];
-    const held = new HeldLoad<string>();
-    const call = first.getOrSet("key", (context) => {
-      context.setTags(["late"]);
-      return held.load();
-    });
-    await stage.until(held.started);
-    await second.invalidateTags("late");
-    held.finish("old");
-    assert.equal(await stage.until(call), "old");
-    await stage.eventually("nothing is stored", async () => (await first.get("key")) === undefined);
-    assert.equal(await second.get("key"), undefined);
-  }),
+  rule(
+    "an entry under stamps that this process has not heard of yet is confirmed, not judged dead",
+    async (stage) => {
+      const [first, second] = [stage.cache(), await stage.secondCache()];
+      await first.set("key", "old", { tags: ["tag"] });
+      assert.equal(await first.get("key"), "old");
+      await second.invalidateTags("tag");
+      await second.set("key", "tagged", { tags: ["tag"] });
+      assert.equal(await first.get("key"), "tagged");
+      await second.clear();
+      await second.set("key", "cleared", { tags: ["tag"] });
+      assert.equal(await first.get("key"), "cleared");
+      assert.equal(await second.get("key"), "cleared");
+    },
+  ),
+  rule(
+    "a tag that a load names is invalidated by another process: the value is not stored",
+    async (stage) => {
+      const [first, second] = [stage.cache(), await stage.secondCache()];
+      const held = new HeldLoad<string>();
+      const call = first.getOrSet("key", (context) => {
+        context.setTags(["late"]);
+        return held.load();
+      });
+      await stage.until(held.started);
+      await second.invalidateTags("late");
+      held.finish("old");
+      assert.equal(await stage.until(call), "old");
+      await stage.eventually("nothing is stored", async () => (await first.get("key")) === undefined);
+      assert.equal(await second.get("key"), undefined);
+    },
+  ),
   rule("clearing a namespace reaches the namespaces below it in other processes", async (stage) => {
     const [first, second] = [stage.cache(), await stage.secondCache()];
     const below = second.namespace("a").namespace("b");
@@ -162,7 +174,10 @@ const leases = [
       return "mine";
     });
     assert.equal(await stage.until(call), "mine");
-    assert.ok(loadedAt + stage.bare.clockErrorMs() >= lapses - 1, `taken over ${lapses - loadedAt} ms too early`);
+    assert.ok(
+      loadedAt + stage.bare.clockErrorMs() >= lapses - 1,
+      `taken over ${lapses - loadedAt} ms too early`,
+    );
     assert.equal(await cache.get("key"), "mine");
   }),
   rule("a lease sealed before an invalidation is taken over at once", async (stage) => {
@@ -199,22 +214,25 @@ const leases = [
 const NOTICE_MS = 1_100;
 
 const notJoinedElsewhere = (invalidation: Invalidation): ContractCase =>
-  rule(`a second after ${invalidation.name} by another process, a call does not join the older load`, async (stage) => {
-    const [root, other] = [stage.cache(), await stage.secondCache()];
-    const cache = root.namespace("child");
-    const held = new HeldLoad<string>();
-    const older = cache.getOrSet("key", held.load, { tags: ["tag"] });
-    await stage.until(held.started);
-    await stage.until(invalidation.run(other));
-    await stage.advance(NOTICE_MS);
-    const wanted = invalidation.left ?? "new";
-    const newer = cache.getOrSet("key", () => "new", { tags: ["tag"] });
-    assert.equal(await stage.until(newer, "the newer call"), wanted);
-    held.finish("old");
-    assert.equal(await stage.until(older), "old");
-    await stage.advance(10);
-    assert.equal(await cache.get("key"), wanted);
-  });
+  rule(
+    `a second after ${invalidation.name} by another process, a call does not join the older load`,
+    async (stage) => {
+      const [root, other] = [stage.cache(), await stage.secondCache()];
+      const cache = root.namespace("child");
+      const held = new HeldLoad<string>();
+      const older = cache.getOrSet("key", held.load, { tags: ["tag"] });
+      await stage.until(held.started);
+      await stage.until(invalidation.run(other));
+      await stage.advance(NOTICE_MS);
+      const wanted = invalidation.left ?? "new";
+      const newer = cache.getOrSet("key", () => "new", { tags: ["tag"] });
+      assert.equal(await stage.until(newer, "the newer call"), wanted);
+      held.finish("old");
+      assert.equal(await stage.until(older), "old");
+      await stage.advance(10);
+      assert.equal(await cache.get("key"), wanted);
+    },
+  );
 
 export const cacheProcesses: ContractGroup = {
   name: "caches of several processes",
@@ -225,7 +243,10 @@ export const cacheProcesses: ContractGroup = {
       ...together,
       ...across,
       ...leases,
-      ...ways.flatMap((invalidation) => [notStored(invalidation, "another process"), notJoinedElsewhere(invalidation)]),
+      ...ways.flatMap((invalidation) => [
+        notStored(invalidation, "another process"),
+        notJoinedElsewhere(invalidation),
+      ]),
     ];
   },
 };

@@ -39,7 +39,9 @@ const cases = [
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleIfError: stage.shortMs / 1000 });
     await stage.pass(2 * stage.shortMs);
-    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), {
+      message: "the load failed",
+    });
   }),
   rule("stale-while-revalidate: the old value answers at once while one load refreshes it", async (stage) => {
     const cache = stage.cache();
@@ -71,27 +73,38 @@ const cases = [
     await stage.pass(2 * stage.shortMs);
     assert.equal(await stage.until(cache.getOrSet("key", () => "new", options)), "new");
   }),
-  rule("stale-while-revalidate: an invalidation during the refresh ends the old value and the new one", async (stage) => {
-    const cache = stage.cache();
-    const options = await expired(stage, cache, { staleWhileRevalidate: 3600, staleIfError: 3600 });
-    const held = new HeldLoad<string>();
-    assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
-    await stage.until(held.started);
-    await cache.invalidateTags("tag");
-    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
-    held.finish("overtaken");
-    await stage.advance(10);
-    await assertAbsent(cache, "key");
-  }),
-  rule("softTimeout: a slow load is left behind for the old value, and stored when it ends", async (stage) => {
-    const cache = stage.cache();
-    const options = await expired(stage, cache, { staleIfError: 3600 });
-    const held = new HeldLoad<string>();
-    assert.equal(await stage.until(cache.getOrSet("key", held.load, { ...options, softTimeout: 0.05 })), "old");
-    held.finish("new");
-    await stage.eventually("the late value", async () => (await cache.get("key")) === "new", 2_000);
-    assert.equal(held.runs, 1);
-  }),
+  rule(
+    "stale-while-revalidate: an invalidation during the refresh ends the old value and the new one",
+    async (stage) => {
+      const cache = stage.cache();
+      const options = await expired(stage, cache, { staleWhileRevalidate: 3600, staleIfError: 3600 });
+      const held = new HeldLoad<string>();
+      assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
+      await stage.until(held.started);
+      await cache.invalidateTags("tag");
+      await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), {
+        message: "the load failed",
+      });
+      held.finish("overtaken");
+      await stage.advance(10);
+      await assertAbsent(cache, "key");
+    },
+  ),
+  rule(
+    "softTimeout: a slow load is left behind for the old value, and stored when it ends",
+    async (stage) => {
+      const cache = stage.cache();
+      const options = await expired(stage, cache, { staleIfError: 3600 });
+      const held = new HeldLoad<string>();
+      assert.equal(
+        await stage.until(cache.getOrSet("key", held.load, { ...options, softTimeout: 0.05 })),
+        "old",
+      );
+      held.finish("new");
+      await stage.eventually("the late value", async () => (await cache.get("key")) === "new", 2_000);
+      assert.equal(held.runs, 1);
+    },
+  ),
   rule("a load is given the expired value", async (stage) => {
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleIfError: 3600 });
@@ -103,7 +116,9 @@ const cases = [
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleIfError: 3600 });
     assert.equal(await cache.delete("key"), 0);
-    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), { message: "the load failed" });
+    await assert.rejects(stage.until(cache.getOrSet("key", failing, options)), {
+      message: "the load failed",
+    });
     const again = await expired(stage, cache, { staleIfError: 3600 });
     await cache.set("key", "set", { ttl: stage.shortMs / 1000 });
     await stage.pass(stage.shortMs);

@@ -12,14 +12,44 @@ function deep(levels: number): unknown {
 
 /** What a user may store. Each must come back with the same types all the way down. */
 const VALUES: Readonly<Record<string, () => unknown>> = {
-  numbers: () => [0, -0, 1.5, -1, Number.NaN, Infinity, -Infinity, 2 ** 53, Number.MIN_VALUE, Number.MAX_VALUE, 1e21],
-  integers: () => [127, 128, 255, 256, 32_768, 65_536, 2 ** 31, 2 ** 32, 2 ** 33, -129, -32_769, -(2 ** 31) - 1],
+  numbers: () => [
+    0,
+    -0,
+    1.5,
+    -1,
+    Number.NaN,
+    Infinity,
+    -Infinity,
+    2 ** 53,
+    Number.MIN_VALUE,
+    Number.MAX_VALUE,
+    1e21,
+  ],
+  integers: () => [
+    127,
+    128,
+    255,
+    256,
+    32_768,
+    65_536,
+    2 ** 31,
+    2 ** 32,
+    2 ** 33,
+    -129,
+    -32_769,
+    -(2 ** 31) - 1,
+  ],
   bigints: () => [0n, -1n, 2n ** 63n, -(2n ** 64n), 10n ** 100n],
   strings: () => ["", "ä", "😀", "a\0b", "\r\n", "x".repeat(100_000)],
   literals: () => [null, true, false, undefined],
   dates: () => [new Date(0), new Date(-1), new Date(1_767_225_600_123)],
   "regular expressions": () => [/a+/giu, /\/\\/, /(?<name>x)/s],
-  maps: () => new Map<unknown, unknown>([["a", 1], [1, "b"], [null, new Map([[{ key: 1 }, new Set([1])]])]]),
+  maps: () =>
+    new Map<unknown, unknown>([
+      ["a", 1],
+      [1, "b"],
+      [null, new Map([[{ key: 1 }, new Set([1])]])],
+    ]),
   sets: () => new Set<unknown>([1, "1", null, undefined, [1], new Set([new Date(5)])]),
   "byte arrays": () => [new Uint8Array(), Uint8Array.from({ length: 256 }, (_, byte) => byte)],
   "typed arrays": () => [
@@ -77,7 +107,13 @@ const special = [
         `set(${String(typeof value)})`,
       );
     }
-    await assert.rejects(cache.setMany([["other", 1], ["key", { a: () => 1 }]]), CodecError);
+    await assert.rejects(
+      cache.setMany([
+        ["other", 1],
+        ["key", { a: () => 1 }],
+      ]),
+      CodecError,
+    );
     assert.equal(await cache.get("key"), "old");
     assert.equal(await cache.exists("other"), false);
   }),
@@ -121,4 +157,7 @@ const owned = [
   }),
 ];
 
-export const cacheValues: ContractGroup = { name: "cache values", cases: () => [...exact, ...special, ...owned] };
+export const cacheValues: ContractGroup = {
+  name: "cache values",
+  cases: () => [...exact, ...special, ...owned],
+};

@@ -43,7 +43,8 @@ const cases = [
     const backend = await stage.client();
     const pool = backend.pool?.();
     if (pool !== undefined) {
-      for (const count of Object.values(pool)) assert.ok(Number.isInteger(count) && count >= 0, JSON.stringify(pool));
+      for (const count of Object.values(pool))
+        assert.ok(Number.isInteger(count) && count >= 0, JSON.stringify(pool));
       assert.ok(pool.inUse + pool.idle <= pool.size, JSON.stringify(pool));
     }
     for (const [name, fact] of Object.entries((await backend.describe?.()) ?? {})) {

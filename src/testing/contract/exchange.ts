@@ -23,7 +23,18 @@ const AWKWARD_VERSIONS = [
   "12345678",
 ];
 
-const AWKWARD_TAGS = ["a b", "a\r\nb", "a\0b", "ä", "😀", "{tag}", "!t:tag", "*", "x".repeat(1_000), "__proto__"];
+const AWKWARD_TAGS = [
+  "a b",
+  "a\r\nb",
+  "a\0b",
+  "ä",
+  "😀",
+  "{tag}",
+  "!t:tag",
+  "*",
+  "x".repeat(1_000),
+  "__proto__",
+];
 
 /** Entries a hundred to a batch and more, each of its own. */
 const manyEntries = (stage: Stage, count: number) =>
@@ -86,7 +97,12 @@ const singles = [
   rule("a write replaces whatever was there, of any kind", async (stage) => {
     const backend = await stage.client();
     const key = stage.key("replaced");
-    for (const record of [sampleEntry("replaced"), sampleLease("replaced"), sampleStamp(), sampleEntry("replaced")]) {
+    for (const record of [
+      sampleEntry("replaced"),
+      sampleLease("replaced"),
+      sampleStamp(),
+      sampleEntry("replaced"),
+    ]) {
       await backend.write({ key, record, lifetimeMs: FOR_EVER });
       assertSameRecord(await backend.read(key), record);
     }
@@ -157,8 +173,14 @@ const batches = [
     const keys = items.map(({ key }) => key);
     const versions = items.map(({ record }) => record.version);
     await backend.writeMany(items);
-    assert.deepEqual((await backend.readMany(keys)).map((record) => record?.version), versions);
-    assert.deepEqual((await backend.takeMany(keys)).map((record) => record?.version), versions);
+    assert.deepEqual(
+      (await backend.readMany(keys)).map((record) => record?.version),
+      versions,
+    );
+    assert.deepEqual(
+      (await backend.takeMany(keys)).map((record) => record?.version),
+      versions,
+    );
     assert.ok((await backend.readMany(keys)).every((record) => record === undefined));
   }),
   rule("a batch takes records of every kind and lifetime", async (stage) => {
@@ -202,5 +224,8 @@ const seesRemovals = rule("one client misses at once what another removed", asyn
   assertSameRecord(await second.read(item.key), item.record);
   assertSameHead(await backend.take(item.key), item.record);
   assert.equal(await second.read(item.key), undefined);
-  assert.deepEqual(await second.swap(item.key, item.record.version, undefined), { won: false, current: undefined });
+  assert.deepEqual(await second.swap(item.key, item.record.version, undefined), {
+    won: false,
+    current: undefined,
+  });
 });

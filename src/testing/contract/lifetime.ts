@@ -6,13 +6,26 @@ import { assertSameRecord, FOR_EVER, sampleEntry, sampleLease, sampleStamp } fro
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Where timers, 32-bit seconds and a store's own limits turn over. */
-const LONG_LIFETIMES = [2 ** 31 - 1, 2 ** 31, 2 ** 32 + 1, 31 * DAY_MS, 100 * 365 * DAY_MS, 1e15, 1e300, FOR_EVER];
+const LONG_LIFETIMES = [
+  2 ** 31 - 1,
+  2 ** 31,
+  2 ** 32 + 1,
+  31 * DAY_MS,
+  100 * 365 * DAY_MS,
+  1e15,
+  1e300,
+  FOR_EVER,
+];
 
 const cases = [
   rule("a record is gone once its lifetime has passed", async (stage) => {
     const backend = await stage.client();
     const records = [sampleEntry("record-0"), sampleLease("record-1"), sampleStamp()];
-    const items = records.map((record, at) => ({ key: stage.key(`record-${at}`), record, lifetimeMs: stage.shortMs }));
+    const items = records.map((record, at) => ({
+      key: stage.key(`record-${at}`),
+      record,
+      lifetimeMs: stage.shortMs,
+    }));
     const keys = items.map(({ key }) => key);
     await backend.writeMany(items);
     await stage.pass(stage.shortMs);
@@ -30,7 +43,11 @@ const cases = [
     for (const item of items) await backend.write(item);
     await stage.pass(stage.shortMs);
     for (const { key, record, lifetimeMs } of items) {
-      assertSameRecord(await backend.read(key), record, `after ${stage.shortMs} of ${lifetimeMs} ms the record`);
+      assertSameRecord(
+        await backend.read(key),
+        record,
+        `after ${stage.shortMs} of ${lifetimeMs} ms the record`,
+      );
     }
   }),
   rule("a lifetime shorter than the store's step ends, it does not last for ever", async (stage) => {
@@ -52,25 +69,27 @@ const cases = [
     // Long enough that the second step comes in time.
     const short = 4 * stage.shortMs;
     const changes = [
-      { name: "longer", first: short, then: 60_000 },
-      { name: "lasting", first: short, then: FOR_EVER },
-      { name: "shorter", first: 60_000, then: short },
-      { name: "ending", first: FOR_EVER, then: short },
+      { name: "longer", first: short, next: 60_000 },
+      { name: "lasting", first: short, next: FOR_EVER },
+      { name: "shorter", first: 60_000, next: short },
+      { name: "ending", first: FOR_EVER, next: short },
     ];
-    for (const { name, first, then } of changes) {
+    for (const { name, first, next } of changes) {
       const [written, swapped] = [sampleEntry(`${name}-written`), sampleEntry(`${name}-swapped`)];
       for (const record of [written, swapped]) {
         await backend.write({ key: stage.key(record.key), record, lifetimeMs: first });
       }
-      await backend.write({ key: stage.key(written.key), record: written, lifetimeMs: then });
-      const next = { record: swapped, lifetimeMs: then };
-      assert.deepEqual(await backend.swap(stage.key(swapped.key), swapped.version, next), { won: true });
+      await backend.write({ key: stage.key(written.key), record: written, lifetimeMs: next });
+      const replacement = { record: swapped, lifetimeMs: next };
+      assert.deepEqual(await backend.swap(stage.key(swapped.key), swapped.version, replacement), {
+        won: true,
+      });
     }
     await stage.pass(short);
-    for (const { name, then } of changes) {
+    for (const { name, next } of changes) {
       for (const key of [stage.key(`${name}-written`), stage.key(`${name}-swapped`)]) {
         const present = (await backend.read(key)) !== undefined;
-        assert.equal(present, then !== short, `${key} is ${present ? "still there" : "gone"}`);
+        assert.equal(present, next !== short, `${key} is ${present ? "still there" : "gone"}`);
       }
     }
   }),
@@ -79,7 +98,10 @@ const cases = [
     const [old, lease] = [sampleEntry("expired"), sampleLease("expired")];
     await backend.write({ key: stage.key("expired"), record: old, lifetimeMs: stage.shortMs });
     await stage.pass(stage.shortMs);
-    const refused = await backend.swap(stage.key("expired"), old.version, { record: lease, lifetimeMs: FOR_EVER });
+    const refused = await backend.swap(stage.key("expired"), old.version, {
+      record: lease,
+      lifetimeMs: FOR_EVER,
+    });
     assert.deepEqual(refused, { won: false, current: undefined });
     const won = await backend.swap(stage.key("expired"), undefined, { record: lease, lifetimeMs: FOR_EVER });
     assert.deepEqual(won, { won: true });
@@ -99,7 +121,10 @@ const cases = [
   rule("the store's time goes on as time passes, with a known error", async (stage) => {
     const backend = await stage.client();
     const error = backend.clockErrorMs();
-    assert.ok(Number.isFinite(error) && error >= 0, `clockErrorMs() must be a number of at least 0, got ${error}`);
+    assert.ok(
+      Number.isFinite(error) && error >= 0,
+      `clockErrorMs() must be a number of at least 0, got ${error}`,
+    );
     const before = backend.now();
     await stage.advance(stage.shortMs);
     const passed = backend.now() - before;

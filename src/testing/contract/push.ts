@@ -54,9 +54,12 @@ async function trusted(stage: Stage, backend: Backend, key: string): Promise<voi
 }
 
 /** Ways in which another client changes a record that is there. */
-const CHANGES: Readonly<Record<string, (second: Backend, key: string, present: StoreRecord) => Promise<unknown>>> = {
+const CHANGES: Readonly<
+  Record<string, (second: Backend, key: string, present: StoreRecord) => Promise<unknown>>
+> = {
   write: (second, key) => second.write({ key, record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }),
-  writeMany: (second, key) => second.writeMany([{ key, record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }]),
+  writeMany: (second, key) =>
+    second.writeMany([{ key, record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }]),
   swap: (second, key, { version }) =>
     second.swap(key, version, { record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }),
   "swap to nothing": (second, key, { version }) => second.swap(key, version, undefined),
@@ -108,8 +111,9 @@ const rules: readonly ContractCase[] = [
     await backend.readMany(items.map(({ key }) => key));
     await second.takeMany(items.map(({ key }) => key));
     for (const [at, { key }] of items.entries()) {
-      await stage.eventually(`the push for ${key}`, () =>
-        changed.has(key) || changed.has(undefined) || backend.push?.epoch(key) !== epochs[at],
+      await stage.eventually(
+        `the push for ${key}`,
+        () => changed.has(key) || changed.has(undefined) || backend.push?.epoch(key) !== epochs[at],
       );
     }
     stop?.();
@@ -122,7 +126,10 @@ const rules: readonly ContractCase[] = [
     for (let round = 0; round < 30; round++) {
       const reading = keeper.read();
       const last = keyedEntry(stage.prefix, "contested");
-      await Promise.all([second.write(keyedEntry(stage.prefix, "contested")).then(() => second.write(last)), reading]);
+      await Promise.all([
+        second.write(keyedEntry(stage.prefix, "contested")).then(() => second.write(last)),
+        reading,
+      ]);
       const current = (): boolean => !keeper.holds || keeper.record?.version === last.record.version;
       await stage.eventually(`round ${round}: an overtaken value is let go`, current);
     }

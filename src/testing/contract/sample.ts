@@ -45,11 +45,16 @@ export function keyedEntry(prefix: string, name: string, parts: Partial<Entry> =
   return { key: `${prefix}:${name}`, record: sampleEntry(name, parts), lifetimeMs: FOR_EVER };
 }
 
-export function assertSameRecord(actual: StoreRecord | undefined, expected: StoreRecord, what = "the record"): void {
+export function assertSameRecord(
+  actual: StoreRecord | undefined,
+  expected: StoreRecord,
+  what = "the record",
+): void {
   assert.ok(actual, `${what} is absent`);
   // Payloads first: a difference in a large one is told by its size, not by printing both.
   const [payload, wanted] = [payloadOf(actual), payloadOf(expected)];
-  const same = payload !== undefined && wanted !== undefined && Buffer.compare(payload.bytes, wanted.bytes) === 0;
+  const same =
+    payload !== undefined && wanted !== undefined && Buffer.compare(payload.bytes, wanted.bytes) === 0;
   const sizes = `${payload?.bytes.length} payload bytes are not the ${wanted?.bytes.length} written`;
   assert.ok(same || payload === wanted, `${what}: ${sizes}`);
   assert.equal(payload?.format, wanted?.format, `${what}: payload format`);
@@ -57,7 +62,11 @@ export function assertSameRecord(actual: StoreRecord | undefined, expected: Stor
 }
 
 /** As `assertSameRecord` where the payload may have been left out. */
-export function assertSameHead(actual: StoreRecord | undefined, expected: StoreRecord, what = "the record"): void {
+export function assertSameHead(
+  actual: StoreRecord | undefined,
+  expected: StoreRecord,
+  what = "the record",
+): void {
   assert.ok(actual, `${what} is absent`);
   assert.deepStrictEqual(headOf(actual), headOf(expected), what);
 }

@@ -7,9 +7,14 @@ import { type ContractGroup, rule } from "./case.ts";
 import { assertSameHead, FOR_EVER, keyedEntry, sampleEntry, sampleLease, sampleStamp } from "./sample.ts";
 
 /** Every record of a scan by its key: one may come twice. */
-async function scanned(backend: Backend, prefix: string, options?: ScanOptions): Promise<Map<string, ScanItem>> {
+async function scanned(
+  backend: Backend,
+  prefix: string,
+  options?: ScanOptions,
+): Promise<Map<string, ScanItem>> {
   const items = new Map<string, ScanItem>();
-  for await (const batch of backend.scan(prefix, options)) for (const item of batch) items.set(item.key, item);
+  for await (const batch of backend.scan(prefix, options))
+    for (const item of batch) items.set(item.key, item);
   return items;
 }
 
@@ -18,7 +23,11 @@ const sorted = (keys: Iterable<string>): string[] => [...keys].sort();
 const listing = [
   rule("a scan finds every record under its prefix, of any kind, and says what each takes", async (stage) => {
     const backend = await stage.client();
-    const records = [sampleEntry("entry"), sampleLease("lease", { behind: sampleEntry("lease") }), sampleStamp()];
+    const records = [
+      sampleEntry("entry"),
+      sampleLease("lease", { behind: sampleEntry("lease") }),
+      sampleStamp(),
+    ];
     const items = records.map((record) => ({ key: stage.key(record.kind), record, lifetimeMs: FOR_EVER }));
     await backend.writeMany(items);
     const found = await scanned(backend, stage.prefix);
@@ -47,13 +56,18 @@ const listing = [
       const outside = decoys.map((decoy) => keyedEntry(stage.prefix, `${decoy}1`));
       await backend.writeMany([...outside, ...inside]);
       const found = sorted((await scanned(backend, stage.key(part))).keys());
-      assert.ok(found.every((key) => key.startsWith(stage.key(part))), `${part} found ${JSON.stringify(found)}`);
+      assert.ok(
+        found.every((key) => key.startsWith(stage.key(part))),
+        `${part} found ${JSON.stringify(found)}`,
+      );
       for (const { key } of inside) assert.ok(found.includes(key), `${part} missed ${key}`);
     }
   }),
   rule("a prefix ends where it ends: longer names are inside, siblings outside", async (stage) => {
     const backend = await stage.client();
-    await backend.writeMany(["app", "app2", "app:1", "ap", "bapp", "App"].map((name) => keyedEntry(stage.prefix, name)));
+    await backend.writeMany(
+      ["app", "app2", "app:1", "ap", "bapp", "App"].map((name) => keyedEntry(stage.prefix, name)),
+    );
     const found = await scanned(backend, stage.key("app"));
     assert.deepEqual(sorted(found.keys()), sorted(["app", "app2", "app:1"].map((name) => stage.key(name))));
   }),
@@ -112,7 +126,9 @@ const underway = [
   }),
   rule("an aborted scan gives no further batch", async (stage) => {
     const backend = await stage.client();
-    await backend.writeMany(Array.from({ length: 2_000 }, (_, at) => keyedEntry(stage.prefix, `aborted-${at}`)));
+    await backend.writeMany(
+      Array.from({ length: 2_000 }, (_, at) => keyedEntry(stage.prefix, `aborted-${at}`)),
+    );
     const beforehand = await batchesUntilAbort(backend, stage.prefix, 0);
     assert.equal(beforehand, 0, "a scan that was aborted before it began gave a batch");
     const between = await batchesUntilAbort(backend, stage.prefix, 1);

@@ -103,7 +103,11 @@ export class Stage {
   }
 
   /** Waits until `check` holds; fails once `boundMs` have passed. */
-  async eventually(what: string, check: () => boolean | Promise<boolean>, boundMs = this.pushBoundMs): Promise<void> {
+  async eventually(
+    what: string,
+    check: () => boolean | Promise<boolean>,
+    boundMs = this.pushBoundMs,
+  ): Promise<void> {
     for (let passed = 0; !(await check()); passed += STEP_MS) {
       assert.ok(passed <= boundMs, `${what}: not within ${boundMs} ms`);
       await this.advance(STEP_MS);
@@ -139,8 +143,7 @@ export class Stage {
       operationTimeout: OPERATION_TIMEOUT_MS / 1000,
       ...config,
     };
-    const cache =
-      this.#opened.cache?.(backend, whole) ?? cacheWithClock({ ...whole, backend }, this.clock);
+    const cache = this.#opened.cache?.(backend, whole) ?? cacheWithClock({ ...whole, backend }, this.clock);
     this.#endings.push(() => cache.disconnect());
     return cache;
   }

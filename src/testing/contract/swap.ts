@@ -91,7 +91,11 @@ const races = [
     await pick(clients, 0).write({ key: stage.key("race"), ...kept(first) });
     const results = await Promise.all(
       Array.from({ length: 100 }, (_, at) =>
-        pick(clients, at).swap(stage.key("race"), first.version, at % 3 === 0 ? undefined : kept(sampleEntry("race"))),
+        pick(clients, at).swap(
+          stage.key("race"),
+          first.version,
+          at % 3 === 0 ? undefined : kept(sampleEntry("race")),
+        ),
       ),
     );
     assert.equal(results.filter(({ won }) => won).length, 1);
