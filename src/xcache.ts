@@ -311,7 +311,11 @@ export class XCache implements AsyncDisposable {
   /** Begins to measure rates over time; a no-op with a warning unless `enableMetrics`. */
   startMetricsCollection(): void {
     if (this.#shared.config.enableMetrics) this.#telemetry.recorder.start();
-    else process.emitWarning("startMetricsCollection() does nothing because enableMetrics is false", "XCacheWarning");
+    else
+      process.emitWarning(
+        "startMetricsCollection() does nothing because enableMetrics is false",
+        "XCacheWarning",
+      );
   }
 
   getComprehensiveMetrics(): ComprehensiveMetrics {
@@ -355,9 +359,12 @@ export class XCache implements AsyncDisposable {
     this.#shared.connecting++;
     try {
       await withDeadline(clock, limit * 1000, store.connect(), () => {
-        throw new OperationTimeoutError(`the store did not accept a connection within connect_timeout (${limit} s)`, {
-          operation: "connect",
-        });
+        throw new OperationTimeoutError(
+          `the store did not accept a connection within connect_timeout (${limit} s)`,
+          {
+            operation: "connect",
+          },
+        );
       });
     } finally {
       this.#shared.connecting--;
@@ -456,7 +463,8 @@ export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
 }
 
 function openPlace(given: CacheConfig | { readonly config: CacheConfig } | undefined, clock: Clock): Place {
-  const wrapped = typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
+  const wrapped =
+    typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
   const shared = new Shared(resolveConfig(wrapped ? given.config : given), clock);
   return new Place(shared, shared.store.space(shared.config.keyPrefix));
 }

@@ -37,8 +37,14 @@ const page = {
   })),
 };
 const flat = { id: 1, name: "Ada", email: "ada@example.com", age: 36, active: true, score: 1.5 };
+const words =
+  "id name email price createdAt total items userId status kind title zip city phone rating owner slug".split(
+    " ",
+  );
 const shapes = Array.from({ length: 40 }, (_, shape) =>
-  Object.fromEntries(Object.entries(flat).map(([key, value]) => [`${key}${shape}`, value])),
+  Object.fromEntries(
+    Object.values(flat).map((value, i) => [words[(shape * 5 + i * (1 + (shape % 3))) % words.length], value]),
+  ),
 );
 
 let sink;

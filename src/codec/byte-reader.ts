@@ -95,7 +95,7 @@ export class ByteReader {
     const at = this.#advance(length);
     const end = at + length;
     if (length > WINDOW_TEXT_BYTES || !this.#isAscii(at, end)) return this.#bytes.toString("utf8", at, end);
-    if (at < this.#windowStart || end > this.#windowEnd) this.#openWindow(at);
+    if (end > this.#windowEnd) this.#openWindow(at);
     return this.#window.slice(at - this.#windowStart, end - this.#windowStart);
   }
 

@@ -14,7 +14,7 @@ const SHORT_TEXT = 64;
 /** Up to this many characters the worst case, three bytes each, is reserved without counting. */
 const MEDIUM_TEXT = 4096;
 
-/** A key that starts a map of up to 15 entries; longer ones need another header. */
+/** The most entries a map with a header of one byte can have. */
 const FIXMAP_MOST = 15;
 
 type WellFormedTest = { isWellFormed(): boolean };

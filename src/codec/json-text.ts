@@ -1,7 +1,6 @@
 // Values as JSON text, for those that JSON represents exactly.
 import { CodecError } from "../core/errors.ts";
 import { damaged } from "./byte-reader.ts";
-import { isHole } from "./sparse-array.ts";
 
 /**
  * Whether parsing its JSON text gives the same value back. Wants a value made by `copyChecked`: plain data, with no
@@ -23,9 +22,9 @@ export function isExactInJson(value: unknown): boolean {
   }
 }
 
-/** Also false for an array with holes; stops at the first one, so the length costs nothing. */
+/** A hole reads as undefined, so it ends the loop: the length of a sparse array costs nothing. */
 function everyPart(array: readonly unknown[]): boolean {
-  for (let i = 0; i < array.length; i++) if (isHole(array, i) || !isExactInJson(array[i])) return false;
+  for (let i = 0; i < array.length; i++) if (!isExactInJson(array[i])) return false;
   return true;
 }
 

@@ -1,4 +1,5 @@
 // A small typed emitter: no cost without listeners, and a listener that throws or rejects harms nobody.
+import { describeArrival } from "./errors.ts";
 
 /** What listeners are told. Keys are the user's own, without prefix. */
 export interface CacheEvents {
@@ -76,5 +77,6 @@ export class Emitter {
 }
 
 export function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
+  if (thrown instanceof Error) return thrown;
+  return new Error(typeof thrown === "string" ? thrown : describeArrival(thrown), { cause: thrown });
 }

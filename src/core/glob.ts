@@ -1,5 +1,5 @@
 // Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
-import { InvalidKeyError } from "./errors.ts";
+import { describeArrival, InvalidKeyError } from "./errors.ts";
 import { requirePattern } from "./keys.ts";
 
 export type Matcher = (key: string) => boolean;
@@ -52,9 +52,12 @@ function classEnd(pattern: string, start: number): number {
     if (pattern[at] === "\\") at++;
     else if (pattern[at] === "]" && at > start + 1) return at;
   }
-  throw new InvalidKeyError(`pattern ${JSON.stringify(pattern)} has a [ at position ${start} that is never closed`, {
-    hint: "Close the class with ] or write \\[ for the character itself.",
-  });
+  throw new InvalidKeyError(
+    `pattern ${describeArrival(pattern)} has a [ at position ${start} that is never closed`,
+    {
+      hint: "Close the class with ] or write \\[ for the character itself.",
+    },
+  );
 }
 
 function characterClass(body: string): (character: number) => boolean {

@@ -157,7 +157,11 @@ export class Loader {
   ): Promise<Outcome> {
     const decided = new Decisions(terms);
     try {
-      const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, this.#host.signal()));
+      const value = await this.#call(
+        key,
+        load,
+        decided.context(stale?.value as T | undefined, this.#host.signal()),
+      );
       if (decided.skipped || value === undefined) ticket?.abandon();
       else if (ticket !== undefined) await this.#commit(key, ticket, value, decided.terms);
       return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
@@ -236,6 +240,9 @@ function ownKeyError(key: string): ConfigError {
   return new ConfigError(
     "ARGUMENT_INVALID",
     `load must not ask for the key it loads, got a getOrSet of ${describeArrival(key)} in its own load`,
-    { operation: "getOrSet", hint: "It would wait for itself for ever. Compute the value, or load another key." },
+    {
+      operation: "getOrSet",
+      hint: "It would wait for itself for ever. Compute the value, or load another key.",
+    },
   );
 }

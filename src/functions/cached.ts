@@ -94,7 +94,8 @@ function apply(fn: unknown, options: UncheckedOptions, context: unknown): unknow
       `@cached() decorates methods; got a ${(context as { kind: string }).kind}.`,
     );
   }
-  if (context !== undefined || typeof fn !== "function") {
+  const isLegacyDecorator = typeof context === "string" || typeof context === "symbol";
+  if (isLegacyDecorator || typeof fn !== "function") {
     throw new ConfigError(
       "ARGUMENT_INVALID",
       `cached(): expected a function or a method; got ${describeArrival(fn)}.`,

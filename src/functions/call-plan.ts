@@ -124,6 +124,9 @@ export class CallPlan {
   }
 
   #load(self: unknown, args: unknown[]): (context: LoadContext<unknown>) => Promise<unknown> {
+    // Without a parameter, the cache knows that the load names no tags and need not prepare for any.
+    if (this.#when === undefined && this.#resultTags === undefined)
+      return async () => this.fn.apply(self, args);
     return async (context) => {
       const result = await this.fn.apply(self, args);
       if (this.#when?.call(self, result, ...args) === false) context.skip();

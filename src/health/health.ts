@@ -39,7 +39,11 @@ export function poolState({ backend }: Store): PoolState {
   }
 }
 
-export function detailHealth(store: Store, ping: HealthResult, metrics: ComprehensiveMetrics): DetailedHealth {
+export function detailHealth(
+  store: Store,
+  ping: HealthResult,
+  metrics: ComprehensiveMetrics,
+): DetailedHealth {
   const pool = poolState(store);
   const breaker = breakerFacts(store.breaker);
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
@@ -80,7 +84,8 @@ export function detailHealth(store: Store, ping: HealthResult, metrics: Comprehe
 }
 
 function breakerFacts(breaker: CircuitBreaker | undefined): DetailedHealth["circuitBreaker"] {
-  const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+  const iso = (at: number | undefined): string | null =>
+    at === undefined ? null : new Date(at).toISOString();
   const state: BreakerState = breaker?.state ?? "closed";
   return {
     state,

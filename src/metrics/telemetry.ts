@@ -45,7 +45,11 @@ export class Telemetry {
     if (this.events.on.delete !== undefined) for (const key of keys) this.events.emit("delete", { key });
   }
 
-  invalidated(what: { readonly tags?: readonly string[]; readonly pattern?: string; readonly all?: true }): void {
+  invalidated(what: {
+    readonly tags?: readonly string[];
+    readonly pattern?: string;
+    readonly all?: true;
+  }): void {
     this.recorder.invalidations++;
     this.events.emit("invalidate", what);
   }

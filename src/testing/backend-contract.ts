@@ -1,6 +1,7 @@
 // The contract suite: what every backend must do, as cases for any test runner.
 import { binarySafety } from "./contract/binary-safety.ts";
 import { cacheInvalidation } from "./contract/cache-invalidation.ts";
+import { cacheLeases } from "./contract/cache-lease.ts";
 import { cacheLoads } from "./contract/cache-load.ts";
 import { cacheNamespaces } from "./contract/cache-namespace.ts";
 import { cacheOperations } from "./contract/cache-operation.ts";
@@ -39,6 +40,7 @@ const CACHE_GROUPS: readonly ContractGroup[] = [
   cacheLoads,
   cacheStaleness,
   cacheOvertaken,
+  cacheLeases,
   cacheProcesses,
 ];
 

@@ -85,6 +85,12 @@ test.each<[path: string, value: unknown]>([
   expect(refusalOf(value).path).toBe(path);
 });
 
+class Index extends Map<string, number> {
+  override get [Symbol.toStringTag](): string {
+    return "Index";
+  }
+}
+
 test.each<[name: string, value: unknown]>([
   ["WeakMap", new WeakMap()],
   ["WeakSet", new WeakSet()],
@@ -102,6 +108,7 @@ test.each<[name: string, value: unknown]>([
   ["Proxy of a function", new Proxy(someFunction, {})],
   ["Proxy of a Map", new Proxy(new Map(), {})],
   ["Proxy of a Date", new Proxy(new Date(), {})],
+  ["Proxy of a Map that calls itself otherwise", new Proxy(new Index(), {})],
 ])("a %s is refused instead of losing its content", (_, value) => {
   const error = refusalOf({ part: value });
   expect(error.code).toBe("VALUE_UNSUPPORTED");
@@ -231,6 +238,20 @@ describe("cycles", () => {
     const error = refusalOf(make());
     expect(error.code).toBe("VALUE_UNSUPPORTED");
     expect(error.message).toContain("cyclic");
+  });
+
+  test("a cycle is noticed after a few rounds, not at the limit of nesting", () => {
+    for (const act of [codec.encode, codec.copy]) {
+      let reads = 0;
+      const value: Record<string, unknown> = {
+        get counted() {
+          return ++reads;
+        },
+      };
+      value.self = [value];
+      expect(refusal(() => act(value)).message).toContain("cyclic");
+      expect(reads).toBeLessThan(20);
+    }
   });
 
   test("any value that is put inside itself is refused", () => {

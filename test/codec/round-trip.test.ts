@@ -151,6 +151,13 @@ describe.each(WAYS)("%s", (_, take) => {
     expectExact(take(new Bytes([1, 2])), new Uint8Array([1, 2]));
   });
 
+  test("gives boxed primitives back by what is inside, whatever they say of themselves", () => {
+    const disguised = Object.assign(Object(5) as object, { valueOf: () => 6 });
+    const back = take([disguised, Object("text"), Object(false), Object(7n)]) as object[];
+    expect(back.map((boxed) => typeof boxed)).toEqual(["object", "object", "object", "object"]);
+    expect(back.map((boxed) => boxed.valueOf())).toEqual([5, "text", false, 7n]);
+  });
+
   test("gives a view memory of its own, aligned and no larger than it must be", () => {
     const chunk = new ArrayBuffer(1000);
     const back = take({ odd: "x", view: new Float64Array(chunk, 8, 2), part: Buffer.from(chunk, 3, 4) }) as {

@@ -10,6 +10,7 @@ import {
   INCOMPLETE,
   VERSION_OFFSET,
 } from "../../src/core/frame.ts";
+import { checkOf } from "../../src/core/frame-reader.ts";
 import type { Entry, Lease, Stamp, StoreRecord } from "../../src/core/record.ts";
 
 const TOKEN = "\u0000\u00ff345678";
@@ -316,6 +317,23 @@ describe("damage", () => {
         "FRAME_INVALID",
       );
       expect(process.memoryUsage().heapUsed - before).toBeLessThan(4_000_000);
+    }
+  });
+
+  test("a flag that a record of this kind does not have is refused", () => {
+    for (const [record, flag] of [
+      [stamp, 8],
+      [stamp, 64],
+      [lease, 2],
+      [lease, 128],
+      [entry, 32],
+      [entry, 64],
+    ] as const) {
+      const frame = encodeRecord(record);
+      const headerEnd = frame.length - (record.kind === "entry" ? record.payload.bytes.length : 0) - 1;
+      frame[HEAD_LENGTH]! |= flag;
+      frame[headerEnd] = checkOf(frame, 0, headerEnd);
+      expect(() => decodeRecord(frame, "user:1")).toThrow(/flags/);
     }
   });
 

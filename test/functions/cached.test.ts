@@ -107,6 +107,9 @@ describe("a wrapped function", () => {
     expect(await double(2)).toBe(4);
     expect(double.key(2)).toBe("twice(2)");
     expect(cache.seen).toEqual([{ ttl: 60 }]);
+    const one = async (): Promise<number> => 1;
+    const two = async (): Promise<number> => 2;
+    expect(await Promise.all([one, two].map(cached({ cache })).map((wrapped) => wrapped()))).toEqual([1, 2]);
   });
 });
 
@@ -123,6 +126,20 @@ describe("the options", () => {
     const wrapped = cached(async (n: number) => n, { cache, name: "n", tags: ["numbers"], ...options });
     await wrapped(1);
     expect(cache.seen).toEqual([{ ...options, tags: ["numbers"] }]);
+  });
+
+  it("give the cache a load with a parameter only if it may name tags or skip", async () => {
+    const lengths: number[] = [];
+    const getOrSet = cache.getOrSet.bind(cache);
+    cache.getOrSet = (key, load, options) => {
+      lengths.push(load.length);
+      return getOrSet(key, load, options);
+    };
+    const run = async (): Promise<number> => 1;
+    await cached(run, { cache, tags: ["t"] })();
+    await cached(run, { cache, resultTags: () => [] }).refresh();
+    await cached(run, { cache, when: () => true }).refresh();
+    expect(lengths).toEqual([0, 1, 1]);
   });
 
   it("make tags from the arguments and from the result", async () => {

@@ -16,7 +16,7 @@ export function referenceSubject(name: string, options: ReferenceSubjectOptions 
       shared: true,
       scan,
       push: push !== "none",
-      ...(typeof push === "number" ? { pushBoundMs: push + 10 } : {}),
+      pushBoundMs: typeof push === "number" ? push + 10 : 10,
     },
     open: async () => {
       const clock = new ManualClock();

@@ -313,7 +313,7 @@ describe("a cache on a store that misbehaves", () => {
       const slow = new ChaosBackend(plain.client(), { clock });
       const waiting = cacheWithClock({ backend: slow, operationTimeout: 1 }, clock);
       // Somebody else's load is in the way, so that leases are looked at as well.
-      const ahead = other.getOrSet(key, () => new Promise(() => {}), { tags: ["tag"] });
+      const ahead = other.getOrSet(key, (_context) => new Promise(() => {}), { tags: ["tag"] });
       await settle();
       let made = 0;
       slow.delay(() => (++made >= first ? FOR_EVER : 0));
@@ -384,6 +384,7 @@ describe("a cache on a store that misbehaves", () => {
     expect(await cache.get("key")).toBe("value");
     expect(chaos.calls() - before).toBe(1);
     chaos.losePushes();
+    expect(await cache.get("key")).toBe("value");
     await other.invalidateTags("tag");
     expect(await cache.get("key")).toBeUndefined();
     await other.set("key", "new", { tags: ["tag"] });

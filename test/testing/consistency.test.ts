@@ -135,7 +135,12 @@ class World {
 
 const scenarios: Readonly<Record<string, Scenario>> = {
   "a store without push": { store: {}, chances: { delayMs: 6 }, pushBoundMs: 0 },
-  "a store that pushes": { store: { push: 5 }, chances: { delayMs: 6 }, pushBoundMs: 20 },
+  "a store whose pushes overtake its replies": {
+    store: { push: "at once" },
+    chances: { delayMs: 20 },
+    pushBoundMs: 0,
+  },
+  "a store whose pushes come late": { store: { push: 15 }, chances: { delayMs: 6 }, pushBoundMs: 30 },
   "a store that drops calls and loses replies": {
     store: {},
     chances: { delayMs: 6, drop: 0.05, lose: 0.05 },

@@ -16,9 +16,17 @@ const names = (what: string): readonly Wrong[] => [
   ["a number", 5, new RegExp(`^${what} must be a non-empty string, got 5$`)],
   ["an object", { a: 1 }, new RegExp(`^${what} must be a non-empty string, got an object \\(Object\\)$`)],
   ["a symbol", Symbol("s"), new RegExp(`^${what} must be a non-empty string, got a symbol$`)],
-  ["a boxed string", Object("k"), new RegExp(`^${what} must be a non-empty string, got an object \\(String\\)$`)],
+  [
+    "a boxed string",
+    Object("k"),
+    new RegExp(`^${what} must be a non-empty string, got an object \\(String\\)$`),
+  ],
   ["an empty string", "", new RegExp(`^${what} must be a non-empty string, got ""$`)],
-  ["a string too long", TOO_LONG, new RegExp(`^${what} must be at most 65536 bytes of UTF-8, got 65537 bytes$`)],
+  [
+    "a string too long",
+    TOO_LONG,
+    new RegExp(`^${what} must be at most 65536 bytes of UTF-8, got 65537 bytes$`),
+  ],
 ];
 
 const notLists = (expected: string): readonly Wrong[] => [
@@ -137,7 +145,11 @@ function refuses(operation: string, cases: readonly Wrong[], expected: Expected,
     }
     const error = await outcomeOf(() => call(cache, arrived as never));
     expect(error).toBeInstanceOf(expected.type);
-    expect(error).toMatchObject({ code: expected.code, message: expect.stringMatching(words), retryable: false });
+    expect(error).toMatchObject({
+      code: expected.code,
+      message: expect.stringMatching(words),
+      retryable: false,
+    });
     expect((error as XCacheError).hint).not.toBe("");
     expect(events).toEqual([]);
     expect(await listed(cache.keys())).toEqual(["stored"]);
@@ -162,7 +174,9 @@ async function outcomeOf(run: () => unknown): Promise<unknown> {
 
 describe("a wrong key", () => {
   for (const [operation, call] of Object.entries(withKey)) refuses(operation, names("key"), KEY, call);
-  refuses("delete", [["an empty string", "", /^key must be a non-empty string, got ""$/]], KEY, (c, key) => c.delete(key));
+  refuses("delete", [["an empty string", "", /^key must be a non-empty string, got ""$/]], KEY, (c, key) =>
+    c.delete(key),
+  );
 });
 
 describe("wrong keys", () => {
@@ -201,9 +215,13 @@ describe("wrong options", () => {
   }
   it("an unknown option is told with the nearest one, also an inherited one", async () => {
     const { cache } = memoryCache();
-    await expect(cache.set("k", 1, { TTL: 5 } as never)).rejects.toThrow('unknown option "TTL": did you mean "ttl"?');
-    await expect(cache.set("k", 1, Object.create({ tag: ["a"] }))).rejects.toThrow("did you mean \"tags\"?");
-    await expect(cache.set("k", 1, { staleIfError: 5 } as never)).rejects.toThrow('unknown option "staleIfError"');
+    await expect(cache.set("k", 1, { TTL: 5 } as never)).rejects.toThrow(
+      'unknown option "TTL": did you mean "ttl"?',
+    );
+    await expect(cache.set("k", 1, Object.create({ tag: ["a"] }))).rejects.toThrow('did you mean "tags"?');
+    await expect(cache.set("k", 1, { staleIfError: 5 } as never)).rejects.toThrow(
+      'unknown option "staleIfError"',
+    );
   });
 });
 
@@ -242,10 +260,14 @@ describe("getOrSet", () => {
 });
 
 describe("a wrong pattern", () => {
-  const open: readonly Wrong[] = [["an open class", "user:[ab", /^pattern "user:\[ab" has a \[ at position 5/]];
+  const open: readonly Wrong[] = [
+    ["an open class", "user:[ab", /^pattern "user:\[ab" has a \[ at position 5/],
+  ];
   const cases = names("pattern").filter(([what]) => what !== "undefined");
   refuses("keys", [...cases, ...open], KEY, (c, pattern) => listed(c.keys(pattern)));
-  refuses("invalidatePattern", [...names("pattern"), ...open], KEY, (c, pattern) => c.invalidatePattern(pattern));
+  refuses("invalidatePattern", [...names("pattern"), ...open], KEY, (c, pattern) =>
+    c.invalidatePattern(pattern),
+  );
 });
 
 describe("a wrong signal", () => {
@@ -271,7 +293,9 @@ describe("the rest", () => {
   ];
   refuses("on", events, ARGUMENT, (c, event) => c.on(event, () => {}));
   refuses("off", events, ARGUMENT, (c, event) => c.off(event, () => {}));
-  const listeners: readonly Wrong[] = [["undefined", undefined, /^listener must be a function, got undefined$/]];
+  const listeners: readonly Wrong[] = [
+    ["undefined", undefined, /^listener must be a function, got undefined$/],
+  ];
   refuses("on listener", listeners, ARGUMENT, (c, listener) => c.on("hit", listener));
   refuses("off listener", listeners, ARGUMENT, (c, listener) => c.off("hit", listener));
 });

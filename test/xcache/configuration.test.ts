@@ -71,7 +71,10 @@ describe("where a configuration comes from", () => {
 
 describe("what it sets", () => {
   it("memory:// makes a store of its own for every cache, a backend object is shared", async () => {
-    const [one, other] = [opened(new XCache({ kvUrl: "memory://" })), opened(new XCache({ kvUrl: "memory://" }))];
+    const [one, other] = [
+      opened(new XCache({ kvUrl: "memory://" })),
+      opened(new XCache({ kvUrl: "memory://" })),
+    ];
     await one.set("k", 1);
     expect(await other.get("k")).toBeUndefined();
     const backend = new MemoryBackend();
@@ -110,7 +113,12 @@ describe("what is wrong with it is said at once, by name", () => {
     ["the wire's spelling", { default_ttl: 5 }, "CONFIG_UNKNOWN_FIELD", /"default_ttl".*defaultTtl/],
     ["a ttl of 0", { defaultTtl: 0 }, "CONFIG_INVALID", /defaultTtl must be .* at least 0.001.*got 0/],
     ["a text for a number", { defaultTtl: "5" }, "CONFIG_INVALID", /defaultTtl must be .*got "5"/],
-    ["jitter of 1", { ttlJitter: 1 }, "CONFIG_INVALID", /ttlJitter must be a number from 0 to less than 1, got 1/],
+    [
+      "jitter of 1",
+      { ttlJitter: 1 },
+      "CONFIG_INVALID",
+      /ttlJitter must be a number from 0 to less than 1, got 1/,
+    ],
     ["an empty prefix", { keyPrefix: "" }, "CONFIG_INVALID", /keyPrefix must be a non-empty string/],
     ["half a backend", { backend: { name: "x" } }, "CONFIG_INVALID", /backend must be a Backend object/],
     ["an unknown scheme", { kvUrl: "mysql://h" }, "CONFIG_INVALID", /kvUrl/],
@@ -124,7 +132,10 @@ describe("what is wrong with it is said at once, by name", () => {
 
   it("an environment variable that does not parse is named", () => {
     const error = thrownBy(() => XCache.fromEnv({ XCACHE_KV_URL: "memory://", XCACHE_DEFAULT_TTL: "soon" }));
-    expect(error).toMatchObject({ code: "CONFIG_INVALID", message: expect.stringMatching(/XCACHE_DEFAULT_TTL.*"soon"/) });
+    expect(error).toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringMatching(/XCACHE_DEFAULT_TTL.*"soon"/),
+    });
   });
 
   it("a YAML key is named with its line, an unreadable file with its path", () => {
@@ -151,7 +162,13 @@ describe("what is wrong with it is said at once, by name", () => {
       code: "CONFIG_UNKNOWN_FIELD",
       message: expect.stringMatching(/"maxEntrys".*maxEntries/),
     });
-    for (const options of [{ maxEntries: 0 }, { maxEntries: 1.5 }, { maxBytes: -1 }, { values: "mine" }, null]) {
+    for (const options of [
+      { maxEntries: 0 },
+      { maxEntries: 1.5 },
+      { maxBytes: -1 },
+      { values: "mine" },
+      null,
+    ]) {
       expect(thrownBy(() => new MemoryBackend(options as never))).toMatchObject({ code: "CONFIG_INVALID" });
     }
   });

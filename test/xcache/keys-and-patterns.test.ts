@@ -43,7 +43,11 @@ describe("keys", () => {
 
   it("any set of keys behaves like a Map", async () => {
     const { cache } = memoryCache();
-    const key = fc.string({ minLength: 1, maxLength: 3, unit: fc.constantFrom("a", "b", ":", "!", " ", "%", "é") });
+    const key = fc.string({
+      minLength: 1,
+      maxLength: 3,
+      unit: fc.constantFrom("a", "b", ":", "!", " ", "%", "é"),
+    });
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(key, fc.integer())), async (entries) => {
         await cache.clear();
@@ -76,7 +80,8 @@ describe("keys(pattern)", () => {
     await cache.set("user:dead", 1, { tags: ["t"] });
     await cache.invalidateTags("t");
     await clock.advance(1_000);
-    const matching = async (pattern?: string): Promise<string[]> => (await listed(cache.keys(pattern))).sort();
+    const matching = async (pattern?: string): Promise<string[]> =>
+      (await listed(cache.keys(pattern))).sort();
     expect(await matching()).toEqual(["post:1", "user:*", "user:1", "user:22"]);
     expect(await matching("user:*")).toEqual(["user:*", "user:1", "user:22"]);
     expect(await matching("user:?")).toEqual(["user:*", "user:1"]);

@@ -86,7 +86,10 @@ describe("connect", () => {
     const cache = cacheWithClock({ backend: chaos, connectTimeout: 2 }, clock);
     await cache.disconnect();
     chaos.hang("connect");
-    const seen = expect(cache.connect()).rejects.toMatchObject({ code: "OPERATION_TIMEOUT", operation: "connect" });
+    const seen = expect(cache.connect()).rejects.toMatchObject({
+      code: "OPERATION_TIMEOUT",
+      operation: "connect",
+    });
     await clock.advance(2_000);
     await seen;
     await expect(cache.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
@@ -95,17 +98,20 @@ describe("connect", () => {
 });
 
 describe("disconnect", () => {
-  it.each(Object.entries(OPERATIONS))("%s then rejects with ConnectionError DISCONNECTED", async (_name, run) => {
-    const { cache } = memoryCache({ enableFuzzy: true });
-    const child = cache.namespace("child");
-    await cache.disconnect();
-    for (const each of [cache, child]) {
-      const error = await run(each).catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(ConnectionError);
-      expect(error).toMatchObject({ code: "DISCONNECTED", retryable: false });
-      expect((error as ConnectionError).hint).toContain("connect()");
-    }
-  });
+  it.each(Object.entries(OPERATIONS))(
+    "%s then rejects with ConnectionError DISCONNECTED",
+    async (_name, run) => {
+      const { cache } = memoryCache({ enableFuzzy: true });
+      const child = cache.namespace("child");
+      await cache.disconnect();
+      for (const each of [cache, child]) {
+        const error = await run(each).catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(ConnectionError);
+        expect(error).toMatchObject({ code: "DISCONNECTED", retryable: false });
+        expect((error as ConnectionError).hint).toContain("connect()");
+      }
+    },
+  );
 
   it("is idempotent, also while it is under way: each call ends when the store is closed", async () => {
     const clock = new ManualClock();
@@ -241,7 +247,9 @@ describe("a process that uses a cache", () => {
       cache.getOrSet("hangs", () => new Promise(() => {}), { hardTimeout: 3600 }).catch(() => {});
       console.log("done");
     `;
-    const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", program], { timeout: 15_000 });
+    const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", program], {
+      timeout: 15_000,
+    });
     expect([stdout, stderr]).toEqual(["done\n", ""]);
   });
 });

@@ -130,7 +130,11 @@ describe("caches on one backend object", () => {
     const [one, same] = [cacheWithClock({ backend }, clock), cacheWithClock({ backend }, clock)];
     let runs = 0;
     const load = async (): Promise<number> => ++runs;
-    const values = await Promise.all([one.getOrSet("k", load), same.getOrSet("k", load), one.getOrSet("k", load)]);
+    const values = await Promise.all([
+      one.getOrSet("k", load),
+      same.getOrSet("k", load),
+      one.getOrSet("k", load),
+    ]);
     expect(values).toEqual([1, 1, 1]);
     expect(runs).toBe(1);
     await Promise.all([one.disconnect(), same.disconnect()]);
@@ -140,7 +144,10 @@ describe("caches on one backend object", () => {
     const backend = new MemoryBackend();
     const clock = new ManualClock();
     const [one, other] = [cacheWithClock({ backend }, clock), cacheWithClock({ backend }, clock)];
-    await other.setMany(Array.from({ length: 1_000 }, (_, n) => [`k${n}`, n] as const), { ttl: 1 });
+    await other.setMany(
+      Array.from({ length: 1_000 }, (_, n) => [`k${n}`, n] as const),
+      { ttl: 1 },
+    );
     await one.disconnect();
     expect(await other.get("k1")).toBe(1);
     await clock.advance(60_000);

@@ -65,7 +65,10 @@ describe("tags", () => {
 
   it("costs one step a tag, not one an entry: no entry is looked at", async () => {
     const { cache, clock } = memoryCache();
-    await cache.setMany(Array.from({ length: 1_000 }, (_, n) => [`k${n}`, n] as const), { tags: ["t"] });
+    await cache.setMany(
+      Array.from({ length: 1_000 }, (_, n) => [`k${n}`, n] as const),
+      { tags: ["t"] },
+    );
     const full = cache.getComprehensiveMetrics().memoryUsage;
     await cache.invalidateTags("t");
     // They are dead and still there; the sweep reclaims them later.

@@ -48,12 +48,15 @@ describe("ttl", () => {
     expect(await cache.ttl("k")).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it.each([2 ** 31 / 1000, 2 ** 33, 1e12, Number.MAX_VALUE])("a ttl of %d s does not end early", async (ttl) => {
-    const { cache, clock } = memoryCache();
-    await cache.set("k", 1, { ttl });
-    await clock.jump(2 ** 31 - 1);
-    expect(await cache.get("k")).toBe(1);
-  });
+  it.each([2 ** 31 / 1000, 2 ** 33, 1e12, Number.MAX_VALUE])(
+    "a ttl of %d s does not end early",
+    async (ttl) => {
+      const { cache, clock } = memoryCache();
+      await cache.set("k", 1, { ttl });
+      await clock.jump(2 ** 31 - 1);
+      expect(await cache.get("k")).toBe(1);
+    },
+  );
 
   it("ttl says what is left, and undefined for an absent key", async () => {
     const { cache, clock } = memoryCache();
@@ -75,14 +78,20 @@ describe("ttl", () => {
 
   it("an expired entry is never served, however long the store was left alone", async () => {
     const { cache, clock } = memoryCache();
-    await cache.setMany(Array.from({ length: 100 }, (_, n) => [`k${n}`, n] as const), { ttl: 60 });
+    await cache.setMany(
+      Array.from({ length: 100 }, (_, n) => [`k${n}`, n] as const),
+      { ttl: 60 },
+    );
     await clock.jump(3_600_000);
     expect((await cache.getMany(Array.from({ length: 100 }, (_, n) => `k${n}`))).size).toBe(0);
   });
 
   it("expired entries are reclaimed without being asked for", async () => {
     const { cache, clock } = memoryCache();
-    await cache.setMany(Array.from({ length: 2_000 }, (_, n) => [`k${n}`, n] as const), { ttl: 1 });
+    await cache.setMany(
+      Array.from({ length: 2_000 }, (_, n) => [`k${n}`, n] as const),
+      { ttl: 1 },
+    );
     await clock.advance(60_000);
     expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0);
   });

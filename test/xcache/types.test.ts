@@ -4,8 +4,8 @@ import {
   type CacheConfig,
   type CacheEvents,
   type CacheStats,
-  cached,
   type ComprehensiveMetrics,
+  cached,
   type DetailedHealth,
   type FuzzyMatch,
   type GetOrSetOptions,
@@ -32,9 +32,13 @@ describe("operations", () => {
 
   it("getOrSet infers from the load, plain or async", () => {
     compiled(() => expectTypeOf(cache.getOrSet("k", () => 5)).resolves.toEqualTypeOf<number>());
-    compiled(() => expectTypeOf(cache.getOrSet("k", async () => ({ id: 1 }))).resolves.toEqualTypeOf<{ id: number }>());
     compiled(() =>
-      expectTypeOf(cache.getOrSet("k", (): User | undefined => undefined)).resolves.toEqualTypeOf<User | undefined>(),
+      expectTypeOf(cache.getOrSet("k", async () => ({ id: 1 }))).resolves.toEqualTypeOf<{ id: number }>(),
+    );
+    compiled(() =>
+      expectTypeOf(cache.getOrSet("k", (): User | undefined => undefined)).resolves.toEqualTypeOf<
+        User | undefined
+      >(),
     );
     compiled(() =>
       cache.getOrSet<User>("k", (context) => {
@@ -49,7 +53,9 @@ describe("operations", () => {
   });
 
   it("set takes any value, setMany a Map, pairs or an object", () => {
-    compiled(() => expectTypeOf(cache.set("k", { any: "thing" }, { ttl: 1, tags: ["t"] })).resolves.toBeVoid());
+    compiled(() =>
+      expectTypeOf(cache.set("k", { any: "thing" }, { ttl: 1, tags: ["t"] })).resolves.toBeVoid(),
+    );
     compiled(() => cache.setMany(new Map([["k", 1]])));
     compiled(() => cache.setMany([["k", 1]] as const));
     compiled(() => cache.setMany({ k: 1 }));
@@ -95,7 +101,10 @@ describe("operations", () => {
 describe("cached", () => {
   it("keeps the function's signature and adds its controls", () => {
     compiled(() => {
-      const find = cached(async (id: number, full = false): Promise<User> => ({ id: full ? id : 0 }), { cache, name: "f" });
+      const find = cached(async (id: number, full = false): Promise<User> => ({ id: full ? id : 0 }), {
+        cache,
+        name: "f",
+      });
       expectTypeOf<Parameters<typeof find>>().toEqualTypeOf<[id: number, full?: boolean | undefined]>();
       expectTypeOf(find(1)).resolves.toEqualTypeOf<User>();
       expectTypeOf(find.key(1)).toBeString();

@@ -11,6 +11,9 @@ interface Tree {
   inner?: { deep: Map<string, number[]> };
 }
 
+// biome-ignore lint/suspicious/noThenProperty: such a property is the point
+const withThen = (then: unknown): object => ({ then });
+
 describe("a round trip is exact", () => {
   it("any supported value comes back with the same types all the way down, from every way to read it", async () => {
     const { cache } = memoryCache();
@@ -136,7 +139,16 @@ describe("what cannot be stored is refused and named", () => {
     ["a cycle", cyclic, "$.self.list[0]"],
     ["a promise", Promise.resolve(1), "$"],
     ["a WeakMap", { weak: new WeakMap() }, "$.weak"],
-    ["an object whose getter throws", Object.defineProperty({}, "bad", { enumerable: true, get: () => { throw new Error("no"); } }), "$.bad"],
+    [
+      "an object whose getter throws",
+      Object.defineProperty({}, "bad", {
+        enumerable: true,
+        get: () => {
+          throw new Error("no");
+        },
+      }),
+      "$.bad",
+    ],
   ];
 
   it.each(refused)("%s: the error has the path, and the old value stays", async (_name, value, path) => {
@@ -175,7 +187,7 @@ describe('values: "shared"', () => {
     ["a function", () => 1],
     ["a symbol", Symbol("s")],
     ["a promise", Promise.resolve(1)],
-    ["an object with a then method", { then: () => {} }],
+    ["an object with a then method", withThen(() => {})],
   ];
 
   it.each(unfit)("%s is refused, for it could not be told from an answer", async (_name, value) => {
@@ -200,7 +212,7 @@ describe('values: "shared"', () => {
 describe.each(["copy", "shared"] as const)('a then property that is plain data, values: "%s"', (values) => {
   it("comes back as data, whatever way it is read", async () => {
     const { cache } = memoryCache({}, { values });
-    for (const value of [{ then: 5 }, { then: null }, { then: { then: "x" } }, [{ then: "later" }]]) {
+    for (const value of [withThen(5), withThen(null), withThen(withThen("x")), [withThen("later")]]) {
       await cache.set("k", value);
       expect(await cache.get("k")).toEqual(value);
       expect(await cache.getOrSet("k", () => "not run")).toEqual(value);

@@ -4,14 +4,14 @@ import type { Clock } from "../../core/clock.ts";
 import { Columns } from "./columns.ts";
 import { Eviction } from "./eviction.ts";
 import { hashKey } from "./key-hash.ts";
+import { SlotIndex } from "./slot-index.ts";
+
+export type { SlotIndex };
 
 /** What a slot's entry was stored under. Once not live, it never is again. */
 export interface SlotSeal {
   isLive(): boolean;
 }
-
-/** A namespace's keys with their slots. A slot number is good until the next `put` or `sweep`. */
-export type SlotIndex = ReadonlyMap<string, number>;
 
 export interface SlotsOptions {
   /** Most entries, over all indexes. */
@@ -28,15 +28,6 @@ const SWEPT_PER_INSERTION = 2;
 /** What fits the column; a larger entry counts as this much. */
 const MOST_BYTES = 0xffff_ffff;
 
-class Index extends Map<string, number> {
-  readonly id: number;
-
-  constructor(id: number) {
-    super();
-    this.id = id;
-  }
-}
-
 export class Slots<S extends SlotSeal> extends Columns<S> {
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -49,9 +40,9 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
   readonly #clock: Clock;
   readonly #onEvict: ((index: SlotIndex, key: string) => void) | undefined;
   readonly #eviction: Eviction;
-  readonly #indexes: (Index | undefined)[] = [];
+  readonly #indexes: (SlotIndex | undefined)[] = [];
   readonly #freeIds: number[] = [];
-  #evicted: { index: Index; key: string }[] = [];
+  #evicted: { index: SlotIndex; key: string }[] = [];
   #sweepAt = 0;
 
   constructor(options: SlotsOptions) {
@@ -69,7 +60,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
 
   openIndex(): SlotIndex {
     const id = this.#freeIds.pop() ?? this.#indexes.length;
-    const index = new Index(id);
+    const index = new SlotIndex(id);
     this.#indexes[id] = index;
     return index;
   }
@@ -77,13 +68,13 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
   /** Empties an index and gives up its place; it must not be used afterwards. */
   dropIndex(index: SlotIndex): void {
     this.clearIndex(index);
-    const { id } = index as Index;
-    this.#indexes[id] = undefined;
-    this.#freeIds.push(id);
+    this.#indexes[index.id] = undefined;
+    this.#freeIds.push(index.id);
   }
 
   clearIndex(index: SlotIndex): void {
-    for (const key of index.keys()) this.remove(index, key);
+    for (const [, slot] of index) this.#vacate(slot, false);
+    index.clear();
   }
 
   /** Records a use of the entry. */
@@ -112,8 +103,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
       return -1;
     }
     const present = index.get(key);
-    const slot =
-      present === undefined ? this.#insert(index as Index, key, counted) : this.#replace(present, counted);
+    const slot = present === undefined ? this.#insert(index, key, counted) : this.#replace(present, counted);
     this.values[slot] = value;
     this.seals[slot] = seal;
     this.writeTimes(slot, created, expires, staleUntil);
@@ -139,7 +129,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
     return this.used;
   }
 
-  #insert(index: Index, key: string, bytes: number): number {
+  #insert(index: SlotIndex, key: string, bytes: number): number {
     this.#sweep(SWEPT_PER_INSERTION, this.#clock.coarse());
     this.#makeRoom(1, bytes, -1);
     const slot = this.allocate();
@@ -147,7 +137,7 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
     this.keys[slot] = key;
     this.writeOwner(slot, index.id);
     this.writeSize(slot, bytes);
-    index.set(key, slot);
+    index.assign(key, slot);
     this.#eviction.admit(slot);
     this.bytes += bytes;
     if (this.size++ === 0) this.onOccupied?.();
@@ -205,8 +195,15 @@ export class Slots<S extends SlotSeal> extends Columns<S> {
   }
 
   #drop(slot: number, evicted: boolean): void {
+    const index = this.#indexes[this.#ownerOf(slot)]!;
+    const key = this.keys[slot]!;
+    if (evicted) index.delete(key);
+    else index.park(key);
+    this.#vacate(slot, evicted);
+  }
+
+  #vacate(slot: number, evicted: boolean): void {
     this.#eviction.leave(slot, evicted);
-    this.#indexes[this.#ownerOf(slot)]!.delete(this.keys[slot]!);
     this.bytes -= this.sizeOf(slot);
     this.release(slot);
     if (--this.size > 0) return;

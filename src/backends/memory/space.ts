@@ -5,7 +5,15 @@ import { Changes } from "../../core/changes.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { CodecError } from "../../core/errors.ts";
-import type { Admission, AdmissionOptions, Found, Inspection, Space, SpaceUsage, Terms } from "../../core/space.ts";
+import type {
+  Admission,
+  AdmissionOptions,
+  Found,
+  Inspection,
+  Space,
+  SpaceUsage,
+  Terms,
+} from "../../core/space.ts";
 import { type MemorySeal, SealRing } from "./seal.ts";
 import type { SlotIndex, Slots } from "./slots.ts";
 

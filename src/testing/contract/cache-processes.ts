@@ -1,13 +1,8 @@
 // Contract cases: several processes on one store, each with a cache of its own.
 import assert from "node:assert/strict";
-import { spelling } from "../../core/keys.ts";
-import type { Lease, Token } from "../../core/record.ts";
-import type { XCache } from "../../xcache.ts";
 import { type Invalidation, invalidations, notStored } from "./cache-overtaken.ts";
 import { type ContractCase, type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
-import { sampleLease, sampleStamp } from "./sample.ts";
-import type { Stage } from "./stage.ts";
 
 const together = [
   rule("callers in two processes share one load", async (stage) => {
@@ -148,68 +143,6 @@ const across = [
   }),
 ];
 
-/** The stamps a lease of the default namespace is sealed with just now. */
-async function lineageOf(stage: Stage, cache: XCache): Promise<readonly Token[]> {
-  await cache.set("seal", 1);
-  const stamp = await stage.bare.read(spelling(stage.prefix).namespaceStamp());
-  assert.ok(stamp, "a shared store keeps the namespace's stamp as a record");
-  return [stamp.version];
-}
-
-/** Leaves a lease under "key" as a process would that died while loading. */
-async function abandonLease(stage: Stage, parts: Partial<Lease>): Promise<void> {
-  const lease = sampleLease("key", { tags: [], ...parts });
-  await stage.bare.write({ key: spelling(stage.prefix).entry("key"), record: lease, lifetimeMs: 60_000 });
-}
-
-const leases = [
-  rule("a lease whose holder died is waited for until it lapses, then taken over", async (stage) => {
-    const cache = stage.cache();
-    const lineage = await lineageOf(stage, cache);
-    const lapses = stage.bare.now() + 2 * stage.shortMs;
-    await abandonLease(stage, { lineage, expires: lapses });
-    let loadedAt = 0;
-    const call = cache.getOrSet("key", () => {
-      loadedAt = stage.bare.now();
-      return "mine";
-    });
-    assert.equal(await stage.until(call), "mine");
-    assert.ok(
-      loadedAt + stage.bare.clockErrorMs() >= lapses - 1,
-      `taken over ${lapses - loadedAt} ms too early`,
-    );
-    assert.equal(await cache.get("key"), "mine");
-  }),
-  rule("a lease sealed before an invalidation is taken over at once", async (stage) => {
-    const cache = stage.cache();
-    const lineage = await lineageOf(stage, cache);
-    await abandonLease(stage, { lineage, expires: stage.bare.now() + 3_600_000 });
-    await cache.clear();
-    assert.equal(await stage.until(cache.getOrSet("key", () => "mine")), "mine");
-    assert.equal(await cache.get("key"), "mine");
-  }),
-  rule("a lease alone is no value, and set or delete end it", async (stage) => {
-    const cache = stage.cache();
-    const lineage = await lineageOf(stage, cache);
-    for (const end of [() => cache.set("key", "set"), () => cache.delete("key")]) {
-      await abandonLease(stage, { lineage, expires: stage.bare.now() + 3_600_000 });
-      assert.equal(await cache.get("key"), undefined);
-      assert.equal(await cache.exists("key"), false);
-      await end();
-      assert.ok(await stage.until(cache.getOrSet("key", () => "mine")));
-    }
-  }),
-  rule("a record that is no entry is no value and is replaced", async (stage) => {
-    const cache = stage.cache();
-    await lineageOf(stage, cache);
-    const key = spelling(stage.prefix).entry("key");
-    await stage.bare.write({ key, record: sampleStamp(), lifetimeMs: 60_000 });
-    assert.equal(await cache.get("key"), undefined);
-    assert.equal(await stage.until(cache.getOrSet("key", () => "mine")), "mine");
-    assert.equal(await cache.get("key"), "mine");
-  }),
-];
-
 /** How long a process may take to notice that its load was overtaken elsewhere. */
 const NOTICE_MS = 1_100;
 
@@ -234,6 +167,52 @@ const notJoinedElsewhere = (invalidation: Invalidation): ContractCase =>
     },
   );
 
+const pushed = [
+  rule(
+    "a caller who waits for another process is woken by the push, not by looking now and then",
+    async (stage) => {
+      const [first, second] = [stage.cache(), await stage.secondCache()];
+      for (const key of ["a", "b", "c"]) {
+        const held = new HeldLoad<string>();
+        const call = first.getOrSet(key, held.load);
+        await stage.until(held.started);
+        const waiting = second.getOrSet(key, () => "second");
+        // By now it looks only a few times a second.
+        await stage.advance(1_500);
+        const finished = stage.clock.now();
+        held.finish("first");
+        assert.equal(await stage.until(waiting), "first");
+        const took = stage.clock.now() - finished;
+        assert.ok(took <= stage.pushBoundMs + 50, `it took ${took} ms`);
+        assert.equal(await stage.until(call), "first");
+      }
+    },
+  ),
+  ...(["invalidateTags", "clear"] as const).map((way) =>
+    rule(
+      `once the push of ${way} by another process has come, a call does not join the older load`,
+      async (stage) => {
+        const [cache, other] = [stage.cache(), await stage.secondCache()];
+        // Stamps that were read are told of.
+        await cache.set("warm", 1, { tags: ["tag"] });
+        for (let reads = 0; reads < 2; reads++) assert.equal(await cache.get("warm"), 1);
+        await stage.advance(stage.pushBoundMs);
+        assert.equal(await cache.get("warm"), 1);
+        const held = new HeldLoad<string>();
+        const older = cache.getOrSet("key", held.load, { tags: ["tag"] });
+        await stage.until(held.started);
+        await (way === "clear" ? other.clear() : other.invalidateTags("tag"));
+        await stage.advance(stage.pushBoundMs + 20);
+        const newer = cache.getOrSet("key", () => "new", { tags: ["tag"] });
+        assert.equal(await stage.until(newer, "the newer call"), "new");
+        held.finish("old");
+        assert.equal(await stage.until(older), "old");
+        assert.equal(await cache.get("key"), "new");
+      },
+    ),
+  ),
+];
+
 export const cacheProcesses: ContractGroup = {
   name: "caches of several processes",
   cases: (offers) => {
@@ -242,7 +221,7 @@ export const cacheProcesses: ContractGroup = {
     return [
       ...together,
       ...across,
-      ...leases,
+      ...(offers.push ? pushed : []),
       ...ways.flatMap((invalidation) => [
         notStored(invalidation, "another process"),
         notJoinedElsewhere(invalidation),

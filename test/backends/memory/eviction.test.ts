@@ -1,5 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { TRACES } from "../../../bench/hit-ratio/traces.mjs";
+import { Eviction } from "../../../src/backends/memory/eviction.ts";
+import { hashKey } from "../../../src/backends/memory/key-hash.ts";
 import { type SlotIndex, type SlotSeal, Slots } from "../../../src/backends/memory/slots.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./seal.ts";
@@ -116,6 +118,57 @@ test("a popular key that expires is taken back as a popular one", async () => {
   expect(index.has("popular")).toBe(true);
 });
 
+describe("the choice of who leaves", () => {
+  const NOBODY_KEPT = -1;
+
+  /** Slots 0 to 99 taken in that order, so that 99 is alone in the window and the hand is at 0. */
+  function full(uses: (slot: number) => number, spent: readonly number[] = [], size = 100): Eviction {
+    const eviction = new Eviction({
+      hashOf: (slot) => hashKey(`k${slot}`, 0),
+      isSpent: (slot) => spent.includes(slot),
+    });
+    eviction.fit(size);
+    for (let slot = 0; slot < size; slot++) {
+      eviction.admit(slot);
+      for (let use = 0; use < uses(slot); use++) eviction.touch(slot);
+    }
+    return eviction;
+  }
+
+  test("falls on the newcomer while the main entries are used as much", () => {
+    expect(full(() => 3).choose(NOBODY_KEPT)).toBe(99);
+  });
+
+  test("falls on a main entry that is used at least two times less than the newcomer", () => {
+    expect(full((slot) => (slot === 7 ? 0 : slot === 99 ? 2 : 3)).choose(NOBODY_KEPT)).toBe(7);
+    expect(full((slot) => (slot === 7 ? 1 : slot === 99 ? 2 : 3)).choose(NOBODY_KEPT)).toBe(99);
+  });
+
+  test("falls on a spent newcomer, however much it was used", () => {
+    expect(full((slot) => (slot === 99 ? 5 : 0), [99]).choose(NOBODY_KEPT)).toBe(99);
+  });
+
+  test("falls on a spent main entry before any other", () => {
+    expect(full((slot) => (slot === 99 ? 4 : 6), [5]).choose(NOBODY_KEPT)).toBe(5);
+  });
+
+  test("never falls on the entry that is to be kept", () => {
+    const strongNewcomer = (slot: number): number => (slot === 99 ? 5 : 0);
+    expect(full(strongNewcomer).choose(NOBODY_KEPT)).toBe(0);
+    expect(full(strongNewcomer).choose(0)).toBe(1);
+    expect(full((slot) => (slot === 3 ? 1 : 2)).choose(99)).toBe(3);
+    expect(full((slot) => (slot === 3 ? 0 : 2), [], 4).choose(3)).not.toBe(3);
+  });
+});
+
+test("an entry that is written again and again counts as used", () => {
+  const cache = new Cache(1_000);
+  for (let at = 0; at < 1_100; at++) cache.request(`filler ${at}`);
+  for (let use = 0; use < 5; use++) cache.slots.put(cache.index, "written", use, LIVE, 0, NEVER);
+  for (let at = 0; at < 3_000; at++) cache.request(`once ${at}`);
+  expect(cache.index.has("written")).toBe(true);
+});
+
 describe("the work of an operation is bounded", () => {
   test("a hot key read a million times changes no Map and asks no entry", () => {
     const seal = new MortalSeal();
@@ -147,10 +200,12 @@ describe("the work of an operation is bounded", () => {
   test("entries that are written and deleted over and over leave nothing behind", () => {
     const cache = new Cache(1_000);
     for (let at = 0; at < 1_500; at++) cache.request(`k${at}`);
-    for (let at = 0; at < 200_000; at++) {
+    const before = process.memoryUsage().arrayBuffers;
+    for (let at = 0; at < 60_000; at++) {
       cache.request("again");
       cache.slots.remove(cache.index, "again");
     }
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100_000);
     expect(cache.slots.size).toBe(999);
     expect(cache.slots.sweepLength).toBe(1_000);
   });

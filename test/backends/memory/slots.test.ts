@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type SlotIndex, type SlotSeal, Slots } from "../../../src/backends/memory/slots.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./seal.ts";
@@ -123,6 +123,7 @@ describe("indexes", () => {
       expect(index.size).toBe(0);
       store(slots, index, "a", round);
       expect(slots.values[index.get("a") as number]).toBe(round);
+      expect(index.id).toBe(1);
       slots.dropIndex(index);
     }
     expect([slots.size, others.size]).toEqual([1, 1]);
@@ -232,23 +233,75 @@ describe("an iteration over an index", () => {
   test("meets every entry that is there from its beginning to its end, whatever else changes", () => {
     const slots = open({ maxEntries: 5_000 });
     const index = slots.openIndex();
-    for (let at = 0; at < 400; at++) store(slots, index, `k${at}`, at);
+    for (let at = 0; at < 600; at++) store(slots, index, `k${at}`, at);
+    for (let at = 0; at < 200; at++) slots.remove(index, `k${at}`);
     const stayed = new Set(index.keys());
     const met = new Set<string>();
-    let added = 0;
-    let left = index.size;
+    let turn = 0;
     for (const key of index.keys()) {
-      if (left-- === 0) break;
       met.add(key);
-      const victim = `k${((added * 7 + 3) % 133) * 3}`;
+      const victim = `k${200 + ((turn * 5) % 133) * 3}`;
       slots.remove(index, victim);
       stayed.delete(victim);
-      store(slots, index, victim.replace("k", "back "), 0);
-      store(slots, index, `new ${added++}`, 0);
+      store(slots, index, `k${turn % 200}`, "back");
+      store(slots, index, `new ${turn++}`, 0);
       store(slots, index, key, "rewritten");
     }
-    expect(stayed.size).toBeGreaterThan(50);
+    expect(stayed.size).toBe(267);
     for (const key of stayed) expect(met).toContain(key);
-    expect(added).toBeGreaterThan(100);
+    expect(index.size).toBe([...index].length);
   });
+
+  test("ends although every turn adds an entry", () => {
+    const slots = open({ maxEntries: 5_000 });
+    const index = slots.openIndex();
+    for (let at = 0; at < 100; at++) store(slots, index, `k${at}`, at);
+    let turns = 0;
+    for (const _ of index) store(slots, index, `new ${turns++}`, 0);
+    expect(turns).toBe(100);
+  });
+
+  test("does not meet keys that were removed, nor count them", () => {
+    const slots = open();
+    const index = slots.openIndex();
+    for (const key of ["a", "b", "c"]) store(slots, index, key, key);
+    slots.remove(index, "b");
+    expect([...index.keys()]).toEqual(["a", "c"]);
+    expect([index.size, index.has("b"), index.get("b")]).toEqual([2, false, undefined]);
+    store(slots, index, "b", "back");
+    expect([index.size, [...index.keys()].toSorted()]).toEqual([3, ["a", "b", "c"]]);
+    for (const key of ["a", "b", "c"]) slots.remove(index, key);
+    expect([index.size, [...index.keys()]]).toEqual([0, []]);
+  });
+});
+
+test("a key that is set and deleted over and over leaves few deleted entries in the Map, which each miss would walk", () => {
+  const slots = open({ maxEntries: 20_000 });
+  const index = slots.openIndex();
+  for (let at = 0; at < 10_000; at++) store(slots, index, `k${at}`, at);
+  const deleted = vi.spyOn(Map.prototype, "delete");
+  for (let at = 0; at < 10_000; at++) {
+    store(slots, index, "a", at);
+    slots.remove(index, "a");
+    store(slots, index, "b", at);
+    slots.remove(index, "b");
+  }
+  const deletions = deleted.mock.calls.length;
+  vi.restoreAllMocks();
+  expect(deletions).toBeLessThan(200);
+  expect(index.size).toBe(10_000);
+});
+
+test("keys that were removed for good do not stay", () => {
+  const slots = open({ maxEntries: 20_000 });
+  const index = slots.openIndex();
+  store(slots, index, "stays", 1);
+  const deleted = vi.spyOn(Map.prototype, "delete");
+  for (let at = 0; at < 5_000; at++) {
+    store(slots, index, `k${at}`, at);
+    slots.remove(index, `k${at}`);
+  }
+  const deletions = deleted.mock.calls.length;
+  vi.restoreAllMocks();
+  expect(deletions).toBeGreaterThan(4_800);
 });

@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { Decisions, loadRequest, setTerms, type TermDefaults, ttlToMs } from "../../src/core/terms.ts";
+
+const defaults = (changed: Partial<TermDefaults> = {}): TermDefaults => ({
+  defaultTtl: 300,
+  ttlJitter: 0,
+  staleIfError: 0,
+  staleWhileRevalidate: 0,
+  random: () => {
+    throw new Error("no chance was needed");
+  },
+  ...changed,
+});
+
+describe("ttlToMs", () => {
+  it("takes whole milliseconds exactly, however their decimal fraction is rounded", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 2 ** 50 }), (ms) => {
+        expect(ttlToMs(ms / 1000)).toBe(ms);
+      }),
+    );
+    expect(ttlToMs(1.001)).toBe(1_001);
+    expect(ttlToMs(0.1 + 0.2)).toBe(300);
+    expect(ttlToMs(4.35)).toBe(4_350);
+  });
+
+  it("rounds what is finer down", () => {
+    expect(ttlToMs(0.0019999)).toBe(1);
+    expect(ttlToMs(1.9999)).toBe(1_999);
+    expect(ttlToMs(59.9996)).toBe(59_999);
+  });
+
+  it("keeps Infinity, and takes what is too large to multiply for it", () => {
+    expect(ttlToMs(Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY);
+    expect(ttlToMs(Number.MAX_VALUE)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it("names what the caller knows it by", () => {
+    expect(() => ttlToMs(0, "defaultTtl")).toThrow(/^defaultTtl must be/);
+    expect(() => ttlToMs(0)).toThrow(/^ttl must be/);
+  });
+});
+
+describe("setTerms", () => {
+  it("fills in the defaults, for no options and for empty ones", () => {
+    expect(setTerms(undefined, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
+    expect(setTerms({}, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
+  });
+
+  it("keeps no window for stale answers: those belong to getOrSet", () => {
+    expect(setTerms({ ttl: 5 }, defaults({ staleIfError: 60 }))).toEqual({
+      ttlMs: 5_000,
+      staleMs: 0,
+      tags: [],
+    });
+  });
+
+  it("the list of tags is its own", () => {
+    for (const tags of [[], ["a"], ["a", "b", "a"]]) {
+      const terms = setTerms({ tags }, defaults());
+      expect(terms.tags).not.toBe(tags);
+      expect(terms.tags).toEqual([...new Set(tags)]);
+    }
+  });
+});
+
+describe("jitter", () => {
+  it("only shortens, by up to its fraction, and never below a millisecond", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.001, max: 1e6, noNaN: true }),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        fc.double({ min: 0, max: 0.9999999, noNaN: true }),
+        (defaultTtl, ttlJitter, chance) => {
+          const { ttlMs } = setTerms({}, defaults({ defaultTtl, ttlJitter, random: () => chance }));
+          const whole = ttlToMs(defaultTtl);
+          expect(ttlMs).toBeLessThanOrEqual(whole);
+          expect(ttlMs).toBeGreaterThanOrEqual(Math.max(1, Math.floor(whole * (1 - ttlJitter))));
+          expect(Number.isInteger(ttlMs)).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it("uses chance for every default ttl anew, and reaches both ends", () => {
+    const random = vi.fn().mockReturnValueOnce(0).mockReturnValueOnce(0.999999);
+    const jittered = defaults({ defaultTtl: 100, ttlJitter: 0.5, random });
+    expect(setTerms(undefined, jittered).ttlMs).toBe(100_000);
+    expect(setTerms(undefined, jittered).ttlMs).toBe(50_000);
+    expect(random).toHaveBeenCalledTimes(2);
+  });
+
+  it("leaves an explicit ttl and one that never ends alone, without using chance", () => {
+    const jittered = defaults({ ttlJitter: 0.5 });
+    expect(setTerms({ ttl: 7 }, jittered).ttlMs).toBe(7_000);
+    expect(loadRequest({ ttl: 7 }, jittered).terms.ttlMs).toBe(7_000);
+    const forEver = defaults({ defaultTtl: Number.POSITIVE_INFINITY, ttlJitter: 0.5 });
+    expect(setTerms({}, forEver).ttlMs).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe("loadRequest", () => {
+  it("without options: no windows, no timeouts, wait for others, no force", () => {
+    expect(loadRequest(undefined, defaults())).toEqual({
+      terms: { ttlMs: 300_000, staleMs: 0, tags: [] },
+      lock: true,
+      force: false,
+      staleIfErrorMs: 0,
+      staleWhileRevalidateMs: 0,
+      softTimeoutMs: Number.POSITIVE_INFINITY,
+      hardTimeoutMs: Number.POSITIVE_INFINITY,
+    });
+  });
+
+  it("an option goes before the configured default, 0 included", () => {
+    const configured = defaults({ staleIfError: 60, staleWhileRevalidate: 30 });
+    expect(loadRequest({}, configured)).toMatchObject({
+      staleIfErrorMs: 60_000,
+      staleWhileRevalidateMs: 30_000,
+    });
+    expect(loadRequest({ staleIfError: 0, staleWhileRevalidate: 1 }, configured)).toMatchObject({
+      staleIfErrorMs: 0,
+      staleWhileRevalidateMs: 1_000,
+    });
+  });
+
+  it("keeps the old value for the longer of both windows", () => {
+    expect(loadRequest({ staleIfError: 5, staleWhileRevalidate: 9 }, defaults()).terms.staleMs).toBe(9_000);
+    expect(loadRequest({ staleIfError: 5 }, defaults({ staleWhileRevalidate: 2 })).terms.staleMs).toBe(5_000);
+  });
+});
+
+describe("what a load decides", () => {
+  const terms = { ttlMs: 1_000, staleMs: 500, tags: ["a"] };
+
+  it("the last setTtl counts, tags add up, the window stays", () => {
+    const decided = new Decisions(terms);
+    const { setTtl, setTags } = decided.context(undefined, new AbortController().signal);
+    setTtl(9);
+    setTtl(0.5);
+    setTags(["b", "a"]);
+    setTags(["c"]);
+    expect(decided.terms).toEqual({ ttlMs: 500, staleMs: 500, tags: ["a", "b", "c"] });
+    expect(terms.tags).toEqual(["a"]);
+  });
+
+  it("what is refused changes nothing", () => {
+    const decided = new Decisions(terms);
+    const { setTtl, setTags } = decided.context(undefined, new AbortController().signal);
+    expect(() => setTtl(-1)).toThrow();
+    expect(() => setTags(["fine", ""])).toThrow();
+    expect(decided.terms).toEqual(terms);
+  });
+
+  it("skip is remembered", () => {
+    const decided = new Decisions(terms);
+    expect(decided.skipped).toBe(false);
+    decided.context(undefined, new AbortController().signal).skip();
+    expect(decided.skipped).toBe(true);
+  });
+});

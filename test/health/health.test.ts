@@ -1,0 +1,148 @@
+import { describe, expect, it } from "vitest";
+import type { PoolState } from "../../src/core/backend.ts";
+import { CircuitBreaker } from "../../src/core/breaker.ts";
+import type { ComprehensiveMetrics } from "../../src/core/records.ts";
+import type { Store } from "../../src/core/space.ts";
+import { checkHealth, detailHealth, poolState } from "../../src/health/health.ts";
+import { Recorder } from "../../src/metrics/recorder.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+
+interface Parts {
+  readonly ping?: () => Promise<void>;
+  readonly pool?: () => PoolState;
+  readonly breaker?: CircuitBreaker;
+}
+
+/** Just enough of a store to be looked at. */
+function storeOf({ ping = async () => {}, pool, breaker }: Parts = {}): Store {
+  return { ping, breaker, backend: { pool } } as unknown as Store;
+}
+
+const metricsOf = (changed: Partial<ComprehensiveMetrics> = {}): ComprehensiveMetrics => ({
+  ...new Recorder(new ManualClock()).comprehensive({
+    circuitBreakerOpen: false,
+    poolUtilization: 0,
+    memoryUsage: 0,
+  }),
+  ...changed,
+});
+
+const HEALTHY = { isHealthy: true, latencySeconds: 0.002 };
+const newBreaker = (clock = new ManualClock()): CircuitBreaker =>
+  new CircuitBreaker({ failureThreshold: 1, resetTimeout: 30 }, clock);
+
+describe("checkHealth", () => {
+  it("measures how long the answer took", async () => {
+    const clock = new ManualClock();
+    const store = storeOf({ ping: () => new Promise((resolve) => clock.after(40, resolve)) });
+    const result = checkHealth(store, clock, 1_000);
+    await clock.advance(40);
+    expect(await result).toEqual({ isHealthy: true, latencySeconds: 0.04 });
+    expect(clock.pending).toBe(0);
+  });
+
+  it("ends at the limit while the store hangs", async () => {
+    const clock = new ManualClock();
+    const result = checkHealth(storeOf({ ping: () => new Promise(() => {}) }), clock, 1_000);
+    await clock.advance(1_000);
+    expect(await result).toMatchObject({
+      isHealthy: false,
+      latencySeconds: 1,
+      error: {
+        code: "OPERATION_TIMEOUT",
+        operation: "ping",
+        message: "the store did not answer ping within 1 s",
+      },
+    });
+  });
+
+  it("takes whatever ping throws, at once or later, and never throws itself", async () => {
+    const clock = new ManualClock();
+    const failure = new Error("refused");
+    const thrown = storeOf({
+      ping: () => {
+        throw failure;
+      },
+    });
+    for (const store of [thrown, storeOf({ ping: () => Promise.reject(failure) })]) {
+      expect(await checkHealth(store, clock, 1_000)).toEqual({
+        isHealthy: false,
+        latencySeconds: 0,
+        error: failure,
+      });
+    }
+    const odd = await checkHealth(storeOf({ ping: () => Promise.reject("text") }), clock, 1_000);
+    expect(odd.error).toMatchObject({ message: "text" });
+  });
+});
+
+describe("detailHealth", () => {
+  it("is healthy when every check is", () => {
+    const detail = detailHealth(storeOf({ breaker: newBreaker() }), HEALTHY, metricsOf());
+    expect(detail.status).toBe("healthy");
+    expect(detail.checks.every(({ ok }) => ok)).toBe(true);
+    expect(detail.checks[0]).toEqual({ name: "store", ok: true, detail: "answered in 2.00 ms" });
+  });
+
+  it("is unhealthy when the store does not answer, whatever else is fine", () => {
+    const ping = { isHealthy: false, latencySeconds: 1, error: new Error("refused") };
+    const detail = detailHealth(storeOf(), ping, metricsOf());
+    expect(detail).toMatchObject({ status: "unhealthy", kvConnected: false });
+    expect(detail.checks[0]).toEqual({ name: "store", ok: false, detail: "refused" });
+    expect(
+      detailHealth(storeOf(), { isHealthy: false, latencySeconds: 1 }, metricsOf()).checks[0]?.detail,
+    ).toBe("did not answer");
+  });
+
+  const degrading: [check: string, store: Store, metrics: ComprehensiveMetrics][] = [
+    ["error_rate", storeOf(), metricsOf({ errorRate: 0.011, totalOperations: 1_000 })],
+    [
+      "connection_pool",
+      storeOf({ pool: () => ({ size: 10, inUse: 10, idle: 0, waiting: 1 }) }),
+      metricsOf({ poolUtilization: 1 }),
+    ],
+    ["memory", storeOf({ breaker: newBreaker() }), metricsOf({ memoryUsage: 0.96 })],
+  ];
+
+  it.each(degrading)("is degraded by %s alone, and the checks say so", (check, store, metrics) => {
+    const detail = detailHealth(store, HEALTHY, metrics);
+    expect(detail.status).toBe("degraded");
+    expect(detail.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([check]);
+  });
+
+  it("up to the limits it is not", () => {
+    const metrics = metricsOf({ errorRate: 0.01, poolUtilization: 0.9, memoryUsage: 0.95 });
+    expect(detailHealth(storeOf({ breaker: newBreaker() }), HEALTHY, metrics).status).toBe("healthy");
+  });
+
+  it("an open breaker degrades, with the times of opening and of the next probe", () => {
+    const clock = new ManualClock(Date.UTC(2026, 5, 1));
+    const breaker = newBreaker(clock);
+    breaker.fail(breaker.enter("get"));
+    const detail = detailHealth(storeOf({ breaker }), HEALTHY, metricsOf());
+    expect(detail.status).toBe("degraded");
+    expect(detail.circuitBreaker).toEqual({
+      state: "open",
+      failures: 1,
+      openedAt: "2026-06-01T00:00:00.000Z",
+      nextProbeAt: "2026-06-01T00:00:30.000Z",
+    });
+  });
+
+  it("a store in this process may be full: it has no breaker, and being full is its work", () => {
+    expect(detailHealth(storeOf(), HEALTHY, metricsOf({ memoryUsage: 1 })).status).toBe("healthy");
+  });
+});
+
+describe("poolState", () => {
+  it("is all zeros for a backend without a pool, or one that cannot tell", () => {
+    const zeros = { size: 0, inUse: 0, idle: 0, waiting: 0 };
+    expect(poolState(storeOf())).toEqual(zeros);
+    const broken = storeOf({
+      pool: () => {
+        throw new Error("no");
+      },
+    });
+    expect(poolState(broken)).toEqual(zeros);
+  });
+});

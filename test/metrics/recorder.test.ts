@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { ConnectionError, InvalidKeyError, OperationTimeoutError } from "../../src/core/errors.ts";
+import { Recorder } from "../../src/metrics/recorder.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+
+const FACTS = { circuitBreakerOpen: false, poolUtilization: 0, memoryUsage: 0 };
+
+function recorderAt(): { recorder: Recorder; clock: ManualClock } {
+  const clock = new ManualClock();
+  return { recorder: new Recorder(clock), clock };
+}
+
+describe("hit rate", () => {
+  it("is hits of all lookups, and 0 before the first", () => {
+    const { recorder } = recorderAt();
+    expect(recorder.hitRate()).toBe(0);
+    recorder.hits = 3;
+    recorder.misses = 1;
+    expect(recorder.hitRate()).toBe(0.75);
+  });
+});
+
+describe("rates", () => {
+  it("before collection has started they are the average of the whole life", async () => {
+    const { recorder, clock } = recorderAt();
+    recorder.operation("get").count = 100;
+    recorder.evictions = 20;
+    await clock.advance(50_000);
+    expect(recorder.comprehensive(FACTS)).toMatchObject({ operationsPerSecond: 2, evictionRate: 0.4 });
+  });
+
+  it("while collecting they are those of about the last minute", async () => {
+    const { recorder, clock } = recorderAt();
+    recorder.operation("get").count = 1_000_000;
+    await clock.advance(3_600_000);
+    recorder.start();
+    for (let second = 0; second < 120; second++) {
+      recorder.operation("get").count += 5;
+      recorder.evictions += 2;
+      await clock.advance(1_000);
+      const { operationsPerSecond, evictionRate } = recorder.comprehensive(FACTS);
+      expect(operationsPerSecond).toBeCloseTo(5, 6);
+      expect(evictionRate).toBeCloseTo(2, 6);
+    }
+    await clock.advance(30_000);
+    const half = recorder.comprehensive(FACTS).operationsPerSecond;
+    expect(half).toBeGreaterThan(2);
+    expect(half).toBeLessThan(3.1);
+    await clock.advance(60_000);
+    expect(recorder.comprehensive(FACTS).operationsPerSecond).toBe(0);
+    recorder.stop();
+  });
+
+  it("in the very moment it begins a rate is finite", () => {
+    const { recorder } = recorderAt();
+    recorder.operation("get").count = 5;
+    expect(Number.isFinite(recorder.comprehensive(FACTS).operationsPerSecond)).toBe(true);
+  });
+
+  it("starting twice sets one timer, stopping ends it, and it can be started again", async () => {
+    const { recorder, clock } = recorderAt();
+    recorder.start();
+    recorder.start();
+    expect(clock.pending).toBe(1);
+    await clock.advance(25_000);
+    expect(clock.pending).toBe(1);
+    recorder.stop();
+    recorder.stop();
+    expect(clock.pending).toBe(0);
+    recorder.start();
+    recorder.operation("get").count += 30;
+    await clock.advance(10_000);
+    expect(recorder.comprehensive(FACTS).operationsPerSecond).toBe(3);
+    recorder.stop();
+  });
+});
+
+describe("errors", () => {
+  it("are counted in all and by operation; those of the connection also by themselves", () => {
+    const { recorder } = recorderAt();
+    recorder.operation("get").count = 8;
+    recorder.failed("get", new InvalidKeyError("bad"));
+    recorder.failed("get", new ConnectionError("lost"));
+    recorder.failed("set", new OperationTimeoutError("late"));
+    recorder.failed("set", new Error("other"));
+    const metrics = recorder.comprehensive(FACTS);
+    expect(metrics).toMatchObject({ errorRate: 0.5, connectionFailures: 2 });
+    expect(metrics.byOperation.get).toMatchObject({ count: 8, errors: 2 });
+    expect(metrics.byOperation.set).toMatchObject({ count: 0, errors: 2 });
+  });
+
+  it("the rate is 0 before the first operation and never above 1", () => {
+    const { recorder } = recorderAt();
+    expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
+    recorder.operation("get").count = 1;
+    for (let n = 0; n < 3; n++) recorder.failed("background", new Error("no"));
+    expect(recorder.comprehensive(FACTS).errorRate).toBe(1);
+  });
+});
+
+describe("latencies", () => {
+  it("are told by operation, and of all together by what each weighs", () => {
+    const { recorder } = recorderAt();
+    for (let n = 0; n < 99; n++) recorder.operation("get").latency.add(0.0004);
+    recorder.operation("set").latency.add(3);
+    const { byOperation, p50, p99, avgResponseTime } = recorder.comprehensive(FACTS);
+    expect(byOperation.get?.p99).toBeLessThanOrEqual(0.0005);
+    expect(byOperation.set?.p50).toBeGreaterThan(2.5);
+    expect(p50).toBeLessThanOrEqual(0.0005);
+    expect(p99).toBeLessThanOrEqual(0.0005);
+    expect(avgResponseTime).toBeCloseTo((99 * 0.0004 + 3) / 100);
+  });
+});
+
+describe("stats", () => {
+  it("hands on what the store says of keys and bytes", async () => {
+    const { recorder, clock } = recorderAt();
+    await clock.advance(1_500);
+    const stats = recorder.stats({ keys: 7, bytes: 3 * 1024 * 1024, approximate: true });
+    expect(stats).toMatchObject({
+      totalKeys: 7,
+      totalMemoryBytes: 3_145_728,
+      memoryUsageMb: 3,
+      approximate: true,
+      uptimeSeconds: 1.5,
+    });
+  });
+});
