@@ -47,7 +47,15 @@ export type {
   HealthResult,
   OperationMetrics,
 } from "./core/records.ts";
-export { asCached, type Cached, type CachedOptions, cached } from "./functions/cached.ts";
+export {
+  asCached,
+  type CacheControls,
+  type Cached,
+  type CachedOptions,
+  type CacheForFunctions,
+  cached,
+  type WarmOptions,
+} from "./functions/cached.ts";
 export { setDefaultCache } from "./functions/default-cache.ts";
 export type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 export { VERSION } from "./version.ts";

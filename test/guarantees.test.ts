@@ -93,30 +93,36 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       clear: (c) => c.clear(),
     };
 
-    it.each(Object.entries(invalidations))("%s during a load: handed out, not stored", async (_op, invalidate) => {
-      const gate = new Gate<string>();
-      const caller = cache.getOrSet("k", gate.load, { tags: ["t"] });
-      await settle();
-      await invalidate(cache);
-      await gate.finish("old");
-      expect(await caller).toBe("old");
-      expect(await cache.get("k")).toBeUndefined();
-    });
+    it.each(Object.entries(invalidations))(
+      "%s during a load: handed out, not stored",
+      async (_op, invalidate) => {
+        const gate = new Gate<string>();
+        const caller = cache.getOrSet("k", gate.load, { tags: ["t"] });
+        await settle();
+        await invalidate(cache);
+        await gate.finish("old");
+        expect(await caller).toBe("old");
+        expect(await cache.get("k")).toBeUndefined();
+      },
+    );
 
-    it.each(Object.entries(invalidations))("a call after %s does not join the older load", async (_op, invalidate) => {
-      const gate = new Gate<string>();
-      const before = cache.getOrSet("k", gate.load, { tags: ["t"] });
-      await settle();
-      await invalidate(cache);
-      const after = cache.getOrSet("k", gate.load, { tags: ["t"] });
-      await settle();
-      expect(gate.calls).toBe(2);
-      await gate.finish("old");
-      await gate.finish("new");
-      expect(await before).toBe("old");
-      expect(await after).toBe("new");
-      expect(await cache.get("k")).toBe("new");
-    });
+    it.each(Object.entries(invalidations))(
+      "a call after %s does not join the older load",
+      async (_op, invalidate) => {
+        const gate = new Gate<string>();
+        const before = cache.getOrSet("k", gate.load, { tags: ["t"] });
+        await settle();
+        await invalidate(cache);
+        const after = cache.getOrSet("k", gate.load, { tags: ["t"] });
+        await settle();
+        expect(gate.calls).toBe(2);
+        await gate.finish("old");
+        await gate.finish("new");
+        expect(await before).toBe("old");
+        expect(await after).toBe("new");
+        expect(await cache.get("k")).toBe("new");
+      },
+    );
 
     it("set during a load wins over the load", async () => {
       const gate = new Gate<string>();
@@ -261,7 +267,9 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       const first = expect(cache.getOrSet("k", gate.load, options)).rejects.toThrow(OperationTimeoutError);
       await clock.advance(1_000);
       await first;
-      const second = expect(cache.getOrSet("k", gate.load, options)).rejects.toMatchObject({ code: "LOAD_TIMEOUT" });
+      const second = expect(cache.getOrSet("k", gate.load, options)).rejects.toMatchObject({
+        code: "LOAD_TIMEOUT",
+      });
       await clock.advance(1_000);
       await second;
       expect(gate.calls).toBe(1);
@@ -271,7 +279,9 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
 
     it("a failure after the timeout is reported, not thrown at nobody", async () => {
       const gate = new Gate<string>();
-      const caller = expect(cache.getOrSet("k", gate.load, { hardTimeout: 1 })).rejects.toThrow(OperationTimeoutError);
+      const caller = expect(cache.getOrSet("k", gate.load, { hardTimeout: 1 })).rejects.toThrow(
+        OperationTimeoutError,
+      );
       await clock.advance(1_000);
       await caller;
       await gate.fail(new Error("late failure"));
@@ -344,7 +354,11 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       const options = { ttl: 10, staleIfError: 60 };
       await cache.getOrSet("k", () => ({ n: 1 }), options);
       await clock.advance(20_000);
-      const next = await cache.getOrSet<{ n: number }>("k", ({ stale }) => ({ n: (stale?.n ?? 0) + 1 }), options);
+      const next = await cache.getOrSet<{ n: number }>(
+        "k",
+        ({ stale }) => ({ n: (stale?.n ?? 0) + 1 }),
+        options,
+      );
       expect(next).toEqual({ n: 2 });
     });
   });

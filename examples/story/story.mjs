@@ -40,7 +40,10 @@ await report(8);
 const cut = performance.now();
 await cache.invalidateTags("reports");
 line("invalidateTags('reports'): one step for any number", ms(cut));
-line("both reports are gone", String(!(await cache.exists(report.key(7))) && !(await cache.exists(report.key(8)))));
+line(
+  "both reports are gone",
+  String(!(await cache.exists(report.key(7))) && !(await cache.exists(report.key(8)))),
+);
 
 title("4. An invalidation during a load is not lost");
 const slow = report(9);
@@ -62,7 +65,10 @@ const rounds = 200_000;
 const hits = performance.now();
 for (let n = 0; n < rounds; n++) await cache.get("user:1");
 const perSecond = rounds / ((performance.now() - hits) / 1000);
-line(`${rounds.toLocaleString("en")} awaited gets, one after another`, `${Math.round(perSecond).toLocaleString("en")} per second`);
+line(
+  `${rounds.toLocaleString("en")} awaited gets, one after another`,
+  `${Math.round(perSecond).toLocaleString("en")} per second`,
+);
 
 title("The figures that prove it");
 const stats = await cache.getStats({ exact: true });

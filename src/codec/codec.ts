@@ -14,8 +14,6 @@ import { formatByte, readFormat, type Serialization } from "./payload-format.ts"
 import { refusalOf } from "./refusal.ts";
 import { sizeOf } from "./retained-size.ts";
 
-export type { CodecLimits, CodecOptions, CompressionOptions } from "./options.ts";
-
 /** Throws ConfigError for options that make no sense, or that this Node cannot do. */
 export function createCodec(options: CodecOptions = {}): Codec {
   const settings = settingsOf(options);

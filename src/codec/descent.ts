@@ -6,7 +6,7 @@ import type { CodecLimits } from "./options.ts";
  * Thrown inside a walk at a part that cannot be stored, and never seen outside the codec: the walks keep no path, so
  * that they stay fast; refusal.ts walks again and finds it.
  */
-export class WalkRefused extends Error {}
+class WalkRefused extends Error {}
 
 const WALK_REFUSED = new WalkRefused("A part of the value cannot be stored.");
 

@@ -107,7 +107,11 @@ export interface Backend {
    * Replaces the record under `key` if its version is `expected` (`undefined`: if there is none).
    * `next` undefined removes it.
    */
-  swap(key: string, expected: Token | undefined, next: Omit<KeyedRecord, "key"> | undefined): Promise<SwapResult>;
+  swap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+  ): Promise<SwapResult>;
   /** Removes a record and returns what was there; the payload may be left empty. */
   take(key: string): Promise<StoreRecord | undefined>;
   takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;

@@ -224,7 +224,6 @@ export class XCacheError extends Error {
 /** Wrong configuration, options or arguments. */
 export class ConfigError extends XCacheError {
   declare readonly code: CodesOf<"ConfigError">;
-  // biome-ignore lint/complexity/noUselessConstructor: it narrows the codes this class may carry
   constructor(code: CodesOf<"ConfigError">, message: string, details?: ErrorDetails) {
     super(code, message, details);
   }
@@ -234,12 +233,20 @@ export class ConfigError extends XCacheError {
 export class MissingPeerError extends XCacheError {
   readonly packageName: string;
   readonly installCommand: string;
-  constructor(packageName: string, feature: string, details: ErrorDetails & { installCommand?: string } = {}) {
+  constructor(
+    packageName: string,
+    feature: string,
+    details: ErrorDetails & { installCommand?: string } = {},
+  ) {
     const installCommand = details.installCommand ?? `npm install ${packageName}`;
-    super("MISSING_PEER", `${feature} needs the package "${packageName}", which is not installed. Run: ${installCommand}`, {
-      hint: `Run: ${installCommand}`,
-      ...details,
-    });
+    super(
+      "MISSING_PEER",
+      `${feature} needs the package "${packageName}", which is not installed. Run: ${installCommand}`,
+      {
+        hint: `Run: ${installCommand}`,
+        ...details,
+      },
+    );
     this.packageName = packageName;
     this.installCommand = installCommand;
   }
@@ -273,7 +280,9 @@ export class AlertDeliveryError extends XCacheError {
 /** The store failed. Parent of the connection, timeout, circuit and unsupported errors. */
 export class BackendError extends XCacheError {
   constructor(
-    code: CodesOf<"BackendError" | "ConnectionError" | "OperationTimeoutError" | "CircuitOpenError" | "UnsupportedError">,
+    code: CodesOf<
+      "BackendError" | "ConnectionError" | "OperationTimeoutError" | "CircuitOpenError" | "UnsupportedError"
+    >,
     message: string,
     details?: ErrorDetails,
   ) {

@@ -69,6 +69,8 @@ function inOurWords(thrown: unknown, operation: string): XCacheError {
   if (code !== undefined && CONNECTION_CODES.has(code)) {
     return new ConnectionError(`the store cannot be reached: ${words}`, { operation, cause: error });
   }
-  return new BackendError("STORE_FAILED", `the store failed at ${operation}: ${words}`, { operation, cause: error });
+  return new BackendError("STORE_FAILED", `the store failed at ${operation}: ${words}`, {
+    operation,
+    cause: error,
+  });
 }
-

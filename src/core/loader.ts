@@ -66,6 +66,7 @@ export class Loader {
 
   async load<T>(key: string, load: Load<T>, request: LoadRequest): Promise<Loaded> {
     if (running?.flights === this.#flights && running.key === key) throw ownKeyError(key);
+    const calledAt = this.#changes.now;
     // Whoever asks for a new load must not be given one that is already running.
     if (request.force) this.#changes.key(key);
     else if (request.staleWhileRevalidateMs > 0 || this.#flights.get(key)?.forced === true) {
@@ -77,18 +78,14 @@ export class Loader {
         return { value: found.value, source: "stale" };
       }
     }
-    let notBefore = 0;
     for (;;) {
-      const joinedAt = this.#changes.now;
-      const flight = this.#join(key, load, request, notBefore);
+      const flight = this.#join(key, load, request);
       flight.waiters++;
       try {
         const loaded = await this.#await(key, flight, request);
-        // A caller who began after a change that the load could not know of needs a newer load.
-        if (loaded.overtaken && joinedAt > flight.since) {
-          notBefore = this.#changes.now;
-          continue;
-        }
+        // A caller who came after a change that the load could not know of needs a newer load. Whatever it joins next
+        // began after it came, so there is no third time.
+        if (loaded.overtaken && flight.since < calledAt) continue;
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
         const windowMs = request.staleIfErrorMs;
@@ -102,16 +99,10 @@ export class Loader {
     }
   }
 
-  /** The flight of this key, or a new one when it is too old or something it depends on has changed since it began. */
-  #join<T>(key: string, load: Load<T>, request: LoadRequest, notBefore = 0): Flight {
+  /** The flight of this key, or a new one when something it depends on has changed since it began. */
+  #join<T>(key: string, load: Load<T>, request: LoadRequest): Flight {
     const present = this.#flights.get(key);
-    if (
-      present !== undefined &&
-      present.since >= notBefore &&
-      !this.#changes.touched(key, present.tags, present.since)
-    ) {
-      return present;
-    }
+    if (present !== undefined && !this.#changes.touched(key, present.tags, present.since)) return present;
     const since = this.#changes.begin();
     const outcome = this.#fly(key, load, request, since).finally(() => {
       this.#changes.end();

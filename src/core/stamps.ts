@@ -62,7 +62,8 @@ export class StampBook {
     return Promise.all(
       keys.map((key, at) => {
         const stamp = stamps[at];
-        const left = stamp === undefined ? 0 : stamp.expires - this.#backend.now() - this.#backend.clockErrorMs();
+        const left =
+          stamp === undefined ? 0 : stamp.expires - this.#backend.now() - this.#backend.clockErrorMs();
         return stamp !== undefined && left >= lifetimeMs ? stamp.id : this.#make(key, lifetimeMs, stamp?.id);
       }),
     );
@@ -173,7 +174,8 @@ export class StampBook {
       const result = await this.#backend.swap(key, expected, { record, lifetimeMs: doubled });
       if (result.won) return id;
       const current = result.current?.kind === "stamp" ? result.current : undefined;
-      const left = current === undefined ? 0 : current.expires - this.#backend.now() - this.#backend.clockErrorMs();
+      const left =
+        current === undefined ? 0 : current.expires - this.#backend.now() - this.#backend.clockErrorMs();
       if (current !== undefined && left >= lifetimeMs) return current.version;
       expected = result.current?.version;
     }

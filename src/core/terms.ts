@@ -36,7 +36,7 @@ const LOAD_OPTIONS: readonly (keyof GetOrSetOptions)[] = [
   "forceLoad",
 ];
 
-const NO_TAGS: readonly string[] = [];
+const NO_TAGS: readonly string[] = Object.freeze([]);
 
 /** A lifetime in milliseconds. `name` is how the caller knows it. */
 export function ttlToMs(ttl: unknown, name = "ttl"): number {

@@ -4,7 +4,7 @@ import { foldText } from "./folded-text.ts";
 import { WordMatcher } from "./word-matcher.ts";
 
 /** More than any distance: the key is out. */
-export const OUT = Number.POSITIVE_INFINITY;
+const OUT = Number.POSITIVE_INFINITY;
 
 /** How much more work a character is when the text must be folded first. */
 const FOLDING_WORK = 16;

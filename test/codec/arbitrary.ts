@@ -2,7 +2,7 @@
 import fc from "fast-check";
 
 /** Any sequence of UTF-16 units: lone surrogates, controls, everything. */
-export const anyText: fc.Arbitrary<string> = fc.oneof(
+const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "grapheme-ascii" }),
   fc.string({ unit: "grapheme" }),
   fc
@@ -11,7 +11,7 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom("\ud800", "a\udc00b", "\u0000", "é".repeat(70), "x".repeat(300), "\ud83d\ude00".repeat(40)),
 );
 
-export const anyNumber: fc.Arbitrary<number> = fc.oneof(
+const anyNumber: fc.Arbitrary<number> = fc.oneof(
   fc.double(),
   fc.integer(),
   fc.maxSafeInteger(),

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type CodecOptions, createCodec } from "../../src/codec/codec.ts";
+import { createCodec } from "../../src/codec/codec.ts";
+import type { CodecOptions } from "../../src/codec/options.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 
 function configCode(options: unknown): [code: string, message: string] {

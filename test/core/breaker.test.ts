@@ -6,7 +6,9 @@ import { ManualClock } from "../../src/testing/manual-clock.ts";
 function open(threshold = 3, resetTimeout = 30) {
   const clock = new ManualClock();
   const states: BreakerState[] = [];
-  const breaker = new CircuitBreaker({ failureThreshold: threshold, resetTimeout }, clock, (s) => states.push(s));
+  const breaker = new CircuitBreaker({ failureThreshold: threshold, resetTimeout }, clock, (s) =>
+    states.push(s),
+  );
   const failTimes = (times: number): void => {
     for (let n = 0; n < times; n++) breaker.fail(breaker.enter("get"));
   };
@@ -37,7 +39,9 @@ describe("circuit breaker", () => {
     expect(breaker.openedAt).toBe(clock.now());
     expect(breaker.nextProbeAt).toBe(clock.now() + 30_000);
     expect(() => breaker.enter("set")).toThrow(/next probe in 30\.0 s/);
-    expect(() => breaker.enter("set")).toThrow(expect.objectContaining({ operation: "set", retryable: true }));
+    expect(() => breaker.enter("set")).toThrow(
+      expect.objectContaining({ operation: "set", retryable: true }),
+    );
   });
 
   it("lets exactly one probe through when half open", async () => {

@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConfigError, InvalidKeyError } from "../../src/core/errors.ts";
-import { MAX_KEY_BYTES, requireKey, requireTags, spelling, TAG_GROUPS, tagGroup } from "../../src/core/keys.ts";
+import {
+  MAX_KEY_BYTES,
+  requireKey,
+  requireTags,
+  spelling,
+  TAG_GROUPS,
+  tagGroup,
+} from "../../src/core/keys.ts";
 
 describe("keys", () => {
   it.each([[""], [undefined], [null], [5], [{}], [["a"]]])("refuses %j as a key", (key) => {
@@ -22,7 +29,10 @@ describe("keys", () => {
   });
 
   it("spells no two records of any two namespaces alike", () => {
-    const name = fc.string({ minLength: 1, unit: fc.constantFrom("a", "b", ":", "!", "/", "%", "t", "n", "g", "3") });
+    const name = fc.string({
+      minLength: 1,
+      unit: fc.constantFrom("a", "b", ":", "!", "/", "%", "t", "n", "g", "3"),
+    });
     const record = fc.record({
       path: fc.array(name, { minLength: 1, maxLength: 3 }),
       kind: fc.constantFrom("entry", "tag", "namespace", "group", "own"),
@@ -37,7 +47,11 @@ describe("keys", () => {
       return kind === "own" ? names.own(name) : names.namespaceStamp();
     };
     const identity = (r: { path: string[]; kind: string; name: string }): string =>
-      JSON.stringify([r.path, r.kind, r.kind === "namespace" ? "" : r.kind === "group" ? r.name.length : r.name]);
+      JSON.stringify([
+        r.path,
+        r.kind,
+        r.kind === "namespace" ? "" : r.kind === "group" ? r.name.length : r.name,
+      ]);
     fc.assert(
       fc.property(record, record, (one, other) => {
         expect(spell(one) === spell(other)).toBe(identity(one) === identity(other));

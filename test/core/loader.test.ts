@@ -240,6 +240,25 @@ describe("loads that are overtaken", () => {
     expect(loads.length).toBeLessThanOrEqual(21);
   });
 
+  it("a caller who needs a newer load joins one that began after its call, whatever else has changed", async () => {
+    const gate = new Gate<string>();
+    const finishLate = async (value: string): Promise<void> => {
+      gate.contexts[gate.calls - 1]?.setTags(["late"]);
+      await gate.finish(value);
+    };
+    const early = bench.value(gate.load);
+    await settle();
+    await bench.space.invalidateTags(["late"]);
+    const joined = [bench.value(gate.load), bench.value(gate.load)];
+    await settle();
+    await finishLate("old");
+    await bench.space.invalidateTags(["late", "other"]);
+    await finishLate("new");
+    expect(await early).toBe("old");
+    expect(await Promise.all(joined)).toEqual(["new", "new"]);
+    expect(gate.calls).toBe(2);
+  });
+
   it("are not stored, and what is stored after them is the newer one", async () => {
     const gate = new Gate<string>();
     const older = bench.value(gate.load);

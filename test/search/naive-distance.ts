@@ -25,7 +25,7 @@ export function infixDistance(word: Points, text: Points): number {
 }
 
 /** To the whole text. */
-export function wholeDistance(word: Points, text: Points): number {
+function wholeDistance(word: Points, text: Points): number {
   return lastRow(word, text, false).at(-1)!;
 }
 

@@ -1,6 +1,7 @@
 // The contract suite on backends that are known to be right: it must pass, and in any runner.
 import { describe, it } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
+import type { Backend } from "../../src/core/backend.ts";
 import { backendContract, ChaosBackend, ManualClock } from "../../src/testing/index.ts";
 import { referenceSubject } from "../support/reference-subject.ts";
 
@@ -19,19 +20,22 @@ backendContract(
   runner,
 );
 
-backendContract(
-  {
-    name: "memory",
-    offers: { shared: false, scan: true, push: false },
-    open: async () => {
-      const clock = new ManualClock();
-      return {
-        backend: new MemoryBackend(),
-        clock,
-        advance: (ms) => clock.advance(ms),
-        close: async () => {},
-      };
+const memoryBackends: Readonly<Record<string, () => Backend>> = {
+  memory: () => new MemoryBackend(),
+  // Wrapped, it is used through its records, as any other store is.
+  "memory as a store of records": () => new ChaosBackend(new MemoryBackend()),
+};
+
+for (const [name, make] of Object.entries(memoryBackends)) {
+  backendContract(
+    {
+      name,
+      offers: { shared: false, scan: true, push: false },
+      open: async () => {
+        const clock = new ManualClock();
+        return { backend: make(), clock, advance: (ms) => clock.advance(ms), close: async () => {} };
+      },
     },
-  },
-  runner,
-);
+    runner,
+  );
+}

@@ -377,6 +377,20 @@ describe("a cache on a store that misbehaves", () => {
     expect(await cache.get("key")).toBeUndefined();
   });
 
+  it("a stamp whose push overtook its reply is not kept at hand", async () => {
+    const other = cacheWithClock({ backend: store.client() }, clock);
+    const late = new ChaosBackend(store.client(), { clock });
+    const reader = cacheWithClock({ backend: late }, clock);
+    late.delay((operation) => (operation === "readMany" ? 100 : 0));
+    const overtaken = reader.get("key");
+    await clock.advance(60);
+    await other.invalidateTags("tag");
+    await clock.advance(40);
+    expect(await isSettled(overtaken)).toBe(true);
+    late.calm();
+    expect(await reader.get("key")).toBeUndefined();
+  });
+
   it("an untrusted push channel costs reads, never a stale answer", async () => {
     const other = cacheWithClock({ backend: store.client() }, clock);
     expect(await cache.get("key")).toBe("value");

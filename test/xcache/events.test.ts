@@ -67,7 +67,11 @@ describe("each operation tells what it did", () => {
     const { cache } = memoryCache();
     const heard = heardOn(cache);
     await cache.set("a", 1, { tags: ["t"] });
-    await cache.setMany({ b: 1, c: 2 });
+    await cache.setMany([
+      ["b", 1],
+      ["c", 2],
+      ["b", 3],
+    ]);
     expect(heard).toEqual([
       ["set", { key: "a", tags: ["t"] }],
       ["set", { key: "b", tags: [] }],
@@ -204,6 +208,22 @@ describe("listeners", () => {
     expect(await cache.get("a")).toBe("from the listener");
     for (const key of ["b", "c", "d"]) await cache.set(key, 1);
     expect((await cache.getStats({ exact: true })).totalKeys).toBe(2);
+  });
+
+  it("one that changes the tags it is told changes nothing stored", async () => {
+    const { cache } = memoryCache();
+    cache.on("set", ({ tags }) => (tags as string[]).push("late"));
+    await cache.set("none", 1, { tags: [] });
+    await cache.set("one", 1, { tags: ["a"] });
+    await cache.getOrSet("loaded", () => 1, { tags: ["a"] });
+    expect(await Promise.all(["none", "one", "loaded"].map((key) => cache.tags(key)))).toEqual([
+      [],
+      ["a"],
+      ["a"],
+    ]);
+    await cache.set("without", 1);
+    await cache.set("again", 1);
+    expect([await cache.tags("without"), await cache.tags("again")]).toEqual([[], []]);
   });
 
   it("a hit listener that deletes the key leaves the caller its value", async () => {

@@ -52,6 +52,7 @@ describe("connect", () => {
     await child.set("k", 2, { ttl: 10 });
     await cache.disconnect();
     const born = cache.namespace("born while closed");
+    await expect(born.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
     await clock.advance(10_000);
     await cache.connect();
     expect([await cache.get("k"), await child.get("k")]).toEqual([1, undefined]);
@@ -78,6 +79,33 @@ describe("connect", () => {
       await expect(cache.get("k"), begin).rejects.toMatchObject({ code: "DISCONNECTED" });
       await cache.connect();
     }
+  });
+
+  it("what it has opened meanwhile is closed again by that disconnect", async () => {
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos }, new ManualClock());
+    await cache.disconnect();
+    chaos.hang("connect");
+    const seen = expect(cache.connect()).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await settle();
+    const closed = cache.disconnect();
+    chaos.resume();
+    await Promise.all([seen, closed]);
+    expect(chaos.calls("disconnect")).toBe(2);
+  });
+
+  it("waits for a disconnect that is under way", async () => {
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos }, new ManualClock());
+    chaos.hang("disconnect");
+    const closing = cache.disconnect();
+    const opening = cache.connect();
+    await settle();
+    expect(chaos.calls("connect")).toBe(0);
+    chaos.resume();
+    await Promise.all([closing, opening]);
+    expect(await cache.get("k")).toBeUndefined();
+    await cache.disconnect();
   });
 
   it("rejects within connectTimeout when the store hangs, and the cache stays closed", async () => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { memoryCache } from "./memory-cache.ts";
 
 describe("ttl", () => {
@@ -64,6 +64,19 @@ describe("ttl", () => {
     await clock.advance(2_500);
     expect(await cache.ttl("k")).toBe(7.5);
     expect(await cache.ttl("absent")).toBeUndefined();
+  });
+
+  it("ttl is never negative, however little is left while it is asked", async () => {
+    const { cache, clock } = memoryCache();
+    let reading = clock.now();
+    vi.spyOn(clock, "now").mockImplementation(() => (reading += 0.4));
+    for (let n = 0; n < 50; n++) {
+      await cache.set("k", 1, { ttl: 0.002 });
+      for (let left = await cache.ttl("k"); left !== undefined; left = await cache.ttl("k")) {
+        expect(left).toBeGreaterThanOrEqual(0);
+      }
+      reading += n / 100;
+    }
   });
 
   it("reading does not prolong a life, writing begins a new one", async () => {

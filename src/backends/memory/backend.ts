@@ -131,7 +131,10 @@ const OPTION_NAMES = ["maxEntries", "maxBytes", "values"];
 
 function checkOptions(options: unknown): asserts options is MemoryBackendOptions {
   if (typeof options !== "object" || options === null) {
-    throw new ConfigError("CONFIG_INVALID", `MemoryBackend options must be an object, got ${describeArrival(options)}`);
+    throw new ConfigError(
+      "CONFIG_INVALID",
+      `MemoryBackend options must be an object, got ${describeArrival(options)}`,
+    );
   }
   for (const name of Object.keys(options)) {
     if (OPTION_NAMES.includes(name)) continue;
@@ -149,13 +152,20 @@ function checkOptions(options: unknown): asserts options is MemoryBackendOptions
       `maxEntries must be a whole number from 1 to ${MOST_ENTRIES}, got ${describeArrival(maxEntries)}`,
     );
   }
-  if (maxBytes !== undefined && maxBytes !== Number.POSITIVE_INFINITY && !whole(maxBytes, Number.MAX_SAFE_INTEGER)) {
+  if (
+    maxBytes !== undefined &&
+    maxBytes !== Number.POSITIVE_INFINITY &&
+    !whole(maxBytes, Number.MAX_SAFE_INTEGER)
+  ) {
     throw new ConfigError(
       "CONFIG_INVALID",
       `maxBytes must be a whole number of bytes of at least 1, got ${describeArrival(maxBytes)}`,
     );
   }
   if (values !== undefined && values !== "copy" && values !== "shared") {
-    throw new ConfigError("CONFIG_INVALID", `values must be "copy" or "shared", got ${describeArrival(values)}`);
+    throw new ConfigError(
+      "CONFIG_INVALID",
+      `values must be "copy" or "shared", got ${describeArrival(values)}`,
+    );
   }
 }

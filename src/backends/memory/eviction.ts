@@ -37,7 +37,7 @@ const PROBES = 16;
 /** How many slots are looked at in search of main entries before the window gives way instead. */
 const MOST_STEPS = 4 * PROBES;
 /** Counts are halved when returning keys bring back this much an entry. */
-const HALVING_COUNT = 2;
+const HALVING_COUNT = 1.25 * ONE_USE;
 
 const SMALLEST_WINDOW = 0.01;
 const LARGEST_WINDOW = 0.8;

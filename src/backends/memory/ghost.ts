@@ -5,7 +5,7 @@ export type Departure = "window" | "main" | "itself";
 
 const WAYS = 8;
 /** How many departed keys are remembered for each slot of the store. */
-const KEYS_PER_SLOT = 3;
+const KEYS_PER_SLOT = 4;
 
 // One word a key: fingerprint (15 bits), left by itself (1), time of leaving in ticks (12), count (4; 0 is an empty place).
 const COUNT_MASK = 0xf;

@@ -37,7 +37,16 @@ export class RecordTable {
   write({ key, record, lifetimeMs }: KeyedRecord): void {
     const now = this.#clock.now();
     const expires = now + lifetimeMs;
-    this.#slots.put(this.#index, key, detached(record), ALWAYS_LIVE, now, expires, expires, sizeOf(key, record));
+    this.#slots.put(
+      this.#index,
+      key,
+      detached(record),
+      ALWAYS_LIVE,
+      now,
+      expires,
+      expires,
+      sizeOf(key, record),
+    );
   }
 
   swap(key: string, expected: Token | undefined, next: Omit<KeyedRecord, "key"> | undefined): SwapResult {
@@ -91,7 +100,12 @@ function sizeOf(key: string, record: StoreRecord): number {
 function detached(record: StoreRecord): StoreRecord {
   if (record.kind === "stamp") return record;
   if (record.kind === "lease") {
-    return record.behind === undefined ? record : { ...record, behind: detached(record.behind) as typeof record.behind };
+    return record.behind === undefined
+      ? record
+      : { ...record, behind: detached(record.behind) as typeof record.behind };
   }
-  return { ...record, payload: { format: record.payload.format, bytes: Uint8Array.from(record.payload.bytes) } };
+  return {
+    ...record,
+    payload: { format: record.payload.format, bytes: Uint8Array.from(record.payload.bytes) },
+  };
 }

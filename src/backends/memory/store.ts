@@ -1,8 +1,9 @@
 // The memory store: bounded slots, swept of what has expired, shared by its namespaces.
+
+import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import type { Space, Store, StoreObserver } from "../../core/space.ts";
-import type { Backend } from "../../core/backend.ts";
 import { Sweeper } from "./expiry.ts";
 import type { MemorySeal } from "./seal.ts";
 import { type SlotIndex, Slots } from "./slots.ts";

@@ -114,8 +114,9 @@ export class Stage {
     }
   }
 
+  /** How long a client may go on with what it has at hand: not at all where nothing is ever pushed. */
   get pushBoundMs(): number {
-    return this.offers.pushBoundMs ?? 1_000;
+    return this.offers.push ? (this.offers.pushBoundMs ?? 1_000) : 0;
   }
 
   async #another(): Promise<Backend> {
