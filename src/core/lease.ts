@@ -5,7 +5,7 @@ import type { Backend, SwapResult } from "./backend.ts";
 import type { Changes } from "./changes.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { type Spelling, TAG_GROUPS, tagGroup } from "./keys.ts";
-import { entryOf, type Liveness } from "./liveness.ts";
+import { entryOf, isFresh } from "./liveness.ts";
 import type { Entry, Lease, Seal, StoreRecord, TagStamp, Token } from "./record.ts";
 import type { Admission, AdmissionOptions, Found, Terms, Ticket } from "./space.ts";
 
@@ -21,7 +21,6 @@ const ALL_GROUPS: readonly number[] = Array.from({ length: TAG_GROUPS }, (_, gro
 /** What a lease needs of the namespace it is in. */
 export interface LeaseSpace {
   readonly changes: Changes;
-  readonly liveness: Liveness;
   readonly names: Spelling;
   readonly store: {
     readonly clock: Clock;
@@ -108,7 +107,12 @@ async function untilOpen(
     const entry = entryOf(current, key);
     const behind = entry !== undefined && (await space.isSealed(entry)) ? entry : undefined;
     const opening = { seen: current?.version, behind, waited: current !== first };
-    if (current !== undefined && behind !== undefined && !force && space.liveness.isFresh(behind, current)) {
+    if (
+      current !== undefined &&
+      behind !== undefined &&
+      !force &&
+      isFresh(behind, current, space.store.backend)
+    ) {
       return { ...opening, admission: { found: space.foundOf(behind, current) } };
     }
     if (current?.kind !== "lease" || force || !(await isHeld(space, current))) return opening;
@@ -249,11 +253,4 @@ class LeaseTicket implements Ticket {
     const { key, version, behind } = this.#lease;
     this.#space.swap(key, version, behind).catch((error: Error) => this.#space.store.report(error));
   }
-}
-
-/** How long the store keeps a record, from now. */
-export function lifetimeMs(record: StoreRecord, now: number): number {
-  if (record.kind === "entry") return record.staleUntil - now;
-  if (record.kind === "stamp") return record.expires - now;
-  return Math.max(record.expires, record.behind?.staleUntil ?? 0) - now;
 }

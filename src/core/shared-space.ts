@@ -5,15 +5,13 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import { UnsupportedError } from "./errors.ts";
 import type { Guard } from "./guard.ts";
-import { type Spelling, tagGroup } from "./keys.ts";
-import { admit, type LeaseSpace, lifetimeMs } from "./lease.ts";
-import { entryOf, Liveness, sealKeys } from "./liveness.ts";
+import type { Spelling } from "./keys.ts";
+import { admit, type LeaseSpace } from "./lease.ts";
+import { entryOf, expiredForMs, isFresh, lifetimeMs } from "./liveness.ts";
 import type { Entry, Seal, StoreRecord, Token } from "./record.ts";
+import { Seals } from "./seals.ts";
 import type { Admission, AdmissionOptions, Found, Inspection, Space, SpaceUsage, Terms } from "./space.ts";
 import type { StampBook } from "./stamps.ts";
-
-/** Group stamps live long enough that none lapses during a load. */
-const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
 /** What the namespaces of a shared store have in common. */
 export interface SpaceStore {
@@ -31,8 +29,7 @@ export class SharedSpace implements Space, LeaseSpace {
   readonly store: SpaceStore;
   readonly names: Spelling;
   readonly changes: Changes;
-  readonly liveness: Liveness;
-  readonly #lineage: readonly string[];
+  readonly #seals: Seals;
   readonly #children = new Map<string, SharedSpace>();
   readonly #reclaiming = new Set<string>();
 
@@ -40,14 +37,18 @@ export class SharedSpace implements Space, LeaseSpace {
     this.store = store;
     this.names = names;
     this.changes = changes;
-    this.#lineage = [...ancestors, names.namespaceStamp()];
-    this.liveness = new Liveness(store.stamps, store.backend, sealKeys(this.#lineage, names));
+    this.#seals = new Seals(store.stamps, names, ancestors);
   }
 
   child(name: string): Space {
     let space = this.#children.get(name);
     if (space === undefined) {
-      space = new SharedSpace(this.store, this.names.child(name), this.#lineage, new Changes(this.changes));
+      space = new SharedSpace(
+        this.store,
+        this.names.child(name),
+        this.#seals.lineage,
+        new Changes(this.changes),
+      );
       this.#children.set(name, space);
     }
     return space;
@@ -99,9 +100,10 @@ export class SharedSpace implements Space, LeaseSpace {
   }
 
   foundOf(entry: Entry, record: StoreRecord): Found {
-    const fresh = this.liveness.isFresh(entry, record);
-    const expiredForMs = fresh ? 0 : this.liveness.expiredForMs(entry);
-    return { value: this.store.codec.decode(entry.payload), fresh, expiredForMs, record };
+    const { backend, codec } = this.store;
+    const fresh = isFresh(entry, record, backend);
+    const value = codec.decode(entry.payload);
+    return { value, fresh, expiredForMs: fresh ? 0 : expiredForMs(entry, backend), record };
   }
 
   admit(key: string, options: AdmissionOptions): Promise<Admission> {
@@ -117,7 +119,7 @@ export class SharedSpace implements Space, LeaseSpace {
     for (const [key] of entries) this.changes.key(key);
     try {
       await this.store.guard.run("set", async () => {
-        const seal = await this.#seal(terms.tags, terms.ttlMs + terms.staleMs);
+        const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
         const now = this.store.backend.now();
         await this.store.backend.writeMany(
           entries.map(([key], at) => {
@@ -139,8 +141,8 @@ export class SharedSpace implements Space, LeaseSpace {
         const live = await Promise.all(
           keys.map(async (key, at) => {
             const entry = entryOf(records[at], key);
-            if (entry === undefined || !this.liveness.isFresh(entry, records[at])) return false;
-            return this.liveness.isSealed(entry);
+            if (entry === undefined || !isFresh(entry, records[at], this.store.backend)) return false;
+            return this.#seals.isLive(entry);
           }),
         );
         return live.filter(Boolean).length;
@@ -211,15 +213,7 @@ export class SharedSpace implements Space, LeaseSpace {
   async invalidateTags(tags: readonly string[]): Promise<void> {
     for (const tag of tags) this.changes.tag(tag);
     try {
-      await this.store.guard.run("invalidateTags", async () => {
-        const groups = new Set(tags.map(tagGroup));
-        await Promise.all(
-          [...groups].map((group) =>
-            this.store.stamps.replace(this.names.groupStamp(group), GROUP_LIFETIME_MS),
-          ),
-        );
-        await this.store.stamps.remove(tags.map(this.names.tagStamp));
-      });
+      await this.store.guard.run("invalidateTags", () => this.#seals.invalidateTags(tags));
     } finally {
       for (const tag of tags) this.changes.tag(tag);
     }
@@ -228,9 +222,7 @@ export class SharedSpace implements Space, LeaseSpace {
   async clear(): Promise<void> {
     this.changes.everything();
     try {
-      await this.store.guard.run("clear", () =>
-        this.store.stamps.replace(this.names.namespaceStamp(), Number.POSITIVE_INFINITY),
-      );
+      await this.store.guard.run("clear", () => this.#seals.invalidateAll());
     } finally {
       this.changes.everything();
     }
@@ -267,14 +259,11 @@ export class SharedSpace implements Space, LeaseSpace {
   }
 
   sealFor(tags: readonly string[], lifeMs: number): Promise<Seal> {
-    return this.store.guard.run("getOrSet", () => this.#seal(tags, lifeMs));
+    return this.store.guard.run("getOrSet", () => this.#seals.present(tags, lifeMs));
   }
 
   groupStamps(groups: readonly number[], anew = false): Promise<readonly (Token | undefined)[]> {
-    const keys = groups.map(this.names.groupStamp);
-    return this.store.guard.run("getOrSet", () =>
-      anew ? this.store.stamps.confirm(keys) : this.store.stamps.ensure(keys, GROUP_LIFETIME_MS / 2),
-    );
+    return this.store.guard.run("getOrSet", () => this.#seals.groups(groups, anew));
   }
 
   entryFor(key: string, value: unknown, terms: Terms, seal: Seal): Entry {
@@ -282,14 +271,11 @@ export class SharedSpace implements Space, LeaseSpace {
   }
 
   isSealed(seal: Seal): Promise<boolean> {
-    return this.store.guard.run("getOrSet", async () => this.liveness.isSealed(seal));
+    return this.store.guard.run("getOrSet", async () => this.#seals.isLive(seal));
   }
 
   watchSeal(seal: Seal, onBroken: () => void): () => void {
-    const stops = [
-      ...seal.lineage.map((id, at) => this.#watch(this.#lineage[at] as string, id, onBroken)),
-      ...seal.tags.map(({ tag, id }) => this.#watch(this.names.tagStamp(tag), id, onBroken)),
-    ];
+    const stops = this.#seals.stampsOf(seal).map(([key, id]) => this.#watch(key, id, onBroken));
     return () => {
       for (const stop of stops) stop();
     };
@@ -304,16 +290,6 @@ export class SharedSpace implements Space, LeaseSpace {
           if (present !== id) onChange();
         }, this.store.report);
     });
-  }
-
-  async #seal(tags: readonly string[], lifeMs: number): Promise<Seal> {
-    const { stamps } = this.store;
-    const tagKeys = tags.map(this.names.tagStamp);
-    const [lineage, ids] = await Promise.all([
-      stamps.ensured(this.#lineage, lifeMs) ?? stamps.ensure(this.#lineage, Number.POSITIVE_INFINITY),
-      tags.length === 0 ? [] : (stamps.ensured(tagKeys, lifeMs) ?? stamps.ensure(tagKeys, lifeMs)),
-    ]);
-    return { lineage, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
   }
 
   #entry(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): Entry {
@@ -336,7 +312,7 @@ export class SharedSpace implements Space, LeaseSpace {
   async #liveEntry(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
     const entry = entryOf(record, key);
     if (entry === undefined) return undefined;
-    if (await this.liveness.isSealed(entry)) return entry;
+    if (await this.#seals.isLive(entry)) return entry;
     if (record === entry) this.#reclaim(key, entry);
     return undefined;
   }
@@ -344,7 +320,7 @@ export class SharedSpace implements Space, LeaseSpace {
   /** A live entry that has not expired. */
   async #freshEntry(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
     const entry = await this.#liveEntry(key, record);
-    return entry !== undefined && this.liveness.isFresh(entry, record) ? entry : undefined;
+    return entry !== undefined && isFresh(entry, record, this.store.backend) ? entry : undefined;
   }
 
   #reclaim(key: string, dead: Entry): void {

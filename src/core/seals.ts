@@ -1,0 +1,71 @@
+// The seals of one namespace: what is stored now is sealed with the present stamps, and is live while they stay present.
+import { type Spelling, tagGroup } from "./keys.ts";
+import type { Seal, Token } from "./record.ts";
+import type { StampBook } from "./stamps.ts";
+
+/** Group stamps live long enough that none lapses during a load. */
+const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
+
+export class Seals {
+  /** Keys of the namespace stamps, root first. */
+  readonly lineage: readonly string[];
+  readonly #book: StampBook;
+  readonly #names: Spelling;
+
+  constructor(book: StampBook, names: Spelling, ancestors: readonly string[]) {
+    this.#book = book;
+    this.#names = names;
+    this.lineage = [...ancestors, names.namespaceStamp()];
+  }
+
+  /** The seal for something stored now for `lifeMs`; the store has answered for each of its stamps. */
+  async present(tags: readonly string[], lifeMs: number): Promise<Seal> {
+    const book = this.#book;
+    const tagKeys = tags.map(this.#names.tagStamp);
+    const [lineage, ids] = await Promise.all([
+      book.ensured(this.lineage, lifeMs) ?? book.ensure(this.lineage, Number.POSITIVE_INFINITY),
+      tags.length === 0 ? [] : (book.ensured(tagKeys, lifeMs) ?? book.ensure(tagKeys, lifeMs)),
+    ]);
+    return { lineage, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
+  }
+
+  /** Stamps of tag groups. `anew`: from the store itself, not from what is at hand. */
+  groups(groups: readonly number[], anew: boolean): Promise<readonly (Token | undefined)[]> {
+    const keys = groups.map(this.#names.groupStamp);
+    return anew ? this.#book.confirm(keys) : this.#book.ensure(keys, GROUP_LIFETIME_MS / 2);
+  }
+
+  /** true or false where every stamp is at hand and equal; otherwise the store is asked. */
+  isLive(seal: Seal): boolean | Promise<boolean> {
+    if (seal.lineage.length !== this.lineage.length) return false;
+    const doubtful = this.stampsOf(seal).filter(([key, id]) => this.#book.known(key) !== id);
+    return doubtful.length === 0 || this.#confirm(doubtful);
+  }
+
+  /** Keys and ids of everything a seal is made of. */
+  stampsOf(seal: Seal): readonly (readonly [string, Token])[] {
+    return [
+      ...seal.lineage.map((id, at) => [this.lineage[at] as string, id] as const),
+      ...seal.tags.map(({ tag, id }) => [this.#names.tagStamp(tag), id] as const),
+    ];
+  }
+
+  /** The group first, then the tag: whoever finds the group unchanged knows that the tag's stamp was still good. */
+  async invalidateTags(tags: readonly string[]): Promise<void> {
+    const groups = [...new Set(tags.map(tagGroup))];
+    await Promise.all(
+      groups.map((group) => this.#book.replace(this.#names.groupStamp(group), GROUP_LIFETIME_MS)),
+    );
+    await this.#book.remove(tags.map(this.#names.tagStamp));
+  }
+
+  invalidateAll(): Promise<void> {
+    return this.#book.replace(this.#names.namespaceStamp(), Number.POSITIVE_INFINITY);
+  }
+
+  /** Before something is judged dead, a mismatch with what is at hand is confirmed by the store. */
+  async #confirm(expected: readonly (readonly [string, Token])[]): Promise<boolean> {
+    const present = await this.#book.confirm(expected.map(([key]) => key));
+    return expected.every(([, id], at) => present[at] === id);
+  }
+}
