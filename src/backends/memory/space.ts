@@ -195,10 +195,9 @@ export class MemorySpace implements Space {
 
   /** Every key that is here from beginning to end; others may run in between. Keys added meanwhile do not prolong it. */
   async *#batches(signal?: AbortSignal): AsyncIterable<readonly string[]> {
-    let left = this.index.size;
     let batch: string[] = [];
     for (const key of this.index.keys()) {
-      if (left-- === 0 || signal?.aborted) break;
+      if (signal?.aborted) break;
       batch.push(key);
       if (batch.length < SCAN_BATCH) continue;
       yield batch;
