@@ -22,8 +22,15 @@ import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
 import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } from "./core/records.ts";
-import type { Inspection, Space, Store, StoreObserver } from "./core/space.ts";
-import { type LoadRequest, loadRequest, requireLoad, setTerms, type TermDefaults } from "./core/terms.ts";
+import type { Inspection, Space, Store, StoreObserver, Terms } from "./core/space.ts";
+import {
+  type LoadRequest,
+  loadRequest,
+  requireLoad,
+  setTerms,
+  type TermDefaults,
+  usualTerms,
+} from "./core/terms.ts";
 import { checkHealth, detailHealth, poolState } from "./health/health.ts";
 import { Telemetry } from "./metrics/telemetry.ts";
 import { openStore } from "./open-store.ts";
@@ -37,6 +44,7 @@ class Shared {
   readonly clock: Clock;
   readonly store: Store;
   readonly defaults: TermDefaults;
+  readonly usualTerms: Terms | undefined;
   readonly members = new Set<XCache>();
   /** Aborts for the loads that are under way when the cache disconnects. */
   stopping = new AbortController();
@@ -53,6 +61,7 @@ class Shared {
     this.clock = clock;
     this.store = openStore(config, clock);
     this.defaults = { ...config, random: clock.random };
+    this.usualTerms = usualTerms(this.defaults);
   }
 }
 
@@ -175,13 +184,13 @@ export class XCache implements AsyncDisposable {
     try {
       requireKey(key);
       requireValue(value);
-      const terms = setTerms(options, this.#shared.defaults);
+      const shared = this.#shared;
+      const terms =
+        (options === undefined ? shared.usualTerms : undefined) ?? setTerms(options, shared.defaults);
       const stored = this.#space.set(key, value, terms);
-      if (stored !== undefined) {
-        return this.#telemetry.run("set", () => stored.then(() => this.#telemetry.wrote(key, terms.tags)));
-      }
+      if (stored !== undefined) return this.#written(stored, key, terms.tags);
       this.#telemetry.wrote(key, terms.tags);
-      this.#telemetry.finish("set", started);
+      this.#telemetry.finishSet(started);
       return DONE;
     } catch (error) {
       this.#telemetry.finish("set", undefined);
@@ -384,6 +393,11 @@ export class XCache implements AsyncDisposable {
     }
     if (store.observers.size > 0) return;
     await withDeadline(clock, config.operationTimeout * 1000, store.disconnect(), () => undefined);
+  }
+
+  /** Not in set() itself: a closure there would cost every call an allocation. */
+  #written(stored: Promise<void>, key: string, tags: readonly string[]): Promise<void> {
+    return this.#telemetry.run("set", () => stored.then(() => this.#telemetry.wrote(key, tags)));
   }
 
   async #getSlowly<T>(key: string): Promise<T | undefined> {

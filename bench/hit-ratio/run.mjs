@@ -5,8 +5,9 @@ import { belady } from "./policies/belady.mjs";
 import { lru } from "./policies/lru.mjs";
 import { s3Fifo } from "./policies/s3-fifo.mjs";
 import { sieve } from "./policies/sieve.mjs";
-import { slots } from "./policies/slots.mjs";
+
 import { wTinyLfu } from "./policies/w-tiny-lfu.mjs";
+import { xcache } from "./policies/xcache.mjs";
 import { TRACES } from "./traces.mjs";
 
 const CAPACITY = 1_000;
@@ -20,7 +21,7 @@ const POLICIES = {
   SIEVE: sieve,
   "S3-FIFO": s3Fifo,
   "W-TinyLFU": wTinyLfu,
-  xcache: slots,
+  xcache,
   optimum: belady,
 };
 

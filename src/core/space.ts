@@ -29,7 +29,8 @@ export interface Inspection {
   readonly key: string;
   /** Milliseconds left; Infinity when it never expires. */
   readonly ttlMs: number;
-  readonly ageMs: number;
+  /** Since it was stored; undefined where the store does not keep that. */
+  readonly ageMs?: number;
   readonly tags: readonly string[];
   readonly bytes: number;
 }

@@ -74,6 +74,11 @@ export function setTerms(options: SetOptions | undefined, defaults: TermDefaults
   return termsOf(options, defaults, 0);
 }
 
+/** The terms of every write without options; undefined where each has its own. */
+export function usualTerms(defaults: TermDefaults): Terms | undefined {
+  return defaults.ttlJitter === 0 ? setTerms(undefined, defaults) : undefined;
+}
+
 function termsOf(options: SetOptions, defaults: TermDefaults, staleMs: number): Terms {
   return {
     ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),

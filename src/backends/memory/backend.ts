@@ -14,9 +14,8 @@ import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { suggestName } from "../../core/nearest.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
+import { MOST_SLOTS } from "./key-index.ts";
 import { RecordTable } from "./records.ts";
-import type { MemorySeal } from "./seal.ts";
-import { Slots } from "./slots.ts";
 import { MemoryStore } from "./store.ts";
 
 export interface MemoryBackendOptions {
@@ -29,8 +28,8 @@ export interface MemoryBackendOptions {
 }
 
 const DEFAULT_MAX_ENTRIES = 100_000;
-/** Slot numbers and Map sizes end here. */
-const MOST_ENTRIES = 2 ** 24 - 1;
+/** Also about what a Map can hold. */
+const MOST_ENTRIES = MOST_SLOTS;
 
 export class MemoryBackend implements Backend {
   readonly name = "memory";
@@ -114,15 +113,12 @@ export class MemoryBackend implements Backend {
   }
 
   get #table(): RecordTable {
-    if (this.#records === undefined) {
-      const slots = new Slots<MemorySeal>({
-        maxEntries: this.maxEntries,
-        maxBytes: this.maxBytes,
-        clock: this.#clock,
-        onEvict: (_index, key) => this.#evicted(key),
-      });
-      this.#records = new RecordTable(slots, this.#clock);
-    }
+    this.#records ??= new RecordTable({
+      maxEntries: this.maxEntries,
+      maxBytes: this.maxBytes,
+      clock: this.#clock,
+      onEvict: (_page, key) => this.#evicted(key),
+    });
     return this.#records;
   }
 }

@@ -1,57 +1,65 @@
-// Reclaims expired and dead entries in small slices by one timer, which runs only while there are entries.
+// Turns the wheel and reclaims what is spent, in small slices by one timer that runs only while there is something to tend.
 import type { Clock, Timer } from "../../core/clock.ts";
 
-/** What is swept; see Slots. */
-export interface Sweepable {
-  readonly size: number;
+/** What is tended; see Table. */
+export interface Tended {
+  readonly needsTending: boolean;
   readonly sweepLength: number;
   onOccupied: (() => void) | undefined;
+  turn(most: number): boolean;
   sweep(slots: number): number;
 }
 
-/** Slots looked at in a turn: a fraction of a millisecond. */
+/** Entries or slots seen to in a turn: a millisecond or two. */
 const SLICE = 8_192;
+const PAUSE_MS = 1_000;
 /** How long a pass over all slots takes while little is found. */
 const PASS_MS = 20_000;
-/** The pause while much is found, and the shortest one. */
+/** The pause while much is found, and the shortest one between two looks at slots. */
 const HASTE_MS = 10;
 /** Much is found when one slot in this many was reclaimed. */
 const MUCH = 4;
 
 export class Sweeper {
-  readonly #slots: Sweepable;
+  readonly #table: Tended;
   readonly #clock: Clock;
   #timer: Timer | undefined;
 
-  constructor(slots: Sweepable, clock: Clock) {
-    this.#slots = slots;
+  constructor(table: Tended, clock: Clock) {
+    this.#table = table;
     this.#clock = clock;
   }
 
   start(): void {
-    this.#slots.onOccupied = () => this.#arm(this.#pause());
-    if (this.#slots.size > 0) this.#arm(this.#pause());
+    this.#table.onOccupied = () => this.#arm(PAUSE_MS);
+    if (this.#table.needsTending) this.#arm(0);
   }
 
   /** Cancels the timer; `start` takes it up again. */
   stop(): void {
-    this.#slots.onOccupied = undefined;
+    this.#table.onOccupied = undefined;
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
   #arm(delayMs: number): void {
-    this.#timer ??= this.#clock.after(delayMs, () => this.#turn());
+    this.#timer ??= this.#clock.after(delayMs, () => this.#tend());
   }
 
-  #turn(): void {
+  #tend(): void {
     this.#timer = undefined;
-    const looked = Math.min(SLICE, this.#slots.sweepLength);
-    const reclaimed = this.#slots.sweep(SLICE);
-    if (this.#slots.size > 0) this.#arm(reclaimed * MUCH > looked ? HASTE_MS : this.#pause());
+    const upToDate = this.#table.turn(SLICE);
+    const pause = this.#sweep();
+    if (this.#table.needsTending) this.#arm(upToDate ? pause : 0);
   }
 
-  #pause(): number {
-    return Math.min(PASS_MS, Math.max(HASTE_MS, (PASS_MS * SLICE) / Math.max(1, this.#slots.sweepLength)));
+  /** Returns how long to wait before the next look. */
+  #sweep(): number {
+    const length = this.#table.sweepLength;
+    if (length === 0) return PAUSE_MS;
+    const looked = Math.min(SLICE, length);
+    const reclaimed = this.#table.sweep(looked);
+    if (reclaimed * MUCH > looked) return HASTE_MS;
+    return Math.min(PAUSE_MS, Math.max(HASTE_MS, (PASS_MS * SLICE) / length));
   }
 }

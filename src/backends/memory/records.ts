@@ -1,71 +1,52 @@
-// The record-level contract on the bounded slots: lets a memory store stand in for a shared one, in tests above all.
+// The record-level contract on the bounded table: lets a memory store stand in for a shared one, in tests above all.
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { MemorySeal } from "./seal.ts";
-import type { SlotIndex, Slots } from "./slots.ts";
+import type { Page } from "./page.ts";
+import { Table, type TableOptions } from "./table.ts";
 
-/** Records lapse by their lifetime alone; whether they are live is the core's business. */
-const ALWAYS_LIVE = new MemorySeal([], []);
 const SCAN_BATCH = 1_000;
 /** What a record takes besides its payload, about. */
 const RECORD_BYTES = 200;
 
+/** Records lapse by their lifetime alone; whether they are live is the core's business, so they have no seals. */
 export class RecordTable {
-  readonly #slots: Slots<MemorySeal>;
-  readonly #index: SlotIndex;
+  readonly #table: Table<never>;
+  readonly #page: Page;
   readonly #clock: Clock;
 
-  constructor(slots: Slots<MemorySeal>, clock: Clock) {
-    this.#slots = slots;
-    this.#index = slots.openIndex();
-    this.#clock = clock;
-  }
-
-  get index(): SlotIndex {
-    return this.#index;
+  constructor(options: TableOptions) {
+    this.#table = new Table(options);
+    this.#page = this.#table.openPage();
+    this.#clock = options.clock;
   }
 
   read(key: string): StoreRecord | undefined {
-    const slot = this.#index.get(key);
-    if (slot === undefined) return undefined;
-    if (this.#clock.now() >= (this.#slots.expires[slot] as number)) return undefined;
-    this.#slots.touch(slot);
-    return this.#slots.values[slot] as StoreRecord;
+    return this.#page.peek(key) as StoreRecord | undefined;
   }
 
   write({ key, record, lifetimeMs }: KeyedRecord): void {
-    const now = this.#clock.now();
-    const expires = now + lifetimeMs;
-    this.#slots.put(
-      this.#index,
-      key,
-      detached(record),
-      ALWAYS_LIVE,
-      now,
-      expires,
-      expires,
-      sizeOf(key, record),
-    );
+    const expires = this.#clock.now() + lifetimeMs;
+    this.#table.put(this.#page, key, detached(record), undefined, expires, 0, sizeOf(key, record));
   }
 
   swap(key: string, expected: Token | undefined, next: Omit<KeyedRecord, "key"> | undefined): SwapResult {
     const current = this.read(key);
     if (current?.version !== expected) return { won: false, current };
-    if (next === undefined) this.#slots.remove(this.#index, key);
+    if (next === undefined) this.#table.remove(this.#page, key);
     else this.write({ key, ...next });
     return { won: true };
   }
 
   take(key: string): StoreRecord | undefined {
     const current = this.read(key);
-    this.#slots.remove(this.#index, key);
+    this.#table.remove(this.#page, key);
     return current;
   }
 
   async *scan(prefix: string, { signal }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
     let batch: ScanItem[] = [];
-    for (const key of this.#index.keys()) {
+    for (const key of this.#page.keys()) {
       if (signal?.aborted) return;
       if (!key.startsWith(prefix)) continue;
       const record = this.read(key);
@@ -80,7 +61,7 @@ export class RecordTable {
   usage(prefix: string): Usage {
     let keys = 0;
     let bytes = 0;
-    for (const key of this.#index.keys()) {
+    for (const key of this.#page.keys()) {
       if (!key.startsWith(prefix)) continue;
       const record = this.read(key);
       if (record === undefined) continue;

@@ -1,81 +1,60 @@
-// Stamps in one process: objects that are alive or not, so that a hit checks a flag and nothing is compared.
+// Tag stamps in one process: objects that are alive or not, so that a hit checks flags and compares nothing.
 
-/** The present state of a tag or a namespace. Dead ones never revive. */
-export class LiveStamp {
-  readonly tag: string;
+/** The present state of a tag. Dead ones never revive. */
+class TagStamp {
   live = true;
-
-  constructor(tag: string) {
-    this.tag = tag;
-  }
 }
 
 /** The stamps an entry was stored under. */
 export class MemorySeal {
-  readonly stamps: readonly LiveStamp[];
   readonly tags: readonly string[];
+  readonly #stamps: readonly TagStamp[];
 
-  constructor(stamps: readonly LiveStamp[], tags: readonly string[]) {
-    this.stamps = stamps;
+  constructor(tags: readonly string[], stamps: readonly TagStamp[]) {
     this.tags = tags;
+    this.#stamps = stamps;
   }
 
   isLive(): boolean {
-    const stamps = this.stamps;
-    for (let at = 0; at < stamps.length; at++) if (!(stamps[at] as LiveStamp).live) return false;
+    const stamps = this.#stamps;
+    for (let at = 0; at < stamps.length; at++) if (!(stamps[at] as TagStamp).live) return false;
     return true;
   }
 }
 
-/** The stamps of one namespace and the seals made from them. */
-export class SealRing {
-  readonly #parent: SealRing | undefined;
-  #namespace = new LiveStamp("");
+/** The tags of one namespace and the seals made from them. */
+export class TagRing {
   // Held weakly: a tag that no entry carries any more needs no stamp.
-  readonly #tags = new Map<string, WeakRef<LiveStamp>>();
+  readonly #stamps = new Map<string, WeakRef<TagStamp>>();
   readonly #gone = new FinalizationRegistry<string>((tag) => {
-    if (this.#tags.get(tag)?.deref() === undefined) this.#tags.delete(tag);
+    if (this.#stamps.get(tag)?.deref() === undefined) this.#stamps.delete(tag);
   });
-  #plain: MemorySeal | undefined;
   #latest: MemorySeal | undefined;
 
-  constructor(parent?: SealRing) {
-    this.#parent = parent;
-  }
-
-  /** The seal for an entry stored now under these tags. */
-  seal(tags: readonly string[]): MemorySeal {
-    if (tags.length === 0) {
-      if (this.#plain?.isLive() !== true) this.#plain = new MemorySeal(this.#lineage(), []);
-      return this.#plain;
-    }
+  /** The seal for an entry stored now under these tags; none without tags. */
+  seal(tags: readonly string[]): MemorySeal | undefined {
+    if (tags.length === 0) return undefined;
     const latest = this.#latest;
-    if (latest?.isLive() === true && sameTags(latest.tags, tags)) return latest;
-    this.#latest = new MemorySeal([...this.#lineage(), ...tags.map((tag) => this.#stamp(tag))], [...tags]);
+    if (latest?.isLive() !== true || !sameTags(latest.tags, tags)) this.#latest = this.#newSeal(tags);
     return this.#latest;
   }
 
   invalidate(tag: string): void {
-    const stamp = this.#tags.get(tag)?.deref();
+    const stamp = this.#stamps.get(tag)?.deref();
     if (stamp !== undefined) stamp.live = false;
-    this.#tags.delete(tag);
+    this.#stamps.delete(tag);
   }
 
-  invalidateAll(): void {
-    this.#namespace.live = false;
-    this.#namespace = new LiveStamp("");
-    this.#tags.clear();
+  #newSeal(tags: readonly string[]): MemorySeal {
+    const stamps = tags.map((tag) => this.#stamp(tag));
+    return new MemorySeal([...tags], stamps);
   }
 
-  #lineage(): readonly LiveStamp[] {
-    return this.#parent === undefined ? [this.#namespace] : [...this.#parent.#lineage(), this.#namespace];
-  }
-
-  #stamp(tag: string): LiveStamp {
-    const present = this.#tags.get(tag)?.deref();
+  #stamp(tag: string): TagStamp {
+    const present = this.#stamps.get(tag)?.deref();
     if (present !== undefined) return present;
-    const stamp = new LiveStamp(tag);
-    this.#tags.set(tag, new WeakRef(stamp));
+    const stamp = new TagStamp();
+    this.#stamps.set(tag, new WeakRef(stamp));
     this.#gone.register(stamp, tag);
     return stamp;
   }

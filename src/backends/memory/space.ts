@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { requireShareable } from "../../core/arguments.ts";
 import { Changes } from "../../core/changes.ts";
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { CodecError } from "../../core/errors.ts";
 import type {
@@ -14,12 +14,14 @@ import type {
   SpaceUsage,
   Terms,
 } from "../../core/space.ts";
-import { type MemorySeal, SealRing } from "./seal.ts";
-import type { SlotIndex, Slots } from "./slots.ts";
+import { heldValue } from "./box.ts";
+import type { Page } from "./page.ts";
+import { type MemorySeal, TagRing } from "./seal.ts";
+import type { Held, Table } from "./table.ts";
 
 /** What the namespaces of a memory store share. */
 export interface MemoryCore {
-  readonly slots: Slots<MemorySeal>;
+  readonly table: Table<MemorySeal>;
   readonly clock: Clock;
   readonly codec: Codec;
   /** Hand out the stored object itself instead of a copy. */
@@ -28,8 +30,8 @@ export interface MemoryCore {
   readonly measuresBytes: boolean;
 }
 
-/** Nearer to its expiry than this, an entry is judged by the exact time; see Clock.coarse. */
-const EXPIRY_IS_NEAR_MS = 5_000;
+/** A ttl of which the lag of the coarse time is a thousandth: then it may be counted from that, and end so much early. */
+const LONG_TTL_MS = 1_000 * COARSE_LAG_MS;
 /** How many entries a scan looks at before it lets others run. */
 const SCAN_BATCH = 1_000;
 /** Up to so many entries are counted one by one, without being asked to be exact. */
@@ -37,22 +39,23 @@ const COUNTED = 1_000;
 /** How many entries are measured to estimate the bytes of all. */
 const SIZE_SAMPLE = 100;
 
+const NO_TAGS: readonly string[] = [];
+
 export class MemorySpace implements Space {
   readonly changes: Changes;
-  readonly index: SlotIndex;
+  readonly page: Page;
   readonly #core: MemoryCore;
-  readonly #slots: Slots<MemorySeal>;
-  readonly #seals: SealRing;
+  readonly #table: Table<MemorySeal>;
+  readonly #tags = new TagRing();
   readonly #children = new Map<string, MemorySpace>();
   readonly #onOpen: (space: MemorySpace) => void;
 
   constructor(core: MemoryCore, onOpen: (space: MemorySpace) => void, parent?: MemorySpace) {
     this.#core = core;
-    this.#slots = core.slots;
+    this.#table = core.table;
     this.#onOpen = onOpen;
-    this.index = core.slots.openIndex();
+    this.page = core.table.openPage();
     this.changes = new Changes(parent?.changes);
-    this.#seals = new SealRing(parent === undefined ? undefined : parent.#seals);
     onOpen(this);
   }
 
@@ -66,11 +69,8 @@ export class MemorySpace implements Space {
   }
 
   peek(key: string): unknown {
-    const slot = this.#fresh(key);
-    if (slot < 0) return undefined;
-    this.#slots.touch(slot);
-    const value = this.#slots.values[slot];
-    return this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
+    const value = this.page.peek(key);
+    return value === undefined || this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
   }
 
   get(key: string): unknown {
@@ -109,23 +109,23 @@ export class MemorySpace implements Space {
     let live = 0;
     for (const key of keys) {
       if (this.changes.watched) this.changes.key(key);
-      if (this.#fresh(key) >= 0) live++;
-      this.#slots.remove(this.index, key);
+      if (this.#fresh(key) !== undefined) live++;
+      this.#table.remove(this.page, key);
     }
     return live;
   }
 
   inspect(key: string): Inspection | undefined {
-    const slot = this.#fresh(key);
-    return slot < 0 ? undefined : this.#inspection(key, slot);
+    const entry = this.#fresh(key);
+    return entry === undefined ? undefined : this.#inspection(key, entry);
   }
 
   async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
     for await (const keys of this.#batches(signal)) {
       const batch: Inspection[] = [];
       for (const key of keys) {
-        const slot = this.#fresh(key);
-        if (slot >= 0) batch.push(this.#inspection(key, slot));
+        const entry = this.#fresh(key);
+        if (entry !== undefined) batch.push(this.#inspection(key, entry));
       }
       yield batch;
     }
@@ -134,7 +134,7 @@ export class MemorySpace implements Space {
   invalidateTags(tags: readonly string[]): void {
     for (const tag of tags) {
       this.changes.tag(tag);
-      this.#seals.invalidate(tag);
+      this.#tags.invalidate(tag);
     }
   }
 
@@ -148,12 +148,12 @@ export class MemorySpace implements Space {
 
   clear(): void {
     this.changes.everything();
-    this.#seals.invalidateAll();
+    this.#empty();
   }
 
   async usage(exact: boolean): Promise<SpaceUsage> {
-    if (!exact && this.index.size > COUNTED) {
-      return { keys: this.index.size, bytes: this.#estimatedBytes(), approximate: true };
+    if (!exact && this.page.size > COUNTED) {
+      return { keys: this.page.size, bytes: this.#estimatedBytes(), approximate: true };
     }
     let keys = 0;
     let bytes = 0;
@@ -165,13 +165,12 @@ export class MemorySpace implements Space {
   }
 
   find(key: string): Found | undefined {
-    const slot = this.#live(key);
-    if (slot < 0) return undefined;
+    const entry = this.#table.find(this.page, key);
+    if (entry === undefined) return undefined;
     const now = this.#core.clock.now();
-    if (now >= this.#slots.staleUntilOf(slot)) return undefined;
-    const expiredForMs = Math.max(0, now - (this.#slots.expires[slot] as number));
-    const fresh = now < (this.#slots.expires[slot] as number);
-    return { value: this.own(this.#slots.values[slot]), fresh, expiredForMs };
+    if (now >= entry.staleUntil) return undefined;
+    const expiredForMs = Math.max(0, now - entry.expires);
+    return { value: this.own(entry.value), fresh: now < entry.expires, expiredForMs };
   }
 
   admit(key: string, { since }: AdmissionOptions): Admission {
@@ -196,7 +195,7 @@ export class MemorySpace implements Space {
   /** Every key that is here from beginning to end; others may run in between. Keys added meanwhile do not prolong it. */
   async *#batches(signal?: AbortSignal): AsyncIterable<readonly string[]> {
     let batch: string[] = [];
-    for (const key of this.index.keys()) {
+    for (const key of this.page.keys()) {
       if (signal?.aborted) break;
       batch.push(key);
       if (batch.length < SCAN_BATCH) continue;
@@ -207,20 +206,14 @@ export class MemorySpace implements Space {
     if (!signal?.aborted) yield batch;
   }
 
-  /** The slot of an entry whose stamps are all alive, else -1. */
-  #live(key: string): number {
-    const slot = this.index.get(key);
-    if (slot === undefined || !(this.#slots.seals[slot] as MemorySeal).isLive()) return -1;
-    return slot;
+  #fresh(key: string): Held<MemorySeal> | undefined {
+    const entry = this.#table.find(this.page, key);
+    return entry !== undefined && this.#core.clock.now() < entry.expires ? entry : undefined;
   }
 
-  #fresh(key: string): number {
-    const slot = this.#live(key);
-    if (slot < 0) return slot;
-    const expires = this.#slots.expires[slot] as number;
-    const { clock } = this.#core;
-    if (expires - clock.coarse() > EXPIRY_IS_NEAR_MS) return slot;
-    return clock.now() < expires ? slot : -1;
+  #empty(): void {
+    this.#table.clear(this.page);
+    for (const child of this.#children.values()) child.#empty();
   }
 
   #kept(value: unknown): unknown {
@@ -232,31 +225,29 @@ export class MemorySpace implements Space {
   #measure(key: string, value: unknown): number {
     if (!this.#core.measuresBytes) return 0;
     const bytes = bytesOf(this.#core.codec, key, value);
-    if (bytes <= this.#slots.maxBytes) return bytes;
+    if (bytes <= this.#table.maxBytes) return bytes;
     throw new CodecError(
       "VALUE_TOO_LARGE",
-      `the value takes about ${bytes} bytes, more than the whole store may hold (${this.#slots.maxBytes} bytes)`,
+      `the value takes about ${bytes} bytes, more than the whole store may hold (${this.#table.maxBytes} bytes)`,
       { hint: "Raise maxBytes or store less under one key." },
     );
   }
 
   #put(key: string, value: unknown, bytes: number, terms: Terms): void {
-    const now = this.#core.clock.now();
-    const expires = now + terms.ttlMs;
-    const seal = this.#seals.seal(terms.tags);
-    this.#slots.put(this.index, key, value, seal, now, expires, expires + terms.staleMs, bytes);
+    const { clock } = this.#core;
+    const expires = (terms.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + terms.ttlMs;
+    const seal = this.#tags.seal(terms.tags);
+    this.#table.put(this.page, key, value, seal, expires, terms.staleMs, bytes);
   }
 
-  #inspection(key: string, slot: number): Inspection {
+  #inspection(key: string, { value, seal, expires }: Held<MemorySeal>): Inspection {
     const now = this.#core.clock.now();
-    const value = this.#slots.values[slot];
     const { codec } = this.#core;
     return {
       key,
       // Time may have passed since the entry was found fresh.
-      ttlMs: Math.max(0, (this.#slots.expires[slot] as number) - now),
-      ageMs: Math.max(0, now - this.#slots.createdOf(slot)),
-      tags: (this.#slots.seals[slot] as MemorySeal).tags,
+      ttlMs: Math.max(0, expires - now),
+      tags: seal === undefined ? NO_TAGS : seal.tags,
       // Measured only for those who ask: it looks through the whole value.
       get bytes() {
         return bytesOf(codec, key, value);
@@ -268,11 +259,11 @@ export class MemorySpace implements Space {
   #estimatedBytes(): number {
     let measured = 0;
     let bytes = 0;
-    for (const [key, slot] of this.index) {
-      bytes += bytesOf(this.#core.codec, key, this.#slots.values[slot]);
+    for (const key of this.page.keys()) {
+      bytes += bytesOf(this.#core.codec, key, heldValue(this.page.held(key)));
       if (++measured === SIZE_SAMPLE) break;
     }
-    return measured === 0 ? 0 : Math.round((bytes / measured) * this.index.size);
+    return measured === 0 ? 0 : Math.round((bytes / measured) * this.page.size);
   }
 }
 

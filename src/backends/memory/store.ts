@@ -1,13 +1,14 @@
-// The memory store: bounded slots, swept of what has expired, shared by its namespaces.
+// The memory store: a bounded table, swept of what has expired, shared by its namespaces.
 
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import type { Space, Store, StoreObserver } from "../../core/space.ts";
 import { Sweeper } from "./expiry.ts";
+import type { Page } from "./page.ts";
 import type { MemorySeal } from "./seal.ts";
-import { type SlotIndex, Slots } from "./slots.ts";
 import { type MemoryCore, MemorySpace } from "./space.ts";
+import { Table } from "./table.ts";
 
 /** What bounds a memory store, and how it hands out values. */
 export interface MemorySettings {
@@ -23,31 +24,31 @@ export class MemoryStore implements Store {
   readonly #core: MemoryCore;
   readonly #sweeper: Sweeper;
   readonly #roots = new Map<string, MemorySpace>();
-  readonly #owners = new Map<SlotIndex, MemorySpace>();
+  readonly #owners = new Map<Page, MemorySpace>();
 
   constructor(backend: Backend & MemorySettings, clock: Clock, codec: Codec) {
     this.backend = backend;
-    const slots = new Slots<MemorySeal>({
+    const table = new Table<MemorySeal>({
       maxEntries: backend.maxEntries,
       maxBytes: backend.maxBytes,
       clock,
-      onEvict: (index, key) => this.#evicted(index, key),
+      onEvict: (page, key) => this.#evicted(page, key),
     });
     this.#core = {
-      slots,
+      table,
       clock,
       codec,
       sharesValues: backend.values === "shared",
       measuresBytes: backend.maxBytes !== Number.POSITIVE_INFINITY,
     };
-    this.#sweeper = new Sweeper(slots, clock);
+    this.#sweeper = new Sweeper(table, clock);
     this.#sweeper.start();
   }
 
   space(prefix: string): Space {
     let space = this.#roots.get(prefix);
     if (space === undefined) {
-      space = new MemorySpace(this.#core, (opened) => this.#owners.set(opened.index, opened));
+      space = new MemorySpace(this.#core, (opened) => this.#owners.set(opened.page, opened));
       this.#roots.set(prefix, space);
     }
     return space;
@@ -64,13 +65,13 @@ export class MemoryStore implements Store {
   async ping(): Promise<void> {}
 
   fill(): number {
-    const { slots } = this.#core;
-    const byBytes = slots.maxBytes === Number.POSITIVE_INFINITY ? 0 : slots.bytes / slots.maxBytes;
-    return Math.max(slots.size / slots.maxEntries, byBytes);
+    const { table } = this.#core;
+    const byBytes = table.maxBytes === Number.POSITIVE_INFINITY ? 0 : table.bytes / table.maxBytes;
+    return Math.max(table.size / table.maxEntries, byBytes);
   }
 
-  #evicted(index: SlotIndex, key: string): void {
-    const space = this.#owners.get(index);
+  #evicted(page: Page, key: string): void {
+    const space = this.#owners.get(page);
     if (space === undefined) return;
     for (const observer of this.observers) observer.evicted(space, key);
   }

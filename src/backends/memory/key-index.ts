@@ -1,0 +1,85 @@
+// Finds the slot of a key: a hash table of slot numbers, open-addressed with linear probing. A Map would take 29 bytes an
+// entry and a slow insertion; this takes 6 to 11. Whether a key is there is known from its page before anybody asks for
+// its slot, so equal hashes are proof enough unless two entries share one; then the keys are compared. That spares a
+// lookup a cache miss. Above the slot a place holds eight bits of the hash, so that few other rows are looked at.
+import { firstWord, HASH, OWNER, type Rows, SHARES_HASH } from "./rows.ts";
+
+const SLOT_BITS = 24;
+const SLOT_MASK = 2 ** SLOT_BITS - 1;
+/** Slots are counted from one: 0 is an empty place. */
+const EMPTY = 0;
+const HIGHEST_LOAD = 3 / 4;
+
+/** How many slots can be told apart. */
+export const MOST_SLOTS = SLOT_MASK;
+
+export class KeyIndex {
+  readonly #rows: Rows<unknown>;
+  #places = new Uint32Array(0);
+  #mask = 0;
+  #capacity = 0;
+
+  constructor(rows: Rows<unknown>) {
+    this.#rows = rows;
+  }
+
+  /** The slot of a key that its owner has. Of one that it has not: -1, or the slot of another with the same hash. */
+  find(key: string, owner: number, hash: number): number {
+    const places = this.#places;
+    const mask = this.#mask;
+    const { words } = this.#rows;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const place = places[at]!;
+      if (place === EMPTY) return -1;
+      if ((place ^ hash) >>> SLOT_BITS !== 0) continue;
+      const slot = (place & SLOT_MASK) - 1;
+      const row = firstWord(slot);
+      if ((words[row + HASH]! | 0) !== hash) continue;
+      if (words[row + OWNER] === owner) return slot;
+      if (words[row + OWNER] === (owner | SHARES_HASH) >>> 0 && this.#rows.keys[slot] === key) return slot;
+    }
+  }
+
+  /** Enters a slot whose row is allocated. */
+  add(slot: number): void {
+    const places = this.#places;
+    const mask = this.#mask;
+    const { words } = this.#rows;
+    const hash = words[firstWord(slot) + HASH]! | 0;
+    let at = hash & mask;
+    for (; places[at] !== EMPTY; at = (at + 1) & mask) {
+      if ((places[at]! ^ hash) >>> SLOT_BITS !== 0) continue;
+      const other = firstWord((places[at]! & SLOT_MASK) - 1);
+      if ((words[other + HASH]! | 0) !== hash) continue;
+      words[other + OWNER]! |= SHARES_HASH;
+      words[firstWord(slot) + OWNER]! |= SHARES_HASH;
+    }
+    places[at] = (hash & ~SLOT_MASK) | (slot + 1);
+  }
+
+  /** Takes a slot out while its row is still as it was. Those that it had pushed on move back, so that no gap is left. */
+  remove(slot: number): void {
+    const places = this.#places;
+    const mask = this.#mask;
+    let gap = this.#rows.hashOf(slot) & mask;
+    while ((places[gap]! & SLOT_MASK) !== slot + 1) gap = (gap + 1) & mask;
+    for (let at = (gap + 1) & mask; places[at] !== EMPTY; at = (at + 1) & mask) {
+      const home = this.#rows.hashOf((places[at]! & SLOT_MASK) - 1) & mask;
+      if (((at - home) & mask) < ((at - gap) & mask)) continue;
+      places[gap] = places[at]!;
+      gap = at;
+    }
+    places[gap] = EMPTY;
+  }
+
+  /** Follows the number of rows. */
+  fit(): void {
+    const rows = this.#rows;
+    if (rows.capacity === this.#capacity) return;
+    this.#capacity = rows.capacity;
+    const length = 2 ** Math.ceil(Math.log2(rows.capacity / HIGHEST_LOAD));
+    this.#places = new Uint32Array(length);
+    this.#mask = length - 1;
+    for (let slot = 0; slot < rows.used; slot++) if (rows.isOccupied(slot)) this.add(slot);
+  }
+}

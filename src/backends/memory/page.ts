@@ -1,0 +1,108 @@
+// One namespace's entries: a Map that holds the values themselves, so that a hit is one lookup.
+//
+// V8's Map leaves a deleted entry in the chain of its bucket until the whole table is rebuilt, so a key that is set and
+// deleted over and over would make every miss on it walk all its former entries. A key that leaves by itself is
+// therefore parked: it stays in the Map without a value, and parked keys are deleted together when there are enough.
+import { Box } from "./box.ts";
+
+/** What a page asks of the table it belongs to. */
+export interface PageHost {
+  readonly clock: { coarse(): number };
+  /** What is not in a box is fresh until this time. */
+  readonly horizon: number;
+  /** Whether the eviction policy wants to know of hits. */
+  readonly recordsUses: boolean;
+  recordUse(page: Page, key: string): void;
+  /** The value of what the page holds, if it is fresh. Records the use. */
+  look(page: Page, key: string, held: unknown): unknown;
+}
+
+/** How many keys may be parked: these and one in so many of the keys. */
+const FEWEST_PARKED = 64;
+const KEYS_PER_PARKED = 64;
+
+/** Everyone may read it; only its table writes. */
+export class Page {
+  /** What an entry's row says it is in; another one after `retire`. */
+  number = 0;
+  readonly #host: PageHost;
+  /** Values and boxes; undefined for a parked key. */
+  #entries = new Map<string, unknown>();
+  readonly #parked = new Set<string>();
+
+  constructor(host: PageHost) {
+    this.#host = host;
+  }
+
+  get size(): number {
+    return this.#entries.size - this.#parked.size;
+  }
+
+  /** The value under the key if it is fresh, else undefined. Records the use. */
+  peek(key: string): unknown {
+    const held = this.#entries.get(key);
+    if (held === undefined) return undefined;
+    const host = this.#host;
+    if (held instanceof Box || host.clock.coarse() >= host.horizon) return host.look(this, key, held);
+    if (host.recordsUses) host.recordUse(this, key);
+    return held;
+  }
+
+  /** What is under the key, fresh or not: a value, a box or undefined. */
+  held(key: string): unknown {
+    return this.#entries.get(key);
+  }
+
+  /**
+   * Meets every key that is there from beginning to end, whatever is added or removed meanwhile, and ends in any case:
+   * a Map is walked in the order of insertion, so what was there comes before what is added.
+   */
+  *keys(): IterableIterator<string> {
+    const entries = this.#entries;
+    let left = entries.size;
+    for (const [key, held] of entries) {
+      if (left-- === 0 || entries !== this.#entries) return;
+      if (held !== undefined) yield key;
+    }
+  }
+
+  /** Puts a value or a box under a key that has none. */
+  add(key: string, held: unknown): void {
+    this.#entries.set(key, held);
+    if (this.#parked.size > 0) this.#parked.delete(key);
+  }
+
+  /** Puts a value or a box in the place of another. */
+  replace(key: string, held: unknown): void {
+    this.#entries.set(key, held);
+  }
+
+  /** Takes out a key that may well come back. */
+  park(key: string): void {
+    if (this.size === 1) {
+      this.#entries.clear();
+      this.#parked.clear();
+      return;
+    }
+    this.#entries.set(key, undefined);
+    this.#parked.add(key);
+    if (this.#parked.size > FEWEST_PARKED + this.#entries.size / KEYS_PER_PARKED) this.#deleteParked();
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** Begins anew, empty. Returns the keys that were there. */
+  retire(): Iterator<string> {
+    const keys = this.#entries.keys();
+    this.#entries = new Map();
+    this.#parked.clear();
+    return keys;
+  }
+
+  #deleteParked(): void {
+    for (const key of this.#parked) this.#entries.delete(key);
+    this.#parked.clear();
+  }
+}

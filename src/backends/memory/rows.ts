@@ -1,0 +1,153 @@
+// What is known of every entry besides its value: a row of 32 bytes, so that a write touches one cache line, and its key.
+// Rows begin few and double, so read the arrays through the object.
+
+/** Words of a row; the first two are the expiry, a double. */
+const WORDS = 8;
+export const HASH = 2;
+/** The number of the page, with SHARES_HASH on top. */
+export const OWNER = 3;
+const SIZE = 4;
+/** The last three are the wheel's; see wheel.ts. In a free row NEXT is the next free one, counted from one. */
+export const PREVIOUS = 5;
+export const NEXT = 6;
+export const TICK = 7;
+
+/** Set in OWNER where another entry of the same page has, or had, the same hash. */
+export const SHARES_HASH = 0x8000_0000;
+
+const FIRST_CAPACITY = 256;
+const NO_SLOT = -1;
+
+export const firstWord = (slot: number): number => slot * WORDS;
+
+/** The columns that many stores never use, seals and stale times, appear when first written. */
+export class Rows<S> {
+  words = new Uint32Array(0);
+  keys: (string | undefined)[] = [];
+  seals: (S | undefined)[] | undefined;
+  /** When entries stop being of use even as stale answers; undefined while that is their expiry for all of them. */
+  staleUntil: Float64Array | undefined;
+  capacity = 0;
+  /** Slots from here on were never used. */
+  used = 0;
+  #times = new Float64Array(0);
+  #free = NO_SLOT;
+  readonly #mostSlots: number;
+
+  constructor(mostSlots: number) {
+    this.#mostSlots = mostSlots;
+    this.#resize(Math.min(FIRST_CAPACITY, mostSlots));
+  }
+
+  isOccupied(slot: number): boolean {
+    return this.keys[slot] !== undefined;
+  }
+
+  /** 32 bits, signed. */
+  hashOf(slot: number): number {
+    return this.words[slot * WORDS + HASH]! | 0;
+  }
+
+  /** Number of the page that the entry is in. */
+  ownerOf(slot: number): number {
+    return this.words[slot * WORDS + OWNER]! & ~SHARES_HASH;
+  }
+
+  sizeOf(slot: number): number {
+    return this.words[slot * WORDS + SIZE]!;
+  }
+
+  /** Milliseconds of the clock; Infinity for never. */
+  expiresOf(slot: number): number {
+    return this.#times[slot * (WORDS / 2)]!;
+  }
+
+  staleUntilOf(slot: number): number {
+    return this.staleUntil === undefined ? this.expiresOf(slot) : this.staleUntil[slot]!;
+  }
+
+  sealOf(slot: number): S | undefined {
+    return this.seals === undefined ? undefined : this.seals[slot];
+  }
+
+  writeSize(slot: number, bytes: number): void {
+    this.words[slot * WORDS + SIZE] = bytes;
+  }
+
+  writeTimes(slot: number, expires: number, staleUntil: number): void {
+    this.#times[slot * (WORDS / 2)] = expires;
+    if (this.staleUntil === undefined) {
+      if (staleUntil === expires) return;
+      this.staleUntil = new Float64Array(this.capacity);
+      for (let at = 0; at < this.used; at++) this.staleUntil[at] = this.expiresOf(at);
+    }
+    this.staleUntil[slot] = staleUntil;
+  }
+
+  writeSeal(slot: number, seal: S | undefined): void {
+    if (this.seals === undefined) {
+      if (seal === undefined) return;
+      this.seals = new Array<S | undefined>(this.capacity).fill(undefined);
+    }
+    this.seals[slot] = seal;
+  }
+
+  /** Makes sure that a row is free; returns whether there had to be more. There must be fewer entries than the most allowed. */
+  reserve(): boolean {
+    if (this.#free !== NO_SLOT || this.used < this.capacity) return false;
+    this.#resize(Math.min(this.capacity * 2, this.#mostSlots));
+    return true;
+  }
+
+  /** A row for the key; see `reserve`. */
+  allocate(key: string, hash: number, owner: number): number {
+    let slot = this.#free;
+    if (slot === NO_SLOT) slot = this.used++;
+    else this.#free = this.words[slot * WORDS + NEXT]! - 1;
+    this.keys[slot] = key;
+    this.words[slot * WORDS + HASH] = hash;
+    this.words[slot * WORDS + OWNER] = owner;
+    return slot;
+  }
+
+  release(slot: number): void {
+    this.keys[slot] = undefined;
+    if (this.seals !== undefined) this.seals[slot] = undefined;
+    this.words[slot * WORDS + NEXT] = this.#free + 1;
+    this.#free = slot;
+  }
+
+  /** Returns to the first capacity; only while nothing is stored. */
+  reset(): void {
+    this.#free = NO_SLOT;
+    this.used = 0;
+    this.seals = undefined;
+    this.staleUntil = undefined;
+    if (this.capacity <= FIRST_CAPACITY) return;
+    this.keys = [];
+    this.#resize(Math.min(FIRST_CAPACITY, this.#mostSlots));
+  }
+
+  #resize(capacity: number): void {
+    const bytes = new ArrayBuffer(capacity * WORDS * Uint32Array.BYTES_PER_ELEMENT);
+    const words = new Uint32Array(bytes);
+    words.set(this.words.subarray(0, this.used * WORDS));
+    this.words = words;
+    this.#times = new Float64Array(bytes);
+    this.keys = resizedList(this.keys, capacity);
+    if (this.seals !== undefined) this.seals = resizedList(this.seals, capacity);
+    if (this.staleUntil !== undefined) {
+      const staleUntil = new Float64Array(capacity);
+      staleUntil.set(this.staleUntil);
+      this.staleUntil = staleUntil;
+    }
+    this.capacity = capacity;
+  }
+}
+
+function resizedList<T>(list: readonly (T | undefined)[], capacity: number): (T | undefined)[] {
+  // Filled first: it settles on the kind of array that holds anything, whatever the first value is.
+  const resized = new Array<T | undefined>(capacity).fill(undefined);
+  for (let slot = 0; slot < list.length; slot++) resized[slot] = list[slot];
+  return resized;
+}

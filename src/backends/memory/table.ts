@@ -1,0 +1,405 @@
+// The bounded in-process store under the memory backend and the near tier: pages hold the values, the table keeps a row
+// of each entry and bounds entries and bytes over all pages together.
+import type { Clock } from "../../core/clock.ts";
+import { Box, heldValue, NO_SLOT } from "./box.ts";
+import { Eviction } from "./eviction.ts";
+import { KeyHash } from "./key-hash.ts";
+import { KeyIndex } from "./key-index.ts";
+import type { Page, PageHost } from "./page.ts";
+import { Pages } from "./pages.ts";
+import { Rows } from "./rows.ts";
+import { NEAR_MS, Schedule } from "./schedule.ts";
+import { UseLog } from "./use-log.ts";
+
+/** What an entry was stored under; asked at every hit. What is not live when a sweep meets it is reclaimed. */
+export interface EntrySeal {
+  isLive(): boolean;
+}
+
+export interface TableOptions {
+  /** Most entries, over all pages. */
+  readonly maxEntries: number;
+  /** Most bytes, over all pages, as told to `put`; Infinity for no bound. */
+  readonly maxBytes: number;
+  readonly clock: Clock;
+  /** Told of entries that left to make room, not of those that had expired or died; called when the table is in order again. */
+  readonly onEvict?: (page: Page, key: string) => void;
+}
+
+/** An entry whose seal is live, fresh or not. */
+export interface Held<S> {
+  readonly value: unknown;
+  readonly seal: S | undefined;
+  /** Milliseconds of the clock; Infinity for never. */
+  readonly expires: number;
+  /** When it stops being of use even as a stale answer; at least `expires`. */
+  readonly staleUntil: number;
+}
+
+/** One hit in so many on boxes takes the value out: what is read more often than written needs none. */
+const HITS_PER_UNBOXING = 16;
+/** Hits are recorded from this share of a bound on: before, nobody has to leave. */
+const NEARLY_FULL = 7 / 8;
+/** How many due entries and how many slots every insertion sees to, so that a busy table needs no timer to stay clean. */
+const TENDED_PER_INSERTION = 2;
+/** What fits a row; a larger entry counts as this much. */
+const MOST_BYTES = 0xffff_ffff;
+
+export class Table<S extends EntrySeal> implements PageHost {
+  readonly clock: Clock;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  /** Entries stored, those not yet reclaimed among them: expired, dead or of a cleared page. */
+  size = 0;
+  /** Sum of their bytes; 0 where there is no bound on them. */
+  bytes = 0;
+  recordsUses = false;
+  /** Called when there is something to tend; see `needsTending`. */
+  onOccupied: (() => void) | undefined;
+  readonly #countsBytes: boolean;
+  /** Whether more than the expiry is known of entries; else writing one again concerns its box alone. */
+  #hasExtras: boolean;
+  readonly #onEvict: ((page: Page, key: string) => void) | undefined;
+  readonly #rows: Rows<S>;
+  readonly #index: KeyIndex;
+  readonly #hash: KeyHash;
+  readonly #pages = new Pages();
+  readonly #schedule: Schedule;
+  readonly #eviction: Eviction;
+  readonly #uses = new UseLog();
+  #evicted: { page: Page; key: string }[] = [];
+  #latestExpiry = 0;
+  #hitsOnBoxes = 0;
+  #sweepAt = 0;
+
+  constructor(options: TableOptions) {
+    this.clock = options.clock;
+    this.maxEntries = options.maxEntries;
+    this.maxBytes = options.maxBytes;
+    this.#countsBytes = options.maxBytes !== Number.POSITIVE_INFINITY;
+    this.#hasExtras = this.#countsBytes;
+    this.#onEvict = options.onEvict;
+    const rows = new Rows<S>(options.maxEntries);
+    this.#rows = rows;
+    this.#index = new KeyIndex(rows);
+    this.#hash = new KeyHash(options.clock.token());
+    this.#schedule = new Schedule({
+      rows,
+      clock: options.clock,
+      pages: this.#pages,
+      reclaim: (slot) => this.#drop(slot, false),
+      started: () => this.onOccupied?.(),
+    });
+    this.#eviction = new Eviction({
+      hashOf: (slot) => rows.hashOf(slot) >>> 0,
+      isSpent: (slot) => this.#isSpent(slot, this.clock.coarse()),
+    });
+    this.#fitRows();
+  }
+
+  openPage(): Page {
+    return this.#pages.open(this);
+  }
+
+  /** Empties a page at once; what was in it is reclaimed bit by bit. */
+  clear(page: Page): void {
+    if (page.size === 0) return;
+    this.#pages.retire(page);
+    this.onOccupied?.();
+  }
+
+  get horizon(): number {
+    return this.#schedule.horizon;
+  }
+
+  look(page: Page, key: string, held: unknown): unknown {
+    const isBoxed = held instanceof Box;
+    const slot = isBoxed && this.#rows.seals === undefined ? held.slot : this.#slotOf(page, key, held);
+    if (this.#rows.sealOf(slot)?.isLive() === false) return undefined;
+    const expires = isBoxed ? held.expires : this.#rows.expiresOf(slot);
+    if (expires - this.clock.coarse() <= NEAR_MS && this.clock.now() >= expires) return undefined;
+    if (this.recordsUses) this.recordUse(page, key);
+    if (!isBoxed) return held;
+    if (++this.#hitsOnBoxes % HITS_PER_UNBOXING === 0) this.#unbox(page, key, held);
+    return held.value;
+  }
+
+  recordUse(page: Page, key: string): void {
+    this.#uses.add(key, page.number);
+    if (this.#uses.isFull) this.#learnUses();
+  }
+
+  find(page: Page, key: string): Held<S> | undefined {
+    const held = page.held(key);
+    if (held === undefined) return undefined;
+    const slot = this.#slotOf(page, key, held);
+    const seal = this.#rows.sealOf(slot);
+    if (seal?.isLive() === false) return undefined;
+    const expires = this.#expiresOf(slot, held);
+    return {
+      value: heldValue(held),
+      seal,
+      expires,
+      staleUntil: Math.max(expires, this.#rows.staleUntilOf(slot)),
+    };
+  }
+
+  /**
+   * Stores an entry, in place of the key's present one if there is one, and makes room for it. The value is not undefined.
+   * `expires` is a time of the clock; for `staleMs` after it the value may still be used as a stale answer.
+   * Returns false if it alone exceeds `maxBytes`: then the key has no entry and no other one has left.
+   */
+  put(
+    page: Page,
+    key: string,
+    value: unknown,
+    seal: S | undefined,
+    expires: number,
+    staleMs = 0,
+    bytes = 0,
+  ): boolean {
+    const held = page.held(key);
+    if (held !== undefined && seal === undefined && staleMs === 0 && !this.#hasExtras) {
+      const isDone = held instanceof Box ? held.renew(value, expires) : this.#box(page, key, value, expires);
+      if (isDone) {
+        if (this.recordsUses) this.recordUse(page, key);
+        return true;
+      }
+    }
+    const staleUntil = expires + staleMs;
+    const counted = this.#countsBytes ? Math.min(Math.ceil(bytes), MOST_BYTES) : 0;
+    if (counted > this.maxBytes) {
+      this.remove(page, key);
+      return false;
+    }
+    if (held === undefined) this.#insert(page, key, value, seal, expires, staleUntil, counted);
+    else this.#overwrite(page, key, held, value, seal, expires, staleUntil, counted);
+    if (this.#evicted.length > 0) this.#tellEvicted();
+    return true;
+  }
+
+  /** Whether there was an entry, expired and dead ones included. */
+  remove(page: Page, key: string): boolean {
+    const held = page.held(key);
+    if (held === undefined) return false;
+    this.#drop(this.#slotOf(page, key, held), false);
+    return true;
+  }
+
+  /** Whether anything may have to be put into a box or reclaimed without being asked for. */
+  get needsTending(): boolean {
+    return this.#schedule.size > 0 || this.#pages.hasRetired || this.#rows.seals !== undefined;
+  }
+
+  /** Sees to what is due and to what is left of cleared pages, at most this many entries. Returns whether all is done. */
+  turn(most: number): boolean {
+    return this.#turn(most, this.clock.now());
+  }
+
+  /** How many slots have to be looked at to find the dead: none while nothing has a seal. */
+  get sweepLength(): number {
+    return this.#rows.seals === undefined ? 0 : this.#rows.used;
+  }
+
+  /** Looks at this many slots, going on where the last call ended, and reclaims what is of no use. Returns how many. */
+  sweep(slots: number): number {
+    return this.#sweep(slots, this.clock.now());
+  }
+
+  #slotOf(page: Page, key: string, held: unknown): number {
+    if (held instanceof Box && held.slot !== NO_SLOT) return held.slot;
+    const slot = this.#index.find(key, page.number, this.#hash.of(key, page.number));
+    if (held instanceof Box) held.slot = slot;
+    return slot;
+  }
+
+  /** The row of an entry in a box may have an earlier expiry, never a later one. */
+  #expiresOf(slot: number, held: unknown): number {
+    return held instanceof Box ? held.expires : this.#rows.expiresOf(slot);
+  }
+
+  /** Puts a value, in a box, in the place of one without. Returns false where it may expire before that. */
+  #box(page: Page, key: string, value: unknown, expires: number): boolean {
+    if (expires < this.#latestExpiry) return false;
+    this.#latestExpiry = expires;
+    page.replace(key, new Box(value, NO_SLOT, expires));
+    return true;
+  }
+
+  #unbox(page: Page, key: string, box: Box): void {
+    const { expires, value } = box;
+    const slot = this.#slotOf(page, key, box);
+    if (this.#rows.sealOf(slot) !== undefined || !this.#schedule.canBePlain(expires)) return;
+    const staleUntil = Math.max(expires, this.#rows.staleUntilOf(slot));
+    this.#rows.writeTimes(slot, expires, staleUntil);
+    this.#schedule.set(slot, expires, staleUntil, true);
+    page.replace(key, value);
+  }
+
+  #insert(
+    page: Page,
+    key: string,
+    value: unknown,
+    seal: S | undefined,
+    expires: number,
+    staleUntil: number,
+    bytes: number,
+  ): void {
+    this.#tend();
+    this.#learnUses();
+    this.#makeRoom(1, bytes, NO_SLOT);
+    if (this.#rows.reserve()) this.#fitRows();
+    const slot = this.#rows.allocate(key, this.#hash.of(key, page.number), page.number);
+    this.#index.add(slot);
+    this.#eviction.admit(slot);
+    const plain = seal === undefined && this.#schedule.canBePlain(expires);
+    page.add(key, plain ? value : new Box(value, slot, expires));
+    this.size++;
+    this.#rows.writeSize(slot, bytes);
+    this.#count(bytes);
+    this.#write(slot, seal, expires, staleUntil, plain);
+  }
+
+  #overwrite(
+    page: Page,
+    key: string,
+    held: unknown,
+    value: unknown,
+    seal: S | undefined,
+    expires: number,
+    staleUntil: number,
+    bytes: number,
+  ): void {
+    const slot = this.#slotOf(page, key, held);
+    if (this.recordsUses) this.#eviction.touch(slot);
+    if (held instanceof Box) held.renew(value, expires);
+    else page.replace(key, new Box(value, slot, expires));
+    this.#write(slot, seal, expires, staleUntil, false);
+    const before = this.#rows.sizeOf(slot);
+    if (before === bytes) return;
+    this.#rows.writeSize(slot, 0);
+    this.#count(-before);
+    this.#makeRoom(0, bytes, slot);
+    this.#rows.writeSize(slot, bytes);
+    this.#count(bytes);
+  }
+
+  #write(slot: number, seal: S | undefined, expires: number, staleUntil: number, plain: boolean): void {
+    const rows = this.#rows;
+    this.#latestExpiry = Math.max(this.#latestExpiry, expires);
+    rows.writeTimes(slot, expires, staleUntil);
+    this.#schedule.set(slot, expires, staleUntil, plain);
+    const isFirstSeal = seal !== undefined && rows.seals === undefined;
+    rows.writeSeal(slot, seal);
+    this.#hasExtras = this.#countsBytes || rows.seals !== undefined || rows.staleUntil !== undefined;
+    if (isFirstSeal) this.onOccupied?.();
+  }
+
+  #count(bytes: number): void {
+    this.bytes += bytes;
+    this.recordsUses =
+      this.size >= this.maxEntries * NEARLY_FULL ||
+      (this.#countsBytes && this.bytes >= this.maxBytes * NEARLY_FULL);
+  }
+
+  #makeRoom(entries: number, bytes: number, kept: number): void {
+    while (this.size + entries > this.maxEntries || this.bytes + bytes > this.maxBytes) {
+      if (this.#reclaimRetired(1) > 0) continue;
+      this.#learnUses();
+      const slot = this.#eviction.choose(kept);
+      const isSpent = this.#isSpent(slot, this.clock.coarse());
+      if (!isSpent && this.#onEvict !== undefined) {
+        this.#evicted.push({ page: this.#pages.at(this.#rows.ownerOf(slot))!, key: this.#rows.keys[slot]! });
+      }
+      this.#drop(slot, !isSpent);
+    }
+  }
+
+  #tellEvicted(): void {
+    const evicted = this.#evicted;
+    this.#evicted = [];
+    for (const { page, key } of evicted) this.#onEvict?.(page, key);
+  }
+
+  #learnUses(): void {
+    if (this.#uses.length === 0) return;
+    this.#uses.drain((key, number) => {
+      const slot = this.#index.find(key, number, this.#hash.of(key, number));
+      if (slot >= 0) this.#eviction.touch(slot);
+    });
+  }
+
+  #tend(): void {
+    const coarse = this.clock.coarse();
+    if (coarse >= this.horizon || this.#pages.hasRetired) this.#turn(TENDED_PER_INSERTION, coarse);
+    if (this.#rows.seals !== undefined) this.#sweep(TENDED_PER_INSERTION, coarse);
+  }
+
+  #turn(most: number, now: number): boolean {
+    const reclaimed = this.#reclaimRetired(most);
+    return reclaimed + this.#schedule.turn(most - reclaimed, now) < most;
+  }
+
+  /** At most this many entries of cleared pages; returns how many were looked at. */
+  #reclaimRetired(most: number): number {
+    for (let looked = 0; looked < most; looked++) {
+      const retired = this.#pages.nextRetired();
+      if (retired === undefined) return looked;
+      const { key, number } = retired;
+      const slot = this.#index.find(key, number, this.#hash.of(key, number));
+      if (slot >= 0) this.#drop(slot, false);
+    }
+    return most;
+  }
+
+  #sweep(slots: number, now: number): number {
+    const rows = this.#rows;
+    let reclaimed = 0;
+    for (let left = Math.min(slots, rows.used); left > 0 && this.size > 0; left--) {
+      if (this.#sweepAt >= rows.used) this.#sweepAt = 0;
+      const slot = this.#sweepAt++;
+      if (!rows.isOccupied(slot) || !this.#isSpent(slot, now)) continue;
+      this.#drop(slot, false);
+      reclaimed++;
+    }
+    return reclaimed;
+  }
+
+  #isSpent(slot: number, now: number): boolean {
+    const rows = this.#rows;
+    if (rows.sealOf(slot)?.isLive() === false) return true;
+    const page = this.#pages.at(rows.ownerOf(slot));
+    if (page === undefined) return true;
+    if (rows.staleUntilOf(slot) > now) return false;
+    return this.#expiresOf(slot, page.held(rows.keys[slot]!)) <= now;
+  }
+
+  #drop(slot: number, evicted: boolean): void {
+    this.#eviction.leave(slot, evicted);
+    const page = this.#pages.at(this.#rows.ownerOf(slot));
+    const key = this.#rows.keys[slot]!;
+    if (evicted) page?.delete(key);
+    else page?.park(key);
+    this.#index.remove(slot);
+    this.#schedule.forget(slot);
+    this.size--;
+    this.#count(-this.#rows.sizeOf(slot));
+    this.#rows.release(slot);
+    if (this.size === 0) this.#reset();
+  }
+
+  #reset(): void {
+    this.#rows.reset();
+    this.#eviction.reset();
+    this.#fitRows();
+    this.#pages.forgetRetired();
+    this.#schedule.updateHorizon();
+    this.#latestExpiry = 0;
+    this.#hasExtras = this.#countsBytes;
+  }
+
+  #fitRows(): void {
+    this.#index.fit();
+    this.#eviction.fit(this.#rows.capacity);
+  }
+}
