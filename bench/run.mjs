@@ -1,14 +1,15 @@
-// Runs the scenarios: node run.mjs [--only <scenario>]... [--rounds <n>]. A run of all of them is kept in results/.
+// Runs the scenarios: node run.mjs [--only <scenario or report>]... [--rounds <n>]. A whole report is kept in results/.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { REDIS_SERVER } from "./kv/server.mjs";
 import { heading, scenarioSection } from "./report.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** In the order of the report; a scenario file that is not named here comes last. */
+/** In the order of the reports; a scenario file that is not named here comes last. */
 const ORDER = [
   "get-shared",
   "get-or-set-shared",
@@ -19,6 +20,17 @@ const ORDER = [
   "get-or-set-miss",
   "get-tagged",
   "get-observed",
+  "kv-get",
+  "kv-get-64",
+  "kv-get-256",
+  "kv-set-64",
+  "kv-get-many",
+  "kv-near-hit",
+  "kv-near-miss",
+  "kv-stampede",
+  "kv-invalidate-tag",
+  "kv-commands",
+  "kv-tag-bytes",
 ];
 const DEFAULT_ROUNDS = 5;
 
@@ -27,6 +39,11 @@ const scenarioNames = [
   ...ORDER.filter((name) => found.includes(name)),
   ...found.filter((name) => !ORDER.includes(name)),
 ];
+/** The scenarios of each report, which is a file in results/. */
+const REPORTS = {
+  memory: scenarioNames.filter((name) => !name.startsWith("kv-")),
+  kv: scenarioNames.filter((name) => name.startsWith("kv-")),
+};
 const options = readOptions();
 
 function readOptions() {
@@ -37,11 +54,13 @@ function readOptions() {
     },
   });
   const rounds = Number(values.rounds);
-  const unknown = values.only.find((name) => !scenarioNames.includes(name));
-  if (unknown !== undefined) fail(`there is no scenario ${unknown}; there are ${scenarioNames.join(", ")}`);
+  const named = values.only.flatMap((name) => REPORTS[name] ?? [name]);
+  const unknown = named.find((name) => !scenarioNames.includes(name));
+  const known = [...Object.keys(REPORTS), ...scenarioNames].join(", ");
+  if (unknown !== undefined) fail(`there is no scenario or report ${unknown}; there are ${known}`);
   if (!Number.isInteger(rounds) || rounds < 1)
     fail(`--rounds must be a whole number of at least 1, got ${values.rounds}`);
-  return { only: values.only, rounds };
+  return { chosen: named.length > 0 ? named : scenarioNames, rounds };
 }
 
 function fail(message) {
@@ -53,19 +72,26 @@ function showProgress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** One measurement in a process of its own. */
+/** One measurement in a process of its own. One that fails is told of, and the others go on. */
 function measure(scenarioName, library, seed, flags = []) {
   const args = [...flags, here("worker.mjs"), scenarioName, library, String(seed)];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: here(".") });
-  if (status !== 0) throw new Error(`${scenarioName} with ${library} failed:\n${stderr}`);
+  if (status !== 0) {
+    console.error(`${scenarioName} with ${library} failed:\n${stderr}`);
+    process.exitCode = 1;
+    return { failed: true };
+  }
   return JSON.parse(stdout.trim().split("\n").at(-1));
 }
 
 /** Throughput relative to the baseline's, by wall clock and by CPU time. */
-const ratios = (before, run) => ({
-  ratio: before.figure / run.figure,
-  cpuRatio: run.cpu === undefined ? undefined : before.cpu / run.cpu,
-});
+function ratios(before, run) {
+  if (before === undefined || before.failed || run.failed) return {};
+  return {
+    ratio: before.figure / run.figure,
+    cpuRatio: run.cpu === undefined ? undefined : before.cpu / run.cpu,
+  };
+}
 
 /** Starts each round with another library, so that none always follows the same one. */
 const rotated = (list, by) => list.map((_, at) => list[(at + by) % list.length]);
@@ -79,7 +105,7 @@ function runScenario(name, { baseline, libraries, nodeFlags, rounds: most = opti
       const before = baseline === undefined ? undefined : measure(name, baseline, round + 1, nodeFlags);
       const run = measure(name, library, round + 1, nodeFlags);
       if (before !== undefined) runs.get(baseline).push(before);
-      runs.get(library).push(before === undefined ? run : { ...run, ...ratios(before, run) });
+      runs.get(library).push({ ...run, ...ratios(before, run) });
     }
   }
   showProgress("");
@@ -96,20 +122,32 @@ function installedVersions() {
   return Object.fromEntries([["xcache", own], ...peers]);
 }
 
-const chosen = options.only.length > 0 ? options.only : scenarioNames;
-const isWhole = chosen.length === scenarioNames.length;
+/** Such as `Redis server v=7.0.15`; undefined where it cannot be asked. */
+function serverVersion() {
+  const { stdout } = spawnSync(REDIS_SERVER, ["--version"], { encoding: "utf8" });
+  return stdout?.split(" ").slice(0, 3).join(" ");
+}
+
 const versions = installedVersions();
 const command = `npm run bench${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}`;
-const sections = [heading({ command, rounds: options.rounds, startedAt: new Date(), load: os.loadavg()[0] })];
-console.log(sections[0]);
-for (const name of chosen) {
-  const { scenario } = await import(`./scenarios/${name}.mjs`);
-  const section = scenarioSection(scenario, runScenario(name, scenario), versions);
-  console.log(section);
-  sections.push(section);
-}
-if (isWhole) {
+
+async function runReport(report, names) {
+  const facts = { command, rounds: options.rounds, startedAt: new Date(), load: os.loadavg()[0] };
+  const sections = [heading(report, { ...facts, server: report === "kv" ? serverVersion() : undefined })];
+  console.log(sections[0]);
+  for (const name of names) {
+    const { scenario } = await import(`./scenarios/${name}.mjs`);
+    const section = scenarioSection(scenario, runScenario(name, scenario), versions);
+    console.log(section);
+    sections.push(section);
+  }
+  if (names.length < REPORTS[report].length) return;
   mkdirSync(here("results"), { recursive: true });
-  writeFileSync(here("results/memory.md"), `${sections.join("\n").trimEnd()}\n`);
-  console.error("Written to bench/results/memory.md");
+  writeFileSync(here(`results/${report}.md`), `${sections.join("\n").trimEnd()}\n`);
+  console.error(`Written to bench/results/${report}.md`);
+}
+
+for (const [report, all] of Object.entries(REPORTS)) {
+  const names = all.filter((name) => options.chosen.includes(name));
+  if (names.length > 0) await runReport(report, names);
 }

@@ -1,24 +1,57 @@
 // From configuration to an opened store. Caches on one backend object share one store.
+import { KvBackend } from "./backends/kv/backend.ts";
+import { isKvAddress } from "./backends/kv/open-router.ts";
 import { MemoryBackend } from "./backends/memory/backend.ts";
+import { MemoryNearTier } from "./backends/near.ts";
 import { createCodec } from "./codec/codec.ts";
 import type { ResolvedConfig } from "./config/types.ts";
-import { parseStoreAddress } from "./config/url.ts";
 import type { Backend } from "./core/backend.ts";
 import type { Clock } from "./core/clock.ts";
-import { UnsupportedError } from "./core/errors.ts";
+import { ConfigError, UnsupportedError } from "./core/errors.ts";
 import { SharedStore } from "./core/shared-store.ts";
 import type { Store } from "./core/space.ts";
+import { parseStoreAddress } from "./core/store-url.ts";
 
-const stores = new WeakMap<Backend, Store>();
+/** What the caches on one backend object have in common. */
+const SHARED_FIELDS = [
+  "operationTimeout",
+  "connectTimeout",
+  "poolSize",
+  "circuitBreaker",
+  "serialization",
+  "compression",
+  "nearCache",
+] as const;
+
+interface OpenedStore {
+  readonly store: Store;
+  readonly config: ResolvedConfig;
+}
+
+const stores = new WeakMap<Backend, OpenedStore>();
 
 export function openStore(config: ResolvedConfig, clock: Clock): Store {
   const backend = config.backend ?? openBackend(config.kvUrl);
-  let store = stores.get(backend);
-  if (store === undefined) {
-    store = makeStore(backend, config, clock);
-    stores.set(backend, store);
+  let opened = stores.get(backend);
+  if (opened === undefined) {
+    opened = { store: makeStore(backend, config, clock), config };
+    stores.set(backend, opened);
+  } else requireSameSettings(config, opened.config);
+  return opened.store;
+}
+
+function requireSameSettings(config: ResolvedConfig, first: ResolvedConfig): void {
+  for (const field of SHARED_FIELDS) {
+    const [given, present] = [JSON.stringify(config[field]), JSON.stringify(first[field])];
+    if (given === present) continue;
+    throw new ConfigError(
+      "CONFIG_INVALID",
+      `${field} must be ${present} as in the first cache on this backend object, got ${given}`,
+      {
+        hint: "Caches on one backend object share its connections: give them the same settings, or a backend each.",
+      },
+    );
   }
-  return store;
 }
 
 function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Store {
@@ -31,12 +64,14 @@ function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Stor
     operationTimeoutMs: config.operationTimeout * 1000,
     connectTimeoutMs: config.connectTimeout * 1000,
     poolSize: config.poolSize,
+    ...(config.nearCache === false ? {} : { near: new MemoryNearTier(config.nearCache, clock) }),
   });
 }
 
 function openBackend(kvUrl: string): Backend {
   const address = parseStoreAddress(kvUrl);
   if (address.kind === "memory") return new MemoryBackend(address.options);
+  if (isKvAddress(address)) return new KvBackend({ kvUrl });
   throw new UnsupportedError(`stores of kind ${address.kind} are not part of this version`, {
     hint: "Use memory:// or pass a backend object.",
   });

@@ -18,6 +18,7 @@ import { withDeadline } from "./core/deadline.ts";
 import { ConfigError, OperationTimeoutError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob.ts";
+import { inOurWords } from "./core/guard.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
@@ -218,7 +219,8 @@ export class XCache implements AsyncDisposable {
    * until `hardTimeout`.
    */
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T> {
-    const value = options?.forceLoad === true ? undefined : this.#space.peek(key);
+    const isForced = options?.forceLoad === true || typeof load !== "function";
+    const value = isForced ? undefined : this.#space.peek(key);
     if (value === undefined) return this.#load(key, load, options);
     this.#telemetry.hit(key);
     return Promise.resolve(value as T);
@@ -367,7 +369,10 @@ export class XCache implements AsyncDisposable {
     const limit = config.connectTimeout;
     this.#shared.connecting++;
     try {
-      await withDeadline(clock, limit * 1000, store.connect(), () => {
+      const connected = store.connect().catch((error: unknown) => {
+        throw inOurWords(error, "connect");
+      });
+      await withDeadline(clock, limit * 1000, connected, () => {
         throw new OperationTimeoutError(
           `the store did not accept a connection within connect_timeout (${limit} s)`,
           {
@@ -392,7 +397,10 @@ export class XCache implements AsyncDisposable {
       if (open) member.#telemetry.connection("disconnected");
     }
     if (store.observers.size > 0) return;
-    await withDeadline(clock, config.operationTimeout * 1000, store.disconnect(), () => undefined);
+    const left = store.disconnect().catch((error: unknown) => {
+      throw inOurWords(error, "disconnect");
+    });
+    await withDeadline(clock, config.operationTimeout * 1000, left, () => undefined);
   }
 
   /** Not in set() itself: a closure there would cost every call an allocation. */

@@ -32,6 +32,9 @@ class Copier {
     switch (typeof value) {
       case "object":
         return value === null ? null : this.#object(value, depth);
+      case "string":
+        this.#descent.count(value.length);
+        return value;
       case "function":
       case "symbol":
         return refuse();
@@ -41,6 +44,7 @@ class Copier {
   }
 
   #object(value: object, depth: number): object {
+    this.#descent.meet();
     switch (kindOf(value)) {
       case "plain":
         return this.#polluted ? this.#properties(value, depth) : this.#plain(value, depth);
@@ -61,9 +65,9 @@ class Copier {
       case "boxed":
         return Object(unbox(value));
       case "buffer":
-        return ownMemory(bytesOfBuffer(value as ArrayBuffer));
+        return this.#buffer(value as ArrayBuffer);
       case "view":
-        return copyView(value as ArrayBufferView);
+        return this.#view(value as ArrayBufferView);
       case "unsupported":
         return refuse();
     }
@@ -74,17 +78,16 @@ class Copier {
     this.#descent.enter(value, depth);
     const source = value as Record<string, unknown>;
     const copy: Record<string, unknown> = {};
-    let count = 1;
+    let bytes = 1;
     for (const key in source) {
       const part = source[key];
-      setOwn(
-        copy,
-        key,
-        typeof part === "string" || typeof part === "number" ? part : this.value(part, depth + 1),
-      );
-      count++;
+      bytes += key.length + 2;
+      if (typeof part === "string") {
+        bytes += part.length;
+        setOwn(copy, key, part);
+      } else setOwn(copy, key, typeof part === "number" ? part : this.value(part, depth + 1));
     }
-    this.#descent.count(count);
+    this.#descent.count(bytes);
     return copy;
   }
 
@@ -101,12 +104,16 @@ class Copier {
     this.#descent.enter(value, depth);
     const { length } = value;
     const copy: unknown[] = [];
+    let bytes = length + 1;
     for (let i = 0; i < length; i++) {
       const part = value[i];
       if (part === undefined && isHole(value, i)) return this.#sparse(value, depth);
-      copy.push(typeof part === "string" || typeof part === "number" ? part : this.value(part, depth + 1));
+      if (typeof part === "string") {
+        bytes += part.length;
+        copy.push(part);
+      } else copy.push(typeof part === "number" ? part : this.value(part, depth + 1));
     }
-    this.#descent.count(length + 1);
+    this.#descent.count(bytes);
     return copy;
   }
 
@@ -144,12 +151,19 @@ class Copier {
     const facts = errorFactsOf(value);
     return errorFrom({ ...facts, cause: this.value(facts.cause, depth + 1) });
   }
-}
 
-function copyView(value: ArrayBufferView): ArrayBufferView {
-  const type = viewTypeOf(value);
-  const bytes = storedBytesOf(value, type);
-  return Buffer.isBuffer(value) ? ownBuffer(bytes) : (viewFrom(type, bytes) as ArrayBufferView);
+  #buffer(value: ArrayBuffer): ArrayBuffer {
+    const bytes = bytesOfBuffer(value);
+    this.#descent.count(bytes.length);
+    return ownMemory(bytes);
+  }
+
+  #view(value: ArrayBufferView): ArrayBufferView {
+    const type = viewTypeOf(value);
+    const bytes = storedBytesOf(value, type);
+    this.#descent.count(bytes.length);
+    return Buffer.isBuffer(value) ? ownBuffer(bytes) : (viewFrom(type, bytes) as ArrayBufferView);
+  }
 }
 
 const UNBOUNDED: CodecLimits = { maxBytes: Number.MAX_SAFE_INTEGER, maxDepth: Number.MAX_SAFE_INTEGER };

@@ -16,15 +16,24 @@ export function refuse(): never {
 
 /** Ancestors above this depth are not remembered: a circle is noticed when it comes round below it. */
 const UNTRACKED_DEPTH = 8;
+/**
+ * What an object takes in memory at the very least, so that as many as `maxBytes` has room for are too large in any form.
+ * Without it, shared references to a few small objects could unfold into minutes of work before a byte too many is met.
+ */
+const LEAST_OBJECT_BYTES = 32;
+/** So many objects are allowed under any limit: what they take when encoded decides. */
+const FEWEST_OBJECTS = 1_024;
 
 export class Descent {
   readonly #limits: CodecLimits;
-  #partsLeft: number;
+  #bytesLeft: number;
+  #objectsLeft: number;
   readonly #ancestors: object[] = [];
 
   constructor(limits: CodecLimits) {
     this.#limits = limits;
-    this.#partsLeft = limits.maxBytes;
+    this.#bytesLeft = limits.maxBytes;
+    this.#objectsLeft = Math.max(FEWEST_OBJECTS, limits.maxBytes / LEAST_OBJECT_BYTES);
   }
 
   /** Call it before looking into `part`, which lies under `depth` others. */
@@ -33,13 +42,15 @@ export class Descent {
     if (depth >= UNTRACKED_DEPTH) this.#track(part, depth - UNTRACKED_DEPTH);
   }
 
-  /**
-   * A part takes at least one byte, so more parts than bytes allowed are too large in any form. For walks that write
-   * nothing: without it a few shared references could unfold into more copies than memory holds.
-   */
-  count(parts: number): void {
-    this.#partsLeft -= parts;
-    if (this.#partsLeft < 0) throw tooLarge(this.#limits);
+  /** Call it before anything is done about an object, whether it has parts or not. */
+  meet(): void {
+    if (--this.#objectsLeft < 0) throw tooLarge(this.#limits);
+  }
+
+  /** For walks that write nothing: what is copied or kept, at no more bytes than it takes when encoded. */
+  count(bytes: number): void {
+    this.#bytesLeft -= bytes;
+    if (this.#bytesLeft < 0) throw tooLarge(this.#limits);
   }
 
   #track(part: object, place: number): void {

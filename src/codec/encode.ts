@@ -64,6 +64,7 @@ class Encoder {
   }
 
   #object(value: object, depth: number): void {
+    this.#descent.meet();
     switch (kindOf(value)) {
       case "plain":
         if (this.#polluted) this.#properties(value, depth);

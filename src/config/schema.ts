@@ -1,6 +1,7 @@
 // Every configuration field once: its default, unit, check and meaning. docs/reference/configuration.md is held to it.
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
+import { parseStoreAddress } from "../core/store-url.ts";
 import { toSnake } from "../core/wire.ts";
 import { labelOf } from "./place.ts";
 import {
@@ -28,7 +29,6 @@ import type {
   ResolvedConfig,
   TableConfig,
 } from "./types.ts";
-import { parseStoreAddress } from "./url.ts";
 
 export interface Field<T> extends Member<T> {
   /** Objects with behaviour can only be given in code; everything else also in a YAML file. */
@@ -149,6 +149,11 @@ export const FIELDS: Fields = {
         default: 64 * 1024 * 1024,
         unit: "bytes",
         description: "Most memory for values, about.",
+      },
+      values: {
+        shape: choice(["copy", "shared"]),
+        default: "copy",
+        description: "Whether callers get copies, or the kept objects themselves, which nobody may change then.",
       },
     }),
     default: false,

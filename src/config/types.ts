@@ -16,6 +16,8 @@ export interface NearCacheConfig {
   readonly maxEntries?: number;
   /** Most bytes of values kept, about. Default: 67108864 (64 MiB). */
   readonly maxBytes?: number;
+  /** `shared` hands out the kept objects themselves, which nobody may change then. Default: copy. */
+  readonly values?: "copy" | "shared";
 }
 
 export interface CircuitBreakerConfig {

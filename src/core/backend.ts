@@ -1,6 +1,7 @@
 // The contract of a shared store. Stamps, leases, expiry rules, breaker and deadlines are built on it in core,
 // so a backend only moves records: implement this and every feature of xcache works on it.
 import type { Clock } from "./clock.ts";
+import type { MetServer } from "./continuity.ts";
 import type { StoreRecord, Token } from "./record.ts";
 
 /** What a store can do. The core adapts; an operation that needs a missing one throws UnsupportedError. */
@@ -11,6 +12,8 @@ export interface Capabilities {
   readonly scan: boolean;
   /** Smallest step of a lifetime in milliseconds; lifetimes are rounded down to it. */
   readonly ttlResolutionMs: number;
+  /** An acknowledged write may be lost when another server takes over; the backend then tells of it by `met`. */
+  readonly replicated?: boolean;
 }
 
 /** What the core lends a backend when it is opened. */
@@ -24,6 +27,8 @@ export interface BackendHost {
   report(error: Error): void;
   /** Says that an entry was dropped to make room. */
   evicted(key: string): void;
+  /** Says that a server was reached which may not be the one before; nothing else may use it until this resolves. */
+  met(server: MetServer): Promise<void>;
 }
 
 export interface KeyedRecord {
@@ -71,6 +76,8 @@ export interface Usage {
 export interface PushChannel {
   /** Changes whenever pushes for this key may have been missed; 0 while the channel cannot be trusted. */
   epoch(key: string): number;
+  /** Whether every change of anything read until a second ago has been told; cheap enough to ask at every hit. */
+  isTrusted?(): boolean;
   /** `undefined` means: everything may have changed. Returns how to stop listening. */
   onChange(listener: (key: string | undefined) => void): () => void;
 }

@@ -9,11 +9,17 @@ export interface Sequence {
 const LONGEST_LOG = 100_000;
 const MOST_PATTERNS = 100;
 
-/** The log of one namespace. Names are remembered only while a load is in flight. */
+/** The latest change of a key that is being loaded. */
+interface LoadedKey {
+  loads: number;
+  at: number;
+}
+
+/** The log of one namespace. Keys are remembered while they are loaded, other names while anything is. */
 export class Changes {
   readonly #sequence: Sequence;
   readonly #parent: Changes | undefined;
-  readonly #keys = new Map<string, number>();
+  readonly #keys = new Map<string, LoadedKey>();
   readonly #tags = new Map<string, number>();
   readonly #patterns: { readonly matches: (key: string) => boolean; readonly at: number }[] = [];
   #everythingAt = 0;
@@ -35,28 +41,39 @@ export class Changes {
   }
 
   /** A load begins; returns the moment to compare with. Call `end` when it is over. */
-  begin(): number {
+  begin(key: string): number {
     this.#loads++;
+    const loaded = this.#keys.get(key);
+    if (loaded === undefined) this.#keys.set(key, { loads: 1, at: 0 });
+    else loaded.loads++;
     return this.#sequence.value;
   }
 
-  end(): void {
+  end(key: string): void {
     this.#loads--;
+    const loaded = this.#keys.get(key);
+    if (loaded !== undefined && --loaded.loads === 0) this.#keys.delete(key);
     if (this.#loads === 0) this.#forget();
   }
 
   key(key: string): void {
-    this.#note(this.#keys, key);
+    const at = ++this.#sequence.value;
+    const loaded = this.#keys.get(key);
+    if (loaded !== undefined) loaded.at = at;
   }
 
   tag(tag: string): void {
-    this.#note(this.#tags, tag);
+    const at = ++this.#sequence.value;
+    if (this.#loads === 0) return;
+    this.#tags.set(tag, at);
+    if (this.#tags.size > LONGEST_LOG) this.#overflow();
   }
 
   /** A change made elsewhere has overtaken the load of `key` that began at `since`; later loads already know of it. */
   overtake(key: string, since: number): void {
     this.#sequence.value = Math.max(this.#sequence.value, since + 1);
-    if (this.#loads > 0) this.#keys.set(key, Math.max(this.#keys.get(key) ?? 0, since + 1));
+    const loaded = this.#keys.get(key);
+    if (loaded !== undefined) loaded.at = Math.max(loaded.at, since + 1);
   }
 
   /** Every key that `matches`, also those whose first load is still under way. */
@@ -74,7 +91,7 @@ export class Changes {
   /** Whether the key, one of the tags or the whole namespace changed after `since`. */
   touched(key: string, tags: readonly string[], since: number): boolean {
     return (
-      (this.#keys.get(key) ?? 0) > since ||
+      (this.#keys.get(key)?.at ?? 0) > since ||
       this.tagsTouched(tags, since) ||
       this.#patterns.some((pattern) => pattern.at > since && pattern.matches(key))
     );
@@ -90,20 +107,12 @@ export class Changes {
     return parent === undefined ? false : parent.#everythingSince(since);
   }
 
-  #note(log: Map<string, number>, name: string): void {
-    const at = ++this.#sequence.value;
-    if (this.#loads === 0) return;
-    log.set(name, at);
-    if (log.size > LONGEST_LOG) this.#overflow();
-  }
-
   #overflow(): void {
     this.#forget();
     this.everything();
   }
 
   #forget(): void {
-    this.#keys.clear();
     this.#tags.clear();
     this.#patterns.length = 0;
   }

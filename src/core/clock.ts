@@ -4,14 +4,16 @@ import { randomFillSync } from "node:crypto";
 /** A pending timer. Cancelling one that has fired does nothing. */
 export interface Timer {
   cancel(): void;
+  /** Keeps the process alive until it fires, or not; at first it does not. */
+  hold?(holds: boolean): void;
 }
 
 export interface Clock {
   /** Milliseconds since the epoch; never runs backwards within a process. */
   now(): number;
   /**
-   * Like `now()`, but may lag behind by up to `COARSE_LAG_MS` (more only while the event loop is blocked).
-   * A hit path compares with it first and asks `now()` only when an expiry is near.
+   * Like `now()`, but may lag behind by up to `COARSE_LAG_MS`; by more only for the first few readings after the event
+   * loop was blocked. A hit path compares with it first and asks `now()` only when an expiry is near.
    */
   coarse(): number;
   /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
@@ -37,7 +39,13 @@ function after(delayMs: number, run: () => void): Timer {
   };
   if (delayMs === Number.POSITIVE_INFINITY) return { cancel() {} };
   arm(delayMs);
-  return { cancel: () => clearTimeout(handle) };
+  return {
+    cancel: () => clearTimeout(handle),
+    hold: (holds) => {
+      if (holds) handle.ref();
+      else handle.unref();
+    },
+  };
 }
 
 const { timeOrigin } = performance;
@@ -47,15 +55,23 @@ const sinceOrigin = performance.now.bind(performance);
 // Monotonic: a step of the wall clock neither revives nor kills entries.
 const now = (): number => timeOrigin + sinceOrigin();
 
-/** Refreshes a cached reading once a second while somebody asks, and rests when nobody does. */
+/** However busy the process is with promises, every so many readings are taken from the clock itself. */
+const READINGS_PER_LOOK = 32;
+
+/** Refreshes a cached reading twice a second while somebody asks, and rests when nobody does. */
 class CoarseReading {
   #value = 0;
+  #readings = 0;
   #asked = false;
   #resting = true;
 
   read(): number {
     if (this.#resting) this.#wake();
     this.#asked = true;
+    if (++this.#readings >= READINGS_PER_LOOK) {
+      this.#readings = 0;
+      this.#value = now();
+    }
     return this.#value;
   }
 

@@ -1,5 +1,5 @@
 // A cheap deadline around any promise: one timer, cleared as soon as the promise settles.
-import type { Clock } from "./clock.ts";
+import type { Clock, Timer } from "./clock.ts";
 
 /**
  * Settles as `work` does, or after `limitMs` as `late` does: with what it returns, or what it throws.
@@ -31,4 +31,92 @@ export function withDeadline<T, L = never>(
       },
     );
   });
+}
+
+/** Something that has to settle in time. */
+export interface Deadline {
+  /** Whether it is over: met or missed. */
+  readonly isOver: boolean;
+  meet(): void;
+}
+
+class Waiting implements Deadline {
+  isOver = false;
+  readonly due: number;
+  readonly miss: () => void;
+  readonly #over: () => void;
+
+  constructor(due: number, miss: () => void, over: () => void) {
+    this.due = due;
+    this.miss = miss;
+    this.#over = over;
+  }
+
+  meet(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#over();
+  }
+}
+
+/** Deadlines of one length for many: they fall due in the order they were set, so one timer serves them all. */
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #limitMs: number;
+  #waiting: Waiting[] = [];
+  /** Those before it are over. */
+  #first = 0;
+  #open = 0;
+  #timer: Timer | undefined;
+  readonly #over = (): void => {
+    // Nobody waits any more: the timer need not keep the process alive.
+    if (--this.#open === 0) this.#timer?.hold?.(false);
+  };
+
+  constructor(clock: Clock, limitMs: number) {
+    this.#clock = clock;
+    this.#limitMs = limitMs;
+  }
+
+  /** Calls `miss` unless it is met in time. */
+  set(miss: () => void): Deadline {
+    const waiting = new Waiting(this.#clock.now() + this.#limitMs, miss, this.#over);
+    this.#open++;
+    if (this.#limitMs === Number.POSITIVE_INFINITY) return waiting;
+    this.#forgetMet();
+    this.#waiting.push(waiting);
+    if (this.#timer === undefined) this.#arm(this.#limitMs);
+    else if (this.#open === 1) this.#timer.hold?.(true);
+    return waiting;
+  }
+
+  #forgetMet(): void {
+    const waiting = this.#waiting;
+    while (this.#first < waiting.length && (waiting[this.#first] as Waiting).isOver) this.#first++;
+    if (this.#first === waiting.length || this.#first > 1_024) {
+      this.#waiting = waiting.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer = this.#clock.after(delayMs, () => this.#look());
+    this.#timer.hold?.(true);
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const now = this.#clock.now();
+    for (;;) {
+      this.#forgetMet();
+      const oldest = this.#waiting[this.#first];
+      if (oldest === undefined) return;
+      if (oldest.due > now) {
+        this.#arm(oldest.due - now);
+        return;
+      }
+      oldest.meet();
+      oldest.miss();
+    }
+  }
 }

@@ -1,7 +1,7 @@
 // Every call to a shared store passes here: breaker, deadline, and errors in our own words.
 import type { CircuitBreaker } from "./breaker.ts";
 import type { Clock } from "./clock.ts";
-import { withDeadline } from "./deadline.ts";
+import { Deadlines } from "./deadline.ts";
 import {
   BackendError,
   ConnectionError,
@@ -10,42 +10,68 @@ import {
   XCacheError,
 } from "./errors.ts";
 import { toError } from "./events.ts";
-import { redactText } from "./redact.ts";
+import { redactError } from "./redact.ts";
 
 export class Guard {
-  readonly #clock: Clock;
   readonly #breaker: CircuitBreaker;
   readonly #limitMs: number;
+  readonly #deadlines: Deadlines;
+  readonly #before: () => Promise<void> | undefined;
 
-  constructor(clock: Clock, breaker: CircuitBreaker, limitMs: number) {
-    this.#clock = clock;
+  /** `before` says what must be done before the store is asked anything else. */
+  constructor(
+    clock: Clock,
+    breaker: CircuitBreaker,
+    limitMs: number,
+    before: () => Promise<void> | undefined = () => undefined,
+  ) {
+    this.#before = before;
     this.#breaker = breaker;
     this.#limitMs = limitMs;
+    this.#deadlines = new Deadlines(clock, limitMs);
   }
 
   /** Runs `call` at once, unless the circuit is open; rejects when it takes longer than the deadline. */
-  async run<T>(operation: string, call: () => Promise<T>): Promise<T> {
-    const pass = this.#breaker.enter(operation);
-    try {
-      const result = await withDeadline(this.#clock, this.#limitMs, call(), () => {
-        throw new OperationTimeoutError(
-          `the store did not answer ${operation} within operation_timeout (${this.#limitMs / 1000} s)`,
-          { operation },
-        );
+  run<T>(operation: string, call: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const pass = this.#breaker.enter(operation);
+      const deadline = this.#deadlines.set(() => {
+        this.#breaker.fail(pass);
+        reject(this.#late(operation));
       });
-      this.#breaker.succeed(pass);
-      return result;
-    } catch (thrown) {
-      const error = inOurWords(thrown, operation);
-      if (isStoreFailure(error)) this.#breaker.fail(pass);
-      else this.#breaker.succeed(pass);
-      throw error;
-    }
+      const failed = (thrown: unknown): void => {
+        if (deadline.isOver) return;
+        deadline.meet();
+        const error = inOurWords(thrown, operation);
+        if (isStoreFailure(error)) this.#breaker.fail(pass);
+        else this.#breaker.succeed(pass);
+        reject(error);
+      };
+      try {
+        const before = this.#before();
+        const work = before === undefined ? call() : before.then(call);
+        work.then((result) => {
+          if (deadline.isOver) return;
+          deadline.meet();
+          this.#breaker.succeed(pass);
+          resolve(result);
+        }, failed);
+      } catch (thrown) {
+        failed(thrown);
+      }
+    });
+  }
+
+  #late(operation: string): OperationTimeoutError {
+    return new OperationTimeoutError(
+      `the store did not answer ${operation} within operation_timeout (${this.#limitMs / 1000} s)`,
+      { operation },
+    );
   }
 }
 
 /** Whether an error says something about the store's health, not about the request. */
-function isStoreFailure(error: XCacheError): boolean {
+export function isStoreFailure(error: unknown): boolean {
   return error instanceof BackendError && !(error instanceof UnsupportedError);
 }
 
@@ -61,11 +87,12 @@ const CONNECTION_CODES = new Set([
   "EAI_AGAIN",
 ]);
 
-function inOurWords(thrown: unknown, operation: string): XCacheError {
-  if (thrown instanceof XCacheError) return thrown;
-  const error = toError(thrown);
+/** A store's failure as a typed error, without credentials. */
+export function inOurWords(thrown: unknown, operation: string): XCacheError {
+  const error = redactError(toError(thrown));
+  if (error instanceof XCacheError) return error;
   const code = (error as NodeJS.ErrnoException).code;
-  const words = redactText(error.message || code || error.name);
+  const words = error.message || code || error.name;
   if (code !== undefined && CONNECTION_CODES.has(code)) {
     return new ConnectionError(`the store cannot be reached: ${words}`, { operation, cause: error });
   }

@@ -43,7 +43,8 @@ export function requireTags(tags: unknown): readonly string[] {
 
 /**
  * How records are spelled in a store. In a namespace's path `%`, `:`, `!` and `/` are escaped, so the first
- * `:` or `!` ends it: no user key can reach another namespace or the library's own records.
+ * `:` or `!` ends it: no user key can reach another namespace or the library's own records. So are braces, which decide
+ * over the place of a key in a cluster: a namespace is spread over all of it.
  */
 export interface Spelling {
   /** Entries: `path:key`. */
@@ -60,7 +61,7 @@ export interface Spelling {
 }
 
 const escapePart = (part: string): string =>
-  part.replace(/[%:!/]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
+  part.replace(/[%:!/{}]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
 
 export function spelling(prefix: string): Spelling {
   return spellingOf(escapePart(prefix));

@@ -56,18 +56,18 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
     const lease: Lease = {
       kind: "lease",
       version: space.store.clock.token(),
-      key,
+      key: space.names.entry(key),
       ...seal,
       expires: space.store.backend.now() + LEASE_MS,
       ...(behind === undefined ? {} : { behind }),
     };
     const result = await space.swap(key, seen, lease);
-    if (result.won) return { ticket: new LeaseTicket(space, lease, groups, options.since) };
+    if (result.won) return { ticket: new LeaseTicket(space, key, lease, groups, options.since) };
     const opening = await untilOpen(space, key, result.current, options);
     if (opening.admission !== undefined) return opening.admission;
     ({ seen, behind } = opening);
-    // What was invalidated during the wait is no reason to drop a load that begins only now.
-    if (opening.waited) ({ seal, groups } = await presentStamps(space, options));
+    // What was invalidated until now is no reason to drop a load that begins only now.
+    ({ seal, groups } = await presentStamps(space, options));
   }
 }
 
@@ -92,7 +92,6 @@ interface Opening {
   /** What stands there now and may be replaced. */
   readonly seen: Token | undefined;
   readonly behind: Entry | undefined;
-  readonly waited: boolean;
 }
 
 /** Looks at what stands in the way of a lease, and waits while it is somebody else's. */
@@ -104,15 +103,10 @@ async function untilOpen(
 ): Promise<Opening> {
   let current = first;
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
-    const entry = entryOf(current, key);
+    const entry = entryOf(current, space.names.entry(key));
     const behind = entry !== undefined && (await space.isSealed(entry)) ? entry : undefined;
-    const opening = { seen: current?.version, behind, waited: current !== first };
-    if (
-      current !== undefined &&
-      behind !== undefined &&
-      !force &&
-      isFresh(behind, current, space.store.backend)
-    ) {
+    const opening = { seen: current?.version, behind };
+    if (current !== undefined && behind !== undefined && !force && isFresh(behind, space.store.backend)) {
       return { ...opening, admission: { found: space.foundOf(behind, current) } };
     }
     if (current?.kind !== "lease" || force || !(await isHeld(space, current))) return opening;
@@ -152,6 +146,7 @@ async function changed(space: LeaseSpace, key: string, lease: Lease, pauseMs: nu
 
 class LeaseTicket implements Ticket {
   readonly #space: LeaseSpace;
+  readonly #key: string;
   readonly #since: number;
   readonly #session: number;
   readonly #groups: readonly (Token | undefined)[] | undefined;
@@ -162,11 +157,13 @@ class LeaseTicket implements Ticket {
 
   constructor(
     space: LeaseSpace,
+    key: string,
     lease: Lease,
     groups: readonly (Token | undefined)[] | undefined,
     since: number,
   ) {
     this.#space = space;
+    this.#key = key;
     this.#lease = lease;
     this.#groups = groups;
     this.#since = since;
@@ -177,7 +174,8 @@ class LeaseTicket implements Ticket {
 
   async commit(value: unknown, terms: Terms): Promise<boolean> {
     const space = this.#space;
-    const { key, version } = this.#lease;
+    const key = this.#key;
+    const { version } = this.#lease;
     try {
       if (this.#disconnected || space.changes.touched(key, terms.tags, this.#since)) return false;
       const tags = await this.#sealedTags(terms);
@@ -236,13 +234,13 @@ class LeaseTicket implements Ticket {
 
   async #renew(): Promise<boolean> {
     const renewed: Lease = { ...this.#lease, expires: this.#space.store.backend.now() + LEASE_MS };
-    const result = await this.#space.swap(renewed.key, renewed.version, renewed);
+    const result = await this.#space.swap(this.#key, renewed.version, renewed);
     return result.won && (await this.#space.isSealed(renewed));
   }
 
   /** From now on nobody joins this load, and it stores nothing. */
   #overtaken(): void {
-    if (!this.#over) this.#space.changes.overtake(this.#lease.key, this.#since);
+    if (!this.#over) this.#space.changes.overtake(this.#key, this.#since);
   }
 
   #end(): void {
@@ -250,7 +248,7 @@ class LeaseTicket implements Ticket {
     this.#stopWatching();
     if (this.#over || this.#disconnected) return;
     this.#over = true;
-    const { key, version, behind } = this.#lease;
-    this.#space.swap(key, version, behind).catch((error: Error) => this.#space.store.report(error));
+    const { version, behind } = this.#lease;
+    this.#space.swap(this.#key, version, behind).catch((error: Error) => this.#space.store.report(error));
   }
 }

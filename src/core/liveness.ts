@@ -14,11 +14,9 @@ export function expiredForMs(entry: Entry, backend: Backend): number {
   return Math.max(0, backend.now() + backend.clockErrorMs() - entry.expires);
 }
 
-/** `record` is what the entry was found in. */
-export function isFresh(entry: Entry, record: StoreRecord | undefined, backend: Backend): boolean {
+/** By the store's time: that the store still has it proves nothing, it counts from when the entry arrived. */
+export function isFresh(entry: Entry, backend: Backend): boolean {
   if (entry.expires === Number.POSITIVE_INFINITY) return true;
-  // Without a stale window the store itself drops it in time: its presence is the proof, unless a lease keeps it.
-  if (entry === record && entry.expires === entry.staleUntil) return true;
   return backend.now() + backend.clockErrorMs() < entry.expires;
 }
 

@@ -28,6 +28,13 @@ interface Flight {
   readonly since: number;
   readonly outcome: Promise<Outcome>;
   waiters: number;
+  storeFailed: boolean;
+}
+
+/** What asking the store brought. */
+interface Look {
+  readonly found: Found | undefined;
+  readonly failed: boolean;
 }
 
 export interface LoaderHost {
@@ -67,19 +74,22 @@ export class Loader {
   async load<T>(key: string, load: Load<T>, request: LoadRequest): Promise<Loaded> {
     if (running?.flights === this.#flights && running.key === key) throw ownKeyError(key);
     const calledAt = this.#changes.now;
+    let first: Look | undefined;
     // Whoever asks for a new load must not be given one that is already running.
     if (request.force) this.#changes.key(key);
     else if (request.staleWhileRevalidateMs > 0 || this.#flights.get(key)?.forced === true) {
       const windowMs = request.staleWhileRevalidateMs;
-      const found = await this.#find(key);
+      first = await this.#find(key);
+      const { found } = first;
       if (found?.fresh) return { value: found.value, source: "store" };
       if (found !== undefined && windowMs > 0 && found.expiredForMs <= windowMs) {
-        this.#join(key, load, request);
+        this.#join(key, load, request, first);
         return { value: found.value, source: "stale" };
       }
     }
     for (;;) {
-      const flight = this.#join(key, load, request);
+      const flight = this.#join(key, load, request, first);
+      first = undefined;
       flight.waiters++;
       try {
         const loaded = await this.#await(key, flight, request);
@@ -89,7 +99,9 @@ export class Loader {
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
         const windowMs = request.staleIfErrorMs;
-        const stale = windowMs > 0 ? await this.#stale(key, windowMs) : undefined;
+        // A store that did not answer this call is not asked a second time.
+        const isAsked = windowMs > 0 && !flight.storeFailed;
+        const stale = isAsked ? await this.#stale(key, windowMs) : undefined;
         if (stale === undefined) throw error;
         this.#host.report(toError(error));
         return stale;
@@ -100,15 +112,22 @@ export class Loader {
   }
 
   /** The flight of this key, or a new one when something it depends on has changed since it began. */
-  #join<T>(key: string, load: Load<T>, request: LoadRequest): Flight {
+  #join<T>(key: string, load: Load<T>, request: LoadRequest, first?: Look): Flight {
     const present = this.#flights.get(key);
     if (present !== undefined && !this.#changes.touched(key, present.tags, present.since)) return present;
-    const since = this.#changes.begin();
-    const outcome = this.#fly(key, load, request, since).finally(() => {
-      this.#changes.end();
+    const since = this.#changes.begin(key);
+    const state = { storeFailed: false };
+    const outcome = this.#fly(key, load, request, since, first, state).finally(() => {
+      this.#changes.end(key);
       if (this.#flights.get(key) === flight) this.#flights.delete(key);
     });
-    const flight: Flight = { forced: request.force, tags: request.terms.tags, since, outcome, waiters: 0 };
+    const flight: Flight = Object.assign(state, {
+      forced: request.force,
+      tags: request.terms.tags,
+      since,
+      outcome,
+      waiters: 0,
+    });
     this.#flights.set(key, flight);
     outcome.catch((error: unknown) => {
       if (flight.waiters === 0) this.#host.report(toError(error));
@@ -117,13 +136,24 @@ export class Loader {
   }
 
   /** A store that fails is asked once, then the load runs without it. */
-  async #fly<T>(key: string, load: Load<T>, request: LoadRequest, since: number): Promise<Outcome> {
+  async #fly<T>(
+    key: string,
+    load: Load<T>,
+    request: LoadRequest,
+    since: number,
+    first: Look | undefined,
+    state: Pick<Flight, "storeFailed">,
+  ): Promise<Outcome> {
     const { lock, force, terms } = request;
-    let stale: Found | undefined;
+    let stale = first?.found;
     let ticket: Ticket | undefined;
+    if (first?.failed) {
+      state.storeFailed = true;
+      return this.#run(key, load, terms, since, stale, ticket);
+    }
     try {
       const space = this.#host.space();
-      stale = await space.find(key);
+      if (first === undefined) stale = await space.find(key);
       if (stale?.fresh && !force) return { value: stale.value, source: "store", overtaken: false };
       // A load that takes no parameter cannot name tags of its own.
       const lateTags = load.length > 0;
@@ -133,6 +163,7 @@ export class Loader {
       }
       ticket = admission.ticket;
     } catch (error) {
+      state.storeFailed = true;
       this.#host.report(toError(error));
     }
     return this.#run(key, load, terms, since, stale, ticket);
@@ -147,13 +178,10 @@ export class Loader {
     ticket: Ticket | undefined,
   ): Promise<Outcome> {
     const decided = new Decisions(terms);
+    const signal = this.#host.signal();
     try {
-      const value = await this.#call(
-        key,
-        load,
-        decided.context(stale?.value as T | undefined, this.#host.signal()),
-      );
-      if (decided.skipped || value === undefined) ticket?.abandon();
+      const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
+      if (decided.skipped || value === undefined || signal.aborted) ticket?.abandon();
       else if (ticket !== undefined) await this.#commit(key, ticket, value, decided.terms);
       return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
     } catch (error) {
@@ -202,18 +230,18 @@ export class Loader {
 
   /** What the store holds now, read anew: a value invalidated since the load began does not come back. */
   async #stale(key: string, windowMs: number): Promise<Loaded | undefined> {
-    const found = await this.#find(key);
+    const { found } = await this.#find(key);
     if (found?.fresh) return { value: found.value, source: "store" };
     if (found !== undefined && found.expiredForMs <= windowMs) return { value: found.value, source: "stale" };
     return undefined;
   }
 
-  async #find(key: string): Promise<Found | undefined> {
+  async #find(key: string): Promise<Look> {
     try {
-      return await this.#host.space().find(key);
+      return { found: await this.#host.space().find(key), failed: false };
     } catch (error) {
       this.#host.report(toError(error));
-      return undefined;
+      return { found: undefined, failed: true };
     }
   }
 

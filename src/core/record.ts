@@ -26,7 +26,7 @@ export interface Seal {
 export interface Entry extends Seal {
   readonly kind: "entry";
   readonly version: Token;
-  /** The user's key in full; a store that shortens keys keeps it and compares. */
+  /** The store's key in full; a store that shortens keys keeps it and compares. */
   readonly key: string;
   readonly created: number;
   /** When it stops being fresh; Infinity for never. */

@@ -54,3 +54,21 @@ export function redactText(text: string): string {
     return end < 0 ? scheme + redactRest(rest) : scheme + redactRest(rest.slice(0, end)) + rest.slice(end);
   });
 }
+
+/** How many causes behind an error are looked at. */
+const DEEPEST_CAUSE = 5;
+
+/** Hides credentials in an error's own words, its stack and those of its causes; it stays the same object. */
+export function redactError<E extends Error>(error: E): E {
+  let current: unknown = error;
+  for (let depth = 0; current instanceof Error && depth < DEEPEST_CAUSE; depth++) {
+    for (const name of ["message", "stack"] as const) {
+      const words = current[name];
+      const redacted = typeof words === "string" ? redactText(words) : words;
+      if (redacted !== words)
+        Object.defineProperty(current, name, { value: redacted, configurable: true, writable: true });
+    }
+    current = current.cause;
+  }
+  return error;
+}

@@ -1,7 +1,8 @@
 // The seals of one namespace: what is stored now is sealed with the present stamps, and is live while they stay present.
 import { type Spelling, tagGroup } from "./keys.ts";
+import type { Remedy } from "./outbox.ts";
 import type { Seal, Token } from "./record.ts";
-import type { StampBook } from "./stamps.ts";
+import type { HeldStamp, StampBook } from "./stamps.ts";
 
 /** Group stamps live long enough that none lapses during a load. */
 const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
@@ -16,6 +17,11 @@ export class Seals {
     this.#book = book;
     this.#names = names;
     this.lineage = [...ancestors, names.namespaceStamp()];
+  }
+
+  /** Key of the stamp that covers this namespace and its ancestors. */
+  get root(): string {
+    return this.lineage[0] as string;
   }
 
   /** The seal for something stored now for `lifeMs`; the store has answered for each of its stamps. */
@@ -42,6 +48,15 @@ export class Seals {
     return doubtful.length === 0 || this.#confirm(doubtful);
   }
 
+  /** The namespace's own stamps and its ancestors', as far as they are at hand. */
+  heldLineage(): readonly (HeldStamp | undefined)[] {
+    return this.lineage.map((key) => this.#book.held(key));
+  }
+
+  heldTags(seal: Seal): readonly (HeldStamp | undefined)[] {
+    return seal.tags.map(({ tag }) => this.#book.held(this.#names.tagStamp(tag)));
+  }
+
   /** Keys and ids of everything a seal is made of. */
   stampsOf(seal: Seal): readonly (readonly [string, Token])[] {
     return [
@@ -57,6 +72,21 @@ export class Seals {
       groups.map((group) => this.#book.replace(this.#names.groupStamp(group), GROUP_LIFETIME_MS)),
     );
     await this.#book.remove(tags.map(this.#names.tagStamp));
+  }
+
+  /** What has the effect of `invalidateTags`. */
+  remediesFor(tags: readonly string[]): readonly Remedy[] {
+    const { root } = this;
+    const groups = [...new Set(tags.map(tagGroup))].map(this.#names.groupStamp);
+    return [
+      ...groups.map((key) => ({ key, stampMs: GROUP_LIFETIME_MS, root })),
+      ...tags.map((tag) => ({ key: this.#names.tagStamp(tag), stampMs: undefined, root })),
+    ];
+  }
+
+  /** What has the effect of `invalidateAll`. */
+  remedyForAll(): readonly Remedy[] {
+    return [{ key: this.#names.namespaceStamp(), stampMs: Number.POSITIVE_INFINITY, root: this.root }];
   }
 
   invalidateAll(): Promise<void> {

@@ -3,11 +3,15 @@ import type { Backend, ScanItem, SwapResult } from "./backend.ts";
 import { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
-import { UnsupportedError } from "./errors.ts";
+import type { Continued } from "./continuity.ts";
+import { CodecError, UnsupportedError } from "./errors.ts";
 import type { Guard } from "./guard.ts";
 import type { Spelling } from "./keys.ts";
 import { admit, type LeaseSpace } from "./lease.ts";
 import { entryOf, expiredForMs, isFresh, lifetimeMs } from "./liveness.ts";
+import { NearSpace, type NearTier, tellsOfChanges } from "./near.ts";
+import type { Remedy } from "./outbox.ts";
+import type { WatchedRead } from "./read-watch.ts";
 import type { Entry, Seal, StoreRecord, Token } from "./record.ts";
 import { Seals } from "./seals.ts";
 import type { Admission, AdmissionOptions, Found, Inspection, Space, SpaceUsage, Terms } from "./space.ts";
@@ -23,13 +27,18 @@ export interface SpaceStore {
   readonly stamps: StampBook;
   report(error: Error): void;
   listen(key: string, listener: () => void): () => void;
+  confirmed(remedies: readonly Remedy[]): void;
+  unconfirmed(remedies: readonly Remedy[], error: unknown): void;
+  /** The in-process tier, where there is one and the store keeps it coherent. */
+  readonly near: NearTier | undefined;
 }
 
-export class SharedSpace implements Space, LeaseSpace {
+export class SharedSpace implements Space, LeaseSpace, Continued {
   readonly store: SpaceStore;
   readonly names: Spelling;
   readonly changes: Changes;
   readonly #seals: Seals;
+  readonly #near: NearSpace | undefined;
   readonly #children = new Map<string, SharedSpace>();
   readonly #reclaiming = new Set<string>();
 
@@ -38,6 +47,7 @@ export class SharedSpace implements Space, LeaseSpace {
     this.names = names;
     this.changes = changes;
     this.#seals = new Seals(store.stamps, names, ancestors);
+    this.#near = nearSpace(store);
   }
 
   child(name: string): Space {
@@ -54,6 +64,21 @@ export class SharedSpace implements Space, LeaseSpace {
     return space;
   }
 
+  get stampKey(): string {
+    return this.names.namespaceStamp();
+  }
+
+  noteKey(anchor: string): string {
+    return this.names.own(`server${anchor}`);
+  }
+
+  /** The store says that a record has changed; undefined: any may have. */
+  pushed(spelled: string | undefined): void {
+    if (spelled === undefined) this.#near?.clear();
+    else if (spelled.startsWith(this.names.entryPrefix)) this.#near?.drop(this.names.keyOf(spelled), spelled);
+    for (const child of this.#children.values()) child.pushed(spelled);
+  }
+
   /** The namespace, here or below, whose entry a spelled key is. */
   ownerOf(spelled: string): SharedSpace | undefined {
     if (spelled.startsWith(this.names.entryPrefix)) return this;
@@ -64,8 +89,9 @@ export class SharedSpace implements Space, LeaseSpace {
     return undefined;
   }
 
-  peek(): undefined {
-    return undefined;
+  peek(key: string): unknown {
+    const value = this.#near?.peek(key);
+    return value === undefined ? undefined : this.#handOut(value);
   }
 
   own(value: unknown): unknown {
@@ -74,18 +100,28 @@ export class SharedSpace implements Space, LeaseSpace {
 
   get(key: string): Promise<unknown> {
     return this.store.guard.run("get", async () => {
-      const entry = await this.#freshEntry(key, await this.store.backend.read(this.names.entry(key)));
-      return entry === undefined ? undefined : this.store.codec.decode(entry.payload);
+      const found = await this.#look(key);
+      return found?.fresh ? found.value : undefined;
     });
   }
 
   getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
     return this.store.guard.run("getMany", async () => {
-      const records = await this.store.backend.readMany(keys.map(this.names.entry));
-      const entries = await Promise.all(keys.map((key, at) => this.#freshEntry(key, records[at])));
       const values = new Map<string, unknown>();
-      for (const [at, entry] of entries.entries()) {
-        if (entry !== undefined) values.set(keys[at] as string, this.store.codec.decode(entry.payload));
+      const missing: string[] = [];
+      for (const key of keys) {
+        const value = this.peek(key);
+        if (value === undefined) missing.push(key);
+        else values.set(key, value);
+      }
+      const reads = missing.map((key) => this.#near?.begin(this.names.entry(key)));
+      const records = await this.store.backend.readMany(missing.map(this.names.entry));
+      const found = await Promise.all(
+        missing.map((key, at) => this.#foundUnlessDamaged(key, records[at], reads[at])),
+      );
+      for (const [at, key] of missing.entries()) {
+        const one = found[at];
+        if (one?.fresh) values.set(key, one.value);
       }
       return values;
     });
@@ -93,15 +129,19 @@ export class SharedSpace implements Space, LeaseSpace {
 
   find(key: string): Promise<Found | undefined> {
     return this.store.guard.run("getOrSet", async () => {
-      const record = await this.store.backend.read(this.names.entry(key));
-      const entry = await this.#liveEntry(key, record);
-      return entry === undefined ? undefined : this.foundOf(entry, record ?? entry);
+      try {
+        return await this.#look(key);
+      } catch (error) {
+        // A load puts something better in its place.
+        if (await this.#discarded(key, error)) return undefined;
+        throw error;
+      }
     });
   }
 
   foundOf(entry: Entry, record: StoreRecord): Found {
     const { backend, codec } = this.store;
-    const fresh = isFresh(entry, record, backend);
+    const fresh = isFresh(entry, backend);
     const value = codec.decode(entry.payload);
     return { value, fresh, expiredForMs: fresh ? 0 : expiredForMs(entry, backend), record };
   }
@@ -116,9 +156,9 @@ export class SharedSpace implements Space, LeaseSpace {
 
   async setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): Promise<void> {
     const payloads = entries.map(([, value]) => this.store.codec.encode(value));
-    for (const [key] of entries) this.changes.key(key);
+    for (const [key] of entries) this.#changed(key);
     try {
-      await this.store.guard.run("set", async () => {
+      await this.#remedied(this.#removals(entries.map(([key]) => key)), "set", async () => {
         const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
         const now = this.store.backend.now();
         await this.store.backend.writeMany(
@@ -129,26 +169,26 @@ export class SharedSpace implements Space, LeaseSpace {
         );
       });
     } finally {
-      for (const [key] of entries) this.changes.key(key);
+      for (const [key] of entries) this.#changed(key);
     }
   }
 
   async delete(keys: readonly string[]): Promise<number> {
-    for (const key of keys) this.changes.key(key);
+    for (const key of keys) this.#changed(key);
     try {
-      return await this.store.guard.run("delete", async () => {
+      return await this.#remedied(this.#removals(keys), "delete", async () => {
         const records = await this.store.backend.takeMany(keys.map(this.names.entry));
         const live = await Promise.all(
           keys.map(async (key, at) => {
-            const entry = entryOf(records[at], key);
-            if (entry === undefined || !isFresh(entry, records[at], this.store.backend)) return false;
+            const entry = entryOf(records[at], this.names.entry(key));
+            if (entry === undefined || !isFresh(entry, this.store.backend)) return false;
             return this.#seals.isLive(entry);
           }),
         );
         return live.filter(Boolean).length;
       });
     } finally {
-      for (const key of keys) this.changes.key(key);
+      for (const key of keys) this.#changed(key);
     }
   }
 
@@ -173,6 +213,7 @@ export class SharedSpace implements Space, LeaseSpace {
 
   async invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): Promise<number> {
     this.changes.pattern(matches);
+    this.#near?.dropMatching(matches);
     let live = 0;
     try {
       // Leases are among the records: a first load under way is revoked like a stored value.
@@ -182,8 +223,25 @@ export class SharedSpace implements Space, LeaseSpace {
       }
     } finally {
       this.changes.pattern(matches);
+      this.#near?.dropMatching(matches);
     }
     return live;
+  }
+
+  /** Runs what changes the store. What makes up for it is kept until the store is known to have done it. */
+  async #remedied<T>(remedies: readonly Remedy[], operation: string, change: () => Promise<T>): Promise<T> {
+    try {
+      const result = await this.store.guard.run(operation, change);
+      this.store.confirmed(remedies);
+      return result;
+    } catch (error) {
+      this.store.unconfirmed(remedies, error);
+      throw error;
+    }
+  }
+
+  #removals(keys: readonly string[]): readonly Remedy[] {
+    return keys.map((key) => ({ key: this.names.entry(key), stampMs: undefined, root: this.#seals.root }));
   }
 
   /** Every record under this namespace's entry keys, each batch within the deadline. */
@@ -213,7 +271,9 @@ export class SharedSpace implements Space, LeaseSpace {
   async invalidateTags(tags: readonly string[]): Promise<void> {
     for (const tag of tags) this.changes.tag(tag);
     try {
-      await this.store.guard.run("invalidateTags", () => this.#seals.invalidateTags(tags));
+      await this.#remedied(this.#seals.remediesFor(tags), "invalidateTags", () =>
+        this.#seals.invalidateTags(tags),
+      );
     } finally {
       for (const tag of tags) this.changes.tag(tag);
     }
@@ -222,7 +282,7 @@ export class SharedSpace implements Space, LeaseSpace {
   async clear(): Promise<void> {
     this.changes.everything();
     try {
-      await this.store.guard.run("clear", () => this.#seals.invalidateAll());
+      await this.#remedied(this.#seals.remedyForAll(), "clear", () => this.#seals.invalidateAll());
     } finally {
       this.changes.everything();
     }
@@ -298,7 +358,7 @@ export class SharedSpace implements Space, LeaseSpace {
     return {
       kind: "entry",
       version: this.store.clock.token(),
-      key,
+      key: this.names.entry(key),
       lineage: seal.lineage,
       tags: seal.tags,
       created,
@@ -308,9 +368,79 @@ export class SharedSpace implements Space, LeaseSpace {
     };
   }
 
+  /** This process changes an entry: what is at hand of it counts no more. */
+  #changed(key: string): void {
+    this.changes.key(key);
+    this.#near?.drop(key, this.names.entry(key));
+  }
+
+  /** Reads an entry, fresh or stale, and keeps it near if it may be. */
+  async #look(key: string): Promise<Found | undefined> {
+    const spelled = this.names.entry(key);
+    const read = this.#near?.begin(spelled);
+    let record: StoreRecord | undefined;
+    try {
+      record = await this.store.backend.read(spelled);
+    } catch (error) {
+      if (read !== undefined) this.#near?.end(read);
+      throw error;
+    }
+    return this.#found(key, record, read);
+  }
+
+  async #found(
+    key: string,
+    record: StoreRecord | undefined,
+    read: WatchedRead | undefined,
+  ): Promise<Found | undefined> {
+    let isKept = false;
+    try {
+      const entry = await this.#liveEntry(key, record);
+      const found = entry === undefined ? undefined : this.foundOf(entry, record ?? entry);
+      if (read === undefined || entry === undefined || found?.fresh !== true || record !== entry)
+        return found;
+      isKept = true;
+      this.#near?.keep(key, found.value, entry, read, this.#seals.heldLineage(), this.#seals.heldTags(entry));
+      return { ...found, value: this.#handOut(found.value) };
+    } finally {
+      if (read !== undefined && !isKept) this.#near?.end(read);
+    }
+  }
+
+  /** Of many, one that cannot be read is as good as absent. */
+  async #foundUnlessDamaged(
+    key: string,
+    record: StoreRecord | undefined,
+    read: WatchedRead | undefined,
+  ): Promise<Found | undefined> {
+    try {
+      return await this.#found(key, record, read);
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error;
+      this.store.report(error);
+      return undefined;
+    }
+  }
+
+  /** Removes a record that is damaged; one of a newer version of xcache stays. Returns whether it was removed. */
+  async #discarded(key: string, error: unknown): Promise<boolean> {
+    if (!(error instanceof CodecError) || error.code !== "FRAME_INVALID") return false;
+    this.store.report(error);
+    await this.store.backend.take(this.names.entry(key)).catch((failure: unknown) => {
+      // What was taken could not be read either.
+      if (!(failure instanceof CodecError)) throw failure;
+    });
+    return true;
+  }
+
+  /** What is kept near stays as it is: a caller gets its own, unless values are shared. */
+  #handOut(value: unknown): unknown {
+    return this.store.near?.sharesValues === true ? value : this.store.codec.copyTrusted(value);
+  }
+
   /** The entry behind a record if it is sealed with present stamps; a dead one is reclaimed where it is met. */
   async #liveEntry(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
-    const entry = entryOf(record, key);
+    const entry = entryOf(record, this.names.entry(key));
     if (entry === undefined) return undefined;
     if (await this.#seals.isLive(entry)) return entry;
     if (record === entry) this.#reclaim(key, entry);
@@ -320,7 +450,7 @@ export class SharedSpace implements Space, LeaseSpace {
   /** A live entry that has not expired. */
   async #freshEntry(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
     const entry = await this.#liveEntry(key, record);
-    return entry !== undefined && isFresh(entry, record, this.store.backend) ? entry : undefined;
+    return entry !== undefined && isFresh(entry, this.store.backend) ? entry : undefined;
   }
 
   #reclaim(key: string, dead: Entry): void {
@@ -334,11 +464,17 @@ export class SharedSpace implements Space, LeaseSpace {
   #inspection(entry: Entry, bytes: number): Inspection {
     const now = this.store.backend.now();
     return {
-      key: entry.key,
+      key: this.names.keyOf(entry.key),
       ttlMs: Math.max(0, entry.expires - now),
       ageMs: Math.max(0, now - entry.created),
       tags: entry.tags.map(({ tag }) => tag),
       bytes,
     };
   }
+}
+
+function nearSpace({ near, backend, clock }: SpaceStore): NearSpace | undefined {
+  const { push } = backend;
+  if (near === undefined || !tellsOfChanges(push)) return undefined;
+  return new NearSpace({ page: near.page(), push, backend, clock });
 }

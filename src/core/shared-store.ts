@@ -4,11 +4,16 @@ import { type BreakerOptions, CircuitBreaker } from "./breaker.ts";
 import { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
-import { Guard } from "./guard.ts";
+import { Continuity, type MetServer } from "./continuity.ts";
+import { Guard, isStoreFailure } from "./guard.ts";
 import { spelling } from "./keys.ts";
+import type { NearTier } from "./near.ts";
+import { Outbox, type Remedy } from "./outbox.ts";
+import { Recent } from "./recent.ts";
 import { SharedSpace, type SpaceStore } from "./shared-space.ts";
 import type { Space, Store, StoreObserver } from "./space.ts";
 import { StampBook } from "./stamps.ts";
+import { Upkeep } from "./upkeep.ts";
 
 export interface StoreOptions {
   readonly clock: Clock;
@@ -17,6 +22,8 @@ export interface StoreOptions {
   readonly operationTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly poolSize: number;
+  /** Makes reads of hot entries stay in this process. */
+  readonly near?: NearTier;
 }
 
 export class SharedStore implements Store, SpaceStore {
@@ -26,6 +33,7 @@ export class SharedStore implements Store, SpaceStore {
   readonly codec: Codec;
   readonly guard: Guard;
   readonly stamps: StampBook;
+  readonly near: NearTier | undefined;
   readonly observers = new Set<StoreObserver>();
   /** Tells of a failure that no caller sees. */
   readonly report = (error: Error): void => {
@@ -33,6 +41,15 @@ export class SharedStore implements Store, SpaceStore {
   };
   /** Grows with every disconnect. */
   session = 0;
+  /** For asking how the store is, which is no use of it. */
+  readonly #probes: Guard;
+  readonly #outbox: Outbox;
+  readonly #recent: Recent;
+  readonly #continuity: Continuity;
+  readonly #upkeep: Upkeep;
+  /** Root namespaces that no server was compared with yet. */
+  #unchecked: SharedSpace[] = [];
+  #preparation: Promise<void> | undefined;
   readonly #spaces = new Map<string, SharedSpace>();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
@@ -40,10 +57,20 @@ export class SharedStore implements Store, SpaceStore {
     this.backend = backend;
     this.clock = options.clock;
     this.codec = options.codec;
+    this.near = options.near;
     this.breaker = new CircuitBreaker(options.breaker, options.clock, (state) => {
       for (const observer of this.observers) observer.breakerChanged(state);
     });
-    this.guard = new Guard(options.clock, this.breaker, options.operationTimeoutMs);
+    this.guard = new Guard(options.clock, this.breaker, options.operationTimeoutMs, () => this.#before());
+    this.#probes = new Guard(options.clock, this.breaker, options.operationTimeoutMs);
+    this.#outbox = new Outbox(backend, options.clock, this.report);
+    this.#recent = new Recent(options.clock);
+    this.#continuity = new Continuity(options.clock, this.#recent);
+    this.#upkeep = new Upkeep(
+      options.clock,
+      () => this.#keepUp(),
+      () => this.#outbox.size > 0,
+    );
     this.stamps = new StampBook(backend, options.clock);
     backend.open?.({
       clock: options.clock,
@@ -52,6 +79,7 @@ export class SharedStore implements Store, SpaceStore {
       poolSize: options.poolSize,
       report: this.report,
       evicted: (key) => this.#evicted(key),
+      met: (server) => this.#meet(server),
     });
     backend.push?.onChange((key) => this.#pushed(key));
   }
@@ -61,16 +89,19 @@ export class SharedStore implements Store, SpaceStore {
     if (space === undefined) {
       space = new SharedSpace(this, spelling(prefix), [], new Changes());
       this.#spaces.set(prefix, space);
+      this.#unchecked.push(space);
     }
     return space;
   }
 
   connect(): Promise<void> {
+    this.#upkeep.start();
     return this.backend.connect();
   }
 
   disconnect(): Promise<void> {
     this.session++;
+    this.#upkeep.stop();
     this.stamps.forgetAll();
     return this.backend.disconnect();
   }
@@ -80,7 +111,7 @@ export class SharedStore implements Store, SpaceStore {
   }
 
   ping(): Promise<void> {
-    return this.guard.run("ping", () => this.backend.ping());
+    return this.#probes.run("ping", () => this.backend.ping());
   }
 
   /** Calls `listener` whenever the store says that `key` may have changed; returns how to stop. */
@@ -94,6 +125,64 @@ export class SharedStore implements Store, SpaceStore {
     };
   }
 
+  /** The store has carried these out; a server that takes over may not know. */
+  confirmed(remedies: readonly Remedy[]): void {
+    if (this.backend.capabilities.replicated === true) this.#recent.add(remedies);
+  }
+
+  /** The store may not have carried these out: they are, before it is asked anything else. */
+  unconfirmed(remedies: readonly Remedy[], error: unknown): void {
+    if (!isStoreFailure(error)) return;
+    this.#outbox.add(remedies);
+    this.#upkeep.used();
+  }
+
+  #before(): Promise<void> | undefined {
+    this.#upkeep.used();
+    if (this.#preparation !== undefined) return this.#preparation;
+    if (this.#outbox.size === 0 && this.#unchecked.length === 0) return undefined;
+    this.#preparation = this.#prepare().finally(() => {
+      this.#preparation = undefined;
+    });
+    return this.#preparation;
+  }
+
+  async #prepare(): Promise<void> {
+    const unchecked = this.#unchecked;
+    this.#unchecked = [];
+    try {
+      for (const server of this.#continuity.servers) {
+        for (const space of unchecked)
+          await this.#continuity.check(space, { ...server, records: this.backend });
+      }
+    } catch (error) {
+      this.#unchecked.push(...unchecked);
+      throw error;
+    }
+    await this.#outbox.deliver();
+  }
+
+  async #meet(server: MetServer): Promise<void> {
+    const spaces = [...this.#spaces.values()];
+    await this.#continuity.meet(server, spaces);
+  }
+
+  /** Every few seconds while the store is used; failures show where it is used. */
+  async #keepUp(): Promise<void> {
+    try {
+      await this.guard.run("upkeep", async () => {
+        await this.stamps.touchUsed();
+        for (const server of this.#continuity.servers) {
+          for (const space of this.#spaces.values()) {
+            await this.#continuity.check(space, { ...server, records: this.backend });
+          }
+        }
+      });
+    } catch {
+      // The next call that needs the store tells its caller.
+    }
+  }
+
   #evicted(spelled: string): void {
     for (const space of this.#spaces.values()) {
       const owner = space.ownerOf(spelled);
@@ -104,6 +193,7 @@ export class SharedStore implements Store, SpaceStore {
   }
 
   #pushed(key: string | undefined): void {
+    for (const space of this.#spaces.values()) space.pushed(key);
     if (key === undefined) {
       this.stamps.forgetAll();
       for (const listeners of [...this.#keyListeners.values()])

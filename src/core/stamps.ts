@@ -4,36 +4,45 @@
 // present one; a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
 import type { Backend, PushChannel } from "./backend.ts";
 import type { Clock } from "./clock.ts";
+import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Stamp, StoreRecord, Token } from "./record.ts";
 
 /** How many stamps are kept at hand; the oldest leaves first. */
 const MOST_AT_HAND = 100_000;
+/** How many the store is told of at once. */
+const TOUCHED_AT_ONCE = 1_000;
 
-interface Held {
+/** A stamp at hand. */
+export class HeldStamp {
   readonly id: Token;
   /** In the store's time. */
   readonly expires: number;
   /** The state of the push channel under which it was read; see PushChannel. */
   readonly epoch: number;
-}
+  /** Until the store, or this process, says that it may have changed. */
+  isPresent = true;
+  /** Since the store was last told which stamps are in use. */
+  isUsed = true;
 
-/** A read under way; a change to its key before the reply makes the reply not worth keeping. */
-interface PendingRead {
-  readonly epoch: number;
-  spoilt: boolean;
+  constructor(id: Token, expires: number, epoch: number) {
+    this.id = id;
+    this.expires = expires;
+    this.epoch = epoch;
+  }
 }
 
 export class StampBook {
   readonly #backend: Backend;
   readonly #clock: Clock;
   readonly #push: PushChannel | undefined;
-  readonly #held = new Map<string, Held>();
-  readonly #pending = new Map<string, Set<PendingRead>>();
+  readonly #held = new Map<string, HeldStamp>();
+  readonly #reads: ReadWatch;
 
   constructor(backend: Backend, clock: Clock) {
     this.#backend = backend;
     this.#clock = clock;
     this.#push = backend.push;
+    this.#reads = new ReadWatch(backend.push);
   }
 
   /** The stamp's id if it is at hand and the store would have told of a change. */
@@ -102,23 +111,48 @@ export class StampBook {
     }
   }
 
+  /** A stamp known from what is at hand looks idle to the store, which might drop it for others: tell that it is used. */
+  async touchUsed(): Promise<void> {
+    if (this.#backend.touch === undefined) return;
+    let keys: string[] = [];
+    for (const [key, held] of this.#held) {
+      if (!held.isUsed) continue;
+      held.isUsed = false;
+      keys.push(key);
+      if (keys.length < TOUCHED_AT_ONCE) continue;
+      await this.#backend.touch(keys);
+      keys = [];
+    }
+    if (keys.length > 0) await this.#backend.touch(keys);
+  }
+
+  /** The stamp at hand, if the store would have told of a change. */
+  held(key: string): HeldStamp | undefined {
+    return this.#current(key);
+  }
+
   /** The stamp may have changed: what is at hand or on its way here no longer counts. */
   forget(key: string): void {
+    const held = this.#held.get(key);
+    if (held !== undefined) held.isPresent = false;
     this.#held.delete(key);
-    for (const read of this.#pending.get(key) ?? []) read.spoilt = true;
+    this.#reads.spoil(key);
   }
 
   forgetAll(): void {
+    for (const held of this.#held.values()) held.isPresent = false;
     this.#held.clear();
-    for (const reads of this.#pending.values()) for (const read of reads) read.spoilt = true;
+    this.#reads.spoilAll();
   }
 
-  #current(key: string): Held | undefined {
+  #current(key: string): HeldStamp | undefined {
     const held = this.#held.get(key);
-    return held !== undefined && this.#push?.epoch(key) === held.epoch ? held : undefined;
+    if (held === undefined || this.#push?.epoch(key) !== held.epoch) return undefined;
+    held.isUsed = true;
+    return held;
   }
 
-  async #stamps(keys: readonly string[], anew: boolean): Promise<readonly (Held | undefined)[]> {
+  async #stamps(keys: readonly string[], anew: boolean): Promise<readonly (HeldStamp | undefined)[]> {
     const stamps = keys.map((key) => (anew ? undefined : this.#current(key)));
     const missing = keys.filter((_, at) => stamps[at] === undefined);
     if (missing.length === 0) return stamps;
@@ -127,39 +161,30 @@ export class StampBook {
     return stamps.map((stamp) => stamp ?? fetched[next++]);
   }
 
-  async #fetch(keys: readonly string[]): Promise<readonly (Held | undefined)[]> {
-    const reads = keys.map((key) => this.#expectReply(key));
+  async #fetch(keys: readonly string[]): Promise<readonly (HeldStamp | undefined)[]> {
+    const reads = keys.map((key) => this.#reads.begin(key));
+    let records: readonly (StoreRecord | undefined)[] = [];
     try {
-      const records = await this.#backend.readMany(keys);
-      return keys.map((key, at) => this.#keep(key, records[at], reads[at]));
+      records = await this.#backend.readMany(keys);
     } finally {
-      for (const [at, key] of keys.entries()) this.#endRead(key, reads[at]);
+      if (records.length === 0) for (const read of reads) this.#reads.end(read);
     }
+    return reads.map((read, at) => this.#keep(read, records[at]));
   }
 
-  #expectReply(key: string): PendingRead {
-    const read: PendingRead = { epoch: this.#push?.epoch(key) ?? 0, spoilt: false };
-    const reads = this.#pending.get(key);
-    if (reads === undefined) this.#pending.set(key, new Set([read]));
-    else reads.add(read);
-    return read;
-  }
-
-  #endRead(key: string, read: PendingRead | undefined): void {
-    const reads = this.#pending.get(key);
-    if (reads === undefined || read === undefined) return;
-    reads.delete(read);
-    if (reads.size === 0) this.#pending.delete(key);
-  }
-
-  #keep(key: string, record: StoreRecord | undefined, read: PendingRead | undefined): Held | undefined {
+  #keep(read: WatchedRead, record: StoreRecord | undefined): HeldStamp | undefined {
+    const isKept = this.#reads.end(read);
     if (record?.kind !== "stamp") return undefined;
-    const held: Held = { id: record.version, expires: record.expires, epoch: read?.epoch ?? 0 };
-    const trusted = held.epoch !== 0 && held.epoch === this.#push?.epoch(key);
-    if (trusted && read?.spoilt === false) {
-      if (this.#held.size >= MOST_AT_HAND) this.#held.delete(this.#held.keys().next().value ?? key);
-      this.#held.set(key, held);
-    }
+    const held = new HeldStamp(record.version, record.expires, read.epoch);
+    if (!isKept) return held;
+    const { key } = read;
+    const before = this.#held.get(key);
+    // The same stamp is the same object: what refers to it stays valid.
+    if (before?.id === held.id && before.expires === held.expires && before.epoch === held.epoch)
+      return before;
+    if (before !== undefined) before.isPresent = false;
+    else if (this.#held.size >= MOST_AT_HAND) this.forget(this.#held.keys().next().value ?? key);
+    this.#held.set(key, held);
     return held;
   }
 

@@ -4,10 +4,11 @@ import { Changes } from "../../src/core/changes.ts";
 describe("changes while loads are in flight", () => {
   it("tells a key, a tag, a pattern and everything that changed after a load began", () => {
     const changes = new Changes();
-    const since = changes.begin();
+    const since = changes.begin("k");
     expect(changes.touched("k", ["t"], since)).toBe(false);
     changes.key("other");
     changes.tag("other");
+    changes.begin("x:1");
     changes.pattern((key) => key.startsWith("x:"));
     expect(changes.touched("k", ["t"], since)).toBe(false);
     expect(changes.touched("x:1", [], since)).toBe(true);
@@ -22,37 +23,46 @@ describe("changes while loads are in flight", () => {
 
   it("does not hold earlier changes against a later load", () => {
     const changes = new Changes();
-    changes.begin();
+    changes.begin("k");
     changes.key("k");
-    const later = changes.begin();
+    const later = changes.begin("k");
     expect(changes.touched("k", [], later)).toBe(false);
   });
 
   it("lets a parent's clear reach its children, and not the other way", () => {
     const parent = new Changes();
     const child = new Changes(parent);
-    const ofParent = parent.begin();
-    const ofChild = child.begin();
+    const ofParent = parent.begin("key");
+    const ofChild = child.begin("key");
     child.everything();
     expect(parent.touched("k", [], ofParent)).toBe(false);
-    const again = child.begin();
+    const again = child.begin("key");
     parent.everything();
     expect(child.touched("k", [], again)).toBe(true);
     expect(child.touched("k", [], ofChild)).toBe(true);
   });
 
-  it("calls everything changed rather than forget, when too much changes during one load", () => {
+  it("calls everything changed rather than forget, when too many tags change during one load", () => {
     const changes = new Changes();
-    const since = changes.begin();
-    for (let n = 0; n <= 100_000; n++) changes.key(`k${n}`);
-    expect(changes.touched("never named", [], since)).toBe(true);
+    const since = changes.begin("k");
+    for (let n = 0; n <= 100_000; n++) changes.tag(`t${n}`);
+    expect(changes.touched("k", [], since)).toBe(true);
+  });
+
+  it("is not misled by any number of changes to other keys", () => {
+    const changes = new Changes();
+    const since = changes.begin("k");
+    for (let n = 0; n <= 100_001; n++) changes.key(`k${n}`);
+    expect(changes.touched("k", [], since)).toBe(false);
+    changes.key("k");
+    expect(changes.touched("k", [], since)).toBe(true);
   });
 
   it("remembers nothing while nobody loads", () => {
     const changes = new Changes();
-    const since = changes.begin();
+    const since = changes.begin("k");
     changes.key("k");
-    changes.end();
+    changes.end("k");
     expect(changes.watched).toBe(false);
     expect(changes.touched("k", [], since)).toBe(false);
   });

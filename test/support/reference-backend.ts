@@ -200,7 +200,7 @@ export class ReferenceBackend implements Backend {
   /** What stands under a key, as bytes decoded anew. */
   protected present(key: string): StoreRecord | undefined {
     const kept = this.store.get(key);
-    return kept && decodeRecord(Uint8Array.from(kept.frame), userKeyOf(key));
+    return kept && decodeRecord(Uint8Array.from(kept.frame), key);
   }
 
   #bytesOf(key: string): number {
@@ -216,9 +216,4 @@ export class ReferenceBackend implements Backend {
     this.#begin();
     if (!this.capabilities.scan) throw new UnsupportedError("the reference store was told not to list keys");
   }
-}
-
-/** The part after the namespace's path; see `spelling` in core/keys.ts. */
-function userKeyOf(spelled: string): string {
-  return spelled.slice(spelled.indexOf(":") + 1);
 }

@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 
 const put = (backend: Backend, name: string): Promise<void> =>
-  backend.write({ key: `p:${name}`, record: sampleEntry(name), lifetimeMs: FOR_EVER });
+  backend.write({ key: `p:${name}`, record: sampleEntry(`p:${name}`), lifetimeMs: FOR_EVER });
 
 /** Whether a promise has settled by now. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {

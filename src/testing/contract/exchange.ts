@@ -43,7 +43,7 @@ const manyEntries = (stage: Stage, count: number) =>
 const roundTrips = [
   rule("an entry reads back exactly as it was written", async (stage) => {
     const backend = await stage.client();
-    const entry = sampleEntry("entry", {
+    const entry = sampleEntry(stage.key("entry"), {
       lineage: ["\0parent\0", "\xff\xfechild\r"],
       tags: AWKWARD_TAGS.map((tag, at) => ({ tag, id: `\0\xffid${String(at).padStart(4, "0")}` })),
       expires: FOR_EVER,
@@ -55,9 +55,9 @@ const roundTrips = [
   }),
   rule("a lease reads back exactly, with and without an entry behind it", async (stage) => {
     const backend = await stage.client();
-    const alone = sampleLease("alone");
-    const behind = sampleEntry("before", { tags: [{ tag: "a\0b", id: "\0\xff234567" }] });
-    const before = sampleLease("before", { behind });
+    const alone = sampleLease(stage.key("alone"));
+    const behind = sampleEntry(stage.key("before"), { tags: [{ tag: "a\0b", id: "\0\xff234567" }] });
+    const before = sampleLease(stage.key("before"), { behind });
     await backend.write({ key: stage.key("alone"), record: alone, lifetimeMs: FOR_EVER });
     await backend.write({ key: stage.key("before"), record: before, lifetimeMs: FOR_EVER });
     assertSameRecord(await backend.read(stage.key("alone")), alone);
@@ -98,10 +98,10 @@ const singles = [
     const backend = await stage.client();
     const key = stage.key("replaced");
     for (const record of [
-      sampleEntry("replaced"),
-      sampleLease("replaced"),
+      sampleEntry(stage.key("replaced")),
+      sampleLease(stage.key("replaced")),
       sampleStamp(),
-      sampleEntry("replaced"),
+      sampleEntry(stage.key("replaced")),
     ]) {
       await backend.write({ key, record, lifetimeMs: FOR_EVER });
       assertSameRecord(await backend.read(key), record);
@@ -186,8 +186,8 @@ const batches = [
   rule("a batch takes records of every kind and lifetime", async (stage) => {
     const backend = await stage.client();
     const items = [
-      { key: stage.key("entry"), record: sampleEntry("entry"), lifetimeMs: 60_000 },
-      { key: stage.key("lease"), record: sampleLease("lease"), lifetimeMs: 90_000.5 },
+      { key: stage.key("entry"), record: sampleEntry(stage.key("entry")), lifetimeMs: 60_000 },
+      { key: stage.key("lease"), record: sampleLease(stage.key("lease")), lifetimeMs: 90_000.5 },
       { key: stage.key("stamp"), record: sampleStamp(), lifetimeMs: FOR_EVER },
     ];
     await backend.writeMany(items);

@@ -20,7 +20,7 @@ const LONG_LIFETIMES = [
 const cases = [
   rule("a record is gone once its lifetime has passed", async (stage) => {
     const backend = await stage.client();
-    const records = [sampleEntry("record-0"), sampleLease("record-1"), sampleStamp()];
+    const records = [sampleEntry(stage.key("record-0")), sampleLease(stage.key("record-1")), sampleStamp()];
     const items = records.map((record, at) => ({
       key: stage.key(`record-${at}`),
       record,
@@ -37,7 +37,7 @@ const cases = [
     const backend = await stage.client();
     const items = LONG_LIFETIMES.map((lifetimeMs, at) => ({
       key: stage.key(`long-${at}`),
-      record: sampleEntry(`long-${at}`),
+      record: sampleEntry(stage.key(`long-${at}`)),
       lifetimeMs,
     }));
     for (const item of items) await backend.write(item);
@@ -53,14 +53,14 @@ const cases = [
   rule("a lifetime shorter than the store's step ends, it does not last for ever", async (stage) => {
     const backend = await stage.client();
     const [written, swapped] = [stage.key("written"), stage.key("swapped")];
-    await backend.write({ key: written, record: sampleEntry("written"), lifetimeMs: 0.4 });
-    await backend.swap(swapped, undefined, { record: sampleEntry("swapped"), lifetimeMs: 0.4 });
+    await backend.write({ key: written, record: sampleEntry(stage.key("written")), lifetimeMs: 0.4 });
+    await backend.swap(swapped, undefined, { record: sampleEntry(stage.key("swapped")), lifetimeMs: 0.4 });
     await stage.pass(1);
     assert.deepEqual([...(await backend.readMany([written, swapped]))], [undefined, undefined]);
   }),
   rule("fractions of a millisecond are rounded, not refused", async (stage) => {
     const backend = await stage.client();
-    const record = sampleEntry("fraction");
+    const record = sampleEntry(stage.key("fraction"));
     await backend.write({ key: stage.key("fraction"), record, lifetimeMs: 60_000.123_456 });
     assertSameRecord(await backend.read(stage.key("fraction")), record);
   }),
@@ -75,13 +75,16 @@ const cases = [
       { name: "ending", first: FOR_EVER, next: short },
     ];
     for (const { name, first, next } of changes) {
-      const [written, swapped] = [sampleEntry(`${name}-written`), sampleEntry(`${name}-swapped`)];
+      const [written, swapped] = [
+        sampleEntry(stage.key(`${name}-written`)),
+        sampleEntry(stage.key(`${name}-swapped`)),
+      ];
       for (const record of [written, swapped]) {
-        await backend.write({ key: stage.key(record.key), record, lifetimeMs: first });
+        await backend.write({ key: record.key, record, lifetimeMs: first });
       }
-      await backend.write({ key: stage.key(written.key), record: written, lifetimeMs: next });
+      await backend.write({ key: written.key, record: written, lifetimeMs: next });
       const replacement = { record: swapped, lifetimeMs: next };
-      assert.deepEqual(await backend.swap(stage.key(swapped.key), swapped.version, replacement), {
+      assert.deepEqual(await backend.swap(swapped.key, swapped.version, replacement), {
         won: true,
       });
     }
@@ -95,7 +98,7 @@ const cases = [
   }),
   rule("for a swap an expired record is no record", async (stage) => {
     const backend = await stage.client();
-    const [old, lease] = [sampleEntry("expired"), sampleLease("expired")];
+    const [old, lease] = [sampleEntry(stage.key("expired")), sampleLease(stage.key("expired"))];
     await backend.write({ key: stage.key("expired"), record: old, lifetimeMs: stage.shortMs });
     await stage.pass(stage.shortMs);
     const refused = await backend.swap(stage.key("expired"), old.version, {
@@ -110,11 +113,11 @@ const cases = [
   rule("reading, touching and refused swaps do not lengthen a lifetime", async (stage) => {
     const backend = await stage.client();
     const key = stage.key("untouched");
-    await backend.write({ key, record: sampleEntry("untouched"), lifetimeMs: stage.shortMs });
+    await backend.write({ key, record: sampleEntry(stage.key("untouched")), lifetimeMs: stage.shortMs });
     await backend.read(key);
     await backend.readMany([key]);
     await backend.touch?.([key]);
-    await backend.swap(key, undefined, { record: sampleEntry("untouched"), lifetimeMs: FOR_EVER });
+    await backend.swap(key, undefined, { record: sampleEntry(stage.key("untouched")), lifetimeMs: FOR_EVER });
     await stage.pass(stage.shortMs);
     assert.equal(await backend.read(key), undefined);
   }),

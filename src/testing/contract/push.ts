@@ -57,11 +57,10 @@ async function trusted(stage: Stage, backend: Backend, key: string): Promise<voi
 const CHANGES: Readonly<
   Record<string, (second: Backend, key: string, present: StoreRecord) => Promise<unknown>>
 > = {
-  write: (second, key) => second.write({ key, record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }),
-  writeMany: (second, key) =>
-    second.writeMany([{ key, record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }]),
+  write: (second, key) => second.write({ key, record: sampleEntry(key), lifetimeMs: FOR_EVER }),
+  writeMany: (second, key) => second.writeMany([{ key, record: sampleEntry(key), lifetimeMs: FOR_EVER }]),
   swap: (second, key, { version }) =>
-    second.swap(key, version, { record: sampleEntry("pushed"), lifetimeMs: FOR_EVER }),
+    second.swap(key, version, { record: sampleEntry(key), lifetimeMs: FOR_EVER }),
   "swap to nothing": (second, key, { version }) => second.swap(key, version, undefined),
   take: (second, key) => second.take(key),
   takeMany: (second, key) => second.takeMany([key]),

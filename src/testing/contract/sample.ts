@@ -42,7 +42,7 @@ export function sampleStamp(parts: Partial<Stamp> = {}): Stamp {
 
 /** An entry to be written under `${prefix}:${name}`, as the core would. */
 export function keyedEntry(prefix: string, name: string, parts: Partial<Entry> = {}): KeyedRecord {
-  return { key: `${prefix}:${name}`, record: sampleEntry(name, parts), lifetimeMs: FOR_EVER };
+  return { key: `${prefix}:${name}`, record: sampleEntry(`${prefix}:${name}`, parts), lifetimeMs: FOR_EVER };
 }
 
 export function assertSameRecord(

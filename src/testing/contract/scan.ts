@@ -24,8 +24,8 @@ const listing = [
   rule("a scan finds every record under its prefix, of any kind, and says what each takes", async (stage) => {
     const backend = await stage.client();
     const records = [
-      sampleEntry("entry"),
-      sampleLease("lease", { behind: sampleEntry("lease") }),
+      sampleEntry(stage.key("entry")),
+      sampleLease(stage.key("lease"), { behind: sampleEntry(stage.key("lease")) }),
       sampleStamp(),
     ];
     const items = records.map((record) => ({ key: stage.key(record.kind), record, lifetimeMs: FOR_EVER }));

@@ -17,29 +17,36 @@ function assertLost(result: SwapResult, current: StoreRecord | undefined): void 
 const branches = [
   rule("a swap from nothing writes where nothing is", async (stage) => {
     const backend = await stage.client();
-    const lease = sampleLease("swap");
+    const lease = sampleLease(stage.key("swap"));
     assert.deepEqual(await backend.swap(stage.key("swap"), undefined, kept(lease)), { won: true });
     assertSameRecord(await backend.read(stage.key("swap")), lease);
   }),
   rule("a swap from nothing is refused where something is, and reports it whole", async (stage) => {
     const backend = await stage.client();
-    const behind = sampleEntry("swap");
-    for (const present of [sampleEntry("swap"), sampleLease("swap", { behind }), sampleStamp()]) {
+    const behind = sampleEntry(stage.key("swap"));
+    for (const present of [
+      sampleEntry(stage.key("swap")),
+      sampleLease(stage.key("swap"), { behind }),
+      sampleStamp(),
+    ]) {
       await backend.write({ key: stage.key("swap"), ...kept(present) });
-      assertLost(await backend.swap(stage.key("swap"), undefined, kept(sampleLease("swap"))), present);
+      assertLost(
+        await backend.swap(stage.key("swap"), undefined, kept(sampleLease(stage.key("swap")))),
+        present,
+      );
       assertSameRecord(await backend.read(stage.key("swap")), present);
     }
   }),
   rule("a swap from the present version replaces the record", async (stage) => {
     const backend = await stage.client();
-    const [lease, entry] = [sampleLease("swap"), sampleEntry("swap")];
+    const [lease, entry] = [sampleLease(stage.key("swap")), sampleEntry(stage.key("swap"))];
     await backend.write({ key: stage.key("swap"), ...kept(lease) });
     assert.deepEqual(await backend.swap(stage.key("swap"), lease.version, kept(entry)), { won: true });
     assertSameRecord(await backend.read(stage.key("swap")), entry);
   }),
   rule("a swap may keep the version and change the rest", async (stage) => {
     const backend = await stage.client();
-    const lease = sampleLease("swap");
+    const lease = sampleLease(stage.key("swap"));
     const renewed = { ...lease, expires: lease.expires + 2_000 };
     await backend.write({ key: stage.key("swap"), ...kept(lease) });
     assert.deepEqual(await backend.swap(stage.key("swap"), lease.version, kept(renewed)), { won: true });
@@ -47,23 +54,29 @@ const branches = [
   }),
   rule("a swap from another version is refused and reports the present record whole", async (stage) => {
     const backend = await stage.client();
-    const present = sampleEntry("swap", { version: "1234567\0" });
+    const present = sampleEntry(stage.key("swap"), { version: "1234567\0" });
     await backend.write({ key: stage.key("swap"), ...kept(present) });
     for (const expected of ["12345678", "1234567\xff", "\x00234567\0"]) {
-      assertLost(await backend.swap(stage.key("swap"), expected, kept(sampleEntry("swap"))), present);
+      assertLost(
+        await backend.swap(stage.key("swap"), expected, kept(sampleEntry(stage.key("swap")))),
+        present,
+      );
       assertLost(await backend.swap(stage.key("swap"), expected, undefined), present);
     }
     assertSameRecord(await backend.read(stage.key("swap")), present);
   }),
   rule("a swap from a version is refused where nothing is", async (stage) => {
     const backend = await stage.client();
-    assertLost(await backend.swap(stage.key("swap"), "12345678", kept(sampleEntry("swap"))), undefined);
+    assertLost(
+      await backend.swap(stage.key("swap"), "12345678", kept(sampleEntry(stage.key("swap")))),
+      undefined,
+    );
     assertLost(await backend.swap(stage.key("swap"), "12345678", undefined), undefined);
     assert.equal(await backend.read(stage.key("swap")), undefined);
   }),
   rule("a swap to nothing removes the record of that version only", async (stage) => {
     const backend = await stage.client();
-    const entry = sampleEntry("swap");
+    const entry = sampleEntry(stage.key("swap"));
     await backend.write({ key: stage.key("swap"), ...kept(entry) });
     assertLost(await backend.swap(stage.key("swap"), undefined, undefined), entry);
     assert.deepEqual(await backend.swap(stage.key("swap"), entry.version, undefined), { won: true });
@@ -75,7 +88,7 @@ const branches = [
 const races = [
   rule("of 100 swaps from nothing at once exactly one wins, and the others see it", async (stage) => {
     const clients = await clientsOf(stage);
-    const leases = Array.from({ length: 100 }, () => sampleLease("race"));
+    const leases = Array.from({ length: 100 }, () => sampleLease(stage.key("race")));
     const results = await Promise.all(
       leases.map((lease, at) => pick(clients, at).swap(stage.key("race"), undefined, kept(lease))),
     );
@@ -87,14 +100,14 @@ const races = [
   }),
   rule("of 100 swaps from one version at once exactly one wins", async (stage) => {
     const clients = await clientsOf(stage);
-    const first = sampleEntry("race");
+    const first = sampleEntry(stage.key("race"));
     await pick(clients, 0).write({ key: stage.key("race"), ...kept(first) });
     const results = await Promise.all(
       Array.from({ length: 100 }, (_, at) =>
         pick(clients, at).swap(
           stage.key("race"),
           first.version,
-          at % 3 === 0 ? undefined : kept(sampleEntry("race")),
+          at % 3 === 0 ? undefined : kept(sampleEntry(stage.key("race"))),
         ),
       ),
     );
@@ -127,7 +140,7 @@ async function count(backend: Backend, key: string, rounds: number): Promise<voi
   for (let done = 0; done < rounds; ) {
     const bytes = Buffer.alloc(4);
     bytes.writeUInt32BE(countIn(seen) + 1);
-    const next = sampleEntry("count", { payload: { format: 0, bytes } });
+    const next = sampleEntry(key, { payload: { format: 0, bytes } });
     const expected: Token | undefined = seen?.version;
     const result = await backend.swap(key, expected, kept(next));
     if (result.won) done++;

@@ -1,128 +1,248 @@
 import { describe, expect, test } from "vitest";
 import { Sweeper } from "../../../src/backends/memory/expiry.ts";
-import { type SlotIndex, type SlotSeal, Slots } from "../../../src/backends/memory/slots.ts";
+import type { Page } from "../../../src/backends/memory/page.ts";
+import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./seal.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-function open(clock: ManualClock): { slots: Slots<SlotSeal>; index: SlotIndex } {
-  const slots = new Slots<SlotSeal>({ maxEntries: 100_000, maxBytes: NEVER, clock });
-  return { slots, index: slots.openIndex() };
+function open(clock: ManualClock): { table: Table<EntrySeal>; page: Page } {
+  const table = new Table<EntrySeal>({ maxEntries: 100_000, maxBytes: NEVER, clock });
+  return { table, page: table.openPage() };
 }
 
 describe("sweep", () => {
   test("reclaims all that has expired within as many calls as the budget goes into the slots", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
+    const { table, page } = open(clock);
     for (let at = 0; at < 1_000; at++) {
-      slots.put(index, `k${at}`, at, LIVE, 0, at % 3 === 0 ? NEVER : clock.now() + 1_000);
+      table.put(page, `k${at}`, at, LIVE, at % 3 === 0 ? NEVER : clock.now() + 1_000);
     }
-    expect(slots.sweep(1_000)).toBe(0);
+    expect(table.sweep(1_000)).toBe(0);
     await clock.advance(1_000);
     let reclaimed = 0;
-    for (let call = 0; call < Math.ceil(1_000 / 64); call++) reclaimed += slots.sweep(64);
+    for (let call = 0; call < Math.ceil(1_000 / 64); call++) reclaimed += table.sweep(64);
     expect(reclaimed).toBe(666);
-    expect([...index.keys()].every((key) => Number(key.slice(1)) % 3 === 0)).toBe(true);
+    expect([...page.keys()].every((key) => Number(key.slice(1)) % 3 === 0)).toBe(true);
   });
 
   test("looks at no more slots than it is told to", () => {
-    const { slots, index } = open(new ManualClock());
+    const { table, page } = open(new ManualClock());
     const seal = new MortalSeal();
-    for (let at = 0; at < 500; at++) slots.put(index, `k${at}`, at, seal, 0, NEVER);
+    for (let at = 0; at < 500; at++) table.put(page, `k${at}`, at, seal, NEVER);
     seal.asked = 0;
-    slots.sweep(50);
+    table.sweep(50);
     expect(seal.asked).toBe(50);
   });
 
   test("leaves an expired entry while its stale value may still be used", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    slots.put(index, "plain", 1, LIVE, 0, clock.now() + 1_000);
-    slots.put(index, "stale", 1, LIVE, 0, clock.now() + 1_000, clock.now() + 5_000);
+    const { table, page } = open(clock);
+    table.put(page, "plain", 1, undefined, clock.now() + 1_000);
+    table.put(page, "stale", 1, undefined, clock.now() + 1_000, 4_000);
     await clock.advance(4_999);
-    slots.sweep(10);
-    expect([...index.keys()]).toEqual(["stale"]);
+    table.sweep(10);
+    expect([...page.keys()]).toEqual(["stale"]);
     await clock.advance(1);
-    expect(slots.sweep(10)).toBe(1);
-    expect(slots.size).toBe(0);
+    expect(table.sweep(10)).toBe(1);
+    expect(table.size).toBe(0);
   });
 
-  test("reclaims entries whose seal is dead, in every index", () => {
-    const { slots, index } = open(new ManualClock());
-    const other = slots.openIndex();
+  test("reclaims entries whose seal is dead, in every page", () => {
+    const { table, page } = open(new ManualClock());
+    const other = table.openPage();
     const seal = new MortalSeal();
     for (let at = 0; at < 100; at++) {
-      slots.put(at % 2 === 0 ? index : other, `dead ${at}`, at, seal, 0, NEVER);
-      slots.put(at % 2 === 0 ? index : other, `live ${at}`, at, LIVE, 0, NEVER);
+      table.put(at % 2 === 0 ? page : other, `dead ${at}`, at, seal, NEVER);
+      table.put(at % 2 === 0 ? page : other, `live ${at}`, at, at % 3 === 0 ? LIVE : undefined, NEVER);
     }
     seal.live = false;
-    expect(slots.sweep(200)).toBe(100);
-    expect([index.size, other.size]).toEqual([50, 50]);
-    expect([...index.keys(), ...other.keys()].every((key) => key.startsWith("live"))).toBe(true);
+    expect(table.sweep(200)).toBe(100);
+    expect([page.size, other.size]).toEqual([50, 50]);
+    expect([...page.keys(), ...other.keys()].every((key) => key.startsWith("live"))).toBe(true);
   });
 
-  test("happens a little with every insertion, so that a busy store stays clean by itself", async () => {
+  test("has no slots to look at while nothing has a seal", () => {
+    const { table, page } = open(new ManualClock());
+    for (let at = 0; at < 10; at++) table.put(page, `k${at}`, at, undefined, NEVER);
+    expect(table.sweepLength).toBe(0);
+    table.put(page, "sealed", 1, LIVE, NEVER);
+    expect(table.sweepLength).toBe(11);
+  });
+
+  test("happens a little with every insertion, so that a busy table stays clean of the dead by itself", () => {
+    const { table, page } = open(new ManualClock());
+    const seal = new MortalSeal();
+    for (let at = 0; at < 1_000; at++) table.put(page, `old ${at}`, at, seal, NEVER);
+    seal.live = false;
+    for (let at = 0; at < 600; at++) table.put(page, `new ${at}`, at, undefined, NEVER);
+    expect(table.size).toBe(600);
+  });
+});
+
+describe("a turn", () => {
+  test("reclaims what has expired, in slices, and says when all is done", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    for (let at = 0; at < 1_000; at++) slots.put(index, `old ${at}`, at, LIVE, 0, clock.now() + 1_000);
-    await clock.advance(1_000);
-    for (let at = 0; at < 600; at++) slots.put(index, `new ${at}`, at, LIVE, 0, NEVER);
-    expect(slots.size).toBe(600);
+    const { table, page } = open(clock);
+    for (let at = 0; at < 1_000; at++) {
+      table.put(page, `k${at}`, at, undefined, at % 4 === 0 ? NEVER : clock.now() + 1_000 + at);
+    }
+    expect(table.turn(1_000)).toBe(true);
+    await clock.advance(3_000);
+    for (const left of [700, 400]) {
+      expect(table.turn(300)).toBe(false);
+      expect(table.size).toBe(left);
+    }
+    expect(table.turn(300)).toBe(true);
+    expect([...page.keys()].every((key) => Number(key.slice(1)) % 4 === 0)).toBe(true);
+    expect(table.size).toBe(250);
+  });
+
+  test("leaves an expired entry while its stale value may still be used", async () => {
+    const clock = new ManualClock();
+    const { table, page } = open(clock);
+    table.put(page, "stale", 1, undefined, clock.now() + 1_000, 60_000);
+    await clock.advance(60_999);
+    table.turn(10);
+    expect(page.size).toBe(1);
+    await clock.advance(1_001);
+    table.turn(10);
+    expect(table.size).toBe(0);
+  });
+
+  test("reclaims what was in a cleared page, so many at a time", () => {
+    const { table, page } = open(new ManualClock());
+    const other = table.openPage();
+    for (let at = 0; at < 100; at++) table.put(page, `k${at}`, at, undefined, NEVER);
+    table.put(other, "k0", 1, undefined, NEVER);
+    table.clear(page);
+    expect([table.needsTending, table.turn(60), table.size]).toEqual([true, false, 41]);
+    expect([table.turn(60), table.size, table.needsTending]).toEqual([true, 1, false]);
+    expect(other.peek("k0")).toBe(1);
+  });
+
+  test("happens a little with every insertion, so that a busy table needs no timer to stay clean", async () => {
+    const clock = new ManualClock();
+    const { table, page } = open(clock);
+    for (let at = 0; at < 1_000; at++) table.put(page, `old ${at}`, at, undefined, clock.now() + 1_000);
+    await clock.advance(2_000);
+    for (let at = 0; at < 600; at++) table.put(page, `new ${at}`, at, undefined, NEVER);
+    expect(table.size).toBe(600);
+    table.clear(page);
+    for (let at = 0; at < 600; at++) table.put(page, `newer ${at}`, at, undefined, NEVER);
+    expect(table.size).toBe(600);
   });
 });
 
 describe("the sweeper", () => {
-  test("has a timer only while there are entries", async () => {
+  test("has a timer only while there is something to tend", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    const sweeper = new Sweeper(slots, clock);
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
     sweeper.start();
+    table.put(page, "never", 1, undefined, NEVER);
     expect(clock.pending).toBe(0);
-    slots.put(index, "a", 1, LIVE, 0, clock.now() + 1_000);
-    slots.put(index, "b", 1, LIVE, 0, clock.now() + 1_000);
+    table.put(page, "a", 1, undefined, clock.now() + 1_000);
+    table.put(page, "b", 1, undefined, clock.now() + 1_000);
     expect(clock.pending).toBe(1);
     await clock.advance(60_000);
-    expect([slots.size, clock.pending]).toEqual([0, 0]);
-    slots.put(index, "c", 1, LIVE, 0, NEVER);
+    expect([table.size, clock.pending]).toEqual([1, 0]);
+    table.put(page, "c", 1, undefined, clock.now() + 100_000);
+    expect(clock.pending).toBe(1);
+    table.remove(page, "c");
+    await clock.advance(60_000);
+    expect(clock.pending).toBe(0);
+    table.put(page, "d", 1, LIVE, NEVER);
     expect(clock.pending).toBe(1);
     sweeper.stop();
+  });
+
+  test("has a timer while a cleared page is to be reclaimed", async () => {
+    const clock = new ManualClock();
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
+    sweeper.start();
+    table.clear(page);
+    expect(clock.pending).toBe(0);
+    const other = table.openPage();
+    for (let at = 0; at < 20_000; at++) {
+      table.put(at % 2 === 0 ? page : other, `k${at}`, at, undefined, NEVER);
+    }
+    table.clear(page);
+    expect([clock.pending, table.size]).toEqual([1, 20_000]);
+    await clock.advance(1_000);
+    expect([clock.pending, table.size]).toEqual([0, 10_000]);
   });
 
   test("finds the entries that were there before it started", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    slots.put(index, "a", 1, LIVE, 0, clock.now() + 1_000);
-    const sweeper = new Sweeper(slots, clock);
+    const { table, page } = open(clock);
+    table.put(page, "a", 1, undefined, clock.now() + 1_000);
+    const sweeper = new Sweeper(table, clock);
     sweeper.start();
     await clock.advance(60_000);
-    expect(slots.size).toBe(0);
+    expect(table.size).toBe(0);
   });
 
   test("leaves no timer once stopped, and can be started again", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    const sweeper = new Sweeper(slots, clock);
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
     sweeper.start();
-    slots.put(index, "a", 1, LIVE, 0, clock.now() + 1_000);
+    table.put(page, "a", 1, undefined, clock.now() + 1_000);
     sweeper.stop();
     expect(clock.pending).toBe(0);
-    slots.remove(index, "a");
-    slots.put(index, "b", 1, LIVE, 0, clock.now() + 1_000);
+    table.remove(page, "a");
+    table.put(page, "b", 1, undefined, clock.now() + 1_000);
     expect(clock.pending).toBe(0);
     sweeper.start();
     await clock.advance(60_000);
-    expect(slots.size).toBe(0);
+    expect(table.size).toBe(0);
     sweeper.stop();
     sweeper.stop();
   });
 
-  test("passes over a large store within half a minute, in slices", async () => {
+  test("reclaims what has expired within three seconds, whatever its ttl", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    const sweeper = new Sweeper(slots, clock);
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
+    sweeper.start();
+    for (const ttlMs of [1, 999, 1_000, 5_999, 6_001, 60_000, 4_096_000, 5_000_000, 9_000_000]) {
+      table.put(page, "k", 1, undefined, clock.now() + ttlMs);
+      await clock.advance(ttlMs - 1);
+      expect(table.size).toBe(1);
+      await clock.advance(3_001);
+      expect([ttlMs, table.size]).toEqual([ttlMs, 0]);
+    }
+  });
+
+  test("reclaims a crowd that expires at once in slices, without waiting in between", async () => {
+    const clock = new ManualClock();
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
+    sweeper.start();
+    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, undefined, clock.now() + 30_000);
+    await clock.advance(30_000);
+    const sizes: number[] = [];
+    const turn = table.turn.bind(table);
+    table.turn = (most) => {
+      const done = turn(most);
+      sizes.push(table.size);
+      return done;
+    };
+    await clock.advance(3_000);
+    expect(table.size).toBe(0);
+    for (const [at, size] of sizes.entries())
+      expect((sizes[at - 1] ?? 50_000) - size).toBeLessThanOrEqual(10_000);
+  });
+
+  test("passes over a large table within half a minute, in slices", async () => {
+    const clock = new ManualClock();
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
     const seal = new MortalSeal();
-    for (let at = 0; at < 50_000; at++) slots.put(index, `k${at}`, at, seal, 0, NEVER);
+    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, seal, NEVER);
     sweeper.start();
     seal.asked = 0;
     let most = 0;
@@ -138,15 +258,16 @@ describe("the sweeper", () => {
     sweeper.stop();
   });
 
-  test("makes haste while much has expired", async () => {
+  test("makes haste while much has died", async () => {
     const clock = new ManualClock();
-    const { slots, index } = open(clock);
-    const sweeper = new Sweeper(slots, clock);
-    for (let at = 0; at < 50_000; at++) slots.put(index, `k${at}`, at, LIVE, 0, clock.now() + 30_000);
-    await clock.advance(30_000);
+    const { table, page } = open(clock);
+    const sweeper = new Sweeper(table, clock);
+    const seal = new MortalSeal();
+    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, seal, NEVER);
+    seal.live = false;
     sweeper.start();
-    await clock.advance(4_000);
-    expect(slots.size).toBe(0);
+    await clock.advance(100);
+    expect(table.size).toBe(0);
     sweeper.stop();
   });
 });

@@ -1,10 +1,10 @@
-// Seals for the slot tests: one that always lives and ones that can be killed or counted.
-import type { SlotSeal } from "../../../src/backends/memory/slots.ts";
+// Seals for the table tests: one that always lives and ones that can be killed or counted.
+import type { EntrySeal } from "../../../src/backends/memory/table.ts";
 
-export const LIVE: SlotSeal = { isLive: () => true };
+export const LIVE: EntrySeal = { isLive: () => true };
 
 /** Dies when told to, and counts how often it is asked. */
-export class MortalSeal implements SlotSeal {
+export class MortalSeal implements EntrySeal {
   live = true;
   asked = 0;
 

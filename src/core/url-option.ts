@@ -1,7 +1,7 @@
 // The options a store address takes after its `?`, and how each is read.
-import { ConfigError, describeArrival } from "../core/errors.ts";
-import { suggestName } from "../core/nearest.ts";
-import { toSnake } from "../core/wire.ts";
+import { ConfigError, describeArrival } from "./errors.ts";
+import { suggestName } from "./nearest.ts";
+import { toSnake } from "./wire.ts";
 
 /** Reads one option's text; undefined when it is not `expected`. */
 export interface UrlOption<T> {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import type { SentinelAddress, StoreAddress } from "../../src/config/address.ts";
-import { parseStoreAddress } from "../../src/config/url.ts";
-import { configErrorOf } from "./thrown.ts";
+import type { SentinelAddress, StoreAddress } from "../../src/core/address.ts";
+import { parseStoreAddress } from "../../src/core/store-url.ts";
+import { configErrorOf } from "../config/thrown.ts";
 
 const nobody = { username: undefined, password: undefined };
 const local = [{ host: "localhost", port: 6379 }];

@@ -1,7 +1,7 @@
 // Parses every form of `kv_url`. No message holds credentials.
 import { fileURLToPath } from "node:url";
-import { suggestName } from "../core/nearest.ts";
 import type { FileOptions, MemoryOptions, SentinelOptions, StoreAddress, TlsOptions } from "./address.ts";
+import { suggestName } from "./nearest.ts";
 import {
   decode,
   oneOf,

@@ -1,0 +1,27 @@
+// Callers of a store: so many at once, each asks again as soon as it has its answer.
+import { timeChunks } from "../timing.mjs";
+
+const FILLING = 64;
+
+/** Calls `call(at)` for every position below `count`, so many of them at a time. */
+export async function forEachInFlight(count, call, inFlight = FILLING) {
+  let next = 0;
+  const caller = async () => {
+    while (next < count) await call(next++);
+  };
+  await Promise.all(Array.from({ length: inFlight }, caller));
+}
+
+/** Stores every key of a workload. */
+export function fillInFlight(driver, { keys, values }, tagsOf) {
+  return forEachInFlight(keys.length, (at) => driver.set(keys[at], values[at], tagsOf?.(at)));
+}
+
+/**
+ * Microseconds per operation of `run(from, to)`, which works on positions of a sequence. A round trip is so much longer
+ * than a read of memory that a chunk holds only one operation in `oneIn`.
+ */
+export async function timeFewer(length, oneIn, run) {
+  const { figure, cpu } = await timeChunks(length, (from, to) => run(from, from + (to - from) / oneIn));
+  return { figure: (figure * oneIn) / 1e3, cpu: (cpu * oneIn) / 1e3 };
+}

@@ -1,0 +1,10 @@
+// A raw Map whose answers are awaited: the most that a tier in front of a store can reach.
+export async function open() {
+  const map = new Map();
+  return {
+    set: (key, value) => {
+      map.set(key, value);
+    },
+    getOrSet: (key) => map.get(key),
+  };
+}

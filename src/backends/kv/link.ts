@@ -1,0 +1,252 @@
+// A connection that is made when it is needed and again when it is lost; commands wait for it as long as they may.
+import type { Clock, Timer } from "../../core/clock.ts";
+import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
+import { toError } from "../../core/events.ts";
+import type { Answer, Connection, ConnectionListener } from "./connection.ts";
+import type { Reply } from "./resp-reader.ts";
+import type { Argument } from "./resp-writer.ts";
+
+export interface LinkHost {
+  readonly clock: Clock;
+  readonly operationTimeoutMs: number;
+  /** Makes a connection and prepares it; nothing else is sent before this resolves. The listener's signal may end it. */
+  open(listener: ConnectionListener): Promise<Connection>;
+  /** A push, in its place among the replies; also while the connection is prepared. */
+  pushed(push: readonly Reply[]): void;
+  /** The link has a connection. */
+  up(): void;
+  /** It lost its connection, or could not get one. */
+  down(error: XCacheError, lost: Connection | undefined): void;
+}
+
+/** An answer to somebody who can try elsewhere. */
+export interface LinkAnswer extends Answer {
+  /** Until when its caller waits; later it is not sent. Default: as long as operation_timeout. */
+  readonly due?: number;
+  /** In place of `reject` where the command was surely not sent. */
+  unsent?(error: XCacheError): void;
+}
+
+/** What waits for a connection. */
+interface Waiting {
+  readonly args: readonly Argument[] | undefined;
+  readonly key: Argument | undefined;
+  readonly answer: LinkAnswer;
+  readonly due: number;
+}
+
+/** Pauses between attempts grow from the first to the last. A connection that lasts no longer is one more failure. */
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 2_000;
+
+export class Link {
+  readonly #host: LinkHost;
+  #connection: Connection | undefined;
+  #waiting: Waiting[] = [];
+  /** Looks for those who have waited too long. */
+  #watch: Timer | undefined;
+  #watchDue = Number.POSITIVE_INFINITY;
+  #attempt: Promise<void> | undefined;
+  /** Ends the attempt that is under way. */
+  #stop: AbortController | undefined;
+  #failures = 0;
+  #failed: XCacheError | undefined;
+  #pause: Timer | undefined;
+  #upSince = 0;
+  #closed = false;
+
+  constructor(host: LinkHost) {
+    this.#host = host;
+  }
+
+  /** The connection, while it is open and prepared. */
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  /** How many commands wait for a connection. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  send(args: readonly Argument[], answer: LinkAnswer): void {
+    if (this.#connection !== undefined) this.#connection.send(args, answer);
+    else this.#wait({ args, key: undefined, answer, due: answer.due ?? this.#due() });
+  }
+
+  /** GET; see Connection.read. */
+  read(key: Argument, answer: LinkAnswer): void {
+    if (this.#connection !== undefined) this.#connection.read(key, answer);
+    else this.#wait({ args: undefined, key, answer, due: answer.due ?? this.#due() });
+  }
+
+  command(...args: Argument[]): Promise<Reply> {
+    return new Promise((resolve, reject) => this.send(args, { resolve, reject }));
+  }
+
+  /** Resolves when there is a connection; rejects when the attempt fails. */
+  async connect(): Promise<void> {
+    if (this.#connection !== undefined) return;
+    await this.#begin();
+  }
+
+  /** Gives up the present connection, or the attempt at one, and makes another at once; what waits goes on waiting. */
+  renew(reason: XCacheError): void {
+    this.#failures = 0;
+    if (this.#attempt !== undefined) {
+      this.#stop?.abort(reason);
+      return;
+    }
+    if (this.#connection === undefined && this.#pause === undefined) return;
+    this.#connection?.destroy(reason);
+    this.#begin().catch(() => {});
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#pause?.cancel();
+    const reason = disconnected();
+    this.#stop?.abort(reason);
+    this.#connection?.destroy(reason);
+    this.#connection = undefined;
+    this.#rejectWaiting(reason);
+  }
+
+  #due(): number {
+    return this.#host.clock.now() + this.#host.operationTimeoutMs;
+  }
+
+  #wait(waiting: Waiting): void {
+    // Between two attempts nothing can be sent: the last failure says why.
+    const failed = this.#pause === undefined ? undefined : this.#failed;
+    if (this.#closed || failed !== undefined) {
+      rejectUnsent(waiting.answer, failed ?? disconnected());
+      return;
+    }
+    this.#waiting.push(waiting);
+    this.#watchUntil(waiting.due);
+    this.#begin().catch(() => {});
+  }
+
+  #watchUntil(due: number): void {
+    if (due >= this.#watchDue) return;
+    this.#watch?.cancel();
+    this.#watchDue = due;
+    this.#watch = this.#host.clock.after(due - this.#host.clock.now(), () => this.#rejectLate());
+  }
+
+  #begin(): Promise<void> {
+    if (this.#closed) return Promise.reject(disconnected());
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    if (this.#attempt !== undefined) return this.#attempt;
+    const attempt = this.#open().finally(() => {
+      if (this.#attempt === attempt) this.#attempt = undefined;
+    });
+    this.#attempt = attempt;
+    return attempt;
+  }
+
+  async #open(): Promise<void> {
+    for (;;) {
+      const stop = new AbortController();
+      this.#stop = stop;
+      let failure: XCacheError;
+      try {
+        const opened = await this.#host.open(this.#listener(stop.signal));
+        if (opened.isOpen && !stop.signal.aborted) {
+          this.#use(opened);
+          return;
+        }
+        failure = stop.signal.reason ?? new ConnectionError("the connection was closed while it was made");
+        opened.destroy(failure);
+      } catch (thrown) {
+        failure = toError(thrown) as XCacheError;
+      }
+      if (!stop.signal.aborted || this.#closed) {
+        this.#fail(failure);
+        throw failure;
+      }
+    }
+  }
+
+  #listener(signal: AbortSignal): ConnectionListener {
+    return {
+      signal,
+      pushed: (push) => this.#host.pushed(push),
+      closed: (error) => this.#lost(signal, error),
+    };
+  }
+
+  #use(opened: Connection): void {
+    this.#attempt = undefined;
+    this.#failed = undefined;
+    this.#connection = opened;
+    this.#upSince = this.#host.clock.now();
+    this.#host.up();
+    this.#sendWaiting(opened);
+  }
+
+  #sendWaiting(connection: Connection): void {
+    this.#rejectLate();
+    for (const { args, key, answer } of this.#takeWaiting()) {
+      if (args !== undefined) connection.send(args, answer);
+      else if (key !== undefined) connection.read(key, answer);
+    }
+  }
+
+  #lost(signal: AbortSignal, error: XCacheError): void {
+    const lost = this.#connection;
+    // Until it is in use, a connection is the business of the attempt at it.
+    if (signal !== this.#stop?.signal || lost === undefined) return;
+    this.#connection = undefined;
+    if (this.#host.clock.now() - this.#upSince > LONGEST_PAUSE_MS) this.#failures = 0;
+    if (!this.#closed) this.#fail(error, lost);
+  }
+
+  #fail(error: XCacheError, lost?: Connection): void {
+    this.#attempt = undefined;
+    if (this.#closed) return;
+    this.#failed = error;
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+    this.#pause = this.#host.clock.after(pause * (0.5 + this.#host.clock.random() / 2), () => {
+      this.#pause = undefined;
+      this.#begin().catch(() => {});
+    });
+    this.#host.down(error, lost);
+    this.#rejectWaiting(error);
+  }
+
+  /** The caller of each was told that it failed; carried out later, it would come out of the blue. */
+  #rejectLate(): void {
+    const now = this.#host.clock.now();
+    const waiting = this.#takeWaiting();
+    const late = waiting.filter(({ due }) => due <= now);
+    this.#waiting = waiting.filter(({ due }) => due > now);
+    for (const { due } of this.#waiting) this.#watchUntil(due);
+    const error = new OperationTimeoutError("no connection to the store within operation_timeout");
+    for (const { answer } of late) rejectUnsent(answer, error);
+  }
+
+  #rejectWaiting(error: XCacheError): void {
+    for (const { answer } of this.#takeWaiting()) rejectUnsent(answer, error);
+  }
+
+  #takeWaiting(): readonly Waiting[] {
+    this.#watch?.cancel();
+    this.#watchDue = Number.POSITIVE_INFINITY;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting;
+  }
+}
+
+function disconnected(): ConnectionError {
+  return new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });
+}
+
+function rejectUnsent(answer: LinkAnswer, error: XCacheError): void {
+  if (answer.unsent === undefined) answer.reject(error);
+  else answer.unsent(error);
+}

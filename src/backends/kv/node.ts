@@ -1,0 +1,220 @@
+// One server of the store: its links, its time, and how far its pushes can be trusted.
+import type { Clock, Timer } from "../../core/clock.ts";
+import { ConnectionError, UnsupportedError, type XCacheError } from "../../core/errors.ts";
+import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
+import { keyOfBytes } from "./key-bytes.ts";
+import { Link } from "./link.ts";
+import type { Reply } from "./resp-reader.ts";
+import { ServerClock } from "./server-clock.ts";
+import { type ServerFacts, serverFacts } from "./server-facts.ts";
+
+export interface NodeHost {
+  readonly clock: Clock;
+  readonly poolSize: number;
+  readonly settings: Omit<ConnectionSettings, "endpoint">;
+  /** A server is met by a new connection, which nobody uses before this resolves. */
+  met(node: KvNode, connection: Connection): Promise<void>;
+  /** The server says that a key has changed; undefined: any may have. */
+  changed(key: string | undefined): void;
+  down(node: KvNode, error: XCacheError): void;
+  /** Tells of something that no caller waits for. */
+  report(error: Error): void;
+}
+
+/** Pushes are trusted for so long after the question that was answered last had been sent. */
+const TRUST_MS = 1_000;
+/** How often a quiet connection is asked, while somebody relies on its pushes. */
+const HEARTBEAT_MS = 300;
+/** How often the server's time is asked for. */
+const TIME_EVERY_MS = 10_000;
+
+export class KvNode {
+  facts: ServerFacts = serverFacts(undefined);
+  readonly time = new ServerClock();
+  /** When the last proof of life of an earlier connection had been sent; 0 for none. */
+  lastProvenAt = 0;
+  readonly #host: NodeHost;
+  readonly #where: () => Endpoint | Promise<Endpoint>;
+  readonly #links: readonly Link[];
+  /** Connections whose reads the server remembers. */
+  readonly #tracked = new WeakSet<Connection>();
+  #trackingRefused = false;
+  #asked = false;
+  #heartbeat: Timer | undefined;
+  #closed = false;
+
+  constructor(where: () => Endpoint | Promise<Endpoint>, host: NodeHost) {
+    this.#host = host;
+    this.#where = where;
+    this.#links = Array.from({ length: host.poolSize }, () => this.#newLink());
+  }
+
+  /**
+   * What concerns a key always travels over the same link. Stamps share the first one, so that they change in the same
+   * order for everybody.
+   */
+  link(key: string): Link {
+    const { length } = this.#links;
+    return this.#links[length === 1 || isOwnRecord(key) ? 0 : spread(key) % length] as Link;
+  }
+
+  /** Whether the server tells of changes, as far as it was asked. */
+  get tracks(): boolean {
+    return this.#links.every(({ connection }) => connection !== undefined && this.#tracked.has(connection));
+  }
+
+  get links(): readonly Link[] {
+    return this.#links;
+  }
+
+  async connect(): Promise<void> {
+    await Promise.all(this.#links.map((link) => link.connect()));
+  }
+
+  /** Identifies the connection that tells of changes to what was read of this key; 0 while none can be trusted. */
+  epoch(key: string): number {
+    return this.epochOf(this.link(key));
+  }
+
+  /** As `epoch`, of what is read over this link. */
+  epochOf({ connection }: Link): number {
+    if (connection === undefined || !this.#tracked.has(connection)) return 0;
+    this.#asked = true;
+    if (this.#heartbeat === undefined) this.#beat();
+    return this.#host.clock.now() - connection.provenAt < TRUST_MS ? connection.id : 0;
+  }
+
+  /** Whether every change of what was read until a second ago has been told. */
+  isTrusted(): boolean {
+    return this.#links.every((link) => this.epochOf(link) !== 0);
+  }
+
+  /** Drops every connection and makes new ones. */
+  renew(reason: XCacheError): void {
+    for (const link of this.#links) link.renew(reason);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#heartbeat?.cancel();
+    for (const link of this.#links) link.close();
+  }
+
+  /** One more connection, for work that is nobody's hurry; whoever opens it destroys it. Its reads are not remembered. */
+  async aside(): Promise<Connection> {
+    const endpoint = await this.#where();
+    return Connection.open({ ...this.#host.settings, endpoint }, { pushed: () => {}, closed: () => {} });
+  }
+
+  #newLink(): Link {
+    const { clock, settings } = this.#host;
+    const link: Link = new Link({
+      clock,
+      operationTimeoutMs: settings.operationTimeoutMs,
+      open: async (listener) => {
+        const endpoint = await this.#where();
+        const connection = await Connection.open({ ...settings, endpoint }, listener);
+        try {
+          await this.#prepare(connection);
+        } catch (error) {
+          connection.destroy(error as XCacheError);
+          throw error;
+        }
+        return connection;
+      },
+      pushed: (push) => this.#pushed(push),
+      up: () => {},
+      down: (error, lost) => {
+        if (lost !== undefined) this.lastProvenAt = Math.max(this.lastProvenAt, lost.provenAt);
+        this.#host.changed(undefined);
+        this.#host.down(this, error);
+      },
+    });
+    return link;
+  }
+
+  async #prepare(connection: Connection): Promise<void> {
+    const { clock } = this.#host;
+    const sentAt = clock.now();
+    const answers = await Promise.allSettled([
+      connection.command("CLIENT", "TRACKING", "ON"),
+      connection.command("INFO"),
+      connection.command("TIME").then((answer) => this.time.set(answer, sentAt, clock.now())),
+    ]);
+    if (!connection.isOpen) throw new ConnectionError(`${nameOf(connection.endpoint)} closed the connection`);
+    const [tracking, info] = answers;
+    if (tracking.status === "fulfilled") this.#tracked.add(connection);
+    else this.#refuseTracking(tracking.reason);
+    if (info.status === "rejected" && isLoading(info.reason)) throw notReady(connection, info.reason);
+    this.facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
+    if (!this.facts.isMaster) throw notMaster(connection);
+    await this.#host.met(this, connection);
+  }
+
+  #refuseTracking(reason: Error): void {
+    if (this.#trackingRefused) return;
+    this.#trackingRefused = true;
+    this.#host.report(
+      new UnsupportedError(`the server does not tell of changed keys: ${reason.message}`, {
+        hint: "Stamps are read with every entry and the near cache stays off. Allow CLIENT TRACKING to this user.",
+        cause: reason,
+      }),
+    );
+  }
+
+  #pushed(push: readonly Reply[]): void {
+    if (String(push[0]) !== "invalidate") return;
+    const keys = push[1];
+    if (Array.isArray(keys)) for (const key of keys) this.#host.changed(keyOfBytes(key as Buffer));
+    else this.#host.changed(undefined);
+  }
+
+  /** Runs while somebody relies on the pushes, and rests when nobody does. */
+  #beat(): void {
+    this.#heartbeat = undefined;
+    if (this.#closed || !this.#asked) return;
+    this.#asked = false;
+    const now = this.#host.clock.now();
+    for (const { connection } of this.#links) {
+      if (connection === undefined) continue;
+      if (now - this.time.setAt > TIME_EVERY_MS) this.#askTime(connection, now);
+      else if (now - connection.provenAt > HEARTBEAT_MS / 2) connection.send(["PING"], IGNORED);
+    }
+    this.#heartbeat = this.#host.clock.after(HEARTBEAT_MS, () => this.#beat());
+  }
+
+  #askTime(connection: Connection, sentAt: number): void {
+    connection.send(["TIME"], {
+      resolve: (answer) => this.time.set(answer, sentAt, this.#host.clock.now()),
+      reject: () => {},
+    });
+  }
+}
+
+const IGNORED = { resolve: () => {}, reject: () => {} };
+
+const isLoading = (error: Error): boolean => /^(LOADING|MASTERDOWN)/.test(error.message);
+
+function notReady(connection: Connection, cause: Error): ConnectionError {
+  return new ConnectionError(`${nameOf(connection.endpoint)} is not ready: ${cause.message}`, { cause });
+}
+
+function notMaster(connection: Connection): ConnectionError {
+  return new ConnectionError(`${nameOf(connection.endpoint)} is a replica and takes no writes`, {
+    hint: "Give the address of the master, of the sentinels or of the cluster.",
+  });
+}
+
+/** Whether a key is one of the library's own; see `spelling` in core/keys.ts. */
+function isOwnRecord(key: string): boolean {
+  const mark = key.indexOf("!");
+  return mark >= 0 && !key.slice(0, mark).includes(":");
+}
+
+/** Any even distribution will do. */
+function spread(key: string): number {
+  let hash = key.length;
+  for (let at = Math.max(0, key.length - 8); at < key.length; at++)
+    hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
+  return hash;
+}

@@ -1,0 +1,86 @@
+// From an address to the servers behind it.
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "node:tls";
+import type {
+  ClusterAddress,
+  SentinelAddress,
+  SocketAddress,
+  StandaloneAddress,
+  StoreAddress,
+  TlsOptions,
+} from "../../core/address.ts";
+import type { BackendHost } from "../../core/backend.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { ClusterServers } from "./cluster.ts";
+import type { ConnectionSettings, Endpoint } from "./connection.ts";
+import type { NodeHost } from "./node.ts";
+import type { Router } from "./router.ts";
+import { SingleServer } from "./single.ts";
+
+export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
+
+export function isKvAddress(address: StoreAddress): address is KvAddress {
+  return ["standalone", "socket", "sentinel", "cluster"].includes(address.kind);
+}
+
+export interface RouterHost extends Pick<NodeHost, "met" | "changed"> {
+  readonly host: BackendHost;
+}
+
+export function openRouter(address: KvAddress, { host, met, changed }: RouterHost): Router {
+  const settings = settingsOf(address, host);
+  const nodeHost: NodeHost = {
+    clock: host.clock,
+    poolSize: host.poolSize,
+    settings,
+    met,
+    changed,
+    down: () => {},
+    report: host.report,
+  };
+  switch (address.kind) {
+    case "standalone":
+    case "socket": {
+      const endpoint: Endpoint = address.kind === "socket" ? { path: address.path } : address.hosts[0];
+      return new SingleServer(() => endpoint, nodeHost);
+    }
+    case "cluster":
+      return new ClusterServers(address.hosts, nodeHost);
+    default:
+      throw new Error("to come");
+  }
+}
+
+function settingsOf(address: KvAddress, host: BackendHost): Omit<ConnectionSettings, "endpoint"> {
+  return {
+    username: address.username,
+    password: address.password,
+    tls: address.kind === "socket" || !address.tls ? undefined : tlsOptions(address.options),
+    database: address.kind === "cluster" ? 0 : address.database,
+    clock: host.clock,
+    connectTimeoutMs: host.connectTimeoutMs,
+    operationTimeoutMs: host.operationTimeoutMs,
+    readsTogether: address.kind !== "cluster",
+  };
+}
+
+/** The server's name is sent unless it is an address, which TLS does not allow. */
+function tlsOptions(options: TlsOptions): ConnectionOptions {
+  return {
+    ...(options.tlsCaFile === undefined ? {} : { ca: pem(options.tlsCaFile, "tls_ca_file") }),
+    ...(options.tlsCertFile === undefined ? {} : { cert: pem(options.tlsCertFile, "tls_cert_file") }),
+    ...(options.tlsKeyFile === undefined ? {} : { key: pem(options.tlsKeyFile, "tls_key_file") }),
+    ...(options.tlsServerName === undefined ? {} : { servername: options.tlsServerName }),
+    rejectUnauthorized: options.tlsVerify ?? true,
+  };
+}
+
+function pem(path: string, option: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new ConfigError("CONFIG_UNREADABLE", `${option} must name a readable PEM file, got ${path}`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,115 @@
+// Records moved by single-key commands, wherever a key's server is.
+import type { KeyedRecord, SwapResult } from "../../core/backend.ts";
+import { decodeRecord, encodeRecord } from "../../core/frame.ts";
+import type { StoreRecord, Token } from "../../core/record.ts";
+import type { Answer } from "./connection.ts";
+import { keyArgument } from "./key-bytes.ts";
+import { inOurWords } from "./reply-error.ts";
+import { type Reply, ReplyError } from "./resp-reader.ts";
+import type { Argument } from "./resp-writer.ts";
+import { SWAP, SWAP_SHA } from "./scripts.ts";
+
+/** Where commands go: the router, or a connection that is not in use yet. */
+export interface Commands {
+  send(key: string, args: readonly Argument[], answer: Answer): void;
+  read(key: string, answer: Answer): void;
+}
+
+const NOTHING = "";
+
+export class Records {
+  readonly #commands: Commands;
+
+  constructor(commands: Commands) {
+    this.#commands = commands;
+  }
+
+  read(key: string): Promise<StoreRecord | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#commands.read(key, {
+        resolve: (reply) => {
+          try {
+            resolve(recordOf(reply, key));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        reject: (error) => reject(inOurWords(error)),
+      });
+    });
+  }
+
+  async readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return Promise.all(keys.map((key) => this.read(key)));
+  }
+
+  async write({ key, record, lifetimeMs }: KeyedRecord): Promise<void> {
+    const frame = encodeRecord(record);
+    const args: Argument[] = ["SET", keyArgument(key), frame];
+    const lifetime = wholeLifetime(lifetimeMs);
+    if (lifetime !== NOTHING) args.push("PX", lifetime);
+    await this.ask(key, args);
+  }
+
+  async writeMany(items: readonly KeyedRecord[]): Promise<void> {
+    await Promise.all(items.map((item) => this.write(item)));
+  }
+
+  async swap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+  ): Promise<SwapResult> {
+    const rest: Argument[] = [
+      "1",
+      keyArgument(key),
+      expected === undefined ? NOTHING : Buffer.from(expected, "latin1"),
+      next === undefined ? NOTHING : encodeRecord(next.record),
+      next === undefined ? NOTHING : wholeLifetime(next.lifetimeMs),
+    ];
+    const reply = await this.#script(key, rest);
+    return reply === 1 ? { won: true } : { won: false, current: recordOf(reply, key) };
+  }
+
+  async take(key: string): Promise<StoreRecord | undefined> {
+    return recordOf(await this.ask(key, ["GETDEL", keyArgument(key)]), key);
+  }
+
+  async takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return Promise.all(keys.map((key) => this.take(key)));
+  }
+
+  async touch(keys: readonly string[]): Promise<void> {
+    await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", keyArgument(key)])));
+  }
+
+  ask(key: string, args: readonly Argument[]): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#commands.send(key, args, { resolve, reject: (error) => reject(inOurWords(error)) });
+    });
+  }
+
+  /** By its digest; a server that does not know the script is told it. */
+  #script(key: string, rest: readonly Argument[]): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#commands.send(key, ["EVALSHA", SWAP_SHA, ...rest], {
+        resolve,
+        reject: (error) => {
+          if (error instanceof ReplyError && error.code === "NOSCRIPT") {
+            this.ask(key, ["EVAL", SWAP, ...rest]).then(resolve, reject);
+          } else reject(inOurWords(error));
+        },
+      });
+    });
+  }
+}
+
+export function recordOf(reply: Reply, key: string): StoreRecord | undefined {
+  return Buffer.isBuffer(reply) ? decodeRecord(reply, key) : undefined;
+}
+
+/** Whole milliseconds, at least one; nothing for ever. The longest that a server takes stands for ever too. */
+function wholeLifetime(lifetimeMs: number): string {
+  if (lifetimeMs > Number.MAX_SAFE_INTEGER / 2) return NOTHING;
+  return String(Math.max(1, Math.floor(lifetimeMs)));
+}

@@ -1,0 +1,317 @@
+// Reads RESP3 replies from socket chunks. Bulk strings are views into the chunk where they fit: copy what is kept.
+// Maps, sets and pushes come as lists; attributes are dropped; streamed types, which no server sends, are refused.
+
+/** An error the server answered with; `code` is its first word, such as MOVED. */
+export class ReplyError extends Error {
+  readonly code: string;
+
+  constructor(message: string) {
+    super(message);
+    this.name = "ReplyError";
+    this.code = /^[A-Z]+/.exec(message)?.[0] ?? "ERR";
+  }
+}
+
+export type Reply = Buffer | string | number | boolean | bigint | null | ReplyError | readonly Reply[];
+
+export interface ReplySink {
+  reply(reply: Reply): void;
+  push(push: readonly Reply[]): void;
+}
+
+interface OpenList {
+  readonly items: Reply[];
+  left: number;
+  readonly push: boolean;
+  /** An attribute precedes a reply and is not one. */
+  readonly dropped: boolean;
+}
+
+const CR = 13;
+const LF = 10;
+const PLUS = 43;
+const MINUS = 45;
+const ZERO = 48;
+const COLON = 58;
+const LETTER = { K: 75, O: 79, f: 102, t: 116 } as const;
+const TYPE = {
+  simple: 43,
+  error: 45,
+  integer: 58,
+  bulk: 36,
+  list: 42,
+  none: 95,
+  double: 44,
+  boolean: 35,
+  bigNumber: 40,
+  bulkError: 33,
+  verbatim: 61,
+  map: 37,
+  set: 126,
+  push: 62,
+  attribute: 124,
+} as const;
+
+// A server that sends more than these is not one we know. The bulk limit is the server's own (proto-max-bulk-len).
+const LONGEST_BULK = 512 * 1024 * 1024;
+const LONGEST_LIST = 2 ** 31 - 1;
+const LONGEST_LINE = 64 * 1024;
+const LONGEST_NUMBER = 20;
+const DEEPEST = 64;
+
+/** Room made for a bulk string before its bytes are there; it grows as they come, whatever length was claimed. */
+const FIRST_ROOM = 1024 * 1024;
+
+/** Where a line ends that is not all there yet. */
+const LATER = -1;
+
+export class RespReader {
+  readonly #sink: ReplySink;
+  readonly #open: OpenList[] = [];
+  /** The beginning of a header line whose end is still to come. */
+  #rest: Buffer | undefined;
+  /** The part of a bulk string that has arrived, and how much of it there is and will be, its line end included. */
+  #bulk: Buffer | undefined;
+  #bulkFilled = 0;
+  #bulkWanted = 0;
+  #bulkType = 0;
+  /** What #number read last. */
+  #read = 0;
+
+  constructor(sink: ReplySink) {
+    this.#sink = sink;
+  }
+
+  /** Throws on bytes that are not RESP: the connection is then of no more use. */
+  feed(arrived: Buffer): void {
+    let chunk = arrived;
+    let at = 0;
+    if (this.#bulk !== undefined) {
+      at = this.#fillBulk(chunk, 0);
+      if (at === LATER) return;
+    } else if (this.#rest !== undefined) {
+      chunk = Buffer.concat([this.#rest, arrived]);
+      this.#rest = undefined;
+    }
+    while (at < chunk.length) {
+      const next = this.#header(chunk, at);
+      if (next === LATER) {
+        if (this.#bulk === undefined) this.#rest = Buffer.from(chunk.subarray(at));
+        return;
+      }
+      at = next;
+    }
+  }
+
+  /** One header line, and the bulk string behind it; returns where the next one begins. */
+  #header(chunk: Buffer, start: number): number {
+    const type = chunk[start] as number;
+    switch (type) {
+      case TYPE.bulk:
+      case TYPE.verbatim:
+      case TYPE.bulkError: {
+        const after = this.#number(chunk, start + 1);
+        return after === LATER ? LATER : this.#bulkHeader(chunk, type, this.#read, after);
+      }
+      case TYPE.integer: {
+        const after = this.#number(chunk, start + 1);
+        if (after !== LATER) this.#value(exact(this.#read, chunk, start + 1, after - 2));
+        return after;
+      }
+      case TYPE.list:
+      case TYPE.set:
+      case TYPE.push:
+      case TYPE.map:
+      case TYPE.attribute: {
+        const after = this.#number(chunk, start + 1);
+        if (after !== LATER) this.#list(type, this.#read);
+        return after;
+      }
+      default:
+        return this.#line(chunk, type, start);
+    }
+  }
+
+  /** A reply that is all in one line. */
+  #line(chunk: Buffer, type: number, start: number): number {
+    if (type === TYPE.simple && isOk(chunk, start)) {
+      this.#value("OK");
+      return start + 5;
+    }
+    if (!isLineType(type)) throw new Error(`a reply of unknown type 0x${type.toString(16)}`);
+    const end = chunk.indexOf(CR, start);
+    if ((end < 0 ? chunk.length : end) - start > LONGEST_LINE) throw new Error("a line without end");
+    if (end < 0 || end + 1 === chunk.length) return LATER;
+    if (chunk[end + 1] !== LF) throw new Error("a line end without its line feed");
+    this.#value(lineValue(type, chunk, start + 1, end));
+    return end + 2;
+  }
+
+  /** Reads a number with its line end into `#read`; returns where the next line begins. */
+  #number(chunk: Buffer, start: number): number {
+    const sign = chunk[start];
+    const first = sign === MINUS || sign === PLUS ? start + 1 : start;
+    let value = 0;
+    let at = first;
+    for (; at < chunk.length; at++) {
+      const digit = (chunk[at] as number) - ZERO;
+      if (digit < 0 || digit > 9) break;
+      value = value * 10 + digit;
+    }
+    if (at - first > LONGEST_NUMBER) throw new Error("a number without end");
+    if (at === chunk.length) return LATER;
+    if (chunk[at] !== CR || at === first) throw new Error("a number that is none");
+    if (at + 1 === chunk.length) return LATER;
+    if (chunk[at + 1] !== LF) throw new Error("a line end without its line feed");
+    this.#read = sign === MINUS && value > 0 ? -value : value;
+    return at + 2;
+  }
+
+  #bulkHeader(chunk: Buffer, type: number, length: number, start: number): number {
+    if (length === -1 && type === TYPE.bulk) {
+      this.#value(null);
+      return start;
+    }
+    if (length < 0 || length > LONGEST_BULK) throw new Error(`a string of ${length} bytes`);
+    const end = start + length;
+    if (end + 2 <= chunk.length) {
+      this.#bulkValue(type, chunk, start, end);
+      return end + 2;
+    }
+    this.#bulk = Buffer.allocUnsafe(Math.min(length + 2, FIRST_ROOM));
+    this.#bulkFilled = 0;
+    this.#bulkWanted = length + 2;
+    this.#bulkType = type;
+    return this.#fillBulk(chunk, start);
+  }
+
+  #fillBulk(chunk: Buffer, start: number): number {
+    const end = Math.min(start + this.#bulkWanted - this.#bulkFilled, chunk.length);
+    const filled = this.#bulkFilled + end - start;
+    const bulk = this.#bulkRoom(filled);
+    chunk.copy(bulk, this.#bulkFilled, start, end);
+    this.#bulkFilled = filled;
+    if (filled < this.#bulkWanted) return LATER;
+    this.#bulk = undefined;
+    this.#bulkValue(this.#bulkType, bulk, 0, filled - 2);
+    return end;
+  }
+
+  #bulkRoom(needed: number): Buffer {
+    const present = this.#bulk as Buffer;
+    if (needed <= present.length) return present;
+    const grown = Buffer.allocUnsafe(Math.min(this.#bulkWanted, Math.max(needed, present.length * 2)));
+    present.copy(grown, 0, 0, this.#bulkFilled);
+    this.#bulk = grown;
+    return grown;
+  }
+
+  #bulkValue(type: number, bytes: Buffer, start: number, end: number): void {
+    if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new Error("a string longer than it claims");
+    if (type === TYPE.bulk) {
+      this.#value(bytes.subarray(start, end));
+    } else if (type === TYPE.bulkError) {
+      this.#value(new ReplyError(bytes.toString("utf8", start, end)));
+    } else {
+      // Three letters say what kind of text it is.
+      if (end - start < 4 || bytes[start + 3] !== COLON) throw new Error("a text without its kind");
+      this.#value(bytes.subarray(start + 4, end));
+    }
+  }
+
+  #list(type: number, length: number): void {
+    if (length === -1 && type === TYPE.list) {
+      this.#value(null);
+      return;
+    }
+    if (length < 0 || length > LONGEST_LIST) throw new Error(`a list of ${length} replies`);
+    const push = type === TYPE.push;
+    const dropped = type === TYPE.attribute;
+    if (length > 0) {
+      if (this.#open.length === DEEPEST) throw new Error(`replies nested deeper than ${DEEPEST}`);
+      const left = type === TYPE.map || dropped ? 2 * length : length;
+      this.#open.push({ items: [], left, push, dropped });
+    } else if (push) this.#sink.push([]);
+    else if (!dropped) this.#value([]);
+  }
+
+  #value(value: Reply): void {
+    let current: Reply = value;
+    for (;;) {
+      const open = this.#open.at(-1);
+      if (open === undefined) {
+        this.#sink.reply(current);
+        return;
+      }
+      open.items.push(current);
+      if (--open.left > 0) return;
+      this.#open.pop();
+      if (open.dropped) return;
+      if (open.push) {
+        this.#sink.push(open.items);
+        return;
+      }
+      current = open.items;
+    }
+  }
+}
+
+function isOk(chunk: Buffer, start: number): boolean {
+  return (
+    chunk[start + 1] === LETTER.O &&
+    chunk[start + 2] === LETTER.K &&
+    chunk[start + 3] === CR &&
+    chunk[start + 4] === LF
+  );
+}
+
+function isLineType(type: number): boolean {
+  return (
+    type === TYPE.simple ||
+    type === TYPE.error ||
+    type === TYPE.none ||
+    type === TYPE.boolean ||
+    type === TYPE.double ||
+    type === TYPE.bigNumber
+  );
+}
+
+function lineValue(type: number, chunk: Buffer, start: number, end: number): Reply {
+  switch (type) {
+    case TYPE.error:
+      return new ReplyError(chunk.toString("utf8", start, end));
+    case TYPE.simple:
+      return chunk.toString("utf8", start, end);
+    case TYPE.none:
+      if (end > start) throw new Error("a null that holds something");
+      return null;
+    case TYPE.boolean: {
+      const letter = chunk[start];
+      if (end - start !== 1 || (letter !== LETTER.t && letter !== LETTER.f))
+        throw new Error("a boolean that is none");
+      return letter === LETTER.t;
+    }
+    case TYPE.double:
+      return double(chunk.toString("latin1", start, end));
+    default:
+      return bigNumber(chunk.toString("latin1", start, end));
+  }
+}
+
+/** The integer that was read as `near`, without loss. */
+function exact(near: number, chunk: Buffer, start: number, end: number): number | bigint {
+  return Number.isSafeInteger(near) ? near : bigNumber(chunk.toString("latin1", start, end));
+}
+
+function bigNumber(text: string): bigint {
+  if (!/^[+-]?\d+$/.test(text)) throw new Error("a number that is none");
+  return BigInt(text.startsWith("+") ? text.slice(1) : text);
+}
+
+function double(text: string): number {
+  if (text === "inf" || text === "+inf") return Number.POSITIVE_INFINITY;
+  if (text === "-inf") return Number.NEGATIVE_INFINITY;
+  if (/^-?nan$/i.test(text)) return Number.NaN;
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw new Error("a number that is none");
+  return Number(text);
+}

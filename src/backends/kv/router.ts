@@ -1,0 +1,30 @@
+// Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
+import type { Answer, Connection } from "./connection.ts";
+import type { KvNode } from "./node.ts";
+import type { Argument } from "./resp-writer.ts";
+
+export interface Router {
+  /** Connects to every server. */
+  connect(): Promise<void>;
+  close(): void;
+  /** Sends a command about one key to the server that has it. */
+  send(key: string, args: readonly Argument[], answer: Answer): void;
+  /** GET; the bytes are a view, copy what is kept. */
+  read(key: string, answer: Answer): void;
+  /** See PushChannel.epoch. */
+  epoch(key: string): number;
+  /** The servers that hold the keys, as far as they are known. */
+  readonly nodes: readonly KvNode[];
+  /** The same, looked up where they are not known yet. */
+  masters(): Promise<readonly KvNode[]>;
+  /** Whether a key is on the server that a new connection leads to, which is not in use yet. */
+  isOn(key: string, node: KvNode): boolean;
+  /** Something that makes a key of the store be on this server, put at the end of its name. */
+  anchor(node: KvNode): string;
+}
+
+/** What a router lends its nodes, besides what the backend does. */
+export interface Meeting {
+  readonly node: KvNode;
+  readonly connection: Connection;
+}

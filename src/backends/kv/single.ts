@@ -1,0 +1,63 @@
+// A store on one server at a time: a fixed one, or whichever the sentinels call the master.
+import { ConnectionError } from "../../core/errors.ts";
+import type { Answer, Endpoint } from "./connection.ts";
+import { keyArgument } from "./key-bytes.ts";
+import { KvNode, type NodeHost } from "./node.ts";
+import { ReplyError } from "./resp-reader.ts";
+import type { Argument } from "./resp-writer.ts";
+import type { Router } from "./router.ts";
+
+export class SingleServer implements Router {
+  readonly nodes: readonly [KvNode];
+  readonly #node: KvNode;
+
+  constructor(where: () => Endpoint | Promise<Endpoint>, host: NodeHost) {
+    this.#node = new KvNode(where, host);
+    this.nodes = [this.#node];
+  }
+
+  connect(): Promise<void> {
+    return this.#node.connect();
+  }
+
+  close(): void {
+    this.#node.close();
+  }
+
+  send(key: string, args: readonly Argument[], answer: Answer): void {
+    this.#node.link(key).send(args, this.#leavingReplica(answer));
+  }
+
+  read(key: string, answer: Answer): void {
+    this.#node.link(key).read(keyArgument(key), answer);
+  }
+
+  epoch(key: string): number {
+    return this.#node.epoch(key);
+  }
+
+  async masters(): Promise<readonly KvNode[]> {
+    return this.nodes;
+  }
+
+  isOn(): boolean {
+    return true;
+  }
+
+  anchor(): string {
+    return "";
+  }
+
+  /** A server that has become a replica refuses writes: the master is looked for anew. */
+  #leavingReplica(answer: Answer): Answer {
+    return {
+      resolve: answer.resolve,
+      reject: (error) => {
+        if (error instanceof ReplyError && error.code === "READONLY") {
+          this.#node.renew(new ConnectionError("the server has become a replica", { cause: error }));
+        }
+        answer.reject(error);
+      },
+    };
+  }
+}

@@ -1,0 +1,80 @@
+// Which slot of a cluster a key falls into: CRC16 (XMODEM) of its hash tag, or of the whole key, modulo 16384.
+//
+// The hash tag is what stands between the first `{` and the first `}` after it, unless that is nothing.
+
+export const SLOTS = 16_384;
+
+const LAST_SLOT = SLOTS - 1;
+const OPEN = 0x7b;
+const POLYNOMIAL = 0x1021;
+
+const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL;
+  return crc;
+});
+
+/** Of the bytes that `keyArgument` stands for; nothing is allocated. */
+export function slotOf(key: string): number {
+  let crc = 0;
+  for (let at = 0; at < key.length; at++) {
+    const unit = key.charCodeAt(at);
+    // Braces and all that is not ASCII come from here on; nearly every key never leaves this loop.
+    if (unit >= OPEN) return slotOfAny(key);
+    crc = next(crc, unit);
+  }
+  return crc & LAST_SLOT;
+}
+
+function slotOfAny(key: string): number {
+  const open = key.indexOf("{");
+  const close = open < 0 ? -1 : key.indexOf("}", open + 1);
+  const crc = close > open + 1 ? crc16(0, key, open + 1, close) : crc16(0, key, 0, key.length);
+  return crc & LAST_SLOT;
+}
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** A text of three letters that falls into a slot, as a key or as a hash tag; three reach every slot. */
+export function tagForSlot(slot: number): string {
+  for (const first of ALPHABET) {
+    const afterFirst = crc16(0, first, 0, 1);
+    for (const second of ALPHABET) {
+      const afterSecond = crc16(afterFirst, second, 0, 1);
+      for (const third of ALPHABET) {
+        if ((crc16(afterSecond, third, 0, 1) & LAST_SLOT) === slot) return first + second + third;
+      }
+    }
+  }
+  throw new RangeError(`a slot is a whole number from 0 to ${LAST_SLOT}, got ${slot}`);
+}
+
+const next = (crc: number, byte: number): number =>
+  ((crc << 8) & 0xffff) ^ (TABLE[(crc >> 8) ^ byte] as number);
+
+/** `from` and `to` do not part a surrogate pair. */
+function crc16(start: number, text: string, from: number, to: number): number {
+  let crc = start;
+  for (let at = from; at < to; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) {
+      crc = next(crc, unit);
+    } else if (unit < 0x800) {
+      crc = next(crc, 0xc0 | (unit >> 6));
+      crc = next(crc, 0x80 | (unit & 0x3f));
+    } else {
+      const point = text.codePointAt(at) as number;
+      if (point > 0xffff) {
+        at++;
+        crc = next(crc, 0xf0 | (point >> 18));
+        crc = next(crc, 0x80 | ((point >> 12) & 0x3f));
+      } else {
+        // A lone surrogate too: see key-bytes.ts.
+        crc = next(crc, 0xe0 | (point >> 12));
+      }
+      crc = next(crc, 0x80 | ((point >> 6) & 0x3f));
+      crc = next(crc, 0x80 | (point & 0x3f));
+    }
+  }
+  return crc;
+}

@@ -1,0 +1,134 @@
+// Whether the server that answers now has what was acknowledged before.
+//
+// A server may come back with an old snapshot, or a replica that lacks the latest writes may take its place. Next to each
+// root namespace the store keeps a note: which server it is on, and when somebody last confirmed that. Whoever meets a
+// server that the note does not fit replaces the namespace's stamp before anything is served; unless the server was
+// running before the note was written: then it is a replica that had the note, and all that was acknowledged before it.
+// What came after the note is repeated by every process that did it.
+import type { Backend } from "./backend.ts";
+import type { Clock } from "./clock.ts";
+import { carryOut, type Remedy } from "./outbox.ts";
+import { REPLICATION_MS, type Recent } from "./recent.ts";
+import type { Entry } from "./record.ts";
+
+/** A server as a new connection finds it. */
+export interface MetServer {
+  /** Put at the end of a key of the library, it makes the key be on this server. */
+  readonly anchor: string;
+  /** Another one after every start of its process. */
+  readonly runId: string;
+  /** When its process started, in the store's time; a second early at most. */
+  readonly startedAt: number;
+  /** When the server in this place last proved alive to this process, by the local clock; 0: never. */
+  readonly lastProvenAt: number;
+  /** Reaches the server before anybody else does. */
+  readonly records: Pick<Backend, "read" | "write" | "writeMany" | "takeMany" | "now">;
+}
+
+/** What is told apart by its own note: a root namespace. */
+export interface Continued {
+  /** Key of its stamp. */
+  readonly stampKey: string;
+  /** Key of its note about the server with this anchor. */
+  noteKey(anchor: string): string;
+}
+
+interface Note {
+  readonly run: string;
+  /** When somebody last confirmed it, in the store's time. */
+  readonly at: number;
+}
+
+/** How often a note is confirmed while the cache is in use. */
+export const CONFIRM_MS = 10_000;
+/** A server tells since when it runs in whole seconds. */
+const START_ERROR_MS = 2_000;
+
+export class Continuity {
+  readonly #clock: Clock;
+  readonly #recent: Recent;
+  /** The server last met at each anchor. */
+  readonly #servers = new Map<string, MetServer>();
+
+  constructor(clock: Clock, recent: Recent) {
+    this.#clock = clock;
+    this.#recent = recent;
+  }
+
+  get servers(): Iterable<MetServer> {
+    return this.#servers.values();
+  }
+
+  /** Nothing may be served from this server before it resolves. */
+  async meet(server: MetServer, namespaces: readonly Continued[]): Promise<void> {
+    const before = this.#servers.get(server.anchor);
+    const noted = await Promise.all(namespaces.map((namespace) => this.check(namespace, server)));
+    if (before !== undefined && before.runId !== server.runId) {
+      await this.#repeat(Math.min(server.lastProvenAt - REPLICATION_MS, ...noted), server, namespaces);
+    }
+    this.#servers.set(server.anchor, server);
+  }
+
+  /**
+   * Compares the note of a namespace with the server, and mends what does not fit. Returns up to which moment, by the
+   * local clock, the server surely has what was acknowledged.
+   */
+  async check(namespace: Continued, server: MetServer): Promise<number> {
+    const { records } = server;
+    const key = namespace.noteKey(server.anchor);
+    const note = noteIn(await records.read(key));
+    const age = note === undefined ? 0 : records.now() - note.at;
+    if (note?.run === server.runId) {
+      if (age >= CONFIRM_MS) await this.#write(key, server);
+      return this.#clock.now();
+    }
+    const isNew = note === undefined && (await records.read(namespace.stampKey)) === undefined;
+    const isContinued = note !== undefined && server.startedAt + START_ERROR_MS < note.at;
+    if (!isNew && !isContinued) await replaceStamps([namespace], server, this.#clock);
+    await this.#write(key, server);
+    return this.#clock.now() - (isContinued ? age : 0);
+  }
+
+  async #repeat(since: number, server: MetServer, namespaces: readonly Continued[]): Promise<void> {
+    const remedies = this.#recent.since(since);
+    if (remedies === undefined) await replaceStamps(namespaces, server, this.#clock);
+    else await carryOut(remedies, server.records, this.#clock);
+  }
+
+  #write(key: string, { records, runId }: MetServer): Promise<void> {
+    const note: Note = { run: runId, at: records.now() };
+    const entry: Entry = {
+      kind: "entry",
+      version: this.#clock.token(),
+      key,
+      lineage: [],
+      tags: [],
+      created: note.at,
+      expires: Number.POSITIVE_INFINITY,
+      staleUntil: Number.POSITIVE_INFINITY,
+      payload: { format: 0, bytes: Buffer.from(JSON.stringify(note)) },
+    };
+    return records.write({ key, record: entry, lifetimeMs: Number.POSITIVE_INFINITY });
+  }
+}
+
+function replaceStamps(namespaces: readonly Continued[], server: MetServer, clock: Clock): Promise<void> {
+  const remedies: Remedy[] = namespaces.map(({ stampKey }) => ({
+    key: stampKey,
+    stampMs: Number.POSITIVE_INFINITY,
+    root: stampKey,
+  }));
+  return carryOut(remedies, server.records, clock);
+}
+
+function noteIn(record: Awaited<ReturnType<Backend["read"]>>): Note | undefined {
+  if (record?.kind !== "entry") return undefined;
+  try {
+    const { run, at }: Partial<Record<keyof Note, unknown>> = JSON.parse(
+      Buffer.from(record.payload.bytes).toString("utf8"),
+    );
+    return typeof run === "string" && typeof at === "number" ? { run, at } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+// The in-process tier of one namespace: values decoded before, served while the store would have told of any change.
+import type { Backend, PushChannel } from "./backend.ts";
+import type { Clock } from "./clock.ts";
+import { ReadWatch, type WatchedRead } from "./read-watch.ts";
+import type { Entry } from "./record.ts";
+import type { HeldStamp } from "./stamps.ts";
+
+/** Where a near tier keeps its entries; see backends/near.ts. */
+export interface NearPage {
+  /** The value itself, if it is fresh and its seal is live. */
+  peek(key: string): unknown;
+  /** `expires` is a time of the local clock; `bytes` is what the value takes, about. */
+  keep(key: string, value: unknown, expires: number, seal: NearSeal | undefined, bytes: number): void;
+  drop(key: string): void;
+  keys(): Iterable<string>;
+  clear(): void;
+}
+
+/** Bounded over all its pages together. */
+export interface NearTier {
+  /** Hand out the kept object itself instead of a copy. */
+  readonly sharesValues: boolean;
+  page(): NearPage;
+}
+
+/** The stamps of a near entry's tags. */
+export class NearSeal {
+  readonly #stamps: readonly HeldStamp[];
+
+  constructor(stamps: readonly HeldStamp[]) {
+    this.#stamps = stamps;
+  }
+
+  isLive(): boolean {
+    for (const stamp of this.#stamps) {
+      if (!stamp.isPresent) return false;
+      stamp.isUsed = true;
+    }
+    return true;
+  }
+}
+
+/** A push channel that says cheaply whether it can be trusted. */
+type TrustedChannel = PushChannel & Required<Pick<PushChannel, "isTrusted">>;
+
+/** Whether a near tier can be kept coherent over this store. */
+export function tellsOfChanges(push: PushChannel | undefined): push is TrustedChannel {
+  return push?.isTrusted !== undefined;
+}
+
+export interface NearSpaceOptions {
+  readonly page: NearPage;
+  readonly push: TrustedChannel;
+  readonly backend: Backend;
+  readonly clock: Clock;
+}
+
+export class NearSpace {
+  readonly #page: NearPage;
+  readonly #push: TrustedChannel;
+  readonly #backend: Backend;
+  readonly #clock: Clock;
+  readonly #reads: ReadWatch;
+  /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
+  #lineage: readonly HeldStamp[] = [];
+
+  constructor({ page, push, backend, clock }: NearSpaceOptions) {
+    this.#page = page;
+    this.#push = push;
+    this.#backend = backend;
+    this.#clock = clock;
+    this.#reads = new ReadWatch(push);
+  }
+
+  peek(key: string): unknown {
+    const lineage = this.#lineage;
+    for (let at = 0; at < lineage.length; at++) {
+      const stamp = lineage[at] as HeldStamp;
+      if (!stamp.isPresent) return undefined;
+      stamp.isUsed = true;
+    }
+    return this.#push.isTrusted() ? this.#page.peek(key) : undefined;
+  }
+
+  /** A read begins whose value may be kept. */
+  begin(spelled: string): WatchedRead {
+    return this.#reads.begin(spelled);
+  }
+
+  /** The read is over without a value to keep. */
+  end(read: WatchedRead): void {
+    this.#reads.end(read);
+  }
+
+  /** Keeps a value if nothing it depends on can have changed unnoticed. A stamp that is not at hand is undefined. */
+  keep(
+    key: string,
+    value: unknown,
+    entry: Entry,
+    read: WatchedRead,
+    lineage: readonly (HeldStamp | undefined)[],
+    tags: readonly (HeldStamp | undefined)[],
+  ): void {
+    if (!this.#reads.end(read) || !allAtHand(lineage) || !allAtHand(tags)) return;
+    if (!sameStamps(lineage, this.#lineage)) {
+      this.#page.clear();
+      this.#lineage = [...lineage];
+    }
+    const left = entry.expires - this.#backend.now() - this.#backend.clockErrorMs();
+    if (left <= 0) return;
+    const seal = tags.length === 0 ? undefined : new NearSeal(tags);
+    this.#page.keep(key, value, this.#clock.now() + left, seal, entry.payload.bytes.length);
+  }
+
+  /** The entry under a key may have changed. */
+  drop(key: string, spelled: string): void {
+    this.#reads.spoil(spelled);
+    this.#page.drop(key);
+  }
+
+  dropMatching(matches: (key: string) => boolean): void {
+    this.#reads.spoilAll();
+    for (const key of this.#page.keys()) if (matches(key)) this.#page.drop(key);
+  }
+
+  clear(): void {
+    this.#reads.spoilAll();
+    this.#page.clear();
+  }
+}
+
+function allAtHand(stamps: readonly (HeldStamp | undefined)[]): stamps is readonly HeldStamp[] {
+  return stamps.every((stamp) => stamp?.isPresent === true);
+}
+
+function sameStamps(some: readonly HeldStamp[], others: readonly HeldStamp[]): boolean {
+  return some.length === others.length && some.every((stamp, at) => stamp === others[at]);
+}

@@ -1,0 +1,301 @@
+// Who the servers of a cluster are, as time goes on: connecting, moves, trust, leaving. On scripted servers.
+import { performance } from "node:perf_hooks";
+import { describe, expect, test } from "vitest";
+import type { ClusterServers } from "../../../src/backends/kv/cluster.ts";
+import { slotOf } from "../../../src/backends/kv/slots.ts";
+import { BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
+import { reservePort } from "../../support/port.ts";
+import { until } from "../../support/until.ts";
+import { ask, LAST, moved, OK, read, Scene, send } from "./cluster-scene.ts";
+import { greet } from "./fake-server.ts";
+
+async function pair() {
+  const scene = await Scene.start(2);
+  const [one, two] = [scene.servers[0]!, scene.servers[1]!];
+  scene.tell([0, LAST - 1, one.place], [LAST, LAST, two.place]);
+  return { scene, one, two, [Symbol.asyncDispose]: () => scene.stop() };
+}
+
+async function trustedEpoch(client: ClusterServers, key: string): Promise<number> {
+  return until(() => client.epoch(key) || undefined, { what: "the pushes are trusted" });
+}
+
+describe("connecting", () => {
+  test("reaches every master, whichever of the given hosts is alive", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const dead = await reservePort();
+    const client = scene.client([{ host: "127.0.0.1", port: dead.port }, two.place]);
+    await client.connect();
+    expect(client.nodes.map(({ links }) => links[0]?.connection?.endpoint)).toEqual([one.place, two.place]);
+    dead.release();
+  });
+
+  test("does not wait for a host that never answers", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    await using silent = await Scene.start(1);
+    silent.servers[0]!.fake.script = () => undefined;
+    const client = scene.client([silent.servers[0]!.place, one.place]);
+    const began = performance.now();
+    await client.connect();
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(two.fake.clients).toHaveLength(1);
+  });
+
+  test("ends within connect_timeout when nobody answers", async () => {
+    await using silent = await Scene.start(1);
+    silent.servers[0]!.fake.script = () => undefined;
+    const client = silent.client([silent.servers[0]!.place], { connectTimeoutMs: 150 });
+    const began = performance.now();
+    await expect(client.connect()).rejects.toThrow(OperationTimeoutError);
+    expect(performance.now() - began).toBeLessThan(400);
+    expect(silent.servers[0]!.fake.present).toHaveLength(0);
+  });
+
+  test("fails at once when every host refuses, and later calls ask again", async () => {
+    await using stage = await pair();
+    const { scene } = stage;
+    const dead = await reservePort();
+    const client = scene.client([{ host: "127.0.0.1", port: dead.port }]);
+    await expect(client.connect()).rejects.toThrow(ConnectionError);
+    await expect(send(client, "k", "SET", "k", "1")).rejects.toThrow(/none of the 1 servers/);
+    dead.release();
+  });
+
+  test("succeeds when one master cannot be reached: that is reported, and only its keys fail", async () => {
+    await using stage = await pair();
+    const { scene, one } = stage;
+    const dead = await reservePort();
+    const gone = slotOf("gone");
+    const deadPlace = { host: "127.0.0.1", port: dead.port };
+    scene.tell([0, gone - 1, one.place], [gone, gone, deadPlace], [gone + 1, LAST, one.place]);
+    const client = scene.client([one.place], { operationTimeoutMs: 200 });
+    await client.connect();
+    expect(scene.reports.map(String)).toEqual([expect.stringContaining(String(dead.port))]);
+    const began = performance.now();
+    const [lost, other] = await Promise.allSettled([
+      send(client, "gone", "SET", "gone", "1"),
+      send(client, "here", "SET", "here", "1").then(() => performance.now() - began),
+    ]);
+    expect(lost.status).toBe("rejected");
+    expect(other.status === "fulfilled" && other.value).toBeLessThan(50);
+    dead.release();
+  });
+
+  test("says that a single server is none", async () => {
+    await using stage = await pair();
+    const { scene, one } = stage;
+    one.fake.script = (command, client) =>
+      command[0] === "CLUSTER"
+        ? "-ERR This instance has cluster support disabled\r\n"
+        : greet(command, client);
+    const error = await scene
+      .client([one.place])
+      .connect()
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect((error as ConnectionError).hint).toMatch(/redis:\/\//);
+  });
+
+  test("says which permission is missing", async () => {
+    await using stage = await pair();
+    const { scene, one } = stage;
+    one.fake.script = (command, client) =>
+      command[0] === "CLUSTER"
+        ? "-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n"
+        : greet(command, client);
+    const error = await scene
+      .client([one.place])
+      .connect()
+      .catch((thrown: unknown) => thrown);
+    expect((error as BackendError).message).toMatch(/cluster\|slots/);
+    expect((error as BackendError).hint).toMatch(/Allow/);
+  });
+});
+
+describe("asking for the slots", () => {
+  test("happens once for many redirections, and not again at once", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    one.behave = ([, key]) => moved(key!, two.place);
+    const keys = Array.from({ length: 200 }, (_, at) => `key:${at}`);
+    const asked = () => one.timesAskedForSlots + two.timesAskedForSlots;
+    const before = asked();
+    two.rows = [[0, LAST, two.place]];
+    await Promise.all(keys.map((key) => send(client, key, "SET", key, "1")));
+    await until(() => client.nodes.length === 1, { what: "the new table is in use" });
+    expect(asked() - before).toBeLessThanOrEqual(2);
+  });
+
+  test("goes on while somebody relies on the pushes, so that a move is noticed though nothing is sent", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const epoch = await trustedEpoch(client, "k");
+    scene.tell([0, LAST, two.place]);
+    await until(() => client.epoch("k") !== epoch, { what: "the move is noticed", timeoutMs: 3_000 });
+    expect(one.keyCommands).toEqual([]);
+  });
+});
+
+describe("an epoch", () => {
+  test("is another after a slot moved and after it moved back, and everything kept is called in question", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const first = await trustedEpoch(client, "k");
+    expect(client.epoch("k")).toBe(first);
+    one.behave = () => moved("k", two.place);
+    await send(client, "k", "SET", "k", "1");
+    expect(scene.changes).toContain(undefined);
+    const second = await trustedEpoch(client, "k");
+    [one.behave, two.behave] = [() => OK, () => moved("k", one.place)];
+    await send(client, "k", "SET", "k", "2");
+    const third = await trustedEpoch(client, "k");
+    expect(new Set([first, second, third]).size).toBe(3);
+  });
+
+  test("is another after a read was answered by a server that has not got the slot yet", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const before = await trustedEpoch(client, "k");
+    one.behave = () => ask("k", two.place);
+    await read(client, "k");
+    expect(client.epoch("k")).not.toBe(before);
+  });
+
+  test("of other slots stays when one moves", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const other = await trustedEpoch(client, "other");
+    one.behave = () => moved("k", two.place);
+    await send(client, "k", "SET", "k", "1");
+    expect(client.epoch("other")).toBe(other);
+  });
+
+  test("is 0 where nobody holds the slot, and after the end", async () => {
+    await using stage = await pair();
+    const { scene, one } = stage;
+    scene.tell([0, 10, one.place]);
+    const client = scene.client([one.place]);
+    await client.connect();
+    expect(client.epoch("foo")).toBe(0);
+    await trustedEpoch(client, "{0Q8}");
+    client.close();
+    expect(client.epoch("{0Q8}")).toBe(0);
+  });
+
+  test("of a later client is never that of an earlier one", async () => {
+    await using stage = await pair();
+    const { scene, one } = stage;
+    const clients = [scene.client([one.place]), scene.client([one.place])];
+    const epochs = [];
+    for (const client of clients) {
+      await client.connect();
+      epochs.push(await trustedEpoch(client, "k"));
+    }
+    expect(epochs[0]).not.toBe(epochs[1]);
+  });
+});
+
+describe("a server", () => {
+  test("that has lost its slots is left once it has answered what it was sent", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    one.behave = ([, key]) => (key === "slow" ? undefined : moved(key!, two.place));
+    const slow = send(client, "slow", "SET", "slow", "1");
+    const { say } = await one.fake.received("SET", "slow");
+    scene.tell([0, LAST, two.place]);
+    await send(client, "k", "SET", "k", "1");
+    await until(() => client.nodes.length === 1, { what: "the new table is in use" });
+    expect(one.fake.present).toHaveLength(1);
+    say(OK);
+    await expect(slow).resolves.toBe("OK");
+    await until(() => one.fake.present.length === 0, { what: "the server is left" });
+  });
+
+  test("in the place of another is known as long as that one was", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    scene.tell([0, LAST, one.place]);
+    const client = scene.client([one.place]);
+    await client.connect();
+    await send(client, "k", "SET", "k", "1");
+    const { connection } = client.nodes[0]!.links[0]!;
+    one.behave = () => moved("k", two.place);
+    scene.tell([0, LAST, two.place]);
+    await send(client, "k", "SET", "k", "2");
+    expect(client.nodes[0]!.lastProvenAt).toBe(connection!.provenAt);
+    expect(connection!.provenAt).toBeGreaterThan(0);
+  });
+
+  test("has an anchor that puts a name of ours on it, and whoever takes its place has the same", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    scene.tell([0, 5_000, one.place], [5_001, LAST, two.place]);
+    const client = scene.client([one.place]);
+    const [first, second] = await client.masters();
+    for (const node of [first!, second!]) {
+      const key = `app/%7bchild%7d!x:server${client.anchor(node)}`;
+      expect(client.isOn(key, node)).toBe(true);
+    }
+    expect(client.isOn(`app!x:server${client.anchor(first!)}`, second!)).toBe(false);
+    const anchor = client.anchor(first!);
+    scene.tell([0, 4_000, two.place], [4_001, LAST, one.place]);
+    await until(() => client.isOn(`app!x:server${anchor}`, second!), { what: "the move is noticed" });
+    expect(client.anchor(second!)).toBe(anchor);
+  });
+
+  test("without a slot has no anchor", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    const [, second] = await client.masters();
+    scene.tell([0, LAST, one.place]);
+    await until(() => client.nodes.length === 1, { what: "the move is noticed" });
+    expect(() => client.anchor(second!)).toThrow(ConnectionError);
+    expect(two.fake.present).toHaveLength(0);
+  });
+});
+
+describe("closing", () => {
+  test("ends everything at once: what was sent, what waits, what is asked, and every connection", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    one.behave = ([, key]) => (key === "paused" ? "-TRYAGAIN later\r\n" : undefined);
+    const calls = ["sent", "paused"].map((key) => send(client, key, "SET", key, "1"));
+    await one.fake.received("SET", "paused");
+    const settled = Promise.allSettled(calls);
+    client.close();
+    client.close();
+    for (const { status, reason } of (await settled) as PromiseRejectedResult[]) {
+      expect([status, reason.code]).toEqual(["rejected", "DISCONNECTED"]);
+    }
+    await expect(send(client, "k", "SET", "k", "1")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await until(() => one.fake.present.length + two.fake.present.length === 0, { what: "all are closed" });
+  });
+
+  test("while connecting ends that too", async () => {
+    await using silent = await Scene.start(1);
+    silent.servers[0]!.fake.script = () => undefined;
+    const client = silent.client([silent.servers[0]!.place]);
+    const connecting = client.connect();
+    await silent.servers[0]!.fake.received("HELLO");
+    client.close();
+    await expect(connecting).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await until(() => silent.servers[0]!.fake.present.length === 0, { what: "the socket is closed" });
+  });
+});

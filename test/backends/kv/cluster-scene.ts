@@ -1,0 +1,139 @@
+// A cluster of scripted servers in the test's own process, and a client of it.
+import type { HostPort } from "../../../src/core/address.ts";
+import { type Clock, systemClock } from "../../../src/core/clock.ts";
+import { ClusterServers } from "../../../src/backends/kv/cluster.ts";
+import type { NodeHost } from "../../../src/backends/kv/node.ts";
+import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
+import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
+import { slotOf } from "../../../src/backends/kv/slots.ts";
+import { bulk, type FakeClient, FakeServer, greet } from "./fake-server.ts";
+
+/** Slots and who holds them, as a server tells it; a host of null is one that the server does not know. */
+export type Row = readonly [first: number, last: number, ...servers: { host: string | null; port: number }[]];
+
+/** What a scripted server answers to commands about keys; undefined: nothing. */
+export type Behaviour = (command: readonly string[], client: FakeClient) => string | undefined;
+
+export const OK = "+OK\r\n";
+export const NOTHING = "_\r\n";
+export const LAST = 16_383;
+
+export class ScriptedServer {
+  readonly fake: FakeServer;
+  rows: readonly Row[] = [];
+  behave: Behaviour = () => OK;
+
+  private constructor(fake: FakeServer) {
+    this.fake = fake;
+    fake.script = (command, client) => {
+      if (command[0] === "CLUSTER") return slotsReply(this.rows);
+      return greet(command, client) ?? this.behave(command, client);
+    };
+  }
+
+  static async start(): Promise<ScriptedServer> {
+    return new ScriptedServer(await FakeServer.start());
+  }
+
+  get place(): HostPort {
+    return this.fake.endpoint;
+  }
+
+  /** What it was sent about keys, and ASKING. */
+  get keyCommands(): readonly (readonly string[])[] {
+    const others = ["HELLO", "SELECT", "CLIENT", "PING", "TIME", "INFO", "CLUSTER"];
+    return this.fake.commands.filter(([name]) => !others.includes(name ?? ""));
+  }
+
+  get timesAskedForSlots(): number {
+    return this.fake.commands.filter(([name]) => name === "CLUSTER").length;
+  }
+}
+
+function slotsReply(rows: readonly Row[]): string {
+  const list = rows.map(([first, last, ...servers]) => {
+    const parts = servers.map(({ host, port }) => {
+      const name = host === null ? NOTHING : bulk(host);
+      return `*3\r\n${name}:${port}\r\n${bulk(`id${port}`)}`;
+    });
+    return `*${2 + parts.length}\r\n:${first}\r\n:${last}\r\n${parts.join("")}`;
+  });
+  return `*${list.length}\r\n${list.join("")}`;
+}
+
+export interface SceneOptions {
+  readonly operationTimeoutMs?: number;
+  readonly connectTimeoutMs?: number;
+  readonly poolSize?: number;
+  /** Of pauses; 0 makes them shortest. */
+  readonly random?: number;
+}
+
+/** Servers that know the same rows, and clients of them; all are ended with the scene. */
+export class Scene {
+  readonly servers: readonly ScriptedServer[];
+  readonly changes: (string | undefined)[] = [];
+  readonly reports: Error[] = [];
+  readonly #clients: ClusterServers[] = [];
+
+  private constructor(servers: readonly ScriptedServer[]) {
+    this.servers = servers;
+  }
+
+  static async start(count: number): Promise<Scene> {
+    return new Scene(await Promise.all(Array.from({ length: count }, () => ScriptedServer.start())));
+  }
+
+  /** Every server tells this from now on. */
+  tell(...rows: readonly Row[]): void {
+    for (const server of this.servers) server.rows = rows;
+  }
+
+  client(seeds: readonly HostPort[], options: SceneOptions = {}): ClusterServers {
+    const { operationTimeoutMs = 2_000, connectTimeoutMs = 2_000, poolSize = 1, random } = options;
+    const clock: Clock = random === undefined ? systemClock : { ...systemClock, random: () => random };
+    const host: NodeHost = {
+      clock,
+      poolSize,
+      settings: {
+        username: undefined,
+        password: undefined,
+        tls: undefined,
+        database: 0,
+        clock,
+        connectTimeoutMs,
+        operationTimeoutMs,
+        readsTogether: false,
+      },
+      met: async () => {},
+      changed: (key) => this.changes.push(key),
+      down: () => {},
+      report: (error) => this.reports.push(error),
+    };
+    const client = new ClusterServers(seeds, host);
+    this.#clients.push(client);
+    return client;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    await Promise.all(this.servers.map(({ fake }) => fake.stop()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
+
+export function send(client: ClusterServers, key: string, ...args: Argument[]): Promise<Reply> {
+  return new Promise((resolve, reject) => client.send(key, args, { resolve, reject }));
+}
+
+export function read(client: ClusterServers, key: string): Promise<Reply> {
+  return new Promise((resolve, reject) => client.read(key, { resolve, reject }));
+}
+
+export const moved = (key: string, { host, port }: HostPort): string =>
+  `-MOVED ${slotOf(key)} ${host}:${port}\r\n`;
+export const ask = (key: string, { host, port }: HostPort): string =>
+  `-ASK ${slotOf(key)} ${host}:${port}\r\n`;
