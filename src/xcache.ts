@@ -189,7 +189,7 @@ export class XCache implements AsyncDisposable {
       const terms =
         (options === undefined ? shared.usualTerms : undefined) ?? setTerms(options, shared.defaults);
       const stored = this.#space.set(key, value, terms);
-      if (stored !== undefined) return this.#written(stored, key, terms.tags);
+      if (stored !== undefined) return this.#written(stored, key, terms.tags, started);
       this.#telemetry.wrote(key, terms.tags);
       this.#telemetry.finishSet(started);
       return DONE;
@@ -404,20 +404,42 @@ export class XCache implements AsyncDisposable {
   }
 
   /** Not in set() itself: a closure there would cost every call an allocation. */
-  #written(stored: Promise<void>, key: string, tags: readonly string[]): Promise<void> {
-    return this.#telemetry.run("set", () => stored.then(() => this.#telemetry.wrote(key, tags)));
+  #written(
+    stored: Promise<void>,
+    key: string,
+    tags: readonly string[],
+    started: number | undefined,
+  ): Promise<void> {
+    return stored.then(
+      () => {
+        this.#telemetry.wrote(key, tags);
+        this.#telemetry.finishSet(started);
+      },
+      (error: unknown) => {
+        this.#telemetry.finish("set", undefined);
+        throw this.#telemetry.failedCall("set", error);
+      },
+    );
   }
 
-  async #getSlowly<T>(key: string): Promise<T | undefined> {
+  #getSlowly<T>(key: string): Promise<T | undefined> {
     this.#telemetry.gets.count++;
-    try {
-      requireKey(key);
-      const value = await this.#space.get(key);
-      this.#telemetry.looked(key, value !== undefined);
-      return value as T | undefined;
-    } catch (error) {
-      throw this.#telemetry.failedCall("get", error);
-    }
+    return new Promise((resolve, reject) => {
+      const failed = (error: unknown): void => reject(this.#telemetry.failedCall("get", error));
+      try {
+        requireKey(key);
+        this.#space.get(
+          key,
+          (value) => {
+            this.#telemetry.looked(key, value !== undefined);
+            resolve(value as T | undefined);
+          },
+          failed,
+        );
+      } catch (error) {
+        failed(error);
+      }
+    });
   }
 
   async #timedGet<T>(key: string, started: number): Promise<T | undefined> {

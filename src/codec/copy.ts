@@ -12,7 +12,7 @@ import { holes, isHole, presentIndexes } from "./sparse-array.ts";
 /** Throws WalkRefused, CodecError, or whatever an accessor of the value throws. */
 export function copyChecked(value: unknown, limits: CodecLimits): unknown {
   if (value === undefined) refuse();
-  return new Copier(limits).value(value, 0);
+  return new Copier(new Descent(limits, value)).value(value, 0);
 }
 
 /** For a value made by `copyChecked` or `decode` and not changed since: nothing is checked twice. */
@@ -24,8 +24,8 @@ class Copier {
   readonly #descent: Descent;
   readonly #polluted = isPrototypePolluted();
 
-  constructor(limits: CodecLimits) {
-    this.#descent = new Descent(limits);
+  constructor(descent: Descent) {
+    this.#descent = descent;
   }
 
   value(value: unknown, depth: number): unknown {
@@ -149,6 +149,7 @@ class Copier {
   #error(value: Error, depth: number): Error {
     this.#descent.enter(value, depth);
     const facts = errorFactsOf(value);
+    this.#descent.count(facts.stack?.length ?? 0);
     return errorFrom({ ...facts, cause: this.value(facts.cause, depth + 1) });
   }
 
@@ -174,7 +175,11 @@ function trustedObject(value: object): object {
   if (Array.isArray(value)) return trustedArray(value);
   if (Object.getPrototypeOf(value) === Object.prototype)
     return trustedPlain(value as Record<string, unknown>);
-  return copyChecked(value, UNBOUNDED) as object;
+  return copyUnbounded(value) as object;
+}
+
+function copyUnbounded(value: object): unknown {
+  return new Copier(new Descent(UNBOUNDED, undefined)).value(value, 0);
 }
 
 function trustedPlain(value: Record<string, unknown>): Record<string, unknown> {
@@ -198,7 +203,7 @@ function trustedPlain(value: Record<string, unknown>): Record<string, unknown> {
 }
 
 function trustedArray(value: readonly unknown[]): unknown[] {
-  if (value.length > SLICED_LENGTH) return copyChecked(value, UNBOUNDED) as unknown[];
+  if (value.length > SLICED_LENGTH) return copyUnbounded(value) as unknown[];
   const copy = value.slice();
   for (let i = 0; i < copy.length; i++) {
     const part = copy[i];

@@ -20,7 +20,7 @@ export function encode(value: unknown, limits: CodecLimits): Buffer {
   try {
     writer.start(limits);
     if (value === undefined) refuse();
-    new Encoder(writer, new Descent(limits)).value(value, 0);
+    new Encoder(writer, new Descent(limits, value)).value(value, 0);
     return writer.finish();
   } finally {
     idleWriter = writer;

@@ -8,9 +8,13 @@ import type { CodecLimits } from "./options.ts";
 import { isHole, presentIndexes } from "./sparse-array.ts";
 import { pathOf, type Step } from "./value-path.ts";
 
+/** How many parts of a value that is too large anyway are searched for a reason that can be named better. */
+const SEARCHED_IF_TOO_LARGE = 10_000;
+
 /** `thrown` is what stopped the fast walk. */
 export function refusalOf(value: unknown, limits: CodecLimits, thrown: unknown): CodecError {
-  const found = new Search(limits.maxDepth).run(value);
+  const mostParts = thrown instanceof CodecError ? SEARCHED_IF_TOO_LARGE : Number.POSITIVE_INFINITY;
+  const found = new Search(limits.maxDepth).run(value, mostParts);
   if (found !== undefined) return found;
   if (thrown instanceof CodecError) return thrown;
   const why = messageOf(thrown);
@@ -44,10 +48,12 @@ class Search {
     this.#maxDepth = maxDepth;
   }
 
-  run(root: unknown): CodecError | undefined {
+  run(root: unknown, mostParts: number): CodecError | undefined {
     if (root === undefined) return this.#unsupported("undefined", "Store null, or delete the key.");
     let found = this.#attempt(() => this.#visit(root));
-    while (found === undefined && this.#levels.length > 0) found = this.#attempt(() => this.#proceed());
+    for (let parts = 0; found === undefined && this.#levels.length > 0 && parts < mostParts; parts++) {
+      found = this.#attempt(() => this.#proceed());
+    }
     return found;
   }
 

@@ -82,6 +82,8 @@ export interface PushChannel {
   onChange(listener: (key: string | undefined) => void): () => void;
 }
 
+export type Failed = (error: unknown) => void;
+
 /**
  * A store of records. Every method works on exact keys, whatever characters they hold, and is atomic per key.
  * Methods reject with BackendError or a child of it. Nothing here may block for longer than it must:
@@ -106,6 +108,9 @@ export interface Backend {
   clockErrorMs(): number;
 
   read(key: string): Promise<StoreRecord | undefined>;
+  /** As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh. */
+  readThen?(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void;
+  writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
   /** In the order of `keys`. */
   readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;
   write(item: KeyedRecord): Promise<void>;

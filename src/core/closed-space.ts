@@ -15,7 +15,7 @@ export const closedSpace: Space = {
   changes: new Changes(),
   peek: () => undefined,
   own: (value) => value,
-  get: refuse,
+  get: (_key, _done, failed) => failed(disconnectedError()),
   getMany: refuse,
   set: refuse,
   setMany: refuse,

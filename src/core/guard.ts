@@ -1,5 +1,6 @@
 // Every call to a shared store passes here: breaker, deadline, and errors in our own words.
-import type { CircuitBreaker } from "./breaker.ts";
+import type { Failed } from "./backend.ts";
+import type { CircuitBreaker, Pass } from "./breaker.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadline.ts";
 import {
@@ -34,32 +35,49 @@ export class Guard {
   /** Runs `call` at once, unless the circuit is open; rejects when it takes longer than the deadline. */
   run<T>(operation: string, call: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const pass = this.#breaker.enter(operation);
-      const deadline = this.#deadlines.set(() => {
-        this.#breaker.fail(pass);
-        reject(this.#late(operation));
-      });
-      const failed = (thrown: unknown): void => {
-        if (deadline.isOver) return;
-        deadline.meet();
-        const error = inOurWords(thrown, operation);
-        if (isStoreFailure(error)) this.#breaker.fail(pass);
-        else this.#breaker.succeed(pass);
-        reject(error);
-      };
-      try {
-        const before = this.#before();
-        const work = before === undefined ? call() : before.then(call);
-        work.then((result) => {
-          if (deadline.isOver) return;
-          deadline.meet();
-          this.#breaker.succeed(pass);
-          resolve(result);
-        }, failed);
-      } catch (thrown) {
-        failed(thrown);
-      }
+      this.ask<T>(operation, (succeed, fail) => call().then(succeed, fail), resolve, reject);
     });
+  }
+
+  /** As `run`, calling back instead. */
+  ask<T>(
+    operation: string,
+    start: (succeed: (result: T) => void, fail: Failed) => void,
+    done: (result: T) => void,
+    failed: (error: XCacheError) => void,
+  ): void {
+    let pass: Pass;
+    try {
+      pass = this.#breaker.enter(operation);
+    } catch (error) {
+      failed(error as XCacheError);
+      return;
+    }
+    const deadline = this.#deadlines.set(() => {
+      this.#breaker.fail(pass);
+      failed(this.#late(operation));
+    });
+    const succeed = (result: T): void => {
+      if (deadline.isOver) return;
+      deadline.meet();
+      this.#breaker.succeed(pass);
+      done(result);
+    };
+    const fail = (thrown: unknown): void => {
+      if (deadline.isOver) return;
+      deadline.meet();
+      const error = inOurWords(thrown, operation);
+      if (isStoreFailure(error)) this.#breaker.fail(pass);
+      else this.#breaker.succeed(pass);
+      failed(error);
+    };
+    try {
+      const before = this.#before();
+      if (before === undefined) start(succeed, fail);
+      else before.then(() => start(succeed, fail)).catch(fail);
+    } catch (thrown) {
+      fail(thrown);
+    }
   }
 
   #late(operation: string): OperationTimeoutError {

@@ -7,6 +7,8 @@ import type { HeldStamp, StampBook } from "./stamps.ts";
 /** Group stamps live long enough that none lapses during a load. */
 const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
+const NO_TAGS: Seal["tags"] = [];
+
 export class Seals {
   /** Keys of the namespace stamps, root first. */
   readonly lineage: readonly string[];
@@ -26,6 +28,8 @@ export class Seals {
 
   /** The seal for something stored now for `lifeMs`; the store has answered for each of its stamps. */
   async present(tags: readonly string[], lifeMs: number): Promise<Seal> {
+    const now = this.presentNow(tags, lifeMs);
+    if (now !== undefined) return now;
     const book = this.#book;
     const tagKeys = tags.map(this.#names.tagStamp);
     const [lineage, ids] = await Promise.all([
@@ -33,6 +37,15 @@ export class Seals {
       tags.length === 0 ? [] : (book.ensured(tagKeys, lifeMs) ?? book.ensure(tagKeys, lifeMs)),
     ]);
     return { lineage, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
+  }
+
+  /** As `present` where nothing has to be asked. */
+  presentNow(tags: readonly string[], lifeMs: number): Seal | undefined {
+    const lineage = this.#book.ensured(this.lineage, lifeMs);
+    if (lineage === undefined) return undefined;
+    if (tags.length === 0) return { lineage, tags: NO_TAGS };
+    const ids = this.#book.ensured(tags.map(this.#names.tagStamp), lifeMs);
+    return ids && { lineage, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
   }
 
   /** Stamps of tag groups. `anew`: from the store itself, not from what is at hand. */
@@ -44,6 +57,7 @@ export class Seals {
   /** true or false where every stamp is at hand and equal; otherwise the store is asked. */
   isLive(seal: Seal): boolean | Promise<boolean> {
     if (seal.lineage.length !== this.lineage.length) return false;
+    if (this.isKnownLive(seal)) return true;
     const doubtful = this.stampsOf(seal).filter(([key, id]) => this.#book.known(key) !== id);
     return doubtful.length === 0 || this.#confirm(doubtful);
   }
@@ -91,6 +105,16 @@ export class Seals {
 
   invalidateAll(): Promise<void> {
     return this.#book.replace(this.#names.namespaceStamp(), Number.POSITIVE_INFINITY);
+  }
+
+  /** Whether every stamp is at hand and equal. */
+  isKnownLive({ lineage, tags }: Seal): boolean {
+    if (lineage.length !== this.lineage.length) return false;
+    for (let at = 0; at < lineage.length; at++) {
+      if (this.#book.known(this.lineage[at] as string) !== lineage[at]) return false;
+    }
+    for (const { tag, id } of tags) if (this.#book.known(this.#names.tagStamp(tag)) !== id) return false;
+    return true;
   }
 
   /** Before something is judged dead, a mismatch with what is at hand is confirmed by the store. */

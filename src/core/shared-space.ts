@@ -1,5 +1,5 @@
 // One namespace of a shared store: entries sealed with stamps, read and written through the guard.
-import type { Backend, ScanItem, SwapResult } from "./backend.ts";
+import type { Backend, Failed, KeyedRecord, ScanItem, SwapResult } from "./backend.ts";
 import { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
@@ -16,6 +16,9 @@ import type { Entry, Seal, StoreRecord, Token } from "./record.ts";
 import { Seals } from "./seals.ts";
 import type { Admission, AdmissionOptions, Found, Inspection, Space, SpaceUsage, Terms } from "./space.ts";
 import type { StampBook } from "./stamps.ts";
+
+/** What `#quickly` says when it cannot tell. */
+const NOT_AT_ONCE: unique symbol = Symbol("not at once");
 
 /** What the namespaces of a shared store have in common. */
 export interface SpaceStore {
@@ -98,11 +101,31 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
     return this.store.codec.copy(value);
   }
 
-  get(key: string): Promise<unknown> {
-    return this.store.guard.run("get", async () => {
-      const found = await this.#look(key);
-      return found?.fresh ? found.value : undefined;
-    });
+  get(key: string, done: (value: unknown) => void, failed: Failed): void {
+    this.store.guard.ask<unknown>(
+      "get",
+      (succeed, fail) => {
+        const spelled = this.names.entry(key);
+        const read = this.#near?.begin(spelled);
+        readThen(
+          this.store.backend,
+          spelled,
+          (record) => {
+            try {
+              this.#answer(key, record, read, succeed, fail);
+            } catch (error) {
+              fail(error);
+            }
+          },
+          (error) => {
+            if (read !== undefined) this.#near?.end(read);
+            fail(error);
+          },
+        );
+      },
+      done,
+      failed,
+    );
   }
 
   getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
@@ -116,13 +139,17 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
       }
       const reads = missing.map((key) => this.#near?.begin(this.names.entry(key)));
       const records = await this.store.backend.readMany(missing.map(this.names.entry));
-      const found = await Promise.all(
-        missing.map((key, at) => this.#foundUnlessDamaged(key, records[at], reads[at])),
-      );
+      const doubtful: Promise<void>[] = [];
       for (const [at, key] of missing.entries()) {
-        const one = found[at];
-        if (one?.fresh) values.set(key, one.value);
+        const value = this.#quickly(key, records[at], reads[at]);
+        if (value !== NOT_AT_ONCE) {
+          if (value !== undefined) values.set(key, value);
+          continue;
+        }
+        const found = this.#foundUnlessDamaged(key, records[at], reads[at]);
+        doubtful.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
       }
+      if (doubtful.length > 0) await Promise.all(doubtful);
       return values;
     });
   }
@@ -150,8 +177,31 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
     return admit(this, key, options);
   }
 
-  async set(key: string, value: unknown, terms: Terms): Promise<void> {
-    await this.setMany([[key, value]], terms);
+  set(key: string, value: unknown, terms: Terms): Promise<void> {
+    const payload = this.store.codec.encode(value);
+    const remedies = this.#removals([key]);
+    this.#changed(key);
+    return new Promise((resolve, reject) => {
+      this.store.guard.ask<void>(
+        "set",
+        (succeed, fail) => {
+          const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
+          if (seal !== undefined)
+            writeThen(this.store.backend, this.#item(key, payload, terms, seal), succeed, fail);
+          else this.#sealAndWrite(key, payload, terms).then(succeed, fail);
+        },
+        () => {
+          this.#changed(key);
+          this.store.confirmed(remedies);
+          resolve();
+        },
+        (error) => {
+          this.#changed(key);
+          this.store.unconfirmed(remedies, error);
+          reject(error);
+        },
+      );
+    });
   }
 
   async setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): Promise<void> {
@@ -160,12 +210,8 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
     try {
       await this.#remedied(this.#removals(entries.map(([key]) => key)), "set", async () => {
         const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
-        const now = this.store.backend.now();
         await this.store.backend.writeMany(
-          entries.map(([key], at) => {
-            const record = this.#entry(key, payloads[at] as Entry["payload"], terms, seal);
-            return { key: this.names.entry(key), record, lifetimeMs: lifetimeMs(record, now) };
-          }),
+          entries.map(([key], at) => this.#item(key, payloads[at] as Entry["payload"], terms, seal)),
         );
       });
     } finally {
@@ -352,6 +398,16 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
     });
   }
 
+  #item(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): KeyedRecord {
+    const record = this.#entry(key, payload, terms, seal);
+    return { key: record.key, record, lifetimeMs: lifetimeMs(record, record.created) };
+  }
+
+  async #sealAndWrite(key: string, payload: Entry["payload"], terms: Terms): Promise<void> {
+    const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
+    await this.store.backend.write(this.#item(key, payload, terms, seal));
+  }
+
   #entry(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): Entry {
     const created = this.store.backend.now();
     const expires = created + terms.ttlMs;
@@ -372,6 +428,38 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
   #changed(key: string): void {
     this.changes.key(key);
     this.#near?.drop(key, this.names.entry(key));
+  }
+
+  /** The fresh value of a record just read, or undefined; NOT_AT_ONCE where the store has to be asked more. */
+  #quickly(key: string, record: StoreRecord | undefined, read: WatchedRead | undefined): unknown {
+    if (record === undefined) {
+      if (read !== undefined) this.#near?.end(read);
+      return undefined;
+    }
+    if (record.kind !== "entry" || !this.#seals.isKnownLive(record)) return NOT_AT_ONCE;
+    if (!isFresh(record, this.store.backend)) return NOT_AT_ONCE;
+    let value: unknown;
+    try {
+      value = this.store.codec.decode(record.payload);
+    } catch {
+      return NOT_AT_ONCE;
+    }
+    if (read === undefined) return value;
+    this.#near?.keep(key, value, record, read, this.#seals.heldLineage(), this.#seals.heldTags(record));
+    return this.#handOut(value);
+  }
+
+  #answer(
+    key: string,
+    record: StoreRecord | undefined,
+    read: WatchedRead | undefined,
+    succeed: (value: unknown) => void,
+    fail: Failed,
+  ): void {
+    const value = this.#quickly(key, record, read);
+    if (value !== NOT_AT_ONCE) succeed(value);
+    else
+      this.#found(key, record, read).then((found) => succeed(found?.fresh ? found.value : undefined), fail);
   }
 
   /** Reads an entry, fresh or stale, and keeps it near if it may be. */
@@ -477,4 +565,19 @@ function nearSpace({ near, backend, clock }: SpaceStore): NearSpace | undefined 
   const { push } = backend;
   if (near === undefined || !tellsOfChanges(push)) return undefined;
   return new NearSpace({ page: near.page(), push, backend, clock });
+}
+
+function readThen(
+  backend: Backend,
+  key: string,
+  done: (record: StoreRecord | undefined) => void,
+  failed: Failed,
+): void {
+  if (backend.readThen === undefined) backend.read(key).then(done, failed);
+  else backend.readThen(key, done, failed);
+}
+
+function writeThen(backend: Backend, item: KeyedRecord, done: () => void, failed: Failed): void {
+  if (backend.writeThen === undefined) backend.write(item).then(done, failed);
+  else backend.writeThen(item, done, failed);
 }

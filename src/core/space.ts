@@ -1,5 +1,5 @@
 // What the cache object asks of one namespace of a store. Memory answers at once, shared stores with promises.
-import type { Backend } from "./backend.ts";
+import type { Backend, Failed } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { Changes } from "./changes.ts";
 import type { StoreRecord } from "./record.ts";
@@ -74,7 +74,8 @@ export interface Space {
   readonly changes: Changes;
   /** A hit at once, or undefined: then `get` knows. The value is the caller's own. */
   peek(key: string): unknown;
-  get(key: string): MaybePromise<unknown>;
+  /** Tells `done` the value, at once or later: so often asked that a promise would weigh. */
+  get(key: string, done: (value: unknown) => void, failed: Failed): void;
   getMany(keys: readonly string[]): MaybePromise<Map<string, unknown>>;
   set(key: string, value: unknown, terms: Terms): MaybePromise<void>;
   setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): MaybePromise<void>;

@@ -32,7 +32,7 @@ describe("values", () => {
       enableFuzzy: true,
       enableMetrics: false,
       metricsRetentionDays: 30,
-      nearCache: { maxEntries: 10_000, maxBytes: 67_108_864 },
+      nearCache: { maxEntries: 10_000, maxBytes: 67_108_864, values: "copy" },
       operationTimeout: 0.5,
       connectTimeout: 10,
       poolSize: 4,

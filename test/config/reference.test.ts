@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { resolveConfig } from "../../src/config/resolve.ts";
 import { envName, FIELD_NAMES, FIELDS, type FieldName, wireName } from "../../src/config/schema.ts";
 import type { Member } from "../../src/config/shape.ts";
-import { parseStoreAddress } from "../../src/core/store-url.ts";
 import { configFromYaml } from "../../src/config/yaml.ts";
+import { parseStoreAddress } from "../../src/core/store-url.ts";
 import { toSnake, toWire } from "../../src/core/wire.ts";
 import { yamlFolder } from "./file.ts";
 

@@ -65,7 +65,7 @@ describe("values", () => {
       metricsRetentionDays: 3650,
       backend: idleBackend,
       metrics: idleCollector,
-      nearCache: { maxEntries: 1, maxBytes: 2 },
+      nearCache: { maxEntries: 1, maxBytes: 2, values: "shared" },
       operationTimeout: 0.25,
       connectTimeout: 60,
       poolSize: 1024,
@@ -92,9 +92,9 @@ describe("values", () => {
   });
 
   it.each([
-    [true, { maxEntries: 10_000, maxBytes: 67_108_864 }],
-    [{}, { maxEntries: 10_000, maxBytes: 67_108_864 }],
-    [{ maxEntries: 5 }, { maxEntries: 5, maxBytes: 67_108_864 }],
+    [true, { maxEntries: 10_000, maxBytes: 67_108_864, values: "copy" }],
+    [{}, { maxEntries: 10_000, maxBytes: 67_108_864, values: "copy" }],
+    [{ maxEntries: 5 }, { maxEntries: 5, maxBytes: 67_108_864, values: "copy" }],
     [false, false],
   ])("nearCache %j means %j", (given, means) => {
     expect(resolveConfig({ nearCache: given }).nearCache).toEqual(means);
@@ -203,10 +203,16 @@ describe("types", () => {
     expectTypeOf<CacheConfig["backend"]>().toEqualTypeOf<Backend | undefined>();
     expectTypeOf<CacheConfig["metrics"]>().toEqualTypeOf<Collector | undefined>();
     expectTypeOf<CacheConfig["nearCache"]>().toEqualTypeOf<
-      boolean | { readonly maxEntries?: number; readonly maxBytes?: number } | undefined
+      | boolean
+      | {
+          readonly maxEntries?: number;
+          readonly maxBytes?: number;
+          readonly values?: "copy" | "shared";
+        }
+      | undefined
     >();
     expectTypeOf<ResolvedConfig["nearCache"]>().toEqualTypeOf<
-      false | { readonly maxEntries: number; readonly maxBytes: number }
+      false | { readonly maxEntries: number; readonly maxBytes: number; readonly values: "copy" | "shared" }
     >();
     expectTypeOf<ResolvedConfig["circuitBreaker"]["resetTimeout"]>().toEqualTypeOf<number>();
     expectTypeOf<ResolvedConfig["serialization"]>().toEqualTypeOf<"msgpack" | "json">();

@@ -45,7 +45,7 @@ serialization: json
       tables: { userOrders: { ttl: 60, tags: ["a", "b c"] }, "odd.name": {} },
       enableMetrics: false,
       metricsRetentionDays: 30,
-      nearCache: { maxEntries: 5, maxBytes: 67_108_864 },
+      nearCache: { maxEntries: 5, maxBytes: 67_108_864, values: "copy" },
       operationTimeout: 0.5,
       connectTimeout: 10,
       poolSize: 4,

@@ -390,8 +390,8 @@ export const cacheMistakes: Readonly<Record<string, Mistake>> = {
   "a write leaves a lease alone": {
     caughtBy: "set during a load: its value is handed out and not stored",
     Broken: class extends ReferenceBackend {
-      override async writeMany(items: readonly KeyedRecord[]): Promise<void> {
-        await super.writeMany(items.filter(({ key }) => this.present(key)?.kind !== "lease"));
+      override async write(item: KeyedRecord): Promise<void> {
+        if (this.present(item.key)?.kind !== "lease") await super.write(item);
       }
     },
   },

@@ -2,6 +2,7 @@
 import type {
   Backend,
   BackendHost,
+  Failed,
   KeyedRecord,
   PoolState,
   PushChannel,
@@ -92,6 +93,14 @@ export class KvBackend implements Backend {
 
   read(key: string): Promise<StoreRecord | undefined> {
     return this.#store().read(key);
+  }
+
+  readThen(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void {
+    this.#store().readThen(key, done, failed);
+  }
+
+  writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
+    this.#store().writeThen(item, done, failed);
   }
 
   readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {

@@ -44,11 +44,11 @@ export class Refresh {
     return this.#clock.now() - this.#succeededAt;
   }
 
-  /** Looks as soon as it may, and again if it is looking already. */
-  soon(): void {
+  /** Looks as soon as it may, and again if it is looking already. `isCertain`: something has changed, not only may have. */
+  soon(isCertain = false): void {
     if (this.#closed !== undefined) return;
     const now = this.#clock.now();
-    if (now - this.#wantedAt > QUIET_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    if (isCertain || now - this.#wantedAt > QUIET_MS) this.#hurry();
     this.#wantedAt = now;
     this.#isWanted = true;
     if (this.#isRunning || this.#pause !== undefined) return;
@@ -64,9 +64,14 @@ export class Refresh {
   /** Resolves after the next look, or the present one; rejects if it fails, at once while there is a pause after a failure. */
   done(): Promise<void> {
     if (!this.#isRunning) this.soon();
-    const failure = this.#closed ?? (this.#isRunning ? undefined : this.#failure);
-    if (failure !== undefined) return Promise.reject(failure);
-    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+    const isPausing = !this.#isRunning && this.#failure !== undefined;
+    return isPausing ? Promise.reject(this.#failure) : this.#ending();
+  }
+
+  /** As `done`, for somebody who waits for the next look in any case. */
+  once(): Promise<void> {
+    if (!this.#isRunning) this.soon(true);
+    return this.#ending();
   }
 
   /** Somebody goes by what was learnt without sending anything. */
@@ -80,6 +85,11 @@ export class Refresh {
     this.#pause?.cancel();
     this.#watch?.cancel();
     this.#settle(reason);
+  }
+
+  #ending(): Promise<void> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
   }
 
   #watchOn(): void {
@@ -111,6 +121,12 @@ export class Refresh {
     else if (wasWanted) this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
     this.#settle(failure);
     if (this.#isWanted) this.soon();
+  }
+
+  #hurry(): void {
+    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#pause?.cancel();
+    this.#pause = undefined;
   }
 
   #settle(failure: Error | undefined): void {

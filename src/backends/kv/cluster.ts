@@ -13,6 +13,7 @@ import { nameOfHost, type Redirect, type Topology } from "./cluster-topology.ts"
 import type { Answer } from "./connection.ts";
 import { keyArgument } from "./key-bytes.ts";
 import type { KvNode, NodeHost } from "./node.ts";
+import type { Commands } from "./records.ts";
 import type { Argument } from "./resp-writer.ts";
 import type { Router } from "./router.ts";
 import { SLOTS, slotOf, tagForSlot } from "./slots.ts";
@@ -21,6 +22,7 @@ import { SLOTS, slotOf, tagForSlot } from "./slots.ts";
 const RECENT_MS = 1_000;
 
 export class ClusterServers implements Router, CallHost {
+  readonly ahead: Commands;
   readonly clock: NodeHost["clock"];
   readonly operationTimeoutMs: number;
   readonly #host: NodeHost;
@@ -51,6 +53,11 @@ export class ClusterServers implements Router, CallHost {
       },
     });
     this.#refresh = new Refresh(host.clock, () => this.#look());
+    const routes = this.#routesAhead();
+    this.ahead = {
+      send: (key, args, answer) => this.#start(slotOf(key), args, answer, routes),
+      read: (key, answer) => this.#start(slotOf(key), keyArgument(key), answer, routes),
+    };
   }
 
   get nodes(): readonly KvNode[] {
@@ -130,9 +137,10 @@ export class ClusterServers implements Router, CallHost {
   }
 
   moved({ slot, to }: Redirect): boolean {
-    this.#informant = to;
-    this.#refresh.soon();
     const member = this.#members.find(to);
+    if (member !== undefined && this.#table.owner(slot) === member) return true;
+    this.#informant = to;
+    this.#refresh.soon(true);
     if (member === undefined) return false;
     this.#movedMeanwhile.add(slot);
     if (this.#table.give(slot, member)) this.#host.changed(undefined);
@@ -155,13 +163,36 @@ export class ClusterServers implements Router, CallHost {
     this.#held.delete(call);
   }
 
-  #start(slot: number, command: readonly Argument[] | Argument, answer: Answer): void {
+  #start(
+    slot: number,
+    command: readonly Argument[] | Argument,
+    answer: Answer,
+    routes: CallHost = this,
+  ): void {
     if (this.#closed) answer.reject(disconnected());
-    else new Call(this, slot, command, answer).start();
+    else new Call(routes, slot, command, answer).start();
+  }
+
+  /** Over connections that nobody has to meet first. */
+  #routesAhead(): CallHost {
+    return {
+      clock: this.clock,
+      operationTimeoutMs: this.operationTimeoutMs,
+      route: (slot) => {
+        const owner = this.#table.owner(slot);
+        return owner === undefined ? undefined : this.#members.guest(owner.endpoint);
+      },
+      routeAsking: ({ to }) => this.#members.guest(to),
+      moved: (redirect) => this.moved(redirect),
+      doubt: () => this.doubt(),
+      learn: () => this.learn(),
+      hold: (call) => this.hold(call),
+      release: (call) => this.release(call),
+    };
   }
 
   async #connectAll(): Promise<void> {
-    if (this.#nodes.length === 0) await this.#refresh.done();
+    if (this.#nodes.length === 0) await this.#refresh.once();
     const attempts = await Promise.allSettled(this.#nodes.map((node) => node.connect()));
     const failures = attempts.flatMap((attempt) => (attempt.status === "rejected" ? [attempt.reason] : []));
     if (failures.length === attempts.length) throw failures[0] ?? disconnected();

@@ -15,6 +15,7 @@ import { ClusterServers } from "./cluster.ts";
 import type { ConnectionSettings, Endpoint } from "./connection.ts";
 import type { NodeHost } from "./node.ts";
 import type { Router } from "./router.ts";
+import { SentinelServer } from "./sentinel-server.ts";
 import { SingleServer } from "./single.ts";
 
 export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
@@ -46,8 +47,8 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
     }
     case "cluster":
       return new ClusterServers(address.hosts, nodeHost);
-    default:
-      throw new Error("to come");
+    case "sentinel":
+      return new SentinelServer(address, nodeHost);
   }
 }
 

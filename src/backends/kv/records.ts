@@ -1,5 +1,5 @@
 // Records moved by single-key commands, wherever a key's server is.
-import type { KeyedRecord, SwapResult } from "../../core/backend.ts";
+import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
 import { decodeRecord, encodeRecord } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
@@ -25,30 +25,49 @@ export class Records {
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
-    return new Promise((resolve, reject) => {
-      this.#commands.read(key, {
-        resolve: (reply) => {
-          try {
-            resolve(recordOf(reply, key));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        reject: (error) => reject(inOurWords(error)),
-      });
+    return new Promise((resolve, reject) => this.readThen(key, resolve, reject));
+  }
+
+  readThen(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void {
+    this.#commands.read(key, {
+      resolve: (reply) => {
+        let record: StoreRecord | undefined;
+        try {
+          record = recordOf(reply, key);
+        } catch (error) {
+          failed(error);
+          return;
+        }
+        done(record);
+      },
+      reject: (error) => failed(inOurWords(error)),
     });
   }
 
-  async readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
-    return Promise.all(keys.map((key) => this.read(key)));
+  readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return new Promise((resolve, reject) => {
+      const records = new Array<StoreRecord | undefined>(keys.length).fill(undefined);
+      let left = keys.length;
+      if (left === 0) resolve(records);
+      for (const [at, key] of keys.entries()) {
+        const done = (record: StoreRecord | undefined): void => {
+          records[at] = record;
+          if (--left === 0) resolve(records);
+        };
+        this.readThen(key, done, reject);
+      }
+    });
   }
 
-  async write({ key, record, lifetimeMs }: KeyedRecord): Promise<void> {
-    const frame = encodeRecord(record);
-    const args: Argument[] = ["SET", keyArgument(key), frame];
+  write(item: KeyedRecord): Promise<void> {
+    return new Promise((resolve, reject) => this.writeThen(item, resolve, reject));
+  }
+
+  writeThen({ key, record, lifetimeMs }: KeyedRecord, done: () => void, failed: Failed): void {
+    const args: Argument[] = ["SET", keyArgument(key), encodeRecord(record)];
     const lifetime = wholeLifetime(lifetimeMs);
     if (lifetime !== NOTHING) args.push("PX", lifetime);
-    await this.ask(key, args);
+    this.#commands.send(key, args, { resolve: () => done(), reject: (error) => failed(inOurWords(error)) });
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {

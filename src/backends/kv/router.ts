@@ -1,6 +1,7 @@
 // Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
 import type { Answer, Connection } from "./connection.ts";
 import type { KvNode } from "./node.ts";
+import type { Commands } from "./records.ts";
 import type { Argument } from "./resp-writer.ts";
 
 export interface Router {
@@ -19,6 +20,11 @@ export interface Router {
   masters(): Promise<readonly KvNode[]>;
   /** Whether a key is on the server that a new connection leads to, which is not in use yet. */
   isOn(key: string, node: KvNode): boolean;
+  /**
+   * Reaches servers that are still being met, too: what the meeting of one server needs of another must not wait for the
+   * other's. Nothing that was read so is told of. Absent where there is one server only.
+   */
+  readonly ahead?: Commands;
   /** Something that makes a key of the store be on this server, put at the end of its name. */
   anchor(node: KvNode): string;
 }

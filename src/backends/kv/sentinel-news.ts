@@ -1,8 +1,8 @@
 // Listens to one sentinel at a time: it tells when another server becomes the master. A lost ear is replaced by itself.
 import type { HostPort } from "../../core/address.ts";
 import type { Timer } from "../../core/clock.ts";
-import { ConnectionError, UnsupportedError, type XCacheError } from "../../core/errors.ts";
-import { Connection } from "./connection.ts";
+import { ConnectionError, UnsupportedError } from "../../core/errors.ts";
+import { Connection, type ConnectionListener } from "./connection.ts";
 import { Link } from "./link.ts";
 import { type Reply, ReplyError } from "./resp-reader.ts";
 import {
@@ -73,21 +73,68 @@ export class SentinelNews {
     this.#link.close();
   }
 
-  async #open(listener: ConstructorParameters<typeof Link>[0] extends { open(l: infer L): unknown } ? L : never) {
+  async #open(listener: ConnectionListener): Promise<Connection> {
     const sentinel = this.#host.next();
     const connection = await Connection.open({ ...this.#settings, endpoint: sentinel }, listener);
     try {
       if (!this.#isDeaf) connection.tell(["SUBSCRIBE", SWITCHES]);
       // Asked after the subscription, so that no switch can be missed in between.
       const answer = await connection.command(...masterQuestion(this.#name));
+      const master = masterIn(answer, sentinel, this.#name);
       this.#sentinel = sentinel;
-      this.#master = masterIn(answer, sentinel, this.#name);
-      this.#host.named(this.#master, sentinel);
+      this.#master = master;
+      this.#host.named(master, sentinel);
       return connection;
     } catch (thrown) {
-      const error = this.#why(thrown);
-      connection.destroy(error);
-      throw error;
+      connection.destroy(new ConnectionError("the sentinel is of no use", { cause: thrown }));
+      if (thrown instanceof ReplyError && thrown.code === "NOPERM") this.#goDeaf(thrown);
+      throw thrown;
     }
+  }
+
+  #goDeaf(cause: ReplyError): void {
+    if (this.#isDeaf) return;
+    this.#isDeaf = true;
+    this.#host.report(
+      new UnsupportedError(`a sentinel does not let us listen for a new master: ${cause.message}`, {
+        hint: "It is asked every second instead. Allow SUBSCRIBE and the channel +switch-master to sentinel_username.",
+        cause,
+      }),
+    );
+  }
+
+  #switched(master: HostPort | undefined): void {
+    const by = this.#sentinel;
+    if (master === undefined || by === undefined || isSame(master, this.#master)) return;
+    this.#master = master;
+    this.#host.switched(master, by);
+  }
+
+  #beatLater(): void {
+    this.#heartbeat = this.#settings.clock.after(HEARTBEAT_MS, () => this.#beat());
+  }
+
+  #beat(): void {
+    this.#link.connection?.send(masterQuestion(this.#name), {
+      resolve: (answer) => this.#hear(answer),
+      reject: () => {},
+    });
+    this.#beatLater();
+  }
+
+  #hear(answer: Reply): void {
+    try {
+      if (this.#sentinel !== undefined) this.#switched(masterIn(answer, this.#sentinel, this.#name));
+    } catch {
+      // It knows the master no more: another one may.
+      this.turn();
+    }
+  }
+
+  /** Nobody is listened to. */
+  #silence(): void {
+    this.#heartbeat?.cancel();
+    this.#sentinel = undefined;
+    this.#master = undefined;
   }
 }

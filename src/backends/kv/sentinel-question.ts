@@ -2,7 +2,7 @@
 import type { HostPort } from "../../core/address.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { Connection, type ConnectionSettings, nameOf } from "./connection.ts";
-import type { Reply } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./resp-reader.ts";
 
 /** How the sentinels are talked to: with their own login. */
 export type SentinelSettings = Omit<ConnectionSettings, "endpoint">;
@@ -45,6 +45,9 @@ export async function askSentinel(
       connection.command("SENTINEL", "SENTINELS", name).catch(() => null),
     ]);
     return { by, master: masterIn(master, by, name), others: sentinelsIn(others) };
+  } catch (thrown) {
+    if (!(thrown instanceof ReplyError)) throw thrown;
+    throw new ConnectionError(`${nameOf(by)} answered: ${thrown.message}`, { cause: thrown });
   } finally {
     connection.destroy(new ConnectionError("the sentinel has answered"));
   }

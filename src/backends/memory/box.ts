@@ -31,12 +31,16 @@ export class Box {
   renew(value: unknown, expires: number): boolean {
     this.value = value;
     const before = this.#second;
+    const beforeMs = this.#millisecond;
     const second = Math.floor(expires / 1_000);
     if (second - FIRST_SECOND < NO_SECOND) {
       this.#second = second - FIRST_SECOND;
       this.#millisecond = Math.floor(expires - second * 1_000);
-    } else this.#second = NO_SECOND;
-    return this.#second >= before;
+    } else {
+      this.#second = NO_SECOND;
+      this.#millisecond = 0;
+    }
+    return this.#second > before || (this.#second === before && this.#millisecond >= beforeMs);
   }
 }
 

@@ -43,7 +43,7 @@ export class Schedule {
   /** Whether an entry that expires then needs no box yet. */
   canBePlain(expires: number): boolean {
     if (this.#wheel.size === 0 && expires !== Number.POSITIVE_INFINITY) this.#start();
-    return expires - NEAR_MS >= this.#wheel.next * TICK_MS;
+    return this.#isFar(expires);
   }
 
   /** Lets an entry come up in time, or earlier. */
@@ -85,6 +85,12 @@ export class Schedule {
     this.#host.started();
   }
 
+  /** An empty wheel begins at the present, so that counts as well as where it stands. */
+  #isFar(expires: number): boolean {
+    const present = tickOf(this.#host.clock.coarse()) + AHEAD;
+    return expires - NEAR_MS >= Math.max(this.#wheel.next, present) * TICK_MS;
+  }
+
   #comeUp(slot: number, now: number): void {
     const { pages, rows } = this.#host;
     const page = pages.at(rows.ownerOf(slot));
@@ -97,7 +103,7 @@ export class Schedule {
       this.#host.reclaim(slot);
       return;
     }
-    const plain = !isBoxed && expires - NEAR_MS >= this.#wheel.next * TICK_MS;
+    const plain = !isBoxed && this.#isFar(expires);
     if (isBoxed) held.slot = slot;
     else if (!plain) page.replace(key, new Box(held, slot, expires));
     rows.writeTimes(slot, expires, staleUntil);

@@ -73,8 +73,8 @@ export class MemorySpace implements Space {
     return value === undefined || this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
   }
 
-  get(key: string): unknown {
-    return this.peek(key);
+  get(key: string, done: (value: unknown) => void): void {
+    done(this.peek(key));
   }
 
   getMany(keys: readonly string[]): Map<string, unknown> {

@@ -154,10 +154,12 @@ export class Table<S extends EntrySeal> implements PageHost {
     key: string,
     value: unknown,
     seal: S | undefined,
-    expires: number,
+    until: number,
     staleMs = 0,
     bytes = 0,
   ): boolean {
+    // To the millisecond, as a box says it.
+    const expires = Math.floor(until);
     const held = page.held(key);
     if (held !== undefined && seal === undefined && staleMs === 0 && !this.#hasExtras) {
       const isDone = held instanceof Box ? held.renew(value, expires) : this.#box(page, key, value, expires);
@@ -231,6 +233,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     const slot = this.#slotOf(page, key, box);
     if (this.#rows.sealOf(slot) !== undefined || !this.#schedule.canBePlain(expires)) return;
     const staleUntil = Math.max(expires, this.#rows.staleUntilOf(slot));
+    this.#latestExpiry = Math.max(this.#latestExpiry, expires);
     this.#rows.writeTimes(slot, expires, staleUntil);
     this.#schedule.set(slot, expires, staleUntil, true);
     page.replace(key, value);

@@ -2,12 +2,12 @@
 import { performance } from "node:perf_hooks";
 import { describe, expect, test } from "vitest";
 import type { ClusterServers } from "../../../src/backends/kv/cluster.ts";
-import { slotOf } from "../../../src/backends/kv/slots.ts";
-import { BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
+import { slotOf, tagForSlot } from "../../../src/backends/kv/slots.ts";
+import { type BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";
 import { ask, LAST, moved, OK, read, Scene, send } from "./cluster-scene.ts";
-import { greet } from "./fake-server.ts";
+import { bulk, greet } from "./fake-server.ts";
 
 async function pair() {
   const scene = await Scene.start(2);
@@ -50,7 +50,7 @@ describe("connecting", () => {
     const began = performance.now();
     await expect(client.connect()).rejects.toThrow(OperationTimeoutError);
     expect(performance.now() - began).toBeLessThan(400);
-    expect(silent.servers[0]!.fake.present).toHaveLength(0);
+    await until(() => silent.servers[0]!.fake.present.length === 0, { what: "the socket is closed" });
   });
 
   test("fails at once when every host refuses, and later calls ask again", async () => {
@@ -188,10 +188,11 @@ describe("an epoch", () => {
     scene.tell([0, 10, one.place]);
     const client = scene.client([one.place]);
     await client.connect();
+    const inSlotThree = tagForSlot(3);
     expect(client.epoch("foo")).toBe(0);
-    await trustedEpoch(client, "{0Q8}");
+    await trustedEpoch(client, inSlotThree);
     client.close();
-    expect(client.epoch("{0Q8}")).toBe(0);
+    expect(client.epoch(inSlotThree)).toBe(0);
   });
 
   test("of a later client is never that of an earlier one", async () => {
@@ -213,11 +214,10 @@ describe("a server", () => {
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
     await client.connect();
-    one.behave = ([, key]) => (key === "slow" ? undefined : moved(key!, two.place));
+    one.behave = () => undefined;
     const slow = send(client, "slow", "SET", "slow", "1");
     const { say } = await one.fake.received("SET", "slow");
     scene.tell([0, LAST, two.place]);
-    await send(client, "k", "SET", "k", "1");
     await until(() => client.nodes.length === 1, { what: "the new table is in use" });
     expect(one.fake.present).toHaveLength(1);
     say(OK);
@@ -253,8 +253,36 @@ describe("a server", () => {
     expect(client.isOn(`app!x:server${client.anchor(first!)}`, second!)).toBe(false);
     const anchor = client.anchor(first!);
     scene.tell([0, 4_000, two.place], [4_001, LAST, one.place]);
-    await until(() => client.isOn(`app!x:server${anchor}`, second!), { what: "the move is noticed" });
+    const isMoved = async () => client.isOn(`app!x:server${anchor}`, (await client.masters())[0]!);
+    await until(async () => (await isMoved()) && client.nodes[0] === second, { what: "the move is noticed" });
     expect(client.anchor(second!)).toBe(anchor);
+  });
+
+  test("that is being met is reached ahead of that by the meetings of others, and by nobody else", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    let endMeetings = () => {};
+    const meetings = new Promise<void>((resolve) => {
+      endMeetings = resolve;
+    });
+    const client = scene.client([one.place], { met: () => meetings });
+    const usual = send(client, "k", "SET", "k", "1");
+    await one.fake.received("INFO");
+    const answer = await new Promise((resolve, reject) =>
+      client.ahead.send("k", ["SET", "k", "ahead"], { resolve, reject }),
+    );
+    expect(answer).toBe("OK");
+    one.behave = () => moved("k", two.place);
+    two.behave = () => bulk("there");
+    const read = await new Promise((resolve, reject) => client.ahead.read("k", { resolve, reject }));
+    expect(String(read)).toBe("there");
+    expect(one.keyCommands).toEqual([
+      ["SET", "k", "ahead"],
+      ["GET", "k"],
+    ]);
+    one.behave = () => OK;
+    endMeetings();
+    await expect(usual).resolves.toBe("OK");
   });
 
   test("without a slot has no anchor", async () => {

@@ -1,8 +1,8 @@
 // How a command finds the server of its key, on servers that say exactly what they are told to.
 import { performance } from "node:perf_hooks";
 import { expect, test } from "vitest";
-import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { ReplyError } from "../../../src/backends/kv/resp-reader.ts";
+import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";
 import { ask, LAST, moved, NOTHING, OK, read, Scene, send } from "./cluster-scene.ts";
@@ -130,6 +130,25 @@ test("what is refused for ever ends within operation_timeout, with the last refu
   expect(error).toBeInstanceOf(ReplyError);
   expect(performance.now() - began).toBeLessThan(250);
   expect(one.keyCommands.length).toBeGreaterThan(3);
+});
+
+test("a call that pauses keeps the process alive, and nothing does once it has ended", async () => {
+  await using stage = await pair();
+  const { scene, one } = stage;
+  const ports = () => process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
+  const client = scene.client([one.place]);
+  await client.connect();
+  const before = ports();
+  let whilePausing = 0;
+  one.behave = () => {
+    setImmediate(() => {
+      whilePausing = Math.max(whilePausing, ports());
+    });
+    return one.keyCommands.length < 3 ? "-TRYAGAIN not now\r\n" : OK;
+  };
+  await send(client, "k", "SET", "k", "1");
+  expect(whilePausing).toBe(before + 1);
+  await until(() => ports() === before, { what: "nothing is kept alive" });
 });
 
 test("other refusals go to the caller at once", async () => {

@@ -1,11 +1,12 @@
 // A cluster of scripted servers in the test's own process, and a client of it.
-import type { HostPort } from "../../../src/core/address.ts";
-import { type Clock, systemClock } from "../../../src/core/clock.ts";
+
 import { ClusterServers } from "../../../src/backends/kv/cluster.ts";
 import type { NodeHost } from "../../../src/backends/kv/node.ts";
 import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
+import type { HostPort } from "../../../src/core/address.ts";
+import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { bulk, type FakeClient, FakeServer, greet } from "./fake-server.ts";
 
 /** Slots and who holds them, as a server tells it; a host of null is one that the server does not know. */
@@ -65,6 +66,8 @@ export interface SceneOptions {
   readonly operationTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
   readonly poolSize?: number;
+  /** Nobody uses a server before this resolves. */
+  readonly met?: NodeHost["met"];
   /** Of pauses; 0 makes them shortest. */
   readonly random?: number;
 }
@@ -90,7 +93,7 @@ export class Scene {
   }
 
   client(seeds: readonly HostPort[], options: SceneOptions = {}): ClusterServers {
-    const { operationTimeoutMs = 2_000, connectTimeoutMs = 2_000, poolSize = 1, random } = options;
+    const { operationTimeoutMs = 2_000, connectTimeoutMs = 2_000, poolSize = 1, met, random } = options;
     const clock: Clock = random === undefined ? systemClock : { ...systemClock, random: () => random };
     const host: NodeHost = {
       clock,
@@ -105,7 +108,7 @@ export class Scene {
         operationTimeoutMs,
         readsTogether: false,
       },
-      met: async () => {},
+      met: met ?? (async () => {}),
       changed: (key) => this.changes.push(key),
       down: () => {},
       report: (error) => this.reports.push(error),

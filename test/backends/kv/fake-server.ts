@@ -40,6 +40,15 @@ export const greet: Script = ([name]) => {
   }
 };
 
+/** What a sentinel answers that calls the server at this port the master. */
+export const sentinelFor =
+  (port: number, host = "127.0.0.1"): Script =>
+  (command, client) => {
+    if (command[0] === "SUBSCRIBE") return ">3\r\n+subscribe\r\n++switch-master\r\n:1\r\n";
+    if (command[0] !== "SENTINEL") return greet(command, client);
+    return command[1] === "SENTINELS" ? "*0\r\n" : `*2\r\n${bulk(host)}${bulk(String(port))}`;
+  };
+
 export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
 export class FakeServer {

@@ -25,7 +25,22 @@ function referenceSlot(key: string): number {
 const part = fc.oneof(
   fc.string({ unit: "binary" }),
   fc.string({ unit: "grapheme" }),
-  fc.constantFrom("{", "}", "{}", "{a}", "}{", "\ud83d", "\ude00", "\u{1f600}", "é", "ﬁ", "\x7f", "~", "|", "z"),
+  fc.constantFrom(
+    "{",
+    "}",
+    "{}",
+    "{a}",
+    "}{",
+    "\ud83d",
+    "\ude00",
+    "\u{1f600}",
+    "é",
+    "ﬁ",
+    "\x7f",
+    "~",
+    "|",
+    "z",
+  ),
 );
 const anyKey = fc.array(part, { minLength: 1, maxLength: 8 }).map((parts) => parts.join(""));
 

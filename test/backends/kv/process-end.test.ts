@@ -1,0 +1,130 @@
+// Nothing of the wire keeps a process alive that has nothing else to do, and nobody who waits is left alone.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { FakeServer, sentinelFor } from "./fake-server.ts";
+import { runOwnProcess } from "./own-process.ts";
+
+/** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
+const MOMENTS_MS = 1_500;
+
+describe("a process ends by itself", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+
+  test("while it is connected, has been used and relies on pushes", async () => {
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+      const backend = open("${server.url}", { poolSize: 2 });
+      await backend.connect();
+      backend.push.onChange(() => {});
+      await Promise.all([backend.read("a"), backend.read("b"), backend.ping()]);
+      say("epoch " + (backend.push.epoch("a") > 0));
+    `);
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["epoch true"], errors: "" });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("while it follows the master that a sentinel names, and listens to that", async () => {
+    await using sentinel = await FakeServer.start(sentinelFor(server.port));
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
+      await backend.connect();
+      // Until the ear is in place.
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      say("connected");
+    `,
+      // From here on the sentinel hangs: not even a question that is under way is waited for.
+      () => {
+        sentinel.script = () => undefined;
+      },
+    );
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected"], errors: "" });
+    expect(sentinel.commands).toContainEqual(["SUBSCRIBE", "+switch-master"]);
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("after it has waited for its answers, however long these take", async () => {
+    await using slow = await FakeServer.start((_, client) => {
+      setTimeout(() => client.say("+OK\r\n"), 150);
+      return undefined;
+    });
+    const { code, lines, errors } = await runOwnProcess(`
+      import { Connection } from "./backends/kv/connection.js";
+      const connection = await Connection.open({
+        endpoint: { host: "127.0.0.1", port: ${slow.port} }, tls: undefined, database: 0,
+        clock: systemClock, connectTimeoutMs: 1_000, operationTimeoutMs: 5_000, readsTogether: true,
+      }, { pushed() {}, closed() {} });
+      say(String(await connection.command("ANYTHING")));
+    `);
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["OK"], errors: "" });
+  });
+
+  test("while its store is gone and is looked for again and again", async () => {
+    await using gone = await startRedis();
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const backend = open("${gone.url}");
+      await backend.connect();
+      say("connected");
+      let failures = 0;
+      while (failures < 3) await backend.ping().then(() => {}, () => failures++);
+      say("gone");
+    `,
+      (line) => {
+        if (line === "connected") gone.kill().catch(() => {});
+      },
+    );
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected", "gone"], errors: "" });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("at once after disconnecting from a server that hangs, whatever is under way", async () => {
+    await using silent = await FakeServer.start(() => undefined);
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+      const backend = open("redis://127.0.0.1:${silent.port}", { operationTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
+      const reading = backend.read("k").catch((error) => say("read: " + error.code));
+      setTimeout(async () => {
+        await backend.disconnect();
+        await reading;
+        say("disconnected");
+      }, 200);
+    `);
+    expect({ code, lines, errors }).toEqual({
+      code: 0,
+      lines: ["read: DISCONNECTED", "disconnected"],
+      errors: "",
+    });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("but not before somebody who waits on a frozen server has been told", async () => {
+    await using frozen = await startRedis();
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const backend = open("${frozen.url}");
+      await backend.connect();
+      say("connected");
+      for (;;) {
+        try {
+          await backend.ping();
+        } catch (error) {
+          say(error.code);
+          break;
+        }
+      }
+    `,
+      (line) => {
+        if (line === "connected") frozen.freeze();
+      },
+    );
+    expect({ code, lines, errors }).toEqual({
+      code: 0,
+      lines: ["connected", "OPERATION_TIMEOUT"],
+      errors: "",
+    });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+});
