@@ -265,10 +265,13 @@ export class XCache implements AsyncDisposable {
     });
   }
 
-  /** Removes the entries whose keys match a glob; how many there were. */
+  /** Removes the entries whose keys match a glob; how many there were. Rejects with the signal's reason if it aborts. */
   invalidatePattern(pattern: string, options: ScanOptions = {}): Promise<number> {
     return this.#telemetry.run("invalidatePattern", async () => {
-      const present = await this.#space.invalidateMatching(glob(pattern), scanSignal(options));
+      const signal = scanSignal(options);
+      const present = await this.#space.invalidateMatching(glob(pattern), signal);
+      // Some entries may be left: whoever relies on the invalidation must know.
+      signal?.throwIfAborted();
       this.#telemetry.invalidated({ pattern });
       return present;
     });

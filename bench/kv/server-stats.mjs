@@ -1,4 +1,5 @@
 // What a server says that it was asked to do, from INFO.
+import { forEachInFlight } from "./callers.mjs";
 
 /** Calls of every command so far, without those that ask for it. Commands that a script calls count as well. */
 export async function commandCalls(server) {
@@ -16,9 +17,9 @@ async function keysFound(server) {
   return Number(/^keyspace_hits:(\d+)/m.exec(info)[1]);
 }
 
-/** How many keys the server finds for one call, over calls made one after the other. */
+/** How many keys the server finds for each of so many calls of `call(at)`. */
 export async function storeHitsPerCall(server, calls, call) {
   const before = await keysFound(server);
-  for (let at = 0; at < calls; at++) await call(at);
+  await forEachInFlight(calls, call);
   return ((await keysFound(server)) - before) / calls;
 }

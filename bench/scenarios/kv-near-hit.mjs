@@ -5,13 +5,13 @@ import { storeHitsPerCall } from "../kv/server-stats.mjs";
 import { timeReads } from "../reading.mjs";
 import { zipfWorkload } from "../workload.mjs";
 
-const COUNTED_CALLS = 1_000;
+const COUNTED_CALLS = 10_000;
 
 export const scenario = {
   title: "getOrSet hit in the near tier, awaited, shared values",
   note:
     "Every key was read once and fits; reads follow a Zipf(1.0) sequence over 100,000 keys. The baseline is a raw Map whose answer is awaited. " +
-    "Store reads are what the server counts over 1,000 further calls.",
+    "Store reads are what the server counts over 10,000 further calls.",
   extra: { storeReads: "store reads a call" },
   baseline: "kv/map-awaited",
   libraries: ["kv/xcache", "kv/bentocache", "kv/cacheable", "kv/cache-manager", "kv/layered-loader"],

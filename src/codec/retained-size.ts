@@ -20,10 +20,13 @@ const SHARED_NAME = 32;
 /** Small buffers are windows into a pool of this size, which is not theirs. */
 const POOL_BYTES = 8_192;
 
-/** So many parts are weighed at most, in a few milliseconds; in a few more where objects have to be remembered. */
+/** Up to so many parts all of them are weighed, in a few milliseconds. */
 const MOST_PARTS = 100_000;
-/** Where there are more, one in so many of those that may still be weighed is left to the siblings of each part. */
-const SIBLINGS_SHARE = 8;
+/** Where there are more, so many are; then objects have to be remembered, so that shared ones count once. */
+const SAMPLED_PARTS = 20_000;
+/** Of those that may still be weighed then, so many are left to each sibling of a part, but to all of them no more than a share. */
+const PARTS_PER_SIBLING = 4;
+const SIBLINGS_SHARE = 1 / 8;
 /** As deep as a codec can be told to go. */
 const MOST_LEVELS = 1_000;
 
@@ -31,9 +34,9 @@ const MOST_LEVELS = 1_000;
 export function sizeOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return SLOT + primitiveBytes(value);
   try {
-    return SLOT + new Scale(undefined).weigh(value, 0);
+    return SLOT + new Scale(undefined).weigh(value, 0, 0);
   } catch {
-    return SLOT + new Scale(new Set()).weigh(value, 0);
+    return SLOT + Math.round(new Scale(new Set()).weigh(value, 0, 0));
   }
 }
 
@@ -65,7 +68,7 @@ function primitiveBytes(value: unknown): number {
 const TOO_MANY = new Error("There are too many parts to weigh all of them.");
 
 class Scale {
-  #partsLeft = MOST_PARTS;
+  #partsLeft: number;
   /** What must be left of them where the walk is. */
   #reserved = 0;
   /** What was weighed: a second reference to it weighs nothing more. */
@@ -76,14 +79,15 @@ class Scale {
   /** Without a set to remember objects in, it throws TOO_MANY rather than judge some parts by others. */
   constructor(weighed: Set<object> | undefined) {
     this.#weighed = weighed;
+    this.#partsLeft = weighed === undefined ? MOST_PARTS : SAMPLED_PARTS;
   }
 
   /** Bytes beyond the slot that refers to it. */
-  weigh(value: object, level: number): number {
+  weigh(value: object, level: number, siblings: number): number {
     if (level === MOST_LEVELS) return OTHER;
     if (this.#isKnown(value, level)) return 0;
     const reserved = this.#reserved;
-    if (this.#weighed !== undefined) this.#reserved += ((this.#partsLeft - reserved) / SIBLINGS_SHARE) | 0;
+    if (this.#weighed !== undefined) this.#reserve(siblings);
     try {
       return this.#object(value, level + 1);
     } catch (thrown) {
@@ -109,9 +113,16 @@ class Scale {
     return false;
   }
 
-  #part(value: unknown, level: number): number {
+  /** `siblings`: how many parts of the same object are still to be weighed. */
+  #part(value: unknown, level: number, siblings: number): number {
     if (typeof value === "string") return textBytes(value);
-    return typeof value === "object" && value !== null ? this.weigh(value, level) : primitiveBytes(value);
+    if (typeof value === "object" && value !== null) return this.weigh(value, level, siblings);
+    return primitiveBytes(value);
+  }
+
+  #reserve(siblings: number): void {
+    const share = Math.floor((this.#partsLeft - this.#reserved) * SIBLINGS_SHARE);
+    this.#reserved += Math.max(0, Math.min(share, siblings * PARTS_PER_SIBLING));
   }
 
   #object(value: object, level: number): number {
@@ -130,7 +141,7 @@ class Scale {
       case "view":
         return BINARY + viewBytes(value as ArrayBufferView);
       case "error":
-        return OTHER + this.#part((value as Error).stack, level) + this.#part((value as Error).cause, level);
+        return OTHER + this.#error(value as Error, level);
       case "regexp":
         return OTHER + textBytes((value as RegExp).source);
       case "boxed":
@@ -151,7 +162,7 @@ class Scale {
       if (this.#isOver(seen)) return (total / seen) * length;
       const index = seen + first < length ? seen + first : seen + first - length;
       const part = value[index];
-      if (part !== undefined || index in value) total += SLOT + this.#part(part, level);
+      if (part !== undefined || index in value) total += SLOT + this.#part(part, level, length - seen);
     }
     return total;
   }
@@ -166,7 +177,7 @@ class Scale {
       const key = keys[seen + first < length ? seen + first : seen + first - length]!;
       total += isDictionary ? DICTIONARY_ENTRY : SLOT;
       if (isDictionary || key.length > SHARED_NAME) total += textBytes(key);
-      total += this.#part((value as Record<string, unknown>)[key], level);
+      total += this.#part((value as Record<string, unknown>)[key], level, length - seen);
     }
     return total;
   }
@@ -190,11 +201,16 @@ class Scale {
         if (at++ < from) continue;
         if (seen === size) break;
         if (this.#isOver(seen)) return (total / seen) * size;
-        total += HASH_ENTRY + this.#part(key, level) + (key === part ? 0 : this.#part(part, level));
+        total += HASH_ENTRY + this.#part(key, level, size - seen);
+        if (key !== part) total += this.#part(part, level, size - seen);
         seen++;
       }
     }
     return total;
+  }
+
+  #error(value: Error, level: number): number {
+    return this.#part(value.stack, level, 1) + this.#part(value.cause, level, 0);
   }
 
   /** Where to begin among so many parts. */

@@ -1,5 +1,5 @@
 // Configuration from `XCACHE_*` environment variables, one for every field that fits in a line of text.
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
 import { editDistance } from "../core/nearest.ts";
 import { CODE, type Place, rejectValue } from "./place.ts";
 import { envName, FIELD_NAMES, FIELDS, type Field, type FieldName } from "./schema.ts";
@@ -49,10 +49,19 @@ function refuseTypos(variables: readonly string[]): void {
  * is refused as a typo; any other `XCACHE_*` variable is left to whoever set it. Throws ConfigError that names the variable.
  */
 export function configFromEnv(env: Environment): CheckedConfig {
+  if (typeof env !== "object" || env === null) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `env must be an object of environment variables, such as process.env, got ${describeArrival(env)}`,
+    );
+  }
   refuseTypos(Object.keys(env).filter((variable) => env[variable] !== undefined && env[variable] !== ""));
   const given = FIELD_NAMES.flatMap((field) => {
-    const text = env[envName(field)];
-    return text === undefined || text === "" ? [] : [[field, fieldFromText(field, text, envName(field))]];
+    const variable = envName(field);
+    const text: unknown = env[variable];
+    if (text === undefined || text === "") return [];
+    if (typeof text !== "string") return rejectValue({ origin: CODE, path: [variable] }, "a string", text);
+    return [[field, fieldFromText(field, text, variable)]];
   });
   return Object.fromEntries(given) as CheckedConfig;
 }

@@ -1,6 +1,8 @@
 // Every configuration field once: its default, unit, check and meaning. docs/reference/configuration.md is held to it.
 import type { Backend } from "../core/backend.ts";
+import { MOST_ENTRIES } from "../core/bounds.ts";
 import type { Collector } from "../core/collector.ts";
+import { ConfigError } from "../core/errors.ts";
 import { parseStoreAddress } from "../core/store-url.ts";
 import { toSnake } from "../core/wire.ts";
 import { labelOf } from "./place.ts";
@@ -40,10 +42,20 @@ export type FieldName = keyof ResolvedConfig;
 
 const MAX_NAME_BYTES = 64 * 1024;
 
+function refuseTooManyEntries(maxEntries: number | undefined, label: string): void {
+  if (maxEntries === undefined || maxEntries <= MOST_ENTRIES) return;
+  throw new ConfigError(
+    "CONFIG_INVALID",
+    `${label}: the option max_entries must be a whole number from 1 to ${MOST_ENTRIES}, got ${maxEntries}`,
+  );
+}
+
 const storeAddress: Shape<string> = {
   expected: "a store address",
   check(value, place) {
-    parseStoreAddress(value, labelOf(place));
+    const label = labelOf(place);
+    const address = parseStoreAddress(value, label);
+    if (address.kind === "memory") refuseTooManyEntries(address.options.maxEntries, label);
     return value as string;
   },
   fromText: (line) => line,
@@ -143,7 +155,7 @@ export const FIELDS: Fields = {
   },
   nearCache: {
     shape: switchable<Required<NearCacheConfig>>({
-      maxEntries: { shape: integer(1), default: 10_000, description: "Most entries kept." },
+      maxEntries: { shape: integer(1, MOST_ENTRIES), default: 10_000, description: "Most entries kept." },
       maxBytes: {
         shape: integer(1),
         default: 64 * 1024 * 1024,

@@ -12,7 +12,7 @@ export interface TableConfig {
 
 /** Bounds of the in-process tier. */
 export interface NearCacheConfig {
-  /** Most entries kept. Default: 10000. */
+  /** Most entries kept, 1 to 8388608. Default: 10000. */
   readonly maxEntries?: number;
   /** Most bytes of values kept, about. Default: 67108864 (64 MiB). */
   readonly maxBytes?: number;

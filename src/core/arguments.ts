@@ -32,7 +32,17 @@ export function requireValue(value: unknown): void {
 export function requireShareable(value: unknown): void {
   requireValue(value);
   if (typeof value !== "object" || value === null) return;
-  if (typeof (value as { then?: unknown }).then !== "function") return;
+  let then: unknown;
+  try {
+    ({ then } = value as { readonly then?: unknown });
+  } catch (cause) {
+    throw new CodecError(
+      "VALUE_UNSUPPORTED",
+      "a value must be plain data, got an object whose then property cannot be read at $.then",
+      { path: "$.then", cause },
+    );
+  }
+  if (typeof then !== "function") return;
   throw unsupported("a promise or another object with a then method", "Await it and store what it gives.");
 }
 
@@ -69,10 +79,15 @@ export function requireOptions(options: unknown, names: readonly string[]): void
     throw wrong("options must be an object", options);
   }
   for (const name in options) {
-    if (names.includes(name)) continue;
+    if (names.includes(name) || isEverywhere(options, name)) continue;
     const shown = describeArrival(name);
     throw new ConfigError("CONFIG_UNKNOWN_FIELD", `unknown option ${shown}: ${suggestName(name, names)}`);
   }
+}
+
+/** What somebody has added to Object.prototype is not the caller's. */
+function isEverywhere(options: object, name: string): boolean {
+  return !Object.hasOwn(options, name) && Object.hasOwn(Object.prototype, name);
 }
 
 export function requireFlag(value: unknown, name: string, otherwise: boolean): boolean {

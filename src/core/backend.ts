@@ -1,7 +1,6 @@
 // The contract of a shared store. Stamps, leases, expiry rules, breaker and deadlines are built on it in core,
 // so a backend only moves records: implement this and every feature of xcache works on it.
 import type { Clock } from "./clock.ts";
-import type { MetServer } from "./continuity.ts";
 import type { StoreRecord, Token } from "./record.ts";
 
 /** What a store can do. The core adapts; an operation that needs a missing one throws UnsupportedError. */
@@ -14,6 +13,22 @@ export interface Capabilities {
   readonly ttlResolutionMs: number;
   /** An acknowledged write may be lost when another server takes over; the backend then tells of it by `met`. */
   readonly replicated?: boolean;
+}
+
+/** A server as a new connection finds it. */
+export interface MetServer {
+  /** Put at the end of a key of the library, it makes the key be on this server. */
+  readonly anchor: string;
+  /** Another one after every start of its process. */
+  readonly runId: string;
+  /** When its process started, in the store's time; a second early at most. */
+  readonly startedAt: number;
+  /** When the server in this place last proved alive to this process, by the local clock; 0: never. */
+  readonly lastProvenAt: number;
+  /** Reaches the server before anybody else does. */
+  readonly records: Pick<Backend, "read" | "write" | "take" | "now">;
+  /** Whether a key is on this server. */
+  owns(key: string): boolean;
 }
 
 /** What the core lends a backend when it is opened. */

@@ -5,25 +5,11 @@
 // server that the note does not fit replaces the namespace's stamp before anything is served; unless the server was
 // running before the note was written: then it is a replica that had the note, and all that was acknowledged before it.
 // What came after the note is repeated by every process that did it.
-import type { Backend } from "./backend.ts";
+import type { Backend, MetServer } from "./backend.ts";
 import type { Clock } from "./clock.ts";
 import { carryOut, type Remedy } from "./outbox.ts";
 import { REPLICATION_MS, type Recent } from "./recent.ts";
 import type { Entry } from "./record.ts";
-
-/** A server as a new connection finds it. */
-export interface MetServer {
-  /** Put at the end of a key of the library, it makes the key be on this server. */
-  readonly anchor: string;
-  /** Another one after every start of its process. */
-  readonly runId: string;
-  /** When its process started, in the store's time; a second early at most. */
-  readonly startedAt: number;
-  /** When the server in this place last proved alive to this process, by the local clock; 0: never. */
-  readonly lastProvenAt: number;
-  /** Reaches the server before anybody else does. */
-  readonly records: Pick<Backend, "read" | "write" | "writeMany" | "takeMany" | "now">;
-}
 
 /** What is told apart by its own note: a root namespace. */
 export interface Continued {
@@ -92,7 +78,17 @@ export class Continuity {
   async #repeat(since: number, server: MetServer, namespaces: readonly Continued[]): Promise<void> {
     const remedies = this.#recent.since(since);
     if (remedies === undefined) await replaceStamps(namespaces, server, this.#clock);
-    else await carryOut(remedies, server.records, this.#clock);
+    else await this.#carryOut(remedies, server);
+  }
+
+  /** Only what is on this server can be missing there. */
+  async #carryOut(remedies: readonly Remedy[], server: MetServer): Promise<void> {
+    const mine = remedies.filter(({ key }) => server.owns(key));
+    // New stamps first: a group's stamp is replaced before the stamps of its tags are removed.
+    const [removals, stamps] = [mine.filter(isRemoval), mine.filter((remedy) => !isRemoval(remedy))];
+    for (const some of [stamps, removals]) {
+      await Promise.all(some.map((remedy) => carryOut(remedy, server.records, this.#clock)));
+    }
   }
 
   #write(key: string, { records, runId }: MetServer): Promise<void> {
@@ -112,13 +108,17 @@ export class Continuity {
   }
 }
 
-function replaceStamps(namespaces: readonly Continued[], server: MetServer, clock: Clock): Promise<void> {
-  const remedies: Remedy[] = namespaces.map(({ stampKey }) => ({
-    key: stampKey,
-    stampMs: Number.POSITIVE_INFINITY,
-    root: stampKey,
-  }));
-  return carryOut(remedies, server.records, clock);
+const isRemoval = ({ stampMs }: Remedy): boolean => stampMs === undefined;
+
+async function replaceStamps(
+  namespaces: readonly Continued[],
+  server: MetServer,
+  clock: Clock,
+): Promise<void> {
+  for (const { stampKey } of namespaces) {
+    const remedy: Remedy = { key: stampKey, stampMs: Number.POSITIVE_INFINITY, root: stampKey };
+    await carryOut(remedy, server.records, clock);
+  }
 }
 
 function noteIn(record: Awaited<ReturnType<Backend["read"]>>): Note | undefined {

@@ -40,15 +40,18 @@ export interface Deadline {
   meet(): void;
 }
 
+const NOTHING = (): void => {};
+
 class Waiting implements Deadline {
   isOver = false;
   readonly due: number;
-  readonly miss: () => void;
-  readonly #over: () => void;
+  next: Waiting | undefined;
+  #miss: () => void;
+  #over: () => void;
 
   constructor(due: number, miss: () => void, over: () => void) {
     this.due = due;
-    this.miss = miss;
+    this.#miss = miss;
     this.#over = over;
   }
 
@@ -56,6 +59,15 @@ class Waiting implements Deadline {
     if (this.isOver) return;
     this.isOver = true;
     this.#over();
+    // It stays in the queue for a while: nothing else should with it.
+    this.#miss = NOTHING;
+    this.#over = NOTHING;
+  }
+
+  miss(): void {
+    const miss = this.#miss;
+    this.meet();
+    miss();
   }
 }
 
@@ -63,9 +75,8 @@ class Waiting implements Deadline {
 export class Deadlines {
   readonly #clock: Clock;
   readonly #limitMs: number;
-  #waiting: Waiting[] = [];
-  /** Those before it are over. */
-  #first = 0;
+  #first: Waiting | undefined;
+  #last: Waiting | undefined;
   #open = 0;
   #timer: Timer | undefined;
   readonly #over = (): void => {
@@ -84,19 +95,21 @@ export class Deadlines {
     this.#open++;
     if (this.#limitMs === Number.POSITIVE_INFINITY) return waiting;
     this.#forgetMet();
-    this.#waiting.push(waiting);
+    if (this.#last === undefined) this.#first = waiting;
+    else this.#last.next = waiting;
+    this.#last = waiting;
     if (this.#timer === undefined) this.#arm(this.#limitMs);
     else if (this.#open === 1) this.#timer.hold?.(true);
     return waiting;
   }
 
   #forgetMet(): void {
-    const waiting = this.#waiting;
-    while (this.#first < waiting.length && (waiting[this.#first] as Waiting).isOver) this.#first++;
-    if (this.#first === waiting.length || this.#first > 1_024) {
-      this.#waiting = waiting.slice(this.#first);
-      this.#first = 0;
+    while (this.#first?.isOver === true) {
+      const { next }: Waiting = this.#first;
+      this.#first.next = undefined;
+      this.#first = next;
     }
+    if (this.#first === undefined) this.#last = undefined;
   }
 
   #arm(delayMs: number): void {
@@ -109,13 +122,12 @@ export class Deadlines {
     const now = this.#clock.now();
     for (;;) {
       this.#forgetMet();
-      const oldest = this.#waiting[this.#first];
+      const oldest = this.#first;
       if (oldest === undefined) return;
       if (oldest.due > now) {
         this.#arm(oldest.due - now);
         return;
       }
-      oldest.meet();
       oldest.miss();
     }
   }

@@ -1,24 +1,36 @@
 // Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
 import { describeArrival, InvalidKeyError } from "./errors.ts";
+import { type Place, Run } from "./glob-run.ts";
 import { requirePattern } from "./keys.ts";
 
 export type Matcher = (key: string) => boolean;
 
-interface Step {
-  /** A run of any length (`*`), or one character accepted by `accepts`. */
-  readonly star: boolean;
-  readonly accepts: (character: number) => boolean;
-}
+/** In UTF-16 units. */
+const MAX_PATTERN_LENGTH = 1_024;
 
 /**
- * Compiles a pattern. Matching takes at most pattern x key steps: there is no regular expression to blow up.
- * Throws InvalidKeyError for a pattern that is not a non-empty string of 64 KiB at most, or has an open `[`.
+ * Compiles a pattern. Matching takes at most one step for every character of the key and every 32 of the pattern: there is
+ * no backtracking and no regular expression to blow up. Throws InvalidKeyError for a pattern that is not a non-empty
+ * string of at most 1,024 characters, or has an open `[`.
  */
 export function glob(pattern: string): Matcher {
   requirePattern(pattern);
+  if (pattern.length > MAX_PATTERN_LENGTH) {
+    throw new InvalidKeyError(
+      `pattern must be at most ${MAX_PATTERN_LENGTH} characters, got ${pattern.length}`,
+      { hint: "Use a shorter pattern: a literal beginning and a * select as much." },
+    );
+  }
   if (pattern === "*") return () => true;
-  const steps = parse(pattern);
-  return (key) => matches(steps, key);
+  const runs = parse(pattern);
+  if (runs.length === 1) {
+    const only = runs[0]!;
+    return (key) => key.length === only.length && only.isAt(key, 0);
+  }
+  const first = runs[0]!;
+  const last = runs.at(-1)!;
+  const between = runs.slice(1, -1).filter((run) => run.length > 0);
+  return (key) => matches(key, first, between, last);
 }
 
 /** The characters every match must start with: a store can narrow its scan by them. */
@@ -26,25 +38,43 @@ export function literalPrefix(pattern: string): string {
   return /^[^*?[\\]*/.exec(pattern)?.[0] ?? "";
 }
 
-function parse(pattern: string): readonly Step[] {
-  const steps: Step[] = [];
-  const literal = (code: number): Step => ({ star: false, accepts: (character) => character === code });
+/** Runs have a fixed length each, so whoever takes the first place for every run leaves most room for the next. */
+function matches(key: string, first: Run, between: readonly Run[], last: Run): boolean {
+  const end = key.length - last.length;
+  if (first.length > end || !first.isAt(key, 0) || !last.isAt(key, end)) return false;
+  let at = first.length;
+  for (const run of between) {
+    const found = run.find(key, at, end);
+    if (found < 0) return false;
+    at = found + run.length;
+  }
+  return true;
+}
+
+const ANY: Place = { ranges: [], negated: true };
+
+/** What stands before, between and after the stars. */
+function parse(pattern: string): readonly Run[] {
+  const runs: Run[] = [];
+  let places: Place[] = [];
   for (let at = 0; at < pattern.length; at++) {
     const character = pattern[at];
     if (character === "*") {
-      if (!steps.at(-1)?.star) steps.push({ star: true, accepts: () => true });
+      runs.push(new Run(places));
+      places = [];
     } else if (character === "?") {
-      steps.push({ star: false, accepts: () => true });
+      places.push(ANY);
     } else if (character === "[") {
-      const end = classEnd(pattern, at);
-      steps.push({ star: false, accepts: characterClass(pattern.slice(at + 1, end)) });
-      at = end;
+      const close = classEnd(pattern, at);
+      places.push(characterClass(pattern.slice(at + 1, close)));
+      at = close;
     } else {
       if (character === "\\" && at + 1 < pattern.length) at++;
-      steps.push(literal(pattern.charCodeAt(at)));
+      const unit = pattern.charCodeAt(at);
+      places.push({ ranges: [[unit, unit]], negated: false });
     }
   }
-  return steps;
+  return [...runs, new Run(places)];
 }
 
 function classEnd(pattern: string, start: number): number {
@@ -60,7 +90,7 @@ function classEnd(pattern: string, start: number): number {
   );
 }
 
-function characterClass(body: string): (character: number) => boolean {
+function characterClass(body: string): Place {
   const negated = body.startsWith("^");
   const ranges: [number, number][] = [];
   for (let at = negated ? 1 : 0; at < body.length; at++) {
@@ -74,29 +104,5 @@ function characterClass(body: string): (character: number) => boolean {
     }
     ranges.push(low <= high ? [low, high] : [high, low]);
   }
-  return (character) => ranges.some(([low, high]) => low <= character && character <= high) !== negated;
-}
-
-function matches(steps: readonly Step[], key: string): boolean {
-  let step = 0;
-  let at = 0;
-  let resumeStep = -1;
-  let resumeAt = 0;
-  while (at < key.length) {
-    const current = steps[step];
-    if (current?.star) {
-      resumeStep = ++step;
-      resumeAt = at;
-    } else if (current?.accepts(key.charCodeAt(at))) {
-      step++;
-      at++;
-    } else if (resumeStep >= 0) {
-      step = resumeStep;
-      at = ++resumeAt;
-    } else {
-      return false;
-    }
-  }
-  while (steps[step]?.star) step++;
-  return step === steps.length;
+  return { ranges, negated };
 }

@@ -1,4 +1,4 @@
-// Invalidations that the store has not confirmed: kept until it has, and sent before anything else is asked of it.
+// Invalidations that the store has not confirmed: kept until it has, and sent before what they concern is asked for.
 //
 // Whatever has to be done again is one of two things: remove the record of a key, or write a new stamp. Both may be done
 // twice without harm, so an outcome that is not known is simply a thing to be done.
@@ -15,9 +15,11 @@ export interface Remedy {
   readonly stampMs: number | undefined;
   /** Key of the namespace stamp that covers everything the remedy could, replaced when there are too many. */
   readonly root: string;
+  /** Key of another remedy that has to be carried out before this one. */
+  readonly after?: string;
 }
 
-type Records = Pick<Backend, "writeMany" | "takeMany" | "now">;
+type Records = Pick<Backend, "write" | "take" | "now">;
 
 /** Beyond this many the whole namespace is invalidated instead. */
 const MOST_REMEDIES = 10_000;
@@ -28,7 +30,7 @@ export class Outbox {
   readonly #clock: Clock;
   readonly #report: (error: Error) => void;
   readonly #remedies = new Map<string, Remedy>();
-  #delivery: Promise<void> | undefined;
+  readonly #deliveries = new Map<Remedy, Promise<void>>();
 
   constructor(records: Records, clock: Clock, report: (error: Error) => void) {
     this.#records = records;
@@ -45,64 +47,75 @@ export class Outbox {
     if (this.#remedies.size > MOST_REMEDIES) this.#widen(this.#remedies.values());
   }
 
-  /** Resolves when the store has confirmed everything that was here; rejects when it cannot be reached. */
-  deliver(): Promise<void> {
-    this.#delivery ??= this.#deliverAll().finally(() => {
-      this.#delivery = undefined;
-    });
-    return this.#delivery;
+  /**
+   * Resolves when the store has confirmed what concerns these keys; rejects when it cannot be reached. undefined when
+   * there is nothing.
+   */
+  settle(keys: readonly string[]): Promise<void> | undefined {
+    if (this.#remedies.size === 0) return undefined;
+    const remedies = keys.flatMap((key) => this.#remedies.get(key) ?? []);
+    return remedies.length === 0 ? undefined : this.#deliverEach(remedies);
   }
 
-  async #deliverAll(): Promise<void> {
-    while (this.#remedies.size > 0) {
-      const remedies = [...this.#remedies.values()].slice(0, AT_ONCE);
-      try {
-        await carryOut(remedies, this.#records, this.#clock);
-      } catch (thrown) {
-        const error = toError(thrown);
-        if (!isRefusal(error)) throw error;
-        this.#refused(remedies, error);
-        continue;
-      }
-      for (const remedy of remedies) this.#done(remedy);
+  /** Tries all; one that cannot be delivered does not keep others back. */
+  async deliverAll(): Promise<void> {
+    const remedies = [...this.#remedies.values()];
+    for (let from = 0; from < remedies.length; from += AT_ONCE) {
+      await Promise.allSettled(remedies.slice(from, from + AT_ONCE).map((remedy) => this.#deliver(remedy)));
     }
   }
 
-  #done(remedy: Remedy): void {
-    // Another one for the same key may have come since: it is not done.
+  async #deliverEach(remedies: readonly Remedy[]): Promise<void> {
+    await Promise.all(remedies.map((remedy) => this.#deliver(remedy)));
+  }
+
+  #deliver(remedy: Remedy): Promise<void> {
+    let delivery = this.#deliveries.get(remedy);
+    if (delivery === undefined) {
+      delivery = this.#carryOut(remedy).finally(() => this.#deliveries.delete(remedy));
+      this.#deliveries.set(remedy, delivery);
+    }
+    return delivery;
+  }
+
+  async #carryOut(remedy: Remedy): Promise<void> {
+    const before = remedy.after === undefined ? undefined : this.#remedies.get(remedy.after);
+    if (before !== undefined) await this.#deliver(before);
+    try {
+      await carryOut(remedy, this.#records, this.#clock);
+    } catch (thrown) {
+      const error = toError(thrown);
+      if (!isRefusal(error)) throw error;
+      this.#refused(remedy, error);
+      await this.settle([remedy.root]);
+    }
+    // Another one for the same key may have come since: that one is not done.
     if (this.#remedies.get(remedy.key) === remedy) this.#remedies.delete(remedy.key);
   }
 
   /** A store that answers and says no will say so again: the namespace goes instead, and if that is refused, people are told. */
-  #refused(remedies: readonly Remedy[], error: Error): void {
+  #refused(remedy: Remedy, error: Error): void {
     this.#report(error);
-    for (const remedy of remedies) this.#done(remedy);
-    this.#widen(remedies.filter(({ key, root }) => key !== root));
+    if (this.#remedies.get(remedy.key) === remedy) this.#remedies.delete(remedy.key);
+    if (remedy.key !== remedy.root) this.#widen([remedy]);
   }
 
   #widen(remedies: Iterable<Remedy>): void {
     for (const { key, root } of [...remedies]) {
       this.#remedies.delete(key);
-      this.#remedies.set(root, { key: root, stampMs: Number.POSITIVE_INFINITY, root });
+      if (!this.#remedies.has(root))
+        this.#remedies.set(root, { key: root, stampMs: Number.POSITIVE_INFINITY, root });
     }
   }
 }
 
-/** New stamps first: a group's stamp is replaced before the stamps of its tags are removed. */
-export async function carryOut(remedies: readonly Remedy[], records: Records, clock: Clock): Promise<void> {
-  const stamps = remedies.flatMap(({ key, stampMs }) => (stampMs === undefined ? [] : [{ key, stampMs }]));
-  if (stamps.length > 0) {
-    const now = records.now();
-    await records.writeMany(
-      stamps.map(({ key, stampMs }) => ({
-        key,
-        record: { kind: "stamp", version: clock.token(), expires: now + stampMs },
-        lifetimeMs: stampMs,
-      })),
-    );
+export async function carryOut({ key, stampMs }: Remedy, records: Records, clock: Clock): Promise<void> {
+  if (stampMs === undefined) {
+    await records.take(key);
+    return;
   }
-  const taken = remedies.filter(({ stampMs }) => stampMs === undefined).map(({ key }) => key);
-  if (taken.length > 0) await records.takeMany(taken);
+  const record = { kind: "stamp", version: clock.token(), expires: records.now() + stampMs } as const;
+  await records.write({ key, record, lifetimeMs: stampMs });
 }
 
 /** The store was there and refused. */

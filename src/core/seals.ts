@@ -94,7 +94,12 @@ export class Seals {
     const groups = [...new Set(tags.map(tagGroup))].map(this.#names.groupStamp);
     return [
       ...groups.map((key) => ({ key, stampMs: GROUP_LIFETIME_MS, root })),
-      ...tags.map((tag) => ({ key: this.#names.tagStamp(tag), stampMs: undefined, root })),
+      ...tags.map((tag) => ({
+        key: this.#names.tagStamp(tag),
+        stampMs: undefined,
+        root,
+        after: this.#names.groupStamp(tagGroup(tag)),
+      })),
     ];
   }
 

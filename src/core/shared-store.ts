@@ -1,15 +1,16 @@
 // A store shared by processes: one backend behind a breaker and deadlines, with its stamps and pushes.
-import type { Backend } from "./backend.ts";
+import type { Backend, MetServer } from "./backend.ts";
 import { type BreakerOptions, CircuitBreaker } from "./breaker.ts";
 import { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
-import { Continuity, type MetServer } from "./continuity.ts";
+import { Continuity } from "./continuity.ts";
 import { Guard, isStoreFailure } from "./guard.ts";
 import { spelling } from "./keys.ts";
 import type { NearTier } from "./near.ts";
 import { Outbox, type Remedy } from "./outbox.ts";
 import { Recent } from "./recent.ts";
+import { SettledBackend } from "./settled-backend.ts";
 import { SharedSpace, type SpaceStore } from "./shared-space.ts";
 import type { Space, Store, StoreObserver } from "./space.ts";
 import { StampBook } from "./stamps.ts";
@@ -54,7 +55,8 @@ export class SharedStore implements Store, SpaceStore {
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
   constructor(backend: Backend, options: StoreOptions) {
-    this.backend = backend;
+    this.#outbox = new Outbox(backend, options.clock, this.report);
+    this.backend = new SettledBackend(backend, this.#outbox);
     this.clock = options.clock;
     this.codec = options.codec;
     this.near = options.near;
@@ -63,7 +65,6 @@ export class SharedStore implements Store, SpaceStore {
     });
     this.guard = new Guard(options.clock, this.breaker, options.operationTimeoutMs, () => this.#before());
     this.#probes = new Guard(options.clock, this.breaker, options.operationTimeoutMs);
-    this.#outbox = new Outbox(backend, options.clock, this.report);
     this.#recent = new Recent(options.clock);
     this.#continuity = new Continuity(options.clock, this.#recent);
     this.#upkeep = new Upkeep(
@@ -71,7 +72,7 @@ export class SharedStore implements Store, SpaceStore {
       () => this.#keepUp(),
       () => this.#outbox.size > 0,
     );
-    this.stamps = new StampBook(backend, options.clock);
+    this.stamps = new StampBook(this.backend, options.clock);
     backend.open?.({
       clock: options.clock,
       operationTimeoutMs: options.operationTimeoutMs,
@@ -140,7 +141,7 @@ export class SharedStore implements Store, SpaceStore {
   #before(): Promise<void> | undefined {
     this.#upkeep.used();
     if (this.#preparation !== undefined) return this.#preparation;
-    if (this.#outbox.size === 0 && this.#unchecked.length === 0) return undefined;
+    if (this.#unchecked.length === 0) return undefined;
     this.#preparation = this.#prepare().finally(() => {
       this.#preparation = undefined;
     });
@@ -151,6 +152,8 @@ export class SharedStore implements Store, SpaceStore {
     const unchecked = this.#unchecked;
     this.#unchecked = [];
     try {
+      // All of them first: a namespace's note may be on any.
+      await this.backend.connect();
       for (const server of this.#continuity.servers) {
         for (const space of unchecked)
           await this.#continuity.check(space, { ...server, records: this.backend });
@@ -159,7 +162,6 @@ export class SharedStore implements Store, SpaceStore {
       this.#unchecked.push(...unchecked);
       throw error;
     }
-    await this.#outbox.deliver();
   }
 
   async #meet(server: MetServer): Promise<void> {
@@ -171,6 +173,7 @@ export class SharedStore implements Store, SpaceStore {
   async #keepUp(): Promise<void> {
     try {
       await this.guard.run("upkeep", async () => {
+        await this.#outbox.deliverAll();
         await this.stamps.touchUsed();
         for (const server of this.#continuity.servers) {
           for (const space of this.#spaces.values()) {

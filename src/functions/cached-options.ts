@@ -1,7 +1,9 @@
 // What `cached` can be told, and the check that it was told something sensible.
+import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
-import type { CacheForFunctions } from "./default-cache.ts";
+import { loadRequest, type TermDefaults } from "../core/terms.ts";
+import { type CacheForFunctions, isCache } from "./default-cache.ts";
 
 /**
  * `This`, `Args` and `Result` are those of the function; in the curried form they are unknown unless the callbacks
@@ -29,10 +31,41 @@ export interface CachedOptions<
 /** The options as the implementation sees them: any function's. */
 export type UncheckedOptions = CachedOptions<unknown, readonly never[], never>;
 
-/** Throws ConfigError ARGUMENT_INVALID. */
-export function checkOptions(options: UncheckedOptions): void {
-  const { cache, name, tags } = options;
-  expectThat(cache === undefined || typeof cache?.getOrSet === "function", "cache", "a cache", cache);
+const OPTION_NAMES: readonly (keyof CachedOptions)[] = [
+  "cache",
+  "name",
+  "key",
+  "tags",
+  "resultTags",
+  "when",
+  "ttl",
+  "staleIfError",
+  "staleWhileRevalidate",
+  "softTimeout",
+  "hardTimeout",
+  "lock",
+];
+
+/** Which values a cache falls back on is its own business; what is given is checked the same way everywhere. */
+const ANY_DEFAULTS: TermDefaults = {
+  defaultTtl: 1,
+  ttlJitter: 0,
+  staleIfError: 0,
+  staleWhileRevalidate: 0,
+  random: () => 0,
+};
+
+/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, InvalidKeyError for a tag that cannot be one. */
+export function checkOptions(given: unknown): asserts given is UncheckedOptions {
+  expectThat(
+    typeof given === "object" && given !== null && !Array.isArray(given),
+    "the options",
+    "an object",
+    given,
+  );
+  requireOptions(given, OPTION_NAMES);
+  const { cache, name, key, tags, resultTags, when, ...forEveryCall } = given as UncheckedOptions;
+  expectThat(cache === undefined || isCache(cache), "cache", "a cache", cache);
   expectThat(
     name === undefined || (typeof name === "string" && name !== ""),
     "name",
@@ -45,10 +78,10 @@ export function checkOptions(options: UncheckedOptions): void {
     "a list of strings or a function that returns one",
     tags,
   );
-  for (const field of ["key", "resultTags", "when"] as const) {
-    const value = options[field];
+  for (const [field, value] of Object.entries({ key, resultTags, when })) {
     expectThat(value === undefined || typeof value === "function", field, "a function", value);
   }
+  loadRequest(typeof tags === "object" ? { ...forEveryCall, tags } : forEveryCall, ANY_DEFAULTS);
 }
 
 function isListOfStrings(value: unknown): boolean {

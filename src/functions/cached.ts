@@ -60,12 +60,13 @@ export function cached<
 >(options?: CachedOptions<This, Args, Result>): CachedWrapper<This, Args, Result>;
 export function cached(subject: unknown, second?: unknown): unknown {
   if (typeof subject !== "function") {
-    const options = (subject ?? {}) as UncheckedOptions;
+    if (second !== undefined) throw notAFunction(subject);
+    const options: unknown = subject === undefined ? {} : subject;
     checkOptions(options);
     return (fn: unknown, context?: unknown) => apply(fn, options, context);
   }
   if (isDecoratorContext(second)) return apply(subject, {}, second);
-  const options = (second ?? {}) as UncheckedOptions;
+  const options: unknown = second === undefined ? {} : second;
   checkOptions(options);
   return apply(subject, options, undefined);
 }
@@ -95,17 +96,17 @@ function apply(fn: unknown, options: UncheckedOptions, context: unknown): unknow
     );
   }
   const isLegacyDecorator = typeof context === "string" || typeof context === "symbol";
-  if (isLegacyDecorator || typeof fn !== "function") {
-    throw new ConfigError(
-      "ARGUMENT_INVALID",
-      `cached(): expected a function or a method; got ${describeArrival(fn)}.`,
-      {
-        hint: "As a decorator it needs standard decorators: turn `experimentalDecorators` off.",
-      },
-    );
-  }
+  if (isLegacyDecorator || typeof fn !== "function") throw notAFunction(fn);
   const only = identity(options.name ?? requireName(fn.name, "The function given to cached()"), { fn });
   const plan = new CallPlan(fn as AnyMethod, options, () => only);
   plan.prepare(undefined);
   return wrap(plan, undefined);
+}
+
+function notAFunction(arrived: unknown): ConfigError {
+  return new ConfigError(
+    "ARGUMENT_INVALID",
+    `cached(): expected a function or a method; got ${describeArrival(arrived)}.`,
+    { hint: "As a decorator it needs standard decorators: turn `experimentalDecorators` off." },
+  );
 }

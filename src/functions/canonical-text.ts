@@ -16,6 +16,11 @@ export class Unencodable extends Error {
 }
 
 const DEEPEST = 200;
+/** Shared references can stand for more parts than memory holds, so there is an end; nobody needs so much to tell calls apart. */
+const MOST_CHARACTERS = 16 * 1024 * 1024;
+/** What an object counts as, and each of its parts, whatever they are. */
+const OBJECT_CHARACTERS = 128;
+const PART_CHARACTERS = 8;
 const BARE_KEY = /^[A-Za-z_$][\w$]*$/;
 
 type Step = string | number;
@@ -26,6 +31,12 @@ interface Level {
   readonly step: Step;
   readonly outer: Level | undefined;
   readonly depth: number;
+  readonly room: Room;
+}
+
+/** How many more characters the text may have, about. */
+interface Room {
+  left: number;
 }
 
 /** Throws Unencodable. */
@@ -50,6 +61,7 @@ export function stringText(value: string): string {
 function textOf(value: unknown, outer: Level | undefined, step: Step): string {
   switch (typeof value) {
     case "string":
+      if (outer !== undefined) take(outer, value.length);
       return stringText(value);
     case "number":
       return numberText(value);
@@ -66,7 +78,14 @@ function textOf(value: unknown, outer: Level | undefined, step: Step): string {
 }
 
 function objectText(object: object, outer: Level | undefined, step: Step): string {
-  const level: Level = { object, step, outer, depth: outer === undefined ? 1 : outer.depth + 1 };
+  const level: Level = {
+    object,
+    step,
+    outer,
+    depth: outer === undefined ? 1 : outer.depth + 1,
+    room: outer === undefined ? { left: MOST_CHARACTERS } : outer.room,
+  };
+  take(level, OBJECT_CHARACTERS);
   for (let above = outer; above !== undefined; above = above.outer) {
     if (above.object === object) refuse(level, "a reference to an object that contains it");
   }
@@ -77,6 +96,7 @@ function objectText(object: object, outer: Level | undefined, step: Step): strin
 
 function arrayText(array: readonly unknown[], level: Level): string {
   if (constructorName(array) !== "Array") refuse(level, instanceOf(array));
+  take(level, PART_CHARACTERS * array.length);
   const parts: string[] = [];
   let present = 0;
   for (let i = 0; i < array.length; i++) {
@@ -97,6 +117,7 @@ function arrayText(array: readonly unknown[], level: Level): string {
 function recordText(record: object, level: Level): string {
   refuseSymbols(record, level);
   const keys = Object.keys(record);
+  take(level, PART_CHARACTERS * keys.length);
   if (!isSorted(keys)) keys.sort();
   let text = "{";
   for (const key of keys) {
@@ -114,7 +135,10 @@ function isSorted(keys: readonly string[]): boolean {
 /** Built-in classes are known by their content alone; a subclass may hold more than that, so it is refused. */
 function instanceText(value: object, level: Level): string {
   const kind = constructorName(value);
-  if (ArrayBuffer.isView(value) && VIEWS.has(kind)) return bytesText(kind, value);
+  if (ArrayBuffer.isView(value) && VIEWS.has(kind)) {
+    take(level, value.byteLength);
+    return bytesText(kind, value);
+  }
   const text = builtInText(value, kind, level);
   if (text === undefined)
     refuse(level, types.isPromise(value) ? "a promise (await it first)" : instanceOf(value));
@@ -128,12 +152,16 @@ function builtInText(value: object, kind: string, level: Level): string | undefi
   if (kind === "Map" && types.isMap(value)) return `Map{${entriesText(value, level)}}`;
   if (kind === "Set" && types.isSet(value)) return `Set{${membersText(value, level)}}`;
   if (kind === "RegExp" && types.isRegExp(value)) return regExpText(value);
-  if (kind === "ArrayBuffer" && types.isArrayBuffer(value)) return bytesText(kind, new Uint8Array(value));
+  if (kind === "ArrayBuffer" && types.isArrayBuffer(value)) {
+    take(level, value.byteLength);
+    return bytesText(kind, new Uint8Array(value));
+  }
   if (kind === "URL" && value instanceof URL) return `URL(${JSON.stringify(value.href)})`;
   return undefined;
 }
 
 function entriesText(map: ReadonlyMap<unknown, unknown>, level: Level): string {
+  take(level, 2 * PART_CHARACTERS * map.size);
   const parts: string[] = [];
   for (const [key, value] of map) {
     parts.push(`${textOf(key, level, parts.length)}=>${textOf(value, level, parts.length)}`);
@@ -142,6 +170,7 @@ function entriesText(map: ReadonlyMap<unknown, unknown>, level: Level): string {
 }
 
 function membersText(set: ReadonlySet<unknown>, level: Level): string {
+  take(level, PART_CHARACTERS * set.size);
   const parts: string[] = [];
   for (const member of set) parts.push(textOf(member, level, parts.length));
   return parts.sort().join(",");
@@ -196,6 +225,11 @@ function constructorName(value: object): string {
 
 function instanceOf(value: object): string {
   return `an instance of ${constructorName(value) || "a nameless class"}`;
+}
+
+function take(level: Level, characters: number): void {
+  level.room.left -= characters;
+  if (level.room.left < 0) throw new Unencodable("", "too large");
 }
 
 function refuse(level: Level, reason: string): never {

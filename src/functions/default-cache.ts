@@ -1,5 +1,5 @@
 // The cache of wrapped functions that name none.
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "../core/options.ts";
 
 /** What wrapped functions need of a cache. */
@@ -12,9 +12,24 @@ export interface CacheForFunctions {
 
 let current: CacheForFunctions | undefined;
 
-/** Functions wrapped without a cache use this one from now on, also those wrapped earlier; undefined takes it away. */
+/**
+ * Functions wrapped without a cache use this one from now on, also those wrapped earlier; undefined takes it away.
+ * Throws ConfigError ARGUMENT_INVALID for anything else.
+ */
 export function setDefaultCache(cache: CacheForFunctions | undefined): void {
+  if (cache !== undefined && !isCache(cache)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `setDefaultCache(): expected a cache or undefined; got ${describeArrival(cache)}.`,
+    );
+  }
   current = cache;
+}
+
+export function isCache(value: unknown): value is CacheForFunctions {
+  if (typeof value !== "object" || value === null) return false;
+  const { getOrSet, delete: remove } = value as Partial<CacheForFunctions>;
+  return typeof getOrSet === "function" && typeof remove === "function";
 }
 
 /** Throws ConfigError NO_DEFAULT_CACHE when none is set; `name` is the function that asked. */

@@ -1,5 +1,6 @@
 // What one cache object counts: plain fields for the hit path, a histogram per operation for samples.
 import type { Clock } from "../core/clock.ts";
+import { BackendError, type ErrorCode } from "../core/errors.ts";
 import type { CacheStats, ComprehensiveMetrics, OperationMetrics } from "../core/records.ts";
 import type { SpaceUsage } from "../core/space.ts";
 import { Histogram } from "./histogram.ts";
@@ -26,6 +27,9 @@ interface Mark {
 /** How far back the rates look, and how often a mark is set once collection has started. */
 const RATE_WINDOW_MS = 60_000;
 const MARK_EVERY_MS = 10_000;
+
+/** The store was not reached or did not answer; a load that takes too long, or a call after disconnect(), is none of these. */
+const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set(["CONNECTION_FAILED", "OPERATION_TIMEOUT"]);
 
 export class Recorder {
   hits = 0;
@@ -56,10 +60,10 @@ export class Recorder {
     return record;
   }
 
-  failed(operation: string, error: Error & { errorType?: string }): void {
+  failed(operation: string, error: Error): void {
     this.errors++;
     this.operation(operation).errors++;
-    if (error.errorType === "connection" || error.errorType === "timeout") this.connectionFailures++;
+    if (error instanceof BackendError && OUT_OF_REACH.has(error.code)) this.connectionFailures++;
   }
 
   hitRate(): number {

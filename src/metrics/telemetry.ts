@@ -41,8 +41,9 @@ export class Telemetry {
     if (this.events.on.set !== undefined) this.events.emit("set", { key, tags });
   }
 
-  deleted(keys: readonly string[]): void {
-    this.recorder.deletes += keys.length;
+  /** Listeners are told of every key; counted are those that were there. */
+  deleted(keys: readonly string[], present: number = keys.length): void {
+    this.recorder.deletes += present;
     if (this.events.on.delete !== undefined) for (const key of keys) this.events.emit("delete", { key });
   }
 
@@ -107,9 +108,10 @@ export class Telemetry {
     this.events.emit("state", { what: "connection", state });
   }
 
-  /** What the store tells about this namespace. */
-  observer(mine: Space): StoreObserver {
+  /** What the store tells about this namespace; `space` lets a store find whom to tell without asking everybody. */
+  observer(mine: Space): StoreObserver & { readonly space: Space } {
     return {
+      space: mine,
       failed: (error) => this.failed("background", error),
       breakerChanged: (state) => this.events.emit("state", { what: "circuit_breaker", state }),
       evicted: (space, key) => {

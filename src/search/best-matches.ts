@@ -8,6 +8,7 @@ export interface Candidate {
 export class BestMatches {
   readonly #limit: number;
   readonly #heap: Candidate[] = [];
+  readonly #keys = new Set<string>();
   /** Keys beyond this distance cannot get in any more. */
   furthest: number;
 
@@ -22,9 +23,12 @@ export class BestMatches {
     const heap = this.#heap;
     const isFull = heap.length === this.#limit;
     if (isFull && compare(candidate, heap[0]!) >= 0) return;
-    if (heap.some((held) => held.key === key)) return;
-    if (isFull) this.#sink(candidate);
-    else this.#rise(candidate);
+    if (this.#keys.has(key)) return;
+    this.#keys.add(key);
+    if (isFull) {
+      this.#keys.delete(heap[0]!.key);
+      this.#sink(candidate);
+    } else this.#rise(candidate);
     if (heap.length === this.#limit) this.furthest = heap[0]!.distance;
   }
 

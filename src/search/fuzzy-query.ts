@@ -16,12 +16,15 @@ export class FuzzyQuery {
   readonly #words: readonly WordMatcher[];
   readonly #workPerCharacter: number;
   readonly #ascii = new AsciiText();
+  /** How many there are. */
+  readonly words: number;
   /** How much work the last key was, in about 5 ns. */
   work = 0;
 
   constructor(text: string) {
     const words = wordsOf(text).map((points) => new WordMatcher(points));
     this.#words = words.sort((a, b) => b.length - a.length);
+    this.words = words.length;
     this.length = words.reduce((sum, word) => sum + word.length, 0);
     this.#workPerCharacter = words.reduce((sum, word) => sum + word.blocks, 0);
   }

@@ -31,9 +31,15 @@ export type KeySource = Iterable<string> | AsyncIterable<string | readonly strin
 /** About 0.3 ms at 5 ns each, but thirty times that before the engine has compiled the loop. */
 const WORK_PER_TURN = 60_000;
 
+/** The longest text, in UTF-16 units and in characters after normalising, and the most words: they bound the work on a key. */
+const MOST_CHARACTERS = 256;
+const MOST_WORDS = 16;
+const TOO_LONG = `text must be at most ${MOST_CHARACTERS} characters`;
+
 /**
  * The keys that resemble `text`, best first, equal scores by key. Keys come singly or in batches and may come twice.
- * Rejects with ConfigError ARGUMENT_INVALID for options out of range or a text without a visible character.
+ * Rejects with ConfigError ARGUMENT_INVALID for options out of range and for a text without a visible character, or one
+ * of more than 256 characters or 16 words.
  */
 export async function fuzzySearch(
   keys: KeySource,
@@ -42,8 +48,11 @@ export async function fuzzySearch(
 ): Promise<FuzzyMatch[]> {
   const { threshold = 80, limit = 10, signal } = options;
   requireThat(typeof text === "string", "text must be a string", text);
+  requireThat(text.length <= MOST_CHARACTERS, TOO_LONG, text);
   const query = new FuzzyQuery(text);
   requireThat(query.length > 0, "text must hold a visible character", text);
+  requireThat(query.length <= MOST_CHARACTERS, `${TOO_LONG}, also once it is normalised`, text);
+  requireThat(query.words <= MOST_WORDS, `text must hold at most ${MOST_WORDS} words`, text);
   requireThat(
     Number.isInteger(threshold) && threshold >= 0 && threshold <= 100,
     "threshold must be an integer from 0 to 100",

@@ -36,7 +36,7 @@ export class KvBackend implements Backend {
   readonly #address: KvAddress;
   readonly #url: string;
   readonly #listeners = new Set<(key: string | undefined) => void>();
-  readonly #trust = new Trust(() => this.#router?.nodes.every((node) => node.isTrusted()) ?? false);
+  readonly #trust = new Trust(() => this.#isTrusted());
   #host: BackendHost | undefined;
   #router: Router | undefined;
   #records: Records | undefined;
@@ -176,6 +176,11 @@ export class KvBackend implements Backend {
     return this.#host;
   }
 
+  #isTrusted(): boolean {
+    const nodes = this.#router?.nodes ?? [];
+    return nodes.length > 0 && nodes.every((node) => node.isTrusted());
+  }
+
   #open(): Router {
     this.#router ??= openRouter(this.#address, {
       host: this.#opened,
@@ -218,9 +223,9 @@ export class KvBackend implements Backend {
         now,
         read: (key) => records.read(key),
         write: (item) => records.write(item),
-        writeMany: (items) => records.writeMany(items),
-        takeMany: (keys) => records.takeMany(keys),
+        take: (key) => records.take(key),
       },
+      owns: (key) => router.isOn(key, node),
     });
   }
 }
@@ -230,11 +235,11 @@ function throughConnection(connection: Connection, node: KvNode, router: Router)
   return {
     send: (key, args, answer) => {
       if (router.isOn(key, node)) connection.send(args, answer);
-      else router.send(key, args, answer);
+      else (router.ahead ?? router).send(key, args, answer);
     },
     read: (key, answer) => {
       if (router.isOn(key, node)) connection.read(keyArgument(key), answer);
-      else router.read(key, answer);
+      else (router.ahead ?? router).read(key, answer);
     },
   };
 }

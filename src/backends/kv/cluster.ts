@@ -5,18 +5,16 @@ import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { Call, type CallHost, type Route } from "./cluster-call.ts";
 import { HeldCalls } from "./cluster-held.ts";
-import { Lookup, type Witness } from "./cluster-lookup.ts";
-import { type Member, Members } from "./cluster-members.ts";
-import { disconnected, Refresh } from "./cluster-refresh.ts";
-import { SlotTable } from "./cluster-table.ts";
-import { nameOfHost, type Redirect, type Topology } from "./cluster-topology.ts";
+import { disconnected } from "./cluster-refresh.ts";
+import type { Redirect } from "./cluster-topology.ts";
+import { ClusterView } from "./cluster-view.ts";
 import type { Answer } from "./connection.ts";
 import { keyArgument } from "./key-bytes.ts";
 import type { KvNode, NodeHost } from "./node.ts";
 import type { Commands } from "./records.ts";
 import type { Argument } from "./resp-writer.ts";
 import type { Router } from "./router.ts";
-import { SLOTS, slotOf, tagForSlot } from "./slots.ts";
+import { slotOf, tagForSlot } from "./slots.ts";
 
 /** How old the list of masters may be for work that must not miss one. */
 const RECENT_MS = 1_000;
@@ -26,33 +24,15 @@ export class ClusterServers implements Router, CallHost {
   readonly clock: NodeHost["clock"];
   readonly operationTimeoutMs: number;
   readonly #host: NodeHost;
-  readonly #seeds: readonly HostPort[];
-  readonly #table = new SlotTable<Member>();
-  readonly #members: Members;
-  readonly #refresh: Refresh;
+  readonly #view: ClusterView;
   readonly #held = new HeldCalls();
-  #nodes: readonly KvNode[] = [];
-  #replicas: readonly HostPort[] = [];
-  /** Named by the last MOVED: nobody knows better what it holds. */
-  #informant: HostPort | undefined;
-  /** What servers said about slots since the present lookup began; its answer may be older. */
-  readonly #movedMeanwhile = new Set<number>();
-  #lookup: Lookup | undefined;
   #closed = false;
 
   constructor(seeds: readonly HostPort[], host: NodeHost) {
     this.clock = host.clock;
     this.operationTimeoutMs = host.settings.operationTimeoutMs;
     this.#host = host;
-    this.#seeds = seeds;
-    this.#members = new Members({
-      ...host,
-      down: (node, error) => {
-        this.#refresh.soon();
-        host.down(node, error);
-      },
-    });
-    this.#refresh = new Refresh(host.clock, () => this.#look());
+    this.#view = new ClusterView(seeds, host);
     const routes = this.#routesAhead();
     this.ahead = {
       send: (key, args, answer) => this.#start(slotOf(key), args, answer, routes),
@@ -62,15 +42,15 @@ export class ClusterServers implements Router, CallHost {
 
   get nodes(): readonly KvNode[] {
     // Whoever goes by this list, or by what these servers push, would not notice a move by himself.
-    this.#refresh.relyOn();
-    return this.#nodes;
+    this.#view.refresh.relyOn();
+    return this.#view.nodes;
   }
 
   /** Rejects if no master can be reached; one of several that cannot is reported, and its keys alone fail. */
   async connect(): Promise<void> {
     const { connectTimeoutMs } = this.#host.settings;
     await withDeadline(this.clock, connectTimeoutMs, this.#connectAll(), () => {
-      if (this.#nodes.some(isConnected)) return;
+      if (this.#view.nodes.some(isConnected)) return;
       throw new OperationTimeoutError(
         `no server of the cluster was ready within connect_timeout (${connectTimeoutMs / 1000} s)`,
       );
@@ -81,12 +61,8 @@ export class ClusterServers implements Router, CallHost {
     if (this.#closed) return;
     this.#closed = true;
     const reason = disconnected();
-    this.#refresh.close(reason);
-    this.#lookup?.end(reason);
-    this.#members.close();
+    this.#view.close(reason);
     this.#held.end(reason);
-    for (let slot = 0; slot < SLOTS; slot++) this.#table.give(slot, undefined);
-    this.#nodes = [];
   }
 
   send(key: string, args: readonly Argument[], answer: Answer): void {
@@ -99,21 +75,21 @@ export class ClusterServers implements Router, CallHost {
 
   epoch(key: string): number {
     const slot = slotOf(key);
-    const owner = this.#table.owner(slot);
+    const owner = this.#view.table.owner(slot);
     if (owner === undefined) return 0;
-    this.#refresh.relyOn();
-    return this.#table.epoch(slot, owner.node.epochOf(owner.link(slot)));
+    this.#view.refresh.relyOn();
+    return this.#view.table.epoch(slot, owner.node.epochOf(owner.link(slot)));
   }
 
   async masters(): Promise<readonly KvNode[]> {
-    if (this.#nodes.length === 0) await this.#refresh.done();
-    else if (this.#refresh.ageMs > RECENT_MS) await this.#refresh.done().catch(() => {});
-    if (this.#nodes.length === 0) throw new ConnectionError("no server of the cluster holds any slot");
-    return this.#nodes;
+    if (this.#view.nodes.length === 0) await this.#view.refresh.done();
+    else if (this.#view.refresh.ageMs > RECENT_MS) await this.#view.refresh.done().catch(() => {});
+    if (this.#view.nodes.length === 0) throw new ConnectionError("no server of the cluster holds any slot");
+    return this.#view.nodes;
   }
 
   isOn(key: string, node: KvNode): boolean {
-    return this.#table.owner(slotOf(key))?.node === node;
+    return this.#view.table.owner(slotOf(key))?.node === node;
   }
 
   /**
@@ -121,38 +97,31 @@ export class ClusterServers implements Router, CallHost {
    * any name without braces, and the spelling of a namespace has none.
    */
   anchor(node: KvNode): string {
-    const slot = this.#table.firstOf((owner) => owner.node === node);
+    const slot = this.#view.table.firstOf((owner) => owner.node === node);
     if (slot === undefined) throw new ConnectionError("the server holds no slot of the cluster any more");
     return `{${tagForSlot(slot)}}`;
   }
 
   route(slot: number): Route | undefined {
-    return this.#table.owner(slot);
+    return this.#view.table.owner(slot);
   }
 
   routeAsking({ slot, to }: Redirect): Route {
     // What is read there is not told of by the server that holds the slot.
-    this.#table.unsettle(slot);
-    return this.#members.find(to) ?? this.#members.guest(to);
+    this.#view.table.unsettle(slot);
+    return this.#view.members.find(to) ?? this.#view.members.guest(to);
   }
 
-  moved({ slot, to }: Redirect): boolean {
-    const member = this.#members.find(to);
-    if (member !== undefined && this.#table.owner(slot) === member) return true;
-    this.#informant = to;
-    this.#refresh.soon(true);
-    if (member === undefined) return false;
-    this.#movedMeanwhile.add(slot);
-    if (this.#table.give(slot, member)) this.#host.changed(undefined);
-    return true;
+  moved(redirect: Redirect): boolean {
+    return this.#view.moved(redirect);
   }
 
   doubt(): void {
-    this.#refresh.soon();
+    this.#view.refresh.soon();
   }
 
   learn(): Promise<void> {
-    return this.#refresh.done();
+    return this.#view.refresh.done();
   }
 
   hold(call: Call): void {
@@ -179,10 +148,10 @@ export class ClusterServers implements Router, CallHost {
       clock: this.clock,
       operationTimeoutMs: this.operationTimeoutMs,
       route: (slot) => {
-        const owner = this.#table.owner(slot);
-        return owner === undefined ? undefined : this.#members.guest(owner.endpoint);
+        const owner = this.#view.table.owner(slot);
+        return owner === undefined ? undefined : this.#view.members.guest(owner.endpoint);
       },
-      routeAsking: ({ to }) => this.#members.guest(to),
+      routeAsking: ({ to }) => this.#view.members.guest(to),
       moved: (redirect) => this.moved(redirect),
       doubt: () => this.doubt(),
       learn: () => this.learn(),
@@ -192,86 +161,12 @@ export class ClusterServers implements Router, CallHost {
   }
 
   async #connectAll(): Promise<void> {
-    if (this.#nodes.length === 0) await this.#refresh.once();
-    const attempts = await Promise.allSettled(this.#nodes.map((node) => node.connect()));
+    if (this.#view.nodes.length === 0) await this.#view.refresh.once();
+    const attempts = await Promise.allSettled(this.#view.nodes.map((node) => node.connect()));
     const failures = attempts.flatMap((attempt) => (attempt.status === "rejected" ? [attempt.reason] : []));
     if (failures.length === attempts.length) throw failures[0] ?? disconnected();
     for (const failure of failures) this.#host.report(toError(failure));
   }
-
-  /** Asks the cluster for its topology; returns whether anything was new. */
-  async #look(): Promise<boolean> {
-    this.#movedMeanwhile.clear();
-    this.#lookup = new Lookup(this.#witnesses(), { clock: this.clock, settings: this.#host.settings });
-    this.#informant = undefined;
-    try {
-      return this.#apply(await this.#lookup.answer);
-    } finally {
-      this.#lookup = undefined;
-    }
-  }
-
-  /** Who can be asked, the likeliest to answer first. */
-  #witnesses(): readonly Witness[] {
-    const members = this.#members.all();
-    const connected = members
-      .filter(({ connection }) => connection !== undefined)
-      .sort((one, other) => other.provenAt - one.provenAt);
-    const places = [
-      ...(this.#informant === undefined ? [] : [this.#informant]),
-      ...connected.map(({ endpoint }) => endpoint),
-      ...this.#seeds,
-      ...members.map(({ endpoint }) => endpoint),
-      ...this.#replicas,
-    ];
-    const distinct = new Map(places.map((place) => [nameOfHost(place), place]));
-    return [...distinct.values()].map((endpoint) => ({
-      endpoint,
-      connection: this.#members.find(endpoint)?.connection,
-    }));
-  }
-
-  #apply({ ranges, replicas }: Topology): boolean {
-    if (this.#closed) return false;
-    this.#replicas = replicas;
-    const next = new Array<Member | undefined>(SLOTS).fill(undefined);
-    const newcomers = new Set<Member>();
-    for (const { first, last, master } of ranges) {
-      let member = this.#members.find(master);
-      if (member === undefined) {
-        member = this.#members.add(master);
-        newcomers.add(member);
-      }
-      next.fill(member, first, last + 1);
-    }
-    return this.#take(next, newcomers);
-  }
-
-  #take(next: readonly (Member | undefined)[], newcomers: ReadonlySet<Member>): boolean {
-    let isNew = newcomers.size > 0;
-    let wasReliedOn = false;
-    for (let slot = 0; slot < SLOTS; slot++) {
-      const owner = next[slot];
-      const before = this.#table.owner(slot);
-      if (before === owner || (this.#movedMeanwhile.has(slot) && before !== undefined)) continue;
-      if (owner !== undefined && newcomers.has(owner)) succeed(owner, before);
-      wasReliedOn = this.#table.give(slot, owner) || wasReliedOn;
-      isNew = true;
-    }
-    if (!isNew) return false;
-    const owners = this.#table.owners();
-    this.#nodes = [...owners].map(({ node }) => node);
-    if (this.#members.keep(owners) || wasReliedOn) this.#host.changed(undefined);
-    return true;
-  }
 }
 
 const isConnected = (node: KvNode): boolean => node.links.some(({ connection }) => connection !== undefined);
-
-/** In the place of another server, one is known as long as that one was: of several, as long as all. */
-function succeed(newcomer: Member, before: Member | undefined): void {
-  const { node } = newcomer;
-  const provenAt = before?.provenAt ?? 0;
-  if (provenAt > 0)
-    node.lastProvenAt = node.lastProvenAt === 0 ? provenAt : Math.min(node.lastProvenAt, provenAt);
-}

@@ -1,30 +1,25 @@
 // One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
-import { connect as connectPlain, isIP, type Socket } from "node:net";
-import { type ConnectionOptions, connect as connectTls } from "node:tls";
-import type { Clock, Timer } from "../../core/clock.ts";
-import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
+import type { Socket } from "node:net";
+import type { Timer } from "../../core/clock.ts";
+import type { XCacheError } from "../../core/errors.ts";
+import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { type Reply, ReplyError, RespReader } from "./resp-reader.ts";
 import { type Argument, RespWriter } from "./resp-writer.ts";
+import { openSocket, type SocketSettings } from "./socket.ts";
 
-export type Endpoint = { readonly host: string; readonly port: number } | { readonly path: string };
+export { type Endpoint, nameOf } from "./endpoint.ts";
 
 export interface Login {
   readonly username: string | undefined;
   readonly password: string | undefined;
 }
 
-export interface ConnectionSettings extends Login {
-  readonly endpoint: Endpoint;
-  /** Undefined: no TLS. */
-  readonly tls: ConnectionOptions | undefined;
+export interface ConnectionSettings extends Login, SocketSettings {
   readonly database: number;
-  readonly clock: Clock;
-  readonly connectTimeoutMs: number;
   readonly operationTimeoutMs: number;
   /** Whether keys of several slots may be read by one command; a cluster refuses that. */
   readonly readsTogether: boolean;
-  /** Never keeps the process alive, not even while an answer is awaited. Default: false. */
-  readonly background?: boolean;
 }
 
 export interface ConnectionListener {
@@ -42,10 +37,50 @@ export interface Answer {
   reject(error: Error): void;
 }
 
-interface Pending {
-  readonly answer: Answer;
+/**
+ * A command on its way. V8 soon keeps objects of this kind among the old ones, where they stay for a while after they
+ * have served: so it is a class, and lets go of what it refers to.
+ */
+class Pending {
   /** When its tick's commands left; 0 while they are waiting to. */
-  sentAt: number;
+  sentAt = 0;
+  #answer: Answer | undefined;
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  /** Whoever is told the reply; once. */
+  take(): Answer {
+    const answer = this.#answer as Answer;
+    this.#answer = undefined;
+    return answer;
+  }
+}
+
+/** Tells each of those who read in one tick its part of the reply. */
+class ReadTogether implements Answer {
+  #answers: readonly Answer[];
+
+  constructor(answers: readonly Answer[]) {
+    this.#answers = answers;
+  }
+
+  resolve(replies: Reply): void {
+    const answers = this.#take();
+    for (let at = 0; at < answers.length; at++)
+      (answers[at] as Answer).resolve((replies as Reply[])[at] ?? null);
+  }
+
+  reject(error: Error): void {
+    for (const answer of this.#take()) answer.reject(error);
+  }
+
+  #take(): readonly Answer[] {
+    const answers = this.#answers;
+    this.#answers = [];
+    return answers;
+  }
 }
 
 /** Keys a single MGET asks for at most, so that none keeps the server busy for long. */
@@ -88,14 +123,14 @@ export class Connection {
         this.destroy(notResp(settings.endpoint, error));
       }
     });
-    socket.on("error", (error) => this.destroy(lost(settings.endpoint, error)));
-    socket.on("close", () => this.destroy(lost(settings.endpoint)));
+    socket.on("error", (error) => this.destroy(lost(settings.endpoint, error, this.provenAt > 0)));
+    socket.on("close", () => this.destroy(lost(settings.endpoint, undefined, this.provenAt > 0)));
     listener.signal?.addEventListener("abort", () => this.destroy(listener.signal?.reason), { once: true });
   }
 
   /** Connects, logs in and selects the database. Rejects with ConnectionError or OperationTimeoutError. */
   static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
-    const socket = await connected(settings, listener.signal);
+    const socket = await openSocket(settings, listener.signal);
     const connection = new Connection(settings, listener, socket);
     try {
       await connection.#greet();
@@ -159,7 +194,7 @@ export class Connection {
     this.#watch?.cancel();
     this.#socket.destroy();
     const answers = [
-      ...this.#pending.slice(this.#answered).map(({ answer }) => answer),
+      ...this.#pending.slice(this.#answered).map((pending) => pending.take()),
       ...this.#readAnswers.splice(0),
     ];
     this.#pending = [];
@@ -179,7 +214,7 @@ export class Connection {
 
   #append(args: readonly Argument[], answer: Answer): void {
     this.#writer.append(args);
-    this.#pending.push({ answer, sentAt: 0 });
+    this.#pending.push(new Pending(answer));
     this.#unsent++;
   }
 
@@ -215,15 +250,7 @@ export class Connection {
     }
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
       const asked = answers.slice(from, from + MOST_READ_TOGETHER);
-      this.#append(["MGET", ...keys.slice(from, from + MOST_READ_TOGETHER)], {
-        resolve: (replies) => {
-          for (let at = 0; at < asked.length; at++)
-            (asked[at] as Answer).resolve((replies as Reply[])[at] ?? null);
-        },
-        reject: (error) => {
-          for (const answer of asked) answer.reject(error);
-        },
-      });
+      this.#append(["MGET", ...keys.slice(from, from + MOST_READ_TOGETHER)], new ReadTogether(asked));
     }
   }
 
@@ -240,8 +267,9 @@ export class Connection {
       this.#pending = this.#pending.slice(this.#answered);
       this.#answered = 0;
     }
-    if (reply instanceof ReplyError) next.answer.reject(reply);
-    else next.answer.resolve(reply);
+    const answer = next.take();
+    if (reply instanceof ReplyError) answer.reject(reply);
+    else answer.resolve(reply);
   }
 
   /** One timer for the oldest command, looked at again only when it fires: replies cost no timer of their own. */
@@ -263,110 +291,6 @@ export class Connection {
       return;
     }
     const { operationTimeoutMs, endpoint } = this.#settings;
-    this.destroy(
-      new OperationTimeoutError(
-        `${nameOf(endpoint)} did not answer within operation_timeout (${operationTimeoutMs / 1000} s)`,
-      ),
-    );
+    this.destroy(notAnswered(endpoint, operationTimeoutMs));
   }
 }
-
-export function nameOf(endpoint: Endpoint): string {
-  if ("path" in endpoint) return endpoint.path;
-  return `${endpoint.host.includes(":") ? `[${endpoint.host}]` : endpoint.host}:${endpoint.port}`;
-}
-
-function connected(settings: ConnectionSettings, signal: AbortSignal | undefined): Promise<Socket> {
-  const { endpoint, tls, clock, connectTimeoutMs } = settings;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const socket = tls === undefined ? connectPlain(endpoint) : connectTls(tlsTo(endpoint, tls));
-    if (settings.background) socket.unref();
-    const abort = (): void => settle(signal?.reason);
-    const fail = (error: Error): void => settle(lost(endpoint, error));
-    const end = (): void => settle(lost(endpoint));
-    const settle = (error?: XCacheError): void => {
-      timer.cancel();
-      signal?.removeEventListener("abort", abort);
-      socket.off("close", end);
-      if (error === undefined) {
-        resolve(socket);
-        return;
-      }
-      socket.destroy();
-      reject(error);
-    };
-    const timer = clock.after(connectTimeoutMs, () =>
-      settle(
-        new OperationTimeoutError(
-          `${nameOf(endpoint)} did not accept a connection within connect_timeout (${connectTimeoutMs / 1000} s)`,
-        ),
-      ),
-    );
-    signal?.addEventListener("abort", abort);
-    socket.once(tls === undefined ? "connect" : "secureConnect", () => settle());
-    // It stays: an error must never be without a listener.
-    socket.on("error", fail);
-    socket.on("close", end);
-  });
-}
-
-/** The name of the server is sent, unless it is an address, for which TLS has no place. */
-function tlsTo(endpoint: Endpoint, tls: ConnectionOptions): ConnectionOptions {
-  const name = "host" in endpoint && isIP(endpoint.host) === 0 ? { servername: endpoint.host } : {};
-  return { ...endpoint, ...name, ...tls };
-}
-
-function lost(endpoint: Endpoint, cause?: Error): ConnectionError {
-  if (cause === undefined)
-    return new ConnectionError(`${nameOf(endpoint)} cannot be reached: it closed the connection`);
-  const hint = HINTS[(cause as NodeJS.ErrnoException).code ?? ""];
-  return new ConnectionError(
-    `${nameOf(endpoint)} cannot be reached: ${cause.message || String(cause)}`,
-    hint === undefined ? { cause } : { cause, hint },
-  );
-}
-
-function notResp(endpoint: Endpoint, cause: unknown): ConnectionError {
-  return new ConnectionError(`what answers at ${nameOf(endpoint)} does not speak the protocol of Redis`, {
-    cause,
-    hint: "Check the address and whether it needs TLS (rediss://).",
-  });
-}
-
-/** The server's own words hold no secrets: it never repeats a password. */
-function refused(endpoint: Endpoint, thrown: unknown): XCacheError {
-  if (!(thrown instanceof ReplyError)) return thrown as XCacheError;
-  const hint = HINTS[thrown.code] ?? REFUSALS.find(([words]) => words.test(thrown.message))?.[1];
-  return new ConnectionError(
-    `${nameOf(endpoint)} refused the connection: ${thrown.message}`,
-    hint === undefined ? { cause: thrown } : { cause: thrown, hint },
-  );
-}
-
-const LOGIN = "Check the user and password in kv_url.";
-const AUTHORITY = "Name the authority that signed the server's certificate with tls_ca_file.";
-const NEWER = "xcache needs RESP3: Redis 6 or later, or any Valkey.";
-
-/** What to do, by the code of a system error, of TLS or of the server. */
-const HINTS: Readonly<Record<string, string>> = {
-  WRONGPASS: LOGIN,
-  NOAUTH: LOGIN,
-  NOPERM: LOGIN,
-  NOPROTO: NEWER,
-  ERR_SSL_WRONG_VERSION_NUMBER: "The server does not speak TLS there: use redis:// or its port for TLS.",
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    "Use a host name that the server's certificate carries, or give it as tls_server_name.",
-  SELF_SIGNED_CERT_IN_CHAIN: AUTHORITY,
-  DEPTH_ZERO_SELF_SIGNED_CERT: AUTHORITY,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: AUTHORITY,
-};
-
-const REFUSALS: readonly (readonly [words: RegExp, hint: string])[] = [
-  [/unknown command .?HELLO/i, NEWER],
-  [/DB index/i, "Check the database number in kv_url; a server has 16 unless it is told otherwise."],
-];

@@ -29,19 +29,7 @@ export class Records {
   }
 
   readThen(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void {
-    this.#commands.read(key, {
-      resolve: (reply) => {
-        let record: StoreRecord | undefined;
-        try {
-          record = recordOf(reply, key);
-        } catch (error) {
-          failed(error);
-          return;
-        }
-        done(record);
-      },
-      reject: (error) => failed(inOurWords(error)),
-    });
+    this.#commands.read(key, new RecordAnswer(key, done, failed));
   }
 
   readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
@@ -67,7 +55,7 @@ export class Records {
     const args: Argument[] = ["SET", keyArgument(key), encodeRecord(record)];
     const lifetime = wholeLifetime(lifetimeMs);
     if (lifetime !== NOTHING) args.push("PX", lifetime);
-    this.#commands.send(key, args, { resolve: () => done(), reject: (error) => failed(inOurWords(error)) });
+    this.#commands.send(key, args, new WriteAnswer(done, failed));
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {
@@ -120,6 +108,52 @@ export class Records {
         },
       });
     });
+  }
+}
+
+/** A class for the same reason as `Pending` in connection.ts. */
+class RecordAnswer implements Answer {
+  readonly #key: string;
+  readonly #done: (record: StoreRecord | undefined) => void;
+  readonly #failed: Failed;
+
+  constructor(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed) {
+    this.#key = key;
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  resolve(reply: Reply): void {
+    let record: StoreRecord | undefined;
+    try {
+      record = recordOf(reply, this.#key);
+    } catch (error) {
+      this.#failed(error);
+      return;
+    }
+    this.#done(record);
+  }
+
+  reject(error: Error): void {
+    this.#failed(inOurWords(error));
+  }
+}
+
+class WriteAnswer implements Answer {
+  readonly #done: () => void;
+  readonly #failed: Failed;
+
+  constructor(done: () => void, failed: Failed) {
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  resolve(): void {
+    this.#done();
+  }
+
+  reject(error: Error): void {
+    this.#failed(inOurWords(error));
   }
 }
 

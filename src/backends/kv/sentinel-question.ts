@@ -1,7 +1,8 @@
 // Asks one sentinel who the master is, and makes sense of its answers.
 import type { HostPort } from "../../core/address.ts";
 import { ConnectionError } from "../../core/errors.ts";
-import { Connection, type ConnectionSettings, nameOf } from "./connection.ts";
+import { Connection, type ConnectionSettings } from "./connection.ts";
+import { nameOf } from "./endpoint.ts";
 import { type Reply, ReplyError } from "./resp-reader.ts";
 
 /** How the sentinels are talked to: with their own login. */
@@ -69,8 +70,9 @@ function sentinelsIn(answer: Reply): readonly HostPort[] {
 /** Names and values in turn. */
 function sentinelIn(facts: Reply): HostPort | undefined {
   if (!Array.isArray(facts)) return undefined;
-  const names = facts.map(String);
-  return hostPort(facts[names.indexOf("ip") + 1], facts[names.indexOf("port") + 1]);
+  const fact = (name: string): Reply | undefined =>
+    facts.find((_, at) => at % 2 === 1 && String(facts[at - 1]) === name);
+  return hostPort(fact("ip"), fact("port"));
 }
 
 /** The master that a message on the channel +switch-master names: `name old-host old-port host port`. */

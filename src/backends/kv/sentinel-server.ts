@@ -1,7 +1,7 @@
 // A store on the server that sentinels call the master, followed when they call another one so.
 import type { SentinelAddress } from "../../core/address.ts";
 import { ConnectionError } from "../../core/errors.ts";
-import { nameOf } from "./connection.ts";
+import { nameOf } from "./endpoint.ts";
 import type { NodeHost } from "./node.ts";
 import { SentinelWatch } from "./sentinel.ts";
 import { SingleServer } from "./single.ts";

@@ -1,7 +1,7 @@
 // Finds the master that the sentinels name, and hears from them when another one takes over.
 import type { HostPort, SentinelAddress } from "../../core/address.ts";
 import { ConnectionError, type XCacheError } from "../../core/errors.ts";
-import type { Endpoint } from "./connection.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
 import { ReplyError } from "./resp-reader.ts";
 import { SentinelNews } from "./sentinel-news.ts";

@@ -3,7 +3,7 @@ import { ConnectionError } from "../../core/errors.ts";
 import type { Answer, Endpoint } from "./connection.ts";
 import { keyArgument } from "./key-bytes.ts";
 import { KvNode, type NodeHost } from "./node.ts";
-import { ReplyError } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./resp-reader.ts";
 import type { Argument } from "./resp-writer.ts";
 import type { Router } from "./router.ts";
 
@@ -25,7 +25,7 @@ export class SingleServer implements Router {
   }
 
   send(key: string, args: readonly Argument[], answer: Answer): void {
-    this.#node.link(key).send(args, this.#leavingReplica(answer));
+    this.#node.link(key).send(args, new MasterAnswer(answer, this.#node));
   }
 
   read(key: string, answer: Answer): void {
@@ -47,17 +47,26 @@ export class SingleServer implements Router {
   anchor(): string {
     return "";
   }
+}
 
-  /** A server that has become a replica refuses writes: the master is looked for anew. */
-  #leavingReplica(answer: Answer): Answer {
-    return {
-      resolve: answer.resolve,
-      reject: (error) => {
-        if (error instanceof ReplyError && error.code === "READONLY") {
-          this.#node.renew(new ConnectionError("the server has become a replica", { cause: error }));
-        }
-        answer.reject(error);
-      },
-    };
+/** A server that has become a replica refuses writes: the master is looked for anew. */
+class MasterAnswer implements Answer {
+  readonly #answer: Answer;
+  readonly #node: KvNode;
+
+  constructor(answer: Answer, node: KvNode) {
+    this.#answer = answer;
+    this.#node = node;
+  }
+
+  resolve(reply: Reply): void {
+    this.#answer.resolve(reply);
+  }
+
+  reject(error: Error): void {
+    if (error instanceof ReplyError && error.code === "READONLY") {
+      this.#node.renew(new ConnectionError("the server has become a replica", { cause: error }));
+    }
+    this.#answer.reject(error);
   }
 }

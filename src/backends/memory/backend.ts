@@ -9,17 +9,17 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
+import { MOST_ENTRIES } from "../../core/bounds.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { suggestName } from "../../core/nearest.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { MOST_SLOTS } from "./key-index.ts";
 import { RecordTable } from "./records.ts";
 import { MemoryStore } from "./store.ts";
 
 export interface MemoryBackendOptions {
-  /** Most entries kept, over all namespaces; the least useful leave first. Default: 100,000. */
+  /** Most entries kept, over all namespaces, 1 to 8,388,608; the least useful leave first. Default: 100,000. */
   readonly maxEntries?: number;
   /** Most bytes of keys and values kept, about. Default: no bound besides `maxEntries`. */
   readonly maxBytes?: number;
@@ -28,8 +28,6 @@ export interface MemoryBackendOptions {
 }
 
 const DEFAULT_MAX_ENTRIES = 100_000;
-/** Also about what a Map can hold. */
-const MOST_ENTRIES = MOST_SLOTS;
 
 export class MemoryBackend implements Backend {
   readonly name = "memory";
@@ -145,7 +143,7 @@ function checkOptions(options: unknown): asserts options is MemoryBackendOptions
   if (maxEntries !== undefined && !whole(maxEntries, MOST_ENTRIES)) {
     throw new ConfigError(
       "CONFIG_INVALID",
-      `maxEntries must be a whole number from 1 to ${MOST_ENTRIES}, got ${describeArrival(maxEntries)}`,
+      `maxEntries (max_entries in a store address) must be a whole number from 1 to ${MOST_ENTRIES}, got ${describeArrival(maxEntries)}`,
     );
   }
   if (

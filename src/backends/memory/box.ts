@@ -1,10 +1,13 @@
 // Stands in a page for the value of an entry that a hit must look at closer (it has tags, or its expiry is near), or that
 // is written more often than it is read: then writing it again changes the box and looks up nothing else.
 
-/** Seconds are counted from here, so that they are small integers, which V8 keeps in the object itself. */
-const FIRST_SECOND = 1_700_000_000;
-/** Stands for never, and for anything after 2091. */
-const NO_SECOND = 2 ** 31 - 1;
+/** A time is kept as two small integers, which V8 keeps in the object itself: whole spans of twelve days, and the rest. */
+const SPAN_MS = 2 ** 30;
+/** Stands for never. */
+const NO_SPAN = 2 ** 31 - 1;
+
+/** From here on, in seventy million years, a time is taken for never. */
+export const FURTHEST = SPAN_MS * NO_SPAN;
 
 export const NO_SLOT = -1;
 
@@ -13,7 +16,7 @@ export class Box {
   /** NO_SLOT until somebody had to look it up. */
   slot: number;
   /** When it expires, to the millisecond. */
-  #second = 0;
+  #span = 0;
   #millisecond = 0;
 
   constructor(value: unknown, slot: number, expires: number) {
@@ -23,24 +26,22 @@ export class Box {
   }
 
   get expires(): number {
-    if (this.#second === NO_SECOND) return Number.POSITIVE_INFINITY;
-    return (this.#second + FIRST_SECOND) * 1_000 + this.#millisecond;
+    return this.#span === NO_SPAN ? Number.POSITIVE_INFINITY : this.#span * SPAN_MS + this.#millisecond;
   }
 
-  /** Writes it anew. Returns whether it expires no earlier than before, to the second. */
+  /** Writes it anew. Returns whether it expires no earlier than before. */
   renew(value: unknown, expires: number): boolean {
     this.value = value;
-    const before = this.#second;
-    const beforeMs = this.#millisecond;
-    const second = Math.floor(expires / 1_000);
-    if (second - FIRST_SECOND < NO_SECOND) {
-      this.#second = second - FIRST_SECOND;
-      this.#millisecond = Math.floor(expires - second * 1_000);
+    const span = this.#span;
+    const millisecond = this.#millisecond;
+    if (expires < FURTHEST) {
+      this.#span = Math.floor(expires / SPAN_MS);
+      this.#millisecond = Math.floor(expires - this.#span * SPAN_MS);
     } else {
-      this.#second = NO_SECOND;
+      this.#span = NO_SPAN;
       this.#millisecond = 0;
     }
-    return this.#second > before || (this.#second === before && this.#millisecond >= beforeMs);
+    return this.#span > span || (this.#span === span && this.#millisecond >= millisecond);
   }
 }
 

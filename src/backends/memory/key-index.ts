@@ -4,14 +4,12 @@
 // lookup a cache miss. Above the slot a place holds eight bits of the hash, so that few other rows are looked at.
 import { firstWord, HASH, OWNER, type Rows, SHARES_HASH } from "./rows.ts";
 
+/** Enough for twice as many slots as there can be entries. */
 const SLOT_BITS = 24;
 const SLOT_MASK = 2 ** SLOT_BITS - 1;
 /** Slots are counted from one: 0 is an empty place. */
 const EMPTY = 0;
 const HIGHEST_LOAD = 3 / 4;
-
-/** How many slots can be told apart. */
-export const MOST_SLOTS = SLOT_MASK;
 
 export class KeyIndex {
   readonly #rows: Rows<unknown>;

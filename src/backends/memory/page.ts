@@ -3,6 +3,7 @@
 // V8's Map leaves a deleted entry in the chain of its bucket until the whole table is rebuilt, so a key that is set and
 // deleted over and over would make every miss on it walk all its former entries. A key that leaves by itself is
 // therefore parked: it stays in the Map without a value, and parked keys are deleted together when there are enough.
+import { MOST_ENTRIES } from "../../core/bounds.ts";
 import { Box } from "./box.ts";
 
 /** What a page asks of the table it belongs to. */
@@ -68,6 +69,8 @@ export class Page {
 
   /** Puts a value or a box under a key that has none. */
   add(key: string, held: unknown): void {
+    // Parked keys fill a Map as well.
+    if (this.#entries.size >= MOST_ENTRIES) this.#deleteParked();
     this.#entries.set(key, held);
     if (this.#parked.size > 0) this.#parked.delete(key);
   }

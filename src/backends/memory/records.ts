@@ -1,4 +1,5 @@
 // The record-level contract on the bounded table: lets a memory store stand in for a shared one, in tests above all.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
@@ -45,30 +46,39 @@ export class RecordTable {
   }
 
   async *scan(prefix: string, { signal }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
-    let batch: ScanItem[] = [];
-    for (const key of this.#page.keys()) {
-      if (signal?.aborted) return;
-      if (!key.startsWith(prefix)) continue;
-      const record = this.read(key);
-      if (record !== undefined) batch.push({ key, record, bytes: sizeOf(key, record) });
-      if (batch.length < SCAN_BATCH) continue;
+    for await (const keys of this.#batches(prefix, signal)) {
+      const batch: ScanItem[] = [];
+      for (const key of keys) {
+        const record = this.read(key);
+        if (record !== undefined) batch.push({ key, record, bytes: sizeOf(key, record) });
+      }
       yield batch;
-      batch = [];
     }
-    yield batch;
   }
 
-  usage(prefix: string): Usage {
+  async usage(prefix: string): Promise<Usage> {
     let keys = 0;
     let bytes = 0;
-    for (const key of this.#page.keys()) {
-      if (!key.startsWith(prefix)) continue;
-      const record = this.read(key);
-      if (record === undefined) continue;
-      keys++;
-      bytes += sizeOf(key, record);
+    for await (const batch of this.scan(prefix)) {
+      keys += batch.length;
+      for (const item of batch) bytes += item.bytes;
     }
     return { keys, bytes, approximate: false };
+  }
+
+  /** The keys with this prefix. Others may run after so many keys of any kind, since to pass one over takes time as well. */
+  async *#batches(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly string[]> {
+    let batch: string[] = [];
+    let visited = 0;
+    for (const key of this.#page.keys()) {
+      if (signal?.aborted) return;
+      if (key.startsWith(prefix)) batch.push(key);
+      if (++visited % SCAN_BATCH !== 0) continue;
+      if (batch.length > 0) yield batch;
+      batch = [];
+      await nextTurn();
+    }
+    if (!signal?.aborted) yield batch;
   }
 }
 

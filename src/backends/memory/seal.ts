@@ -2,17 +2,28 @@
 
 /** The present state of a tag. Dead ones never revive. */
 class TagStamp {
+  readonly tag: string;
   live = true;
+  /** How many seals in use were made of it. */
+  seals = 0;
+
+  constructor(tag: string) {
+    this.tag = tag;
+  }
 }
 
 /** The stamps an entry was stored under. */
 export class MemorySeal {
   readonly tags: readonly string[];
   readonly #stamps: readonly TagStamp[];
+  readonly #ring: TagRing;
+  /** How many entries carry it, and who is about to store one. */
+  #users = 0;
 
-  constructor(tags: readonly string[], stamps: readonly TagStamp[]) {
+  constructor(tags: readonly string[], stamps: readonly TagStamp[], ring: TagRing) {
     this.tags = tags;
     this.#stamps = stamps;
+    this.#ring = ring;
   }
 
   isLive(): boolean {
@@ -20,16 +31,27 @@ export class MemorySeal {
     for (let at = 0; at < stamps.length; at++) if (!(stamps[at] as TagStamp).live) return false;
     return true;
   }
+
+  /** Whoever is going to need it says so, and says `release` when he does not any more: its tags are forgotten with the last. */
+  retain(): void {
+    this.#users++;
+  }
+
+  release(): void {
+    if (--this.#users === 0) this.#ring.forget(this, this.#stamps);
+  }
 }
 
-/** The tags of one namespace and the seals made from them. */
+/** The tags of one namespace that entries carry, and the seals made from them. */
 export class TagRing {
-  // Held weakly: a tag that no entry carries any more needs no stamp.
-  readonly #stamps = new Map<string, WeakRef<TagStamp>>();
-  readonly #gone = new FinalizationRegistry<string>((tag) => {
-    if (this.#stamps.get(tag)?.deref() === undefined) this.#stamps.delete(tag);
-  });
+  // Not held weakly: until the event loop turns, the engine would keep every tag that was ever named.
+  readonly #stamps = new Map<string, TagStamp>();
   #latest: MemorySeal | undefined;
+
+  /** How many tags are known. */
+  get size(): number {
+    return this.#stamps.size;
+  }
 
   /** The seal for an entry stored now under these tags; none without tags. */
   seal(tags: readonly string[]): MemorySeal | undefined {
@@ -40,22 +62,31 @@ export class TagRing {
   }
 
   invalidate(tag: string): void {
-    const stamp = this.#stamps.get(tag)?.deref();
+    const stamp = this.#stamps.get(tag);
     if (stamp !== undefined) stamp.live = false;
     this.#stamps.delete(tag);
   }
 
+  /** No entry carries the seal any more, and none will. */
+  forget(seal: MemorySeal, stamps: readonly TagStamp[]): void {
+    if (this.#latest === seal) this.#latest = undefined;
+    for (const stamp of stamps) {
+      if (--stamp.seals === 0 && stamp.live) this.#stamps.delete(stamp.tag);
+    }
+  }
+
   #newSeal(tags: readonly string[]): MemorySeal {
     const stamps = tags.map((tag) => this.#stamp(tag));
-    return new MemorySeal([...tags], stamps);
+    for (const stamp of stamps) stamp.seals++;
+    return new MemorySeal([...tags], stamps, this);
   }
 
   #stamp(tag: string): TagStamp {
-    const present = this.#stamps.get(tag)?.deref();
-    if (present !== undefined) return present;
-    const stamp = new TagStamp();
-    this.#stamps.set(tag, new WeakRef(stamp));
-    this.#gone.register(stamp, tag);
+    let stamp = this.#stamps.get(tag);
+    if (stamp === undefined) {
+      stamp = new TagStamp(tag);
+      this.#stamps.set(tag, stamp);
+    }
     return stamp;
   }
 }

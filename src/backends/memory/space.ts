@@ -32,8 +32,9 @@ export interface MemoryCore {
 
 /** A ttl of which the lag of the coarse time is a thousandth: then it may be counted from that, and end so much early. */
 const LONG_TTL_MS = 1_000 * COARSE_LAG_MS;
-/** How many entries a scan looks at before it lets others run. */
+/** How many entries a scan looks at before it lets others run, and how many characters of keys. */
 const SCAN_BATCH = 1_000;
+const SCAN_CHARACTERS = 64 * 1024;
 /** Up to so many entries are counted one by one, without being asked to be exact. */
 const COUNTED = 1_000;
 /** How many entries are measured to estimate the bytes of all. */
@@ -195,12 +196,15 @@ export class MemorySpace implements Space {
   /** Every key that is here from beginning to end; others may run in between. Keys added meanwhile do not prolong it. */
   async *#batches(signal?: AbortSignal): AsyncIterable<readonly string[]> {
     let batch: string[] = [];
+    let characters = 0;
     for (const key of this.page.keys()) {
       if (signal?.aborted) break;
       batch.push(key);
-      if (batch.length < SCAN_BATCH) continue;
+      characters += key.length;
+      if (batch.length < SCAN_BATCH && characters < SCAN_CHARACTERS) continue;
       yield batch;
       batch = [];
+      characters = 0;
       await nextTurn();
     }
     if (!signal?.aborted) yield batch;
@@ -237,7 +241,10 @@ export class MemorySpace implements Space {
     const { clock } = this.#core;
     const expires = (terms.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + terms.ttlMs;
     const seal = this.#tags.seal(terms.tags);
+    // It must outlast those whom the entry makes leave.
+    seal?.retain();
     this.#table.put(this.page, key, value, seal, expires, terms.staleMs, bytes);
+    seal?.release();
   }
 
   #inspection(key: string, { value, seal, expires }: Held<MemorySeal>): Inspection {

@@ -3,8 +3,9 @@
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
-import type { Space, Store, StoreObserver } from "../../core/space.ts";
+import type { Space, Store } from "../../core/space.ts";
 import { Sweeper } from "./expiry.ts";
+import { Observers } from "./observers.ts";
 import type { Page } from "./page.ts";
 import type { MemorySeal } from "./seal.ts";
 import { type MemoryCore, MemorySpace } from "./space.ts";
@@ -20,7 +21,7 @@ export interface MemorySettings {
 export class MemoryStore implements Store {
   readonly backend: Backend;
   readonly breaker = undefined;
-  readonly observers = new Set<StoreObserver>();
+  readonly observers = new Observers();
   readonly #core: MemoryCore;
   readonly #sweeper: Sweeper;
   readonly #roots = new Map<string, MemorySpace>();
@@ -46,6 +47,8 @@ export class MemoryStore implements Store {
   }
 
   space(prefix: string): Space {
+    // Whoever asks is going to use it, also after another cache on this store has disconnected.
+    this.#sweeper.start();
     let space = this.#roots.get(prefix);
     if (space === undefined) {
       space = new MemorySpace(this.#core, (opened) => this.#owners.set(opened.page, opened));
@@ -72,7 +75,6 @@ export class MemoryStore implements Store {
 
   #evicted(page: Page, key: string): void {
     const space = this.#owners.get(page);
-    if (space === undefined) return;
-    for (const observer of this.observers) observer.evicted(space, key);
+    if (space !== undefined) this.observers.evicted(space, key);
   }
 }

@@ -1,7 +1,7 @@
 // The bounded in-process store under the memory backend and the near tier: pages hold the values, the table keeps a row
 // of each entry and bounds entries and bytes over all pages together.
 import type { Clock } from "../../core/clock.ts";
-import { Box, heldValue, NO_SLOT } from "./box.ts";
+import { Box, FURTHEST, heldValue, NO_SLOT } from "./box.ts";
 import { Eviction } from "./eviction.ts";
 import { KeyHash } from "./key-hash.ts";
 import { KeyIndex } from "./key-index.ts";
@@ -14,6 +14,9 @@ import { UseLog } from "./use-log.ts";
 /** What an entry was stored under; asked at every hit. What is not live when a sweep meets it is reclaimed. */
 export interface EntrySeal {
   isLive(): boolean;
+  /** Told for every entry that begins and ends to carry it. */
+  retain?(): void;
+  release?(): void;
 }
 
 export interface TableOptions {
@@ -158,8 +161,8 @@ export class Table<S extends EntrySeal> implements PageHost {
     staleMs = 0,
     bytes = 0,
   ): boolean {
-    // To the millisecond, as a box says it.
-    const expires = Math.floor(until);
+    // As a box says it.
+    const expires = until < FURTHEST ? Math.floor(until) : Number.POSITIVE_INFINITY;
     const held = page.held(key);
     if (held !== undefined && seal === undefined && staleMs === 0 && !this.#hasExtras) {
       const isDone = held instanceof Box ? held.renew(value, expires) : this.#box(page, key, value, expires);
@@ -252,11 +255,14 @@ export class Table<S extends EntrySeal> implements PageHost {
     this.#learnUses();
     this.#makeRoom(1, bytes, NO_SLOT);
     if (this.#rows.reserve()) this.#fitRows();
+    const plain = seal === undefined && this.#schedule.canBePlain(expires);
+    const box = plain ? undefined : new Box(value, NO_SLOT, expires);
+    // First, because a Map can refuse a key: then nothing else is changed.
+    page.add(key, box ?? value);
     const slot = this.#rows.allocate(key, this.#hash.of(key, page.number), page.number);
+    if (box !== undefined) box.slot = slot;
     this.#index.add(slot);
     this.#eviction.admit(slot);
-    const plain = seal === undefined && this.#schedule.canBePlain(expires);
-    page.add(key, plain ? value : new Box(value, slot, expires));
     this.size++;
     this.#rows.writeSize(slot, bytes);
     this.#count(bytes);
@@ -293,7 +299,10 @@ export class Table<S extends EntrySeal> implements PageHost {
     rows.writeTimes(slot, expires, staleUntil);
     this.#schedule.set(slot, expires, staleUntil, plain);
     const isFirstSeal = seal !== undefined && rows.seals === undefined;
+    const sealBefore = rows.sealOf(slot);
+    seal?.retain?.();
     rows.writeSeal(slot, seal);
+    sealBefore?.release?.();
     this.#hasExtras = this.#countsBytes || rows.seals !== undefined || rows.staleUntil !== undefined;
     if (isFirstSeal) this.onOccupied?.();
   }
@@ -387,7 +396,9 @@ export class Table<S extends EntrySeal> implements PageHost {
     this.#schedule.forget(slot);
     this.size--;
     this.#count(-this.#rows.sizeOf(slot));
+    const seal = this.#rows.sealOf(slot);
     this.#rows.release(slot);
+    seal?.release?.();
     if (this.size === 0) this.#reset();
   }
 

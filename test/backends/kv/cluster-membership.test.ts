@@ -130,6 +130,35 @@ describe("asking for the slots", () => {
     expect(asked() - before).toBeLessThanOrEqual(2);
   });
 
+  test("does not undo a move that was learnt of while the answer was under way", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const [first, second] = client.nodes;
+    const other = slotOf("other");
+    const answers: (() => void)[] = [];
+    for (const server of [one, two]) {
+      const usual = server.fake.script;
+      server.fake.script = (command, from) => {
+        const answer = usual(command, from);
+        if (command[0] !== "CLUSTER") return answer;
+        answers.push(() => from.say(answer!));
+        return undefined;
+      };
+    }
+    // The answer tells of another move, so that one sees when it has come.
+    scene.tell([0, other - 1, one.place], [other, other, two.place], [other + 1, LAST, one.place]);
+    client.doubt();
+    await until(() => answers.length > 0, { what: "the slots are asked for" });
+    one.behave = () => moved("k", two.place);
+    await client.ahead.send("k", ["SET", "k", "1"], { resolve: () => {}, reject: () => {} });
+    await until(() => client.isOn("k", second!), { what: "the move of the slot" });
+    for (const answer of answers) answer();
+    await until(() => client.isOn("other", second!), { what: "the answer has come" });
+    expect([client.isOn("k", second!), client.isOn("foo", first!)]).toEqual([true, true]);
+  });
+
   test("goes on while somebody relies on the pushes, so that a move is noticed though nothing is sent", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
@@ -223,6 +252,19 @@ describe("a server", () => {
     say(OK);
     await expect(slow).resolves.toBe("OK");
     await until(() => one.fake.present.length === 0, { what: "the server is left" });
+  });
+
+  test("is left too when redirections alone have told that it lost its slots", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const key = tagForSlot(LAST);
+    two.behave = () => moved(key, one.place);
+    scene.tell([0, LAST, one.place]);
+    await send(client, key, "SET", key, "1");
+    await until(() => two.fake.present.length === 0, { what: "the server is left" });
+    expect(client.nodes).toHaveLength(1);
   });
 
   test("in the place of another is known as long as that one was", async () => {

@@ -9,6 +9,7 @@ import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import { backendContract } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
+import { kvSubject } from "./subject.ts";
 
 let cluster: RedisCluster;
 beforeAll(async () => {
@@ -16,20 +17,19 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
-describe("on a cluster", () => {
-  backendContract(
-    {
-      name: "kv",
-      offers: { shared: true, scan: true, push: true },
-      open: async () => ({
-        backend: new KvBackend({ kvUrl: cluster.url }),
-        second: async () => new KvBackend({ kvUrl: cluster.url }),
-        close: async () => {},
-      }),
-    },
-    { describe, it: it.concurrent },
-  );
-});
+const runner = { describe, it: it.concurrent };
+
+backendContract(
+  kvSubject("kv on a cluster", () => cluster.url),
+  runner,
+);
+backendContract(
+  kvSubject("kv on a cluster with a near tier and two connections to each server", () => cluster.url, {
+    nearCache: true,
+    poolSize: 2,
+  }),
+  runner,
+);
 
 /** Keys whose braces, or whose bytes, decide over their place. */
 const AWKWARD_KEYS = [

@@ -7,6 +7,7 @@ import {
   type ConnectionSettings,
   nameOf,
 } from "../../../src/backends/kv/connection.ts";
+import { lost } from "../../../src/backends/kv/connection-error.ts";
 import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -447,6 +448,13 @@ test("every connection has a number of its own", async () => {
   expect(other.id).toBeGreaterThan(one.id);
 });
 
+test("a host that fails at each of its addresses is an error that names them", () => {
+  const failures = ["connect ECONNREFUSED ::1:6379", "connect ECONNREFUSED 127.0.0.1:6379"];
+  const cause = new AggregateError(failures.map((message) => new Error(message)));
+  const error = lost({ host: "localhost", port: 6379 }, cause, false);
+  expect(error.message).toBe(`localhost:6379 cannot be reached: ${failures.join("; ")}`);
+});
+
 test("an endpoint is named as it would be written", () => {
   expect(nameOf({ host: "db.example", port: 6379 })).toBe("db.example:6379");
   expect(nameOf({ host: "::1", port: 6379 })).toBe("[::1]:6379");
@@ -513,7 +521,7 @@ describe("on a real server", () => {
     const connection = await openReal({ operationTimeoutMs: 100 });
     const reply = connection.command("PING");
     // Runs right after the command has left.
-    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300));
+    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500));
     expect(await reply).toBe("PONG");
   });
 

@@ -4,7 +4,7 @@ import type { BackendHost, KeyedRecord } from "../../../src/core/backend.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { XCacheError } from "../../../src/core/errors.ts";
 
-export const HOST: BackendHost = {
+const HOST: BackendHost = {
   clock: systemClock,
   operationTimeoutMs: 1_000,
   connectTimeoutMs: 5_000,

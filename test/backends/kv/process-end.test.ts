@@ -28,23 +28,25 @@ describe("a process ends by itself", () => {
 
   test("while it follows the master that a sentinel names, and listens to that", async () => {
     await using sentinel = await FakeServer.start(sentinelFor(server.port));
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
-      `
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
       const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
       await backend.connect();
       // Until the ear is in place.
       await new Promise((resolve) => setTimeout(resolve, 300));
       say("connected");
-    `,
-      // From here on the sentinel hangs: not even a question that is under way is waited for.
-      () => {
-        sentinel.script = () => undefined;
-      },
-    );
+    `);
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected"], errors: "" });
     expect(sentinel.commands).toContainEqual(["SUBSCRIBE", "+switch-master"]);
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
   });
+
+  const connectTo = (port: number, settings: string): string => `
+    import { Connection } from "./backends/kv/connection.js";
+    const connection = await Connection.open({
+      endpoint: { host: "127.0.0.1", port: ${port} }, tls: undefined, database: 0, clock: systemClock,
+      connectTimeoutMs: 1_000, operationTimeoutMs: 60_000, readsTogether: true, ${settings}
+    }, { pushed() {}, closed() {} });
+  `;
 
   test("after it has waited for its answers, however long these take", async () => {
     await using slow = await FakeServer.start((_, client) => {
@@ -52,14 +54,26 @@ describe("a process ends by itself", () => {
       return undefined;
     });
     const { code, lines, errors } = await runOwnProcess(`
-      import { Connection } from "./backends/kv/connection.js";
-      const connection = await Connection.open({
-        endpoint: { host: "127.0.0.1", port: ${slow.port} }, tls: undefined, database: 0,
-        clock: systemClock, connectTimeoutMs: 1_000, operationTimeoutMs: 5_000, readsTogether: true,
-      }, { pushed() {}, closed() {} });
+      ${connectTo(slow.port, "")}
       say(String(await connection.command("ANYTHING")));
     `);
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ["OK"], errors: "" });
+  });
+
+  test("without waiting for an answer to what is done in the background", async () => {
+    await using silent = await FakeServer.start();
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+      const busy = setInterval(() => {}, 1_000);
+      ${connectTo(silent.port, "background: true")}
+      connection.command("NEVER ANSWERED").catch(() => {});
+      setTimeout(() => {
+        say("asked");
+        clearInterval(busy);
+      }, 100);
+    `);
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["asked"], errors: "" });
+    expect(silent.commands).toContainEqual(["NEVER ANSWERED"]);
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 
   test("while its store is gone and is looked for again and again", async () => {

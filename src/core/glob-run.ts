@@ -1,0 +1,131 @@
+// A stretch of a glob pattern without stars: places for one character each.
+
+/** The UTF-16 units that may stand in a place: those in one of the ranges, or in none of them. */
+export interface Place {
+  readonly ranges: readonly (readonly [low: number, high: number])[];
+  readonly negated: boolean;
+}
+
+const BITS = 32;
+/** Up to so many comparisons the simple search is the faster one. */
+const SIMPLE_SEARCH = 4_096;
+
+export class Run {
+  readonly length: number;
+  readonly #places: readonly Place[];
+  readonly #literal: string | undefined;
+  #shiftAnd: ShiftAnd | undefined;
+
+  constructor(places: readonly Place[]) {
+    this.length = places.length;
+    this.#places = places;
+    this.#literal = literalOf(places);
+  }
+
+  isAt(key: string, at: number): boolean {
+    if (this.#literal !== undefined) return key.startsWith(this.#literal, at);
+    for (let place = 0; place < this.length; place++) {
+      if (!accepts(this.#places[place]!, key.charCodeAt(at + place))) return false;
+    }
+    return true;
+  }
+
+  /** The first place from `from` on where the run lies before `end`, or -1. */
+  find(key: string, from: number, end: number): number {
+    if ((end - from) * this.length > SIMPLE_SEARCH) {
+      this.#shiftAnd ??= new ShiftAnd(this.#places);
+      return this.#shiftAnd.find(key, from, end);
+    }
+    if (this.#literal !== undefined) {
+      const found = key.indexOf(this.#literal, from);
+      return found + this.length <= end ? found : -1;
+    }
+    for (let at = from; at + this.length <= end; at++) if (this.isAt(key, at)) return at;
+    return -1;
+  }
+}
+
+function accepts({ ranges, negated }: Place, unit: number): boolean {
+  for (let i = 0; i < ranges.length; i++) {
+    const range = ranges[i]!;
+    if (range[0] <= unit && unit <= range[1]) return !negated;
+  }
+  return negated;
+}
+
+function literalOf(places: readonly Place[]): string | undefined {
+  let literal = "";
+  for (const { ranges, negated } of places) {
+    const [range, another] = ranges;
+    if (negated || range === undefined || another !== undefined || range[0] !== range[1]) return undefined;
+    literal += String.fromCharCode(range[0]);
+  }
+  return literal;
+}
+
+/**
+ * The search of Baeza-Yates and Gonnet (1992), which never goes back: bit i of the state says that the first i + 1 places
+ * are met by what ends here, and 32 places are seen to at once.
+ */
+class ShiftAnd {
+  readonly #places: readonly Place[];
+  readonly #state: Int32Array;
+  readonly #lastBit: number;
+  /** Where a range begins or has ended: units between two of these may stand in the same places. */
+  readonly #borders: readonly number[];
+  readonly #masks: (Int32Array | undefined)[] = [];
+  readonly #maskOfUnit = new Map<number, Int32Array>();
+
+  constructor(places: readonly Place[]) {
+    this.#places = places;
+    this.#state = new Int32Array(Math.ceil(places.length / BITS));
+    this.#lastBit = 1 << ((places.length - 1) % BITS);
+    const borders = places.flatMap(({ ranges }) => ranges.flatMap(([low, high]) => [low, high + 1]));
+    this.#borders = [...new Set(borders)].sort((a, b) => a - b);
+  }
+
+  find(key: string, from: number, end: number): number {
+    const state = this.#state.fill(0);
+    const words = state.length;
+    const lastBit = this.#lastBit;
+    for (let at = from; at < end; at++) {
+      const unit = key.charCodeAt(at);
+      const mask = this.#maskOfUnit.get(unit) ?? this.#maskFor(unit);
+      let carried = 1;
+      for (let word = 0; word < words; word++) {
+        const before = state[word]!;
+        state[word] = ((before << 1) | carried) & mask[word]!;
+        carried = before >>> (BITS - 1);
+      }
+      if ((state[words - 1]! & lastBit) !== 0) return at + 1 - this.#places.length;
+    }
+    return -1;
+  }
+
+  /** The places that a unit may stand in. */
+  #maskFor(unit: number): Int32Array {
+    const stretch = this.#stretchOf(unit);
+    let mask = this.#masks[stretch];
+    if (mask === undefined) {
+      mask = new Int32Array(this.#state.length);
+      for (const [at, place] of this.#places.entries()) {
+        if (accepts(place, unit)) mask[Math.floor(at / BITS)]! |= 1 << (at % BITS);
+      }
+      this.#masks[stretch] = mask;
+    }
+    this.#maskOfUnit.set(unit, mask);
+    return mask;
+  }
+
+  /** How many borders are not above the unit. */
+  #stretchOf(unit: number): number {
+    let low = 0;
+    let high = this.#borders.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#borders[middle]! <= unit) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,135 @@
+// A backend whose keys are settled before they are used: what the outbox still has for them goes first.
+import type {
+  Backend,
+  Capabilities,
+  Failed,
+  KeyedRecord,
+  PoolState,
+  PushChannel,
+  ScanItem,
+  ScanOptions,
+  SwapResult,
+  Usage,
+} from "./backend.ts";
+import type { Outbox } from "./outbox.ts";
+import type { StoreRecord, Token } from "./record.ts";
+
+type Found = StoreRecord | undefined;
+
+export class SettledBackend implements Backend {
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  readonly push?: PushChannel;
+  readonly pool?: () => PoolState;
+  readonly describe?: NonNullable<Backend["describe"]>;
+  readonly #backend: Backend;
+  readonly #outbox: Outbox;
+
+  constructor(backend: Backend, outbox: Outbox) {
+    this.name = backend.name;
+    this.capabilities = backend.capabilities;
+    if (backend.push !== undefined) this.push = backend.push;
+    if (backend.pool !== undefined) this.pool = backend.pool.bind(backend);
+    if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
+    this.#backend = backend;
+    this.#outbox = outbox;
+  }
+
+  connect(): Promise<void> {
+    return this.#backend.connect();
+  }
+
+  disconnect(): Promise<void> {
+    return this.#backend.disconnect();
+  }
+
+  ping(): Promise<void> {
+    return this.#backend.ping();
+  }
+
+  now(): number {
+    return this.#backend.now();
+  }
+
+  clockErrorMs(): number {
+    return this.#backend.clockErrorMs();
+  }
+
+  read(key: string): Promise<Found> {
+    return this.#settled([key], () => this.#backend.read(key));
+  }
+
+  readThen(key: string, done: (record: Found) => void, failed: Failed): void {
+    const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
+    if (settling !== undefined) settling.then(() => this.#backend.read(key)).then(done, failed);
+    else if (this.#backend.readThen === undefined) this.#backend.read(key).then(done, failed);
+    else this.#backend.readThen(key, done, failed);
+  }
+
+  readMany(keys: readonly string[]): Promise<readonly Found[]> {
+    return this.#settled(keys, () => this.#backend.readMany(keys));
+  }
+
+  write(item: KeyedRecord): Promise<void> {
+    return this.#settled([item.key], () => this.#backend.write(item));
+  }
+
+  writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
+    const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([item.key]);
+    if (settling !== undefined) settling.then(() => this.#backend.write(item)).then(done, failed);
+    else if (this.#backend.writeThen === undefined) this.#backend.write(item).then(done, failed);
+    else this.#backend.writeThen(item, done, failed);
+  }
+
+  writeMany(items: readonly KeyedRecord[]): Promise<void> {
+    return this.#settled(
+      items.map(({ key }) => key),
+      () => this.#backend.writeMany(items),
+    );
+  }
+
+  swap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+  ): Promise<SwapResult> {
+    return this.#settled([key], () => this.#backend.swap(key, expected, next));
+  }
+
+  take(key: string): Promise<Found> {
+    return this.#settled([key], () => this.#backend.take(key));
+  }
+
+  takeMany(keys: readonly string[]): Promise<readonly Found[]> {
+    return this.#settled(keys, () => this.#backend.takeMany(keys));
+  }
+
+  async touch(keys: readonly string[]): Promise<void> {
+    await this.#backend.touch?.(keys);
+  }
+
+  async *scan(prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]> {
+    for await (const batch of this.#backend.scan(prefix, options)) {
+      const settling = this.#outbox.settle(batch.map(({ key }) => key));
+      if (settling === undefined) {
+        yield batch;
+        continue;
+      }
+      await settling;
+      const records = await this.#backend.readMany(batch.map(({ key }) => key));
+      yield batch.flatMap(({ key, bytes }, at) => {
+        const record = records[at];
+        return record === undefined ? [] : [{ key, record, bytes }];
+      });
+    }
+  }
+
+  usage(prefix: string): Promise<Usage> {
+    return this.#backend.usage(prefix);
+  }
+
+  #settled<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
+    const settling = this.#outbox.settle(keys);
+    return settling === undefined ? work() : settling.then(work);
+  }
+}

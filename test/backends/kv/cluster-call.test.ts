@@ -1,0 +1,146 @@
+// The time a command takes on its way through a cluster, on a clock that the test moves.
+import { expect, test } from "vitest";
+import { Call, type CallHost } from "../../../src/backends/kv/cluster-call.ts";
+import type { Link, LinkAnswer } from "../../../src/backends/kv/link.ts";
+import { ReplyError } from "../../../src/backends/kv/resp-reader.ts";
+import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
+import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
+import { ManualClock } from "../../../src/testing/index.ts";
+
+interface Sent {
+  readonly args: readonly Argument[];
+  readonly answer: LinkAnswer;
+}
+
+/** A call on a server that does with it what the test says. */
+function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
+  const clock = new ManualClock();
+  const sent: Sent[] = [];
+  const held = new Set<Call>();
+  const outcome: { reply?: unknown; error?: Error } = {};
+  const link = {
+    connection: isConnected ? {} : undefined,
+    send: (args: readonly Argument[], answer: LinkAnswer) => sent.push({ args, answer }),
+    read: (key: Argument, answer: LinkAnswer) => sent.push({ args: ["read", key], answer }),
+  } as unknown as Link;
+  const route = { host: "asked", link: () => link };
+  const host: CallHost = {
+    clock,
+    operationTimeoutMs,
+    route: () => route,
+    routeAsking: () => route,
+    moved: () => true,
+    doubt: () => {},
+    learn: () => new Promise(() => {}),
+    hold: (each) => held.add(each),
+    release: (each) => held.delete(each),
+  };
+  const begin = (command: readonly Argument[] | Argument, changes: Partial<CallHost> = {}) => {
+    const call = new Call({ ...host, ...changes }, 7, command, {
+      resolve: (reply) => {
+        outcome.reply = reply;
+      },
+      reject: (error) => {
+        outcome.error = error;
+      },
+    });
+    call.start();
+    return call;
+  };
+  return { clock, sent, held, outcome, begin };
+}
+
+const refusal = (message: string): ReplyError => new ReplyError(message);
+
+test("a call that is answered at once is never held and sets no timer", () => {
+  const { clock, sent, held, outcome, begin } = stage();
+  begin("k");
+  expect([held.size, clock.pending]).toEqual([0, 0]);
+  sent[0]!.answer.resolve("there");
+  expect(outcome.reply).toBe("there");
+});
+
+test("ASKING falls due with the command it is for, so that neither leaves without the other", () => {
+  const { sent, begin } = stage();
+  const call = begin("k");
+  sent[0]!.answer.reject(refusal("ASK 7 127.0.0.1:1"));
+  expect(sent.slice(1).map(({ args }) => args)).toEqual([["ASKING"], ["GET", "k"]]);
+  expect(sent.slice(1).map(({ answer }) => answer.due)).toEqual([call.due, call.due]);
+});
+
+/** Refuses every sending as soon as it comes, while time goes on; returns when each was sent. */
+async function refuseAll({ clock, sent }: ReturnType<typeof stage>, message: string, ms: number) {
+  const began = clock.now();
+  const times: number[] = [];
+  for (let passed = 0; passed < ms; passed++) {
+    while (times.length < sent.length) {
+      times.push(clock.now() - began);
+      sent[times.length - 1]!.answer.reject(refusal(message));
+    }
+    await clock.advance(1);
+  }
+  return times;
+}
+
+test("a refused command is tried for most of operation_timeout, with pauses, and ends with the last refusal", async () => {
+  const played = stage();
+  played.begin(["SET", "k", "v"]);
+  const times = await refuseAll(played, "TRYAGAIN not now", 1_100);
+  expect(times.length).toBeGreaterThan(8);
+  expect(times.length).toBeLessThanOrEqual(17);
+  expect(times.at(-1)).toBeGreaterThan(500);
+  expect(times.at(-1)).toBeLessThan(1_000);
+  expect(played.outcome.error?.message).toBe("TRYAGAIN not now");
+  expect([played.held.size, played.clock.pending]).toEqual([0, 0]);
+});
+
+test("redirections are followed twice at once, then with pauses, 16 times at most", async () => {
+  const played = stage({ operationTimeoutMs: 60_000 });
+  played.begin("k");
+  const times = await refuseAll(played, "MOVED 7 127.0.0.1:1", 60_000);
+  expect(times).toHaveLength(17);
+  expect(times.slice(0, 4).map((at) => at > 0)).toEqual([false, false, false, true]);
+  expect(played.outcome.error?.message).toMatch(/^MOVED/);
+});
+
+test("a command that waits for a connection is given up when operation_timeout is over", async () => {
+  const { clock, sent, held, outcome, begin } = stage({ isConnected: false });
+  begin("k");
+  expect(held.size).toBe(1);
+  await clock.advance(999);
+  expect(outcome.error).toBeUndefined();
+  await clock.advance(2);
+  expect(outcome.error).toBeInstanceOf(OperationTimeoutError);
+  expect([held.size, clock.pending]).toEqual([0, 0]);
+  // What comes later changes nothing.
+  sent[0]!.answer.resolve("late");
+  sent[0]!.answer.unsent?.(new ConnectionError("late"));
+  expect([outcome.reply, clock.pending]).toEqual([undefined, 0]);
+});
+
+test("so is one that waits to learn who holds its slot", async () => {
+  const { clock, outcome, begin } = stage();
+  begin("k", { route: () => undefined });
+  await clock.advance(1_001);
+  expect(outcome.error).toBeInstanceOf(OperationTimeoutError);
+  expect(String(outcome.error?.cause)).toMatch(/slot 7/);
+});
+
+test("a command that never left is sent again; one that may have been carried out is not", async () => {
+  const { clock, sent, outcome, begin } = stage();
+  begin(["SET", "k", "v"]);
+  sent[0]!.answer.unsent?.(new ConnectionError("not connected"));
+  await clock.advance(20);
+  expect(sent).toHaveLength(2);
+  sent[1]!.answer.reject(new ConnectionError("lost"));
+  await clock.advance(2_000);
+  expect(sent).toHaveLength(2);
+  expect(outcome.error?.message).toBe("lost");
+});
+
+test("a redirection that makes no sense goes to the caller", () => {
+  const { sent, outcome, begin } = stage();
+  begin("k");
+  sent[0]!.answer.reject(refusal("MOVED somewhere"));
+  expect(outcome.error?.message).toBe("MOVED somewhere");
+});

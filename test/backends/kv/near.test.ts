@@ -1,0 +1,215 @@
+// The near tier over a real server: as fast as memory, and never older than what the server has told.
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { CacheConfig } from "../../../src/config/types.ts";
+import { UnsupportedError } from "../../../src/core/errors.ts";
+import { seededRandom } from "../../../src/testing/seeded-random.ts";
+import { XCache } from "../../../src/xcache.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+let server: RedisServer;
+let caches: XCache[] = [];
+let prefixes = 0;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+beforeEach(() => {
+  prefixes++;
+});
+afterEach(async () => {
+  for (const cache of caches) await cache.disconnect();
+  caches = [];
+});
+
+function open(config: CacheConfig = {}): XCache {
+  const cache = new XCache({ kvUrl: server.url, keyPrefix: `near-${prefixes}`, nearCache: true, ...config });
+  caches.push(cache);
+  return cache;
+}
+
+/** How many reads the server has answered. */
+async function reads(): Promise<number> {
+  const stats = await server.cli("info", "commandstats");
+  const counts = [...stats.matchAll(/cmdstat_m?get:calls=(\d+)/g)].map(([, calls]) => Number(calls));
+  return counts.reduce((sum, calls) => sum + calls, 0);
+}
+
+/** Reads until the value is kept near. */
+async function warm(cache: XCache, key: string, value: unknown): Promise<void> {
+  for (let read = 0; read < 3; read++) expect(await cache.get(key)).toEqual(value);
+}
+
+const sees = (cache: XCache, key: string, value: unknown): Promise<unknown> =>
+  until(async () => (await cache.get(key)) === value || undefined, {
+    what: `${key} is seen`,
+    timeoutMs: 2_000,
+  });
+
+describe("a hit", () => {
+  it("does not reach the server, for get, getMany and getOrSet, with and without tags", async () => {
+    const cache = open();
+    await cache.set("plain", 1);
+    await cache.set("tagged", 2, { tags: ["t"] });
+    await warm(cache, "plain", 1);
+    await warm(cache, "tagged", 2);
+    const before = await reads();
+    for (let read = 0; read < 100; read++) {
+      expect(await cache.get("plain")).toBe(1);
+      expect(await cache.getOrSet("tagged", () => expect.unreachable())).toBe(2);
+      expect([...(await cache.getMany(["plain", "tagged"])).values()]).toEqual([1, 2]);
+    }
+    expect(await reads()).toBe(before);
+  });
+
+  it("hands out a copy, or the kept object itself when values are shared", async () => {
+    const copying = open();
+    await copying.set("k", { list: [1] });
+    await warm(copying, "k", { list: [1] });
+    const first = (await copying.get("k")) as { list: number[] };
+    first.list.push(2);
+    expect(await copying.get("k")).toEqual({ list: [1] });
+    const sharing = open({ nearCache: { values: "shared" } });
+    await warm(sharing, "k", { list: [1] });
+    expect(await sharing.get("k")).toBe(await sharing.get("k"));
+  });
+
+  it("ends with the entry's ttl", async () => {
+    const cache = open();
+    await cache.set("k", 1, { ttl: 0.3 });
+    expect(await cache.get("k")).toBe(1);
+    await pause(310);
+    expect(await cache.get("k")).toBeUndefined();
+  });
+});
+
+describe("a change", () => {
+  it("of this process is seen at once", async () => {
+    const cache = open();
+    await cache.set("k", 1, { tags: ["t"] });
+    await warm(cache, "k", 1);
+    await cache.set("k", 2, { tags: ["t"] });
+    expect(await cache.get("k")).toBe(2);
+    await warm(cache, "k", 2);
+    await cache.invalidateTags("t");
+    expect(await cache.get("k")).toBeUndefined();
+    await cache.set("k", 3);
+    await warm(cache, "k", 3);
+    await cache.clear();
+    expect(await cache.get("k")).toBeUndefined();
+    await cache.set("k", 4);
+    await warm(cache, "k", 4);
+    expect(await cache.invalidatePattern("k*")).toBe(1);
+    expect(await cache.get("k")).toBeUndefined();
+  });
+
+  it("of another process is seen as soon as the server tells", async () => {
+    const [mine, other] = [open(), open()];
+    const changes: readonly (readonly [string, (key: string) => Promise<unknown>, unknown])[] = [
+      ["set", (key) => other.set(key, "new"), "new"],
+      ["delete", (key) => other.delete(key), undefined],
+      ["tag", () => other.invalidateTags("t"), undefined],
+      ["pattern", () => other.invalidatePattern("pat*"), undefined],
+      ["clear", () => other.clear(), undefined],
+    ];
+    for (const [key, change, expected] of changes) {
+      await mine.set(key, "old", { tags: key === "tag" ? ["t"] : [] });
+      await warm(mine, key, "old");
+      await change(key);
+      const started = performance.now();
+      if (expected === undefined) {
+        await until(async () => (await mine.get(key)) === undefined, {
+          what: `${key} is seen`,
+          timeoutMs: 2_000,
+        });
+      } else await sees(mine, key, expected);
+      expect(performance.now() - started).toBeLessThan(1_000);
+    }
+  });
+
+  it("by somebody who empties the server, or removes the entry, is seen", async () => {
+    const cache = open();
+    await cache.set("k", 1);
+    await warm(cache, "k", 1);
+    await server.cli("del", `near-${prefixes}:k`);
+    await until(async () => (await cache.get("k")) === undefined, { what: "it is gone", timeoutMs: 2_000 });
+  });
+});
+
+describe("when the server cannot be heard", () => {
+  afterEach(() => server.thaw());
+
+  it("near copies are served for a second at most, then not at all", async () => {
+    const cache = open({ operationTimeout: 0.2, circuitBreaker: { resetTimeout: 0.1 } });
+    await cache.set("k", 1);
+    await warm(cache, "k", 1);
+    server.freeze();
+    await pause(1_400);
+    await expect(cache.get("k")).rejects.toThrow(/did not answer|cannot be reached/);
+    server.thaw();
+    await sees(cache, "k", 1);
+  });
+
+  it("what changed meanwhile is not served from before, after a lost connection", async () => {
+    const [mine, other] = [open(), open()];
+    await mine.set("k", "old");
+    await warm(mine, "k", "old");
+    const clients = await server.cli("client", "list");
+    expect(clients).toContain("xcache");
+    await server.cli("client", "kill", "type", "normal", "skipme", "yes");
+    await until(() => other.set("k", "new").then(() => true), { what: "the other is back" });
+    expect(await mine.get("k").catch(() => "new")).toBe("new");
+  });
+});
+
+describe("a server that may not tell", () => {
+  it("leaves the near tier off, says so once, and everything else works", async () => {
+    const strict = await startRedis({
+      acl: ["user default on nopass ~* +@all -client|tracking"],
+    });
+    try {
+      const cache = open({ kvUrl: strict.url });
+      const errors: Error[] = [];
+      cache.on("error", ({ error }) => errors.push(error));
+      await cache.set("k", 1, { tags: ["t"] });
+      for (let read = 0; read < 3; read++) expect(await cache.get("k")).toBe(1);
+      const other = open({ kvUrl: strict.url });
+      await other.invalidateTags("t");
+      expect(await cache.get("k")).toBeUndefined();
+      expect(errors.filter((error) => error instanceof UnsupportedError)).toHaveLength(1);
+    } finally {
+      for (const cache of caches.splice(0)) await cache.disconnect();
+      await strict.stop();
+    }
+  });
+});
+
+describe("a model of many random changes by two processes", () => {
+  it.each([1, 2, 3])("shows no value older than an invalidation that was told (seed %i)", async (seed) => {
+    const random = seededRandom(seed);
+    const [writer, reader] = [open(), open()];
+    const keys = ["a", "b", "c"];
+    /** The newest version of each key; what is read later must not be older, once the change was told. */
+    const newest = new Map<string, number>();
+    let version = 0;
+    for (let round = 0; round < 150; round++) {
+      const key = keys[Math.floor(random() * keys.length)] as string;
+      const choice = random();
+      version++;
+      if (choice < 0.4) await writer.set(key, version, { tags: [`tag:${key}`] });
+      else if (choice < 0.6) await writer.delete(key);
+      else if (choice < 0.9) await writer.invalidateTags(`tag:${key}`);
+      else await writer.clear();
+      if (choice >= 0.9) for (const each of keys) newest.set(each, version);
+      else newest.set(key, version);
+      // A read on the same connection comes after every push that the change caused.
+      await reader.exists(`nothing-${round}`);
+      for (const each of keys) {
+        const read = await reader.getOrSet(each, () => version, { tags: [`tag:${each}`] });
+        expect(read, `${each} in round ${round}`).toBeGreaterThanOrEqual(newest.get(each) ?? 0);
+      }
+    }
+  });
+});

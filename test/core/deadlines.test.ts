@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { Deadlines } from "../../src/core/deadline.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+
+describe("many deadlines of one length", () => {
+  it("are missed in order, each at its time, with one timer", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, 100);
+    const missed: string[] = [];
+    deadlines.set(() => missed.push("a"));
+    await clock.advance(40);
+    deadlines.set(() => missed.push("b"));
+    expect(clock.pending).toBe(1);
+    await clock.advance(59);
+    expect(missed).toEqual([]);
+    await clock.advance(1);
+    expect(missed).toEqual(["a"]);
+    await clock.advance(40);
+    expect(missed).toEqual(["a", "b"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("that are met are never missed, in whatever order they are met", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, 100);
+    const missed: number[] = [];
+    const set = Array.from({ length: 50 }, (_, at) => deadlines.set(() => missed.push(at)));
+    for (const at of [49, 0, 25, 1, 2, 48]) set[at]?.meet();
+    await clock.advance(100);
+    expect(missed).toHaveLength(44);
+    expect(set.every(({ isOver }) => isOver)).toBe(true);
+  });
+
+  it("may be set by what a missed one runs", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, 100);
+    const missed: string[] = [];
+    deadlines.set(() => {
+      missed.push("first");
+      deadlines.set(() => missed.push("second"));
+    });
+    await clock.advance(100);
+    await clock.advance(100);
+    expect(missed).toEqual(["first", "second"]);
+  });
+
+  it("without end never pass", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, Number.POSITIVE_INFINITY);
+    const deadline = deadlines.set(() => expect.unreachable());
+    await clock.advance(1e12);
+    expect([deadline.isOver, clock.pending]).toEqual([false, 0]);
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import type { KeyedRecord } from "../../src/core/backend.ts";
+import { BackendError, ConnectionError } from "../../src/core/errors.ts";
+import { Outbox, type Remedy } from "../../src/core/outbox.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+
+const ROOT = "p!n";
+
+/** A store that says what it was asked to do, and fails when told to. */
+class Recorded {
+  readonly done: string[] = [];
+  fault: Error | undefined;
+  during: (() => void) | undefined;
+
+  now(): number {
+    return 0;
+  }
+
+  async write({ key }: KeyedRecord): Promise<void> {
+    this.#act(`stamp ${key}`);
+  }
+
+  async take(key: string): Promise<undefined> {
+    this.#act(`take ${key}`);
+  }
+
+  #act(what: string): void {
+    this.during?.();
+    if (this.fault !== undefined) throw this.fault;
+    this.done.push(what);
+  }
+}
+
+function setUp(): { store: Recorded; outbox: Outbox; reported: Error[] } {
+  const store = new Recorded();
+  const reported: Error[] = [];
+  const outbox = new Outbox(store, new ManualClock(), (error) => reported.push(error));
+  return { store, outbox, reported };
+}
+
+const removal = (key: string): Remedy => ({ key, stampMs: undefined, root: ROOT });
+const stamp = (key: string): Remedy => ({ key, stampMs: 1_000, root: ROOT });
+
+describe("invalidations that were not confirmed", () => {
+  it("are delivered once, a tag's after its group's", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([{ ...removal("t"), after: "g" }, stamp("g"), removal("b"), removal("b")]);
+    await outbox.settle(["t", "b"]);
+    expect(store.done.indexOf("stamp g")).toBeLessThan(store.done.indexOf("take t"));
+    expect(store.done).toHaveLength(3);
+    expect(outbox.size).toBe(0);
+    expect(outbox.settle(["t", "b"])).toBeUndefined();
+  });
+
+  it("are waited for only by those they concern", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    expect(outbox.settle(["b"])).toBeUndefined();
+    store.fault = new ConnectionError("down");
+    await expect(outbox.settle(["b", "a"])).rejects.toBe(store.fault);
+  });
+
+  it("stay while the store cannot be reached", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = new ConnectionError("down");
+    await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
+    await outbox.deliverAll();
+    expect(outbox.size).toBe(1);
+    store.fault = undefined;
+    await outbox.deliverAll();
+    expect(store.done).toEqual(["take a"]);
+    expect(reported).toEqual([]);
+  });
+
+  it("share one delivery", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    await Promise.all([outbox.settle(["a"]), outbox.settle(["a"]), outbox.deliverAll()]);
+    expect(store.done).toEqual(["take a"]);
+  });
+
+  it("that come for the same key during a delivery are delivered again", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    store.during = () => {
+      store.during = undefined;
+      outbox.add([removal("a")]);
+    };
+    await outbox.settle(["a"]);
+    expect(outbox.size).toBe(1);
+    await outbox.settle(["a"]);
+    expect(store.done).toEqual(["take a", "take a"]);
+  });
+
+  it("become one invalidation of the namespace when there are too many", async () => {
+    const { store, outbox } = setUp();
+    outbox.add(Array.from({ length: 10_001 }, (_, at) => removal(`k${at}`)));
+    expect(outbox.size).toBe(1);
+    await outbox.deliverAll();
+    expect(store.done).toEqual([`stamp ${ROOT}`]);
+  });
+
+  it("that the store refuses are told of, and the namespace is invalidated instead", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    const refusal = new BackendError("STORE_FAILED", "no permission");
+    store.fault = refusal;
+    store.during = () => {
+      if (reported.length > 0) store.fault = undefined;
+    };
+    await outbox.settle(["a"]);
+    expect(reported).toEqual([refusal]);
+    expect(store.done).toEqual([`stamp ${ROOT}`]);
+    expect(outbox.size).toBe(0);
+  });
+
+  it("end when the store refuses even that, so that they do not block what they concern for ever", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = new BackendError("STORE_FAILED", "no permission");
+    await outbox.settle(["a"]);
+    expect(outbox.size).toBe(0);
+    expect(reported).toHaveLength(2);
+  });
+});
