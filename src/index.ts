@@ -1,4 +1,5 @@
 // The public surface of xcache, and nothing else.
+export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
 export type {
   CacheConfig,
@@ -11,7 +12,9 @@ export type {
   Backend,
   BackendHost,
   Capabilities,
+  Failed,
   KeyedRecord,
+  MetServer,
   PoolState,
   PushChannel,
   ScanItem,

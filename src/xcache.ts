@@ -16,11 +16,11 @@ import { type Clock, systemClock } from "./core/clock.ts";
 import { closedSpace, disconnectedError } from "./core/closed-space.ts";
 import { withDeadline } from "./core/deadline.ts";
 import { ConfigError, OperationTimeoutError } from "./core/errors.ts";
-import type { CacheEvent, Listener } from "./core/events.ts";
+import { type CacheEvent, type Listener, toError } from "./core/events.ts";
 import { glob } from "./core/glob.ts";
 import { inOurWords } from "./core/guard.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
-import { Loader } from "./core/loader.ts";
+import { Loader, type Look } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
 import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } from "./core/records.ts";
 import type { Inspection, Space, Store, StoreObserver, Terms } from "./core/space.ts";
@@ -221,7 +221,8 @@ export class XCache implements AsyncDisposable {
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T> {
     const isForced = options?.forceLoad === true || typeof load !== "function";
     const value = isForced ? undefined : this.#space.peek(key);
-    if (value === undefined) return this.#load(key, load, options);
+    if (value === undefined)
+      return isForced ? this.#load(key, load, options) : this.#seek(key, load, options);
     this.#telemetry.hit(key);
     return Promise.resolve(value as T);
   }
@@ -456,12 +457,44 @@ export class XCache implements AsyncDisposable {
     }
   }
 
-  async #load<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
+  /** Asks a shared store, and loads only if it has no fresh value: a hit should cost one promise. */
+  #seek<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
+    const space = this.#space;
+    if (space.seek === undefined || typeof key !== "string" || this.#loader.isLoading(key)) {
+      return this.#load(key, load, options);
+    }
+    const calledAt = space.changes.now;
+    return new Promise((resolve) => {
+      space.seek?.(
+        key,
+        (found) => {
+          if (found?.fresh !== true) {
+            resolve(this.#load(key, load, options, { found, failed: false }, calledAt));
+            return;
+          }
+          this.#telemetry.hit(key);
+          resolve(found.value as T);
+        },
+        (error) => {
+          this.#telemetry.failed("getOrSet", toError(error));
+          resolve(this.#load(key, load, options, { found: undefined, failed: true }, calledAt));
+        },
+      );
+    });
+  }
+
+  async #load<T>(
+    key: string,
+    load: Load<T>,
+    options: GetOrSetOptions | undefined,
+    look?: Look,
+    calledAt?: number,
+  ): Promise<T> {
     const started = this.#telemetry.start();
     const request = this.#loadRequest(key, load, options);
     let hit = false;
     try {
-      const { value, source } = await this.#loader.load(key, load, request);
+      const { value, source } = await this.#loader.load(key, load, request, look, calledAt);
       hit = source === "store";
       return value as T;
     } finally {

@@ -2,6 +2,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { NearPage, NearSeal, NearTier } from "../core/near.ts";
 import { Sweeper } from "./memory/expiry.ts";
+import type { Page } from "./memory/page.ts";
 import { Table } from "./memory/table.ts";
 
 export interface NearOptions {
@@ -26,16 +27,37 @@ export class MemoryNearTier implements NearTier {
   }
 
   page(): NearPage {
-    const table = this.#table;
-    const page = table.openPage();
-    return {
-      peek: (key) => page.peek(key),
-      keep: (key, value, expires, seal, bytes) => {
-        table.put(page, key, value, seal, expires, 0, bytes * DECODED_GROWTH + key.length * 2 + ENTRY_BYTES);
-      },
-      drop: (key) => void table.remove(page, key),
-      keys: () => page.keys(),
-      clear: () => table.clear(page),
-    };
+    return new MemoryNearPage(this.#table);
+  }
+}
+
+class MemoryNearPage implements NearPage {
+  readonly #table: Table<NearSeal>;
+  readonly #page: Page;
+
+  constructor(table: Table<NearSeal>) {
+    this.#table = table;
+    this.#page = table.openPage();
+  }
+
+  peek(key: string): unknown {
+    return this.#page.peek(key);
+  }
+
+  keep(key: string, value: unknown, expires: number, seal: NearSeal | undefined, bytes: number): void {
+    const counted = bytes * DECODED_GROWTH + key.length * 2 + ENTRY_BYTES;
+    this.#table.put(this.#page, key, value, seal, expires, 0, counted);
+  }
+
+  drop(key: string): void {
+    this.#table.remove(this.#page, key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#page.keys();
+  }
+
+  clear(): void {
+    this.#table.clear(this.#page);
   }
 }

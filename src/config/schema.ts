@@ -165,7 +165,8 @@ export const FIELDS: Fields = {
       values: {
         shape: choice(["copy", "shared"]),
         default: "copy",
-        description: "Whether callers get copies, or the kept objects themselves, which nobody may change then.",
+        description:
+          "Whether callers get copies, or the kept objects themselves, which nobody may change then.",
       },
     }),
     default: false,

@@ -26,7 +26,7 @@ interface Note {
 }
 
 /** How often a note is confirmed while the cache is in use. */
-export const CONFIRM_MS = 10_000;
+const CONFIRM_MS = 10_000;
 /** A server tells since when it runs in whole seconds. */
 const START_ERROR_MS = 2_000;
 

@@ -133,6 +133,8 @@ async function changed(space: LeaseSpace, key: string, lease: Lease, pauseMs: nu
   const woken = new Promise<void>((resolve) => {
     stop = space.store.listen(space.names.entry(key), resolve);
     timer = clock.after(pause, resolve);
+    // Somebody waits for the value: a process with nothing else to do must not end meanwhile.
+    timer.hold?.(true);
   });
   try {
     // A store pushes only what was read from it.

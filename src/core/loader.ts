@@ -32,7 +32,7 @@ interface Flight {
 }
 
 /** What asking the store brought. */
-interface Look {
+export interface Look {
   readonly found: Found | undefined;
   readonly failed: boolean;
 }
@@ -71,15 +71,26 @@ export class Loader {
     flightsOf.set(changes, this.#flights);
   }
 
-  async load<T>(key: string, load: Load<T>, request: LoadRequest): Promise<Loaded> {
+  /** Whether a load of this key is under way: then there is no use in asking the store. */
+  isLoading(key: string): boolean {
+    return this.#flights.has(key);
+  }
+
+  /** `look` is what the store has just said, and `calledAt` when the call began, in the log of changes. */
+  async load<T>(
+    key: string,
+    load: Load<T>,
+    request: LoadRequest,
+    look?: Look,
+    calledAt = this.#changes.now,
+  ): Promise<Loaded> {
     if (running?.flights === this.#flights && running.key === key) throw ownKeyError(key);
-    const calledAt = this.#changes.now;
-    let first: Look | undefined;
+    let first = look;
     // Whoever asks for a new load must not be given one that is already running.
     if (request.force) this.#changes.key(key);
     else if (request.staleWhileRevalidateMs > 0 || this.#flights.get(key)?.forced === true) {
       const windowMs = request.staleWhileRevalidateMs;
-      first = await this.#find(key);
+      first ??= await this.#find(key);
       const { found } = first;
       if (found?.fresh) return { value: found.value, source: "store" };
       if (found !== undefined && windowMs > 0 && found.expiredForMs <= windowMs) {

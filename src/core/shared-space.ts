@@ -105,26 +105,70 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
     this.store.guard.ask<unknown>(
       "get",
       (succeed, fail) => {
-        const spelled = this.names.entry(key);
-        const read = this.#near?.begin(spelled);
-        readThen(
-          this.store.backend,
-          spelled,
-          (record) => {
-            try {
-              this.#answer(key, record, read, succeed, fail);
-            } catch (error) {
-              fail(error);
-            }
+        this.#read(
+          key,
+          (record, read) => {
+            const value = this.#quickly(key, record, read);
+            if (value !== NOT_AT_ONCE) succeed(value);
+            else
+              this.#found(key, record, read).then(
+                (found) => succeed(found?.fresh ? found.value : undefined),
+                fail,
+              );
           },
-          (error) => {
-            if (read !== undefined) this.#near?.end(read);
-            fail(error);
-          },
+          fail,
         );
       },
       done,
       failed,
+    );
+  }
+
+  seek(key: string, done: (found: Found | undefined) => void, failed: Failed): void {
+    this.store.guard.ask<Found | undefined>(
+      "getOrSet",
+      (succeed, fail) => {
+        const failedToRead = (error: unknown): void => {
+          // A load puts something better in the place of what is damaged.
+          this.#discarded(key, error).then((isGone) => (isGone ? succeed(undefined) : fail(error)), fail);
+        };
+        this.#read(
+          key,
+          (record, read) => {
+            const value = this.#quickly(key, record, read);
+            if (value === NOT_AT_ONCE) this.#found(key, record, read).then(succeed, failedToRead);
+            else if (value === undefined || record === undefined) succeed(undefined);
+            else succeed({ value, fresh: true, expiredForMs: 0, record });
+          },
+          failedToRead,
+        );
+      },
+      done,
+      failed,
+    );
+  }
+
+  #read(
+    key: string,
+    done: (record: StoreRecord | undefined, read: WatchedRead | undefined) => void,
+    failed: Failed,
+  ): void {
+    const spelled = this.names.entry(key);
+    const read = this.#near?.begin(spelled);
+    readThen(
+      this.store.backend,
+      spelled,
+      (record) => {
+        try {
+          done(record, read);
+        } catch (error) {
+          failed(error);
+        }
+      },
+      (error) => {
+        if (read !== undefined) this.#near?.end(read);
+        failed(error);
+      },
     );
   }
 
@@ -447,19 +491,6 @@ export class SharedSpace implements Space, LeaseSpace, Continued {
     if (read === undefined) return value;
     this.#near?.keep(key, value, record, read, this.#seals.heldLineage(), this.#seals.heldTags(record));
     return this.#handOut(value);
-  }
-
-  #answer(
-    key: string,
-    record: StoreRecord | undefined,
-    read: WatchedRead | undefined,
-    succeed: (value: unknown) => void,
-    fail: Failed,
-  ): void {
-    const value = this.#quickly(key, record, read);
-    if (value !== NOT_AT_ONCE) succeed(value);
-    else
-      this.#found(key, record, read).then((found) => succeed(found?.fresh ? found.value : undefined), fail);
   }
 
   /** Reads an entry, fresh or stale, and keeps it near if it may be. */

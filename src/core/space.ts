@@ -92,6 +92,8 @@ export interface Space {
 
   /** The value under a key, fresh or stale, for getOrSet. */
   find(key: string): MaybePromise<Found | undefined>;
+  /** As `find`, telling `done`; absent where `peek` has already said all. */
+  seek?(key: string, done: (found: Found | undefined) => void, failed: Failed): void;
   admit(key: string, options: AdmissionOptions): MaybePromise<Admission>;
   /** The value for one more caller: a copy, or itself where values are shared. */
   own(value: unknown): unknown;

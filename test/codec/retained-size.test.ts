@@ -112,9 +112,9 @@ describe("the large parts of a value are all found", () => {
     for (let level = 0; level < 900; level++) deep = { deep };
     expect(sizeOf(deep)).toBeGreaterThan(100_000);
     expect(sizeOf({ [KILOBYTE]: 1 })).toBeGreaterThan(1_000);
-    expect(sizeOf(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [KILOBYTE + at, 1])))).toBeGreaterThan(
-      40_000,
-    );
+    expect(
+      sizeOf(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [KILOBYTE + at, 1]))),
+    ).toBeGreaterThan(40_000);
   });
 
   test("also at the far end of a sparse array, and the memory behind a small view", () => {
@@ -186,7 +186,9 @@ describe("a value of very many parts", () => {
         return "x";
       },
     };
-    const parts = Array.from({ length: 1_000 }, () => Object.create(null, Object.getOwnPropertyDescriptors(part)));
+    const parts = Array.from({ length: 1_000 }, () =>
+      Object.create(null, Object.getOwnPropertyDescriptors(part)),
+    );
     sizeOf(Array.from({ length: 1_000 }, () => [...parts]));
     expect(looks).toBeLessThan(250_000);
   });

@@ -288,7 +288,7 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
     },
     { env: [["100", '"100"']], yaml: [["on", '"on"']], expected: "true, false or { max" },
     { yaml: [["100", "100"]], expected: "true, false or { max_entries, max_bytes, values }" },
-    { at: "maxEntries", ...nestedIntegers("a whole number of at least 1", 0, -1, 2 ** 53) },
+    { at: "maxEntries", ...nestedIntegers("a whole number from 1 to 8388608", 0, -1, 2 ** 23 + 1) },
     { at: "maxBytes", ...nestedIntegers("a whole number of at least 1", 0, -1, 2 ** 53) },
   ],
   operationTimeout: [badTimeouts],

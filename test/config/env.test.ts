@@ -160,3 +160,28 @@ describe("messages", () => {
     );
   });
 });
+
+describe("what is no environment", () => {
+  it.each([null, 5, "XCACHE_DEFAULT_TTL=5", true, () => ({})])("%s is refused as such", (env) => {
+    const error = configErrorOf(() => configFromEnv(env as never));
+    expect(error.code).toBe("ARGUMENT_INVALID");
+    expect(error.message).toMatch(
+      /^env must be an object of environment variables, such as process\.env, got /,
+    );
+  });
+
+  it.each([
+    [5, "5"],
+    [null, "null"],
+    [false, "false"],
+    [["5"], "an array of 1"],
+  ])("a variable that holds %s instead of text is refused by its name", (value, arrived) => {
+    const error = configErrorOf(() => configFromEnv({ XCACHE_DEFAULT_TTL: value as never }));
+    expect(error.code).toBe("CONFIG_INVALID");
+    expect(error.message).toBe(`XCACHE_DEFAULT_TTL must be a string, got ${arrived}`);
+  });
+
+  it("variables of others may hold anything", () => {
+    expect(configFromEnv({ PATH: 5 as never, XCACHE_THEIRS: {} as never })).toEqual({});
+  });
+});

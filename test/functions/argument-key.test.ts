@@ -275,6 +275,11 @@ describe("an argument that cannot be encoded", () => {
   cyclic.self = { again: cyclic };
   let deep: unknown = 1;
   for (let i = 0; i < 300; i++) deep = [deep];
+  const doubled = (pair: (part: unknown) => unknown): unknown => {
+    let value: unknown = ["leaf"];
+    for (let level = 0; level < 40; level++) value = pair(value);
+    return value;
+  };
 
   it.each<[string, unknown, string]>([
     ["a function", { filter: [1, () => 1] }, "f(): argument 2 at .filter[1] is a function"],
@@ -316,6 +321,26 @@ describe("an argument that cannot be encoded", () => {
 
   it("is refused beyond 200 levels instead of overflowing the stack", () => {
     expect(() => key(deep)).toThrow("nested more than 200 levels deep");
+  });
+
+  it.each<[string, () => unknown]>([
+    ["lists", () => doubled((part) => [part, part])],
+    ["objects", () => doubled((part) => ({ left: part, right: part }))],
+    ["Maps", () => doubled((part) => new Map([[1, part]]).set(2, part))],
+    ["Sets", () => doubled((part) => new Set([part, [part]]))],
+    ["long lists", () => doubled((part) => [...new Array(1_000).fill(1), part, part])],
+    ["a long text many times", () => new Array(1_000).fill("x".repeat(100_000))],
+    ["bytes many times", () => new Array(1_000).fill(Buffer.alloc(100_000))],
+    ["a list of almost nothing", () => Object.assign([], { length: 4_000_000_000 })],
+  ])("is refused soon for what stands for more than memory holds: %s", (_, make) => {
+    expect(() => key(make())).toThrow(
+      "f(): argument 1 is too large, which cannot be part of a cache key; expected plain data.",
+    );
+  });
+
+  it("is made of a large argument all the same", () => {
+    expect(key(Array.from({ length: 50_000 }, (_, id) => ({ id })))).toMatch(/^f#/);
+    expect(key("x".repeat(1_000_000))).toMatch(/^f#/);
   });
 
   it("lets the error of a getter through as it is", () => {

@@ -324,6 +324,81 @@ describe("the default cache", () => {
   });
 });
 
+describe("what cannot be wrapped or understood is refused at once", () => {
+  const load = async (): Promise<number> => 1;
+
+  it.each([null, 0, 5, "str", true, Symbol("s"), 5n, ["list"]])("options that are %s", (options) => {
+    expect(() => cached(options as never)).toThrow(code("ARGUMENT_INVALID"));
+    expect(() => cached(load, options as never)).toThrow(code("ARGUMENT_INVALID"));
+    expect(() => cached(load, options as never)).toThrow(/^cached\(\): the options must be an object; got /);
+  });
+
+  it("no options are fine, and so is a missing second argument", () => {
+    expect(typeof cached()).toBe("function");
+    expect(typeof cached(undefined as never)).toBe("function");
+    expect(typeof cached(load, undefined)).toBe("function");
+  });
+
+  it.each<[string, object, string, string]>([
+    ["ttl", { ttl: -5 }, "ARGUMENT_INVALID", "ttl must be a number of seconds of at least 0.001"],
+    ["ttl", { ttl: "60" }, "ARGUMENT_INVALID", "ttl must be a number of seconds"],
+    ["staleIfError", { staleIfError: -1 }, "ARGUMENT_INVALID", "staleIfError must be a number of seconds"],
+    [
+      "staleWhileRevalidate",
+      { staleWhileRevalidate: Number.NaN },
+      "ARGUMENT_INVALID",
+      "staleWhileRevalidate must be a number of seconds",
+    ],
+    ["softTimeout", { softTimeout: "1" }, "ARGUMENT_INVALID", "softTimeout must be a number of seconds"],
+    ["hardTimeout", { hardTimeout: null }, "ARGUMENT_INVALID", "hardTimeout must be a number of seconds"],
+    ["lock", { lock: 1 }, "ARGUMENT_INVALID", "lock must be true or false"],
+    ["tags", { tags: [""] }, "KEY_INVALID", "tag must be a non-empty string"],
+    ["an unknown name", { ttl: 5, nonsense: true }, "CONFIG_UNKNOWN_FIELD", 'unknown option "nonsense"'],
+    ["a misspelt name", { tll: 5 }, "CONFIG_UNKNOWN_FIELD", 'did you mean "ttl"?'],
+    ["cache", { cache: { getOrSet: 1 } }, "ARGUMENT_INVALID", "cached(): cache must be a cache"],
+    ["cache", { cache: null }, "ARGUMENT_INVALID", "cached(): cache must be a cache"],
+  ])("a wrong option: %s", (_, options, errorCode, message) => {
+    for (const act of [
+      () => cached(load, { cache, ...options } as never),
+      () => cached({ cache, ...options } as never),
+    ]) {
+      expect(act).toThrow(expect.objectContaining({ code: errorCode }));
+      expect(act).toThrow(message);
+    }
+  });
+
+  it("every option that there is, is taken", () => {
+    const options = {
+      cache,
+      name: "all",
+      key: () => 1,
+      tags: ["t"],
+      resultTags: () => [],
+      when: () => true,
+      ttl: 5,
+      staleIfError: 1,
+      staleWhileRevalidate: 1,
+      softTimeout: 1,
+      hardTimeout: 2,
+      lock: false,
+    };
+    expect(() => cached(load, options)).not.toThrow();
+  });
+
+  it("a default cache that is none", () => {
+    for (const wrong of [5, null, "cache", {}, { getOrSet: () => 1 }, () => cache]) {
+      expect(() => setDefaultCache(wrong as never)).toThrow(code("ARGUMENT_INVALID"));
+    }
+    expect(() => setDefaultCache(cache)).not.toThrow();
+    expect(() => setDefaultCache(undefined)).not.toThrow();
+  });
+
+  it("the old kind of decorators, also without options", () => {
+    class Users {}
+    expect(() => cached(Users.prototype as never, "find" as never)).toThrow(code("ARGUMENT_INVALID"));
+  });
+});
+
 describe("names", () => {
   it("are required at once", () => {
     expect(() => cached(async () => 1, { cache })).toThrow(code("NAME_REQUIRED"));
@@ -403,7 +478,9 @@ describe("types", () => {
     // @ts-expect-error the result has no such field
     cached(fetchUser, { cache, name: "a", when: (user) => user.missing });
     // @ts-expect-error refresh() is how a load is forced
-    cached(fetchUser, { cache, name: "a", forceLoad: true });
+    expect(() => cached(fetchUser, { cache, name: "a", forceLoad: true })).toThrow(
+      'unknown option "forceLoad"',
+    );
   });
 });
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { ConnectionError, InvalidKeyError, OperationTimeoutError } from "../../src/core/errors.ts";
+import {
+  CircuitOpenError,
+  ConnectionError,
+  InvalidKeyError,
+  OperationTimeoutError,
+} from "../../src/core/errors.ts";
 import { Recorder } from "../../src/metrics/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
@@ -87,6 +92,19 @@ describe("errors", () => {
     expect(metrics).toMatchObject({ errorRate: 0.5, connectionFailures: 2 });
     expect(metrics.byOperation.get).toMatchObject({ count: 8, errors: 2 });
     expect(metrics.byOperation.set).toMatchObject({ count: 0, errors: 2 });
+  });
+
+  it("only a store that is not reached or does not answer is a failed connection", () => {
+    const { recorder } = recorderAt();
+    recorder.failed("getOrSet", new OperationTimeoutError("slow load", { code: "LOAD_TIMEOUT" }));
+    recorder.failed("get", new ConnectionError("closed", { code: "DISCONNECTED" }));
+    recorder.failed("get", new CircuitOpenError("open"));
+    recorder.failed("get", Object.assign(new Error("of a load"), { errorType: "timeout" }));
+    expect(recorder.comprehensive(FACTS).connectionFailures).toBe(0);
+    recorder.failed("get", new OperationTimeoutError("no answer"));
+    recorder.failed("get", new ConnectionError("refused"));
+    expect(recorder.comprehensive(FACTS).connectionFailures).toBe(2);
+    expect(recorder.errors).toBe(6);
   });
 
   it("the rate is 0 before the first operation and never above 1", () => {

@@ -69,3 +69,23 @@ describe("what the store tells", () => {
     expect(telemetry.recorder.errors).toBe(1);
   });
 });
+
+describe("deletes", () => {
+  it("count the keys that were there, and tell of every key that was to go", () => {
+    const telemetry = new Telemetry(new ManualClock());
+    const told: string[] = [];
+    telemetry.events.add("delete", ({ key }) => told.push(key));
+    telemetry.deleted(["a", "b", "c"], 1);
+    telemetry.deleted(["d"], 0);
+    expect(telemetry.recorder.deletes).toBe(1);
+    expect(told).toEqual(["a", "b", "c", "d"]);
+  });
+});
+
+describe("an observer", () => {
+  it("says which namespace it is for, so that a store need not ask it about others", () => {
+    const telemetry = new Telemetry(new ManualClock());
+    const space = {} as Space;
+    expect(telemetry.observer(space).space).toBe(space);
+  });
+});

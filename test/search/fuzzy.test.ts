@@ -128,6 +128,10 @@ describe("the options", () => {
     ["text must hold a visible character", "", {}],
     ["text must hold a visible character", " \t\u00a0\u200d", {}],
     ["text must be a string; got 5", 5 as never, {}],
+    ["text must be at most 256 characters; got a string of 257 characters", "a".repeat(257), {}],
+    ["text must be at most 256 characters; got a string of 10000000 characters", "a".repeat(1e7), {}],
+    ["text must be at most 256 characters, also once it is normalised; got", "\ufdfa".repeat(40), {}],
+    ["text must hold at most 16 words; got", "a ".repeat(17), {}],
     ["threshold must be an integer from 0 to 100; got 101", "a", { threshold: 101 }],
     ["threshold must be an integer from 0 to 100; got -1", "a", { threshold: -1 }],
     ["threshold must be an integer from 0 to 100; got 0.8", "a", { threshold: 0.8 }],
@@ -141,6 +145,31 @@ describe("the options", () => {
     await expect(refused).rejects.toThrow(
       expect.objectContaining({ constructor: ConfigError, code: "ARGUMENT_INVALID" }),
     );
+  });
+});
+
+describe("the longest text", () => {
+  it("is searched for: 256 characters in 16 words", async () => {
+    const words = Array.from({ length: 16 }, (_, at) => String.fromCharCode(97 + at).repeat(15)).join(" ");
+    expect(await keysFor([words, "other"], `${words} `)).toEqual([words]);
+    expect(await keysFor(["a".repeat(300), "b"], "a".repeat(256))).toEqual(["a".repeat(300)]);
+  });
+});
+
+describe("a limit of very many", () => {
+  it("costs no more for each key that is found", async () => {
+    const keys = Array.from({ length: 3_000 }, (_, at) => `apple:${at}`);
+    const comparisons = vi.spyOn(Array.prototype, "some");
+    const found = await keysFor([...keys, ...keys], "apple", { limit: 5_000 });
+    const count = comparisons.mock.calls.length;
+    comparisons.mockRestore();
+    expect(found).toHaveLength(3_000);
+    expect(count).toBeLessThan(10);
+  });
+
+  it("takes a key in again that had to leave for a better one", async () => {
+    const order = ["aple", "appla", "apple", "appla", "apple:1", "aple"];
+    expect(await keysFor(order, "apple", { threshold: 0, limit: 3 })).toEqual(["apple", "apple:1", "aple"]);
   });
 });
 

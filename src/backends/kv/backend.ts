@@ -87,7 +87,7 @@ export class KvBackend implements Backend {
   }
 
   clockErrorMs(): number {
-    const now = this.#opened.clock.now();
+    const now = this.#opened.clock.coarse();
     return (this.#offset(now, 1) - this.#offset(now, -1)) / 2;
   }
 

@@ -157,7 +157,7 @@ class WriteAnswer implements Answer {
   }
 }
 
-export function recordOf(reply: Reply, key: string): StoreRecord | undefined {
+function recordOf(reply: Reply, key: string): StoreRecord | undefined {
   return Buffer.isBuffer(reply) ? decodeRecord(reply, key) : undefined;
 }
 

@@ -1,5 +1,5 @@
 // Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
-import type { Answer, Connection } from "./connection.ts";
+import type { Answer } from "./connection.ts";
 import type { KvNode } from "./node.ts";
 import type { Commands } from "./records.ts";
 import type { Argument } from "./resp-writer.ts";
@@ -27,10 +27,4 @@ export interface Router {
   readonly ahead?: Commands;
   /** Something that makes a key of the store be on this server, put at the end of its name. */
   anchor(node: KvNode): string;
-}
-
-/** What a router lends its nodes, besides what the backend does. */
-export interface Meeting {
-  readonly node: KvNode;
-  readonly connection: Connection;
 }

@@ -35,8 +35,9 @@ export class Box {
     const span = this.#span;
     const millisecond = this.#millisecond;
     if (expires < FURTHEST) {
-      this.#span = Math.floor(expires / SPAN_MS);
-      this.#millisecond = Math.floor(expires - this.#span * SPAN_MS);
+      // `| 0` rounds down and says that these are whole numbers of 32 bits.
+      this.#span = (expires / SPAN_MS) | 0;
+      this.#millisecond = (expires - this.#span * SPAN_MS) | 0;
     } else {
       this.#span = NO_SPAN;
       this.#millisecond = 0;

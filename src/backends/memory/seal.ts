@@ -17,8 +17,8 @@ export class MemorySeal {
   readonly tags: readonly string[];
   readonly #stamps: readonly TagStamp[];
   readonly #ring: TagRing;
-  /** How many entries carry it, and who is about to store one. */
-  #users = 0;
+  /** How many entries carry it. */
+  #entries = 0;
 
   constructor(tags: readonly string[], stamps: readonly TagStamp[], ring: TagRing) {
     this.tags = tags;
@@ -32,13 +32,14 @@ export class MemorySeal {
     return true;
   }
 
-  /** Whoever is going to need it says so, and says `release` when he does not any more: its tags are forgotten with the last. */
+  /** An entry is about to carry it. */
   retain(): void {
-    this.#users++;
+    this.#entries++;
   }
 
+  /** An entry does not carry it any more; with the last one its tags are forgotten. */
   release(): void {
-    if (--this.#users === 0) this.#ring.forget(this, this.#stamps);
+    if (--this.#entries === 0) this.#ring.forget(this, this.#stamps);
   }
 }
 
@@ -67,7 +68,7 @@ export class TagRing {
     this.#stamps.delete(tag);
   }
 
-  /** No entry carries the seal any more, and none will. */
+  /** No entry carries the seal any more, and none will: the next one gets another. */
   forget(seal: MemorySeal, stamps: readonly TagStamp[]): void {
     if (this.#latest === seal) this.#latest = undefined;
     for (const stamp of stamps) {

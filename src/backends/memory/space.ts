@@ -241,10 +241,7 @@ export class MemorySpace implements Space {
     const { clock } = this.#core;
     const expires = (terms.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + terms.ttlMs;
     const seal = this.#tags.seal(terms.tags);
-    // It must outlast those whom the entry makes leave.
-    seal?.retain();
     this.#table.put(this.page, key, value, seal, expires, terms.staleMs, bytes);
-    seal?.release();
   }
 
   #inspection(key: string, { value, seal, expires }: Held<MemorySeal>): Inspection {

@@ -149,7 +149,7 @@ export class Table<S extends EntrySeal> implements PageHost {
 
   /**
    * Stores an entry, in place of the key's present one if there is one, and makes room for it. The value is not undefined.
-   * `expires` is a time of the clock; for `staleMs` after it the value may still be used as a stale answer.
+   * `until` is a time of the clock; for `staleMs` after it the value may still be used as a stale answer.
    * Returns false if it alone exceeds `maxBytes`: then the key has no entry and no other one has left.
    */
   put(
@@ -161,22 +161,24 @@ export class Table<S extends EntrySeal> implements PageHost {
     staleMs = 0,
     bytes = 0,
   ): boolean {
-    // As a box says it.
-    const expires = until < FURTHEST ? Math.floor(until) : Number.POSITIVE_INFINITY;
     const held = page.held(key);
     if (held !== undefined && seal === undefined && staleMs === 0 && !this.#hasExtras) {
-      const isDone = held instanceof Box ? held.renew(value, expires) : this.#box(page, key, value, expires);
+      const isDone = held instanceof Box ? held.renew(value, until) : this.#box(page, key, value, until);
       if (isDone) {
         if (this.recordsUses) this.recordUse(page, key);
         return true;
       }
     }
+    // As a box says it.
+    const expires = until < FURTHEST ? Math.floor(until) : Number.POSITIVE_INFINITY;
     const staleUntil = expires + staleMs;
     const counted = this.#countsBytes ? Math.min(Math.ceil(bytes), MOST_BYTES) : 0;
     if (counted > this.maxBytes) {
       this.remove(page, key);
       return false;
     }
+    // Before anybody leaves: it may be the last one who carries the same seal.
+    seal?.retain?.();
     if (held === undefined) this.#insert(page, key, value, seal, expires, staleUntil, counted);
     else this.#overwrite(page, key, held, value, seal, expires, staleUntil, counted);
     if (this.#evicted.length > 0) this.#tellEvicted();
@@ -300,7 +302,6 @@ export class Table<S extends EntrySeal> implements PageHost {
     this.#schedule.set(slot, expires, staleUntil, plain);
     const isFirstSeal = seal !== undefined && rows.seals === undefined;
     const sealBefore = rows.sealOf(slot);
-    seal?.retain?.();
     rows.writeSeal(slot, seal);
     sealBefore?.release?.();
     this.#hasExtras = this.#countsBytes || rows.seals !== undefined || rows.staleUntil !== undefined;

@@ -1,0 +1,103 @@
+import { describe, expect, test, vi } from "vitest";
+import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
+import type { MemoryStore } from "../../../src/backends/memory/store.ts";
+import { createCodec } from "../../../src/codec/codec.ts";
+import type { Space, StoreObserver, Terms } from "../../../src/core/space.ts";
+import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock } from "../../../src/xcache.ts";
+
+const TERMS: Terms = { ttlMs: 10_000, staleMs: 0, tags: [] };
+
+function open(options?: MemoryBackendOptions): { store: MemoryStore; clock: ManualClock } {
+  const clock = new ManualClock();
+  return { store: new MemoryBackend(options).store(clock, createCodec()), clock };
+}
+
+/** Hears of one namespace, or of all. */
+function observer(space?: Space): StoreObserver & { readonly space?: Space; readonly heard: string[] } {
+  const heard: string[] = [];
+  return {
+    ...(space === undefined ? {} : { space }),
+    heard,
+    failed: () => {},
+    breakerChanged: () => {},
+    evicted: (_, key) => heard.push(key),
+  };
+}
+
+describe("an eviction", () => {
+  test("is told to who observes its namespace and to who observes all, and nobody else is asked", () => {
+    const { store } = open({ maxEntries: 1 });
+    const [one, other] = [store.space("one"), store.space("other")];
+    const mine = [observer(one), observer(one)];
+    const others = Array.from({ length: 50 }, () => observer(other));
+    const all = observer();
+    for (const each of [...mine, ...others, all]) store.observers.add(each);
+    void one.set("a", 1, TERMS);
+    void one.set("b", 1, TERMS);
+    expect([...mine, all].map(({ heard }) => heard)).toEqual([["a"], ["a"], ["a"]]);
+    expect(others.flatMap(({ heard }) => heard)).toEqual([]);
+    void other.set("c", 1, TERMS);
+    expect([mine[0]?.heard, others[0]?.heard, all.heard]).toEqual([["a", "b"], [], ["a", "b"]]);
+  });
+
+  test("is told to nobody who has left, and once to who was added twice", () => {
+    const { store } = open({ maxEntries: 1 });
+    const space = store.space("one");
+    const [stays, leaves, all] = [observer(space), observer(space), observer()];
+    for (const each of [stays, stays, leaves, all]) store.observers.add(each);
+    expect(store.observers.size).toBe(3);
+    expect([store.observers.delete(leaves), store.observers.delete(leaves)]).toEqual([true, false]);
+    void space.set("a", 1, TERMS);
+    void space.set("b", 1, TERMS);
+    expect([stays.heard, leaves.heard, all.heard]).toEqual([["a"], [], ["a"]]);
+    store.observers.clear();
+    void space.set("c", 1, TERMS);
+    expect([store.observers.size, stays.heard, all.heard]).toEqual([0, ["a"], ["a"]]);
+  });
+
+  test("does not look at the other namespaces of a cache", async () => {
+    const clock = new ManualClock();
+    const cache = cacheWithClock({ backend: new MemoryBackend({ maxEntries: 1 }) }, clock);
+    const heard = vi.fn();
+    const names = Array.from({ length: 20 }, (_, at) => cache.namespace(`n${at}`));
+    for (const [at, each] of names.entries()) each.on("evict", ({ key }) => heard(at, key));
+    await names[7]?.set("a", 1);
+    await names[3]?.set("b", 1);
+    expect(heard.mock.calls).toEqual([[7, "a"]]);
+    expect((await names[7]?.getStats())?.totalEvictions).toBe(1);
+    expect((await names[3]?.getStats())?.totalEvictions).toBe(0);
+    await cache.disconnect();
+  });
+});
+
+describe("the timer of a store", () => {
+  test("runs for a cache that was opened after another one had disconnected", async () => {
+    const clock = new ManualClock();
+    const backend = new MemoryBackend();
+    const first = cacheWithClock({ backend }, clock);
+    await first.set("a", 1);
+    await first.disconnect();
+    expect(clock.pending).toBe(0);
+    const second = cacheWithClock({ backend, keyPrefix: "another" }, clock);
+    await second.set("b", 1, { ttl: 30 });
+    expect(clock.pending).toBe(1);
+    const store = backend.store(clock, createCodec());
+    expect(store.fill()).toBeGreaterThan(0);
+    await clock.advance(400_000);
+    expect(store.fill()).toBe(0);
+    await second.disconnect();
+    expect(clock.pending).toBe(0);
+  });
+
+  test("also sees to what was left when nobody was there", async () => {
+    const { store, clock } = open();
+    void store.space("one").set("a", 1, TERMS);
+    await store.disconnect();
+    await clock.advance(60_000);
+    expect(store.fill()).toBeGreaterThan(0);
+    store.space("two");
+    await clock.advance(10_000);
+    expect(store.fill()).toBe(0);
+  });
+});

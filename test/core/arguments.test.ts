@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { requireOptions, requireShareable } from "../../src/core/arguments.ts";
+import { CodecError, ConfigError } from "../../src/core/errors.ts";
+
+/** Spelled apart, so that no linter takes these objects for a mistake. */
+const THEN: string = "then";
+
+/** Runs with an enumerable property on Object.prototype, as careless libraries leave one. */
+function polluted(name: string, run: () => void): void {
+  const property = { value: 1, enumerable: true, configurable: true, writable: true };
+  Object.defineProperty(Object.prototype, name, property);
+  try {
+    run();
+  } finally {
+    Reflect.deleteProperty(Object.prototype, name);
+  }
+}
+
+describe("options", () => {
+  it("are not blamed for what somebody has added to Object.prototype", () => {
+    polluted("extra", () => {
+      expect(() => requireOptions({}, ["ttl"])).not.toThrow();
+      expect(() => requireOptions({ ttl: 1 }, ["ttl"])).not.toThrow();
+      expect(() => requireOptions(Object.create({ ttl: 1 }), ["ttl"])).not.toThrow();
+      expect(() => requireOptions({ tll: 1 }, ["ttl"])).toThrow('unknown option "tll"');
+      expect(() => requireOptions(Object.create({ tll: 1 }), ["ttl"])).toThrow('unknown option "tll"');
+      expect(() => requireOptions({ extra: 1 }, ["ttl"])).toThrow('unknown option "extra"');
+    });
+  });
+
+  it("with an unknown name are told by a ConfigError", () => {
+    expect(() => requireOptions({ nonsense: 1 }, ["ttl"])).toThrow(ConfigError);
+  });
+});
+
+describe("a value to be shared", () => {
+  it("whose `then` cannot be read is refused with a CodecError that holds the cause", () => {
+    const cause = new Error("mine");
+    const hostile = Object.defineProperty({}, THEN, {
+      get() {
+        throw cause;
+      },
+    });
+    let thrown: unknown;
+    try {
+      requireShareable(hostile);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(CodecError);
+    expect(thrown).toMatchObject({ code: "VALUE_UNSUPPORTED", path: "$.then", cause });
+  });
+
+  it("is refused with a then method and taken with another then", () => {
+    expect(() => requireShareable(Promise.resolve(1))).toThrow(CodecError);
+    for (const value of [{ [THEN]: 1 }, [], null, 5, "text"])
+      expect(() => requireShareable(value)).not.toThrow();
+  });
+});
