@@ -236,7 +236,7 @@ export class XCache implements AsyncDisposable {
     return this.#telemetry.run("delete", async () => {
       const distinct = requireKeys(keys);
       const present = await this.#space.delete(distinct);
-      this.#telemetry.deleted(distinct);
+      this.#telemetry.deleted(distinct, present);
       return present;
     });
   }

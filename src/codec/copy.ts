@@ -78,7 +78,7 @@ class Copier {
     this.#descent.enter(value, depth);
     const source = value as Record<string, unknown>;
     const copy: Record<string, unknown> = {};
-    let bytes = 1;
+    let bytes = 0;
     for (const key in source) {
       const part = source[key];
       bytes += key.length + 2;
@@ -94,7 +94,7 @@ class Copier {
   #properties(value: object, depth: number): object {
     this.#descent.enter(value, depth);
     const keys = Object.keys(value);
-    this.#descent.count(keys.length + 1);
+    this.#descent.count(2 * keys.length);
     const copy: Record<string, unknown> = {};
     for (const key of keys) setOwn(copy, key, this.value((value as Record<string, unknown>)[key], depth + 1));
     return copy;
@@ -104,7 +104,7 @@ class Copier {
     this.#descent.enter(value, depth);
     const { length } = value;
     const copy: unknown[] = [];
-    let bytes = length + 1;
+    let bytes = length;
     for (let i = 0; i < length; i++) {
       const part = value[i];
       if (part === undefined && isHole(value, i)) return this.#sparse(value, depth);
@@ -119,7 +119,7 @@ class Copier {
 
   #sparse(value: readonly unknown[], depth: number): unknown[] {
     const indexes = presentIndexes(value);
-    this.#descent.count(indexes.length + 1);
+    this.#descent.count(2 * indexes.length);
     const copy = holes(value.length);
     for (const index of indexes) copy[index] = this.value(value[index], depth + 1);
     return copy;

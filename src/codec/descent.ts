@@ -22,27 +22,24 @@ const LEAST_OBJECT_BYTES = 32;
 /** So many objects are allowed under any limit. */
 const FEWEST_OBJECTS = 1_024;
 /** After so many objects or bytes the walk finds out whether it will end within the limits, before it does the work. */
-const UNSUSPECTED: Amount = { objects: 4_096, bytes: 1024 * 1024 };
+const UNSUSPECTED_OBJECTS = 4_096;
+const UNSUSPECTED_BYTES = 1024 * 1024;
 
 export class Descent {
   readonly #limits: CodecLimits;
-  readonly #most: Amount;
   readonly #root: unknown;
-  #objects = 0;
-  #bytes = 0;
-  /** How far the walk may go before it looks closer, or ends. */
-  #until: Amount;
+  /** How many more there may be before the walk looks closer, or ends. */
+  #objectsLeft: number;
+  #bytesLeft: number;
+  #hasLooked = false;
   readonly #ancestors: object[] = [];
 
   /** `root`: what is walked through; undefined where it is known to be within the limits. */
   constructor(limits: CodecLimits, root: unknown) {
     this.#limits = limits;
-    this.#most = {
-      objects: Math.max(FEWEST_OBJECTS, limits.maxBytes / LEAST_OBJECT_BYTES),
-      bytes: limits.maxBytes,
-    };
     this.#root = root;
-    this.#until = root === undefined ? this.#most : UNSUSPECTED;
+    this.#objectsLeft = Math.min(mostObjects(limits), UNSUSPECTED_OBJECTS);
+    this.#bytesLeft = Math.min(limits.maxBytes, UNSUSPECTED_BYTES);
   }
 
   /** Call it before looking into `part`, which lies under `depth` others. */
@@ -53,19 +50,27 @@ export class Descent {
 
   /** Call it before anything is done about an object, whether it has parts or not. */
   meet(): void {
-    if (++this.#objects > this.#until.objects) this.#look();
+    if (--this.#objectsLeft < 0) this.#look();
   }
 
   /** For walks that write nothing: what is copied or kept, at no more bytes than it takes when encoded. */
   count(bytes: number): void {
-    this.#bytes += bytes;
-    if (this.#bytes > this.#until.bytes) this.#look();
+    this.#bytesLeft -= bytes;
+    if (this.#bytesLeft < 0) this.#look();
   }
 
   #look(): void {
-    const most = this.#most;
-    if (this.#objects > most.objects || this.#bytes > most.bytes) throw tooLarge(this.#limits);
-    this.#until = most;
+    if (!this.#hasLooked) {
+      this.#hasLooked = true;
+      const most: Amount = { objects: mostObjects(this.#limits), bytes: this.#limits.maxBytes };
+      this.#objectsLeft += Math.max(0, most.objects - UNSUSPECTED_OBJECTS);
+      this.#bytesLeft += Math.max(0, most.bytes - UNSUSPECTED_BYTES);
+      if (this.#root !== undefined) this.#lookAhead(most);
+    }
+    if (this.#objectsLeft < 0 || this.#bytesLeft < 0) throw tooLarge(this.#limits);
+  }
+
+  #lookAhead(most: Amount): void {
     const unfolding = unfold(this.#root, most, this.#limits.maxDepth);
     if (unfolding === "circular") refuse();
     if (unfolding === "beyond") throw tooLarge(this.#limits);
@@ -76,6 +81,10 @@ export class Descent {
     for (let i = 0; i < place; i++) if (ancestors[i] === part) refuse();
     ancestors[place] = part;
   }
+}
+
+function mostObjects({ maxBytes }: CodecLimits): number {
+  return Math.max(FEWEST_OBJECTS, Math.floor(maxBytes / LEAST_OBJECT_BYTES));
 }
 
 export function tooLarge(limits: CodecLimits): CodecError {

@@ -32,18 +32,26 @@ export function requireValue(value: unknown): void {
 export function requireShareable(value: unknown): void {
   requireValue(value);
   if (typeof value !== "object" || value === null) return;
-  let then: unknown;
-  try {
-    ({ then } = value as { readonly then?: unknown });
-  } catch (cause) {
-    throw new CodecError(
-      "VALUE_UNSUPPORTED",
-      "a value must be plain data, got an object whose then property cannot be read at $.then",
-      { path: "$.then", cause },
-    );
-  }
-  if (typeof then !== "function") return;
+  if (typeof thenOf(value as Thenable) !== "function") return;
   throw unsupported("a promise or another object with a then method", "Await it and store what it gives.");
+}
+
+interface Thenable {
+  readonly then?: unknown;
+}
+
+function thenOf(value: Thenable): unknown {
+  try {
+    return value.then;
+  } catch (cause) {
+    throw unreadable(cause);
+  }
+}
+
+/** On its own, so that the check of every value stays short. */
+function unreadable(cause: unknown): CodecError {
+  const message = "a value must be plain data, got an object whose then property cannot be read at $.then";
+  return new CodecError("VALUE_UNSUPPORTED", message, { path: "$.then", cause });
 }
 
 function unsupported(arrived: string, hint: string | undefined): CodecError {

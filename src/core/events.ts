@@ -6,6 +6,7 @@ export interface CacheEvents {
   hit: { readonly key: string };
   miss: { readonly key: string };
   set: { readonly key: string; readonly tags: readonly string[] };
+  /** Told for every key that was to be deleted, present or not. */
   delete: { readonly key: string };
   invalidate: { readonly tags?: readonly string[]; readonly pattern?: string; readonly all?: true };
   evict: { readonly key: string };

@@ -103,6 +103,8 @@ export interface Space {
 
 /** Who is told what happens in a store without being asked. */
 export interface StoreObserver {
+  /** Whose evictions it wants to hear of; undefined: everybody's. */
+  readonly space?: Space;
   /** A failure that no caller sees. */
   failed(error: Error): void;
   breakerChanged(state: BreakerState): void;

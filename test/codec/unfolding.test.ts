@@ -109,6 +109,32 @@ describe("a value within the limits", () => {
   });
 });
 
+describe("a small limit", () => {
+  test.each<[string, (size: number) => unknown]>([
+    ["a text", (size) => "x".repeat(size - 3)],
+    ["bytes", (size) => Buffer.alloc(size - 3)],
+    ["a text in a list", (size) => ["x".repeat(size - 4)]],
+    ["a text in an object", (size) => ({ a: "x".repeat(size - 6) })],
+    ["a name of a field", (size) => ({ ["x".repeat(size - 5)]: 1 })],
+    ["numbers", (size) => new Array(size - 3).fill(1)],
+  ])("is held by a copy nearly as by the encoded form: %s", (_, make) => {
+    const small = createCodec({ limits: { maxBytes: 2_000 } });
+    expect(small.encode(make(2_000)).bytes.length).toBe(2_000);
+    expect(small.copy(make(2_000))).toEqual(make(2_000));
+    expect(thrownBy(() => small.encode(make(2_001)))).toMatchObject({ code: "VALUE_TOO_LARGE" });
+    expect(thrownBy(() => small.copy(make(2_010)))).toMatchObject({ code: "VALUE_TOO_LARGE" });
+  });
+
+  test("allows a thousand objects, not ten thousand that it would have no room for in memory", () => {
+    const small = createCodec({ limits: { maxBytes: 20_000 } });
+    const lists = (count: number): unknown => Array.from({ length: count - 1 }, () => []);
+    for (const enter of [small.copy, small.encode]) {
+      expect(() => enter(lists(1_024))).not.toThrow();
+      expect(thrownBy(() => enter(lists(1_025)))).toMatchObject({ code: "VALUE_TOO_LARGE" });
+    }
+  });
+});
+
 describe("the search for what is wrong with a value", () => {
   test("is short when the value is too large anyway", () => {
     let reads = 0;

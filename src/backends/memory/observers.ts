@@ -1,22 +1,17 @@
 // Who is told what happens in a store, found by namespace: there may be one for each of very many.
 import type { Space, StoreObserver } from "../../core/space.ts";
 
-/** One that names a namespace hears of its evictions only. */
-interface SpaceObserver extends StoreObserver {
-  readonly space?: Space;
-}
-
 export class Observers extends Set<StoreObserver> {
-  readonly #bySpace = new Map<Space | undefined, readonly SpaceObserver[]>();
+  readonly #bySpace = new Map<Space | undefined, readonly StoreObserver[]>();
 
-  override add(observer: SpaceObserver): this {
+  override add(observer: StoreObserver): this {
     if (this.has(observer)) return this;
     const { space } = observer;
     this.#bySpace.set(space, [...this.#at(space), observer]);
     return super.add(observer);
   }
 
-  override delete(observer: SpaceObserver): boolean {
+  override delete(observer: StoreObserver): boolean {
     if (!super.delete(observer)) return false;
     const { space } = observer;
     const left = this.#at(space).filter((other) => other !== observer);
@@ -35,9 +30,9 @@ export class Observers extends Set<StoreObserver> {
     for (const observer of this.#at(undefined)) observer.evicted(space, key);
   }
 
-  #at(space: Space | undefined): readonly SpaceObserver[] {
+  #at(space: Space | undefined): readonly StoreObserver[] {
     return this.#bySpace.get(space) ?? NOBODY;
   }
 }
 
-const NOBODY: readonly SpaceObserver[] = [];
+const NOBODY: readonly StoreObserver[] = [];
