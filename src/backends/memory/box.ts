@@ -3,6 +3,8 @@
 
 /** A time is kept as two small integers, which V8 keeps in the object itself: whole spans of twelve days, and the rest. */
 const SPAN_MS = 2 ** 30;
+/** To multiply by a power of two is exact, and faster than to divide. */
+const SPANS_PER_MS = 1 / SPAN_MS;
 /** Stands for never. */
 const NO_SPAN = 2 ** 31 - 1;
 
@@ -36,7 +38,7 @@ export class Box {
     const millisecond = this.#millisecond;
     if (expires < FURTHEST) {
       // `| 0` rounds down and says that these are whole numbers of 32 bits.
-      this.#span = (expires / SPAN_MS) | 0;
+      this.#span = (expires * SPANS_PER_MS) | 0;
       this.#millisecond = (expires - this.#span * SPAN_MS) | 0;
     } else {
       this.#span = NO_SPAN;
