@@ -17,8 +17,8 @@ const OTHER = 64;
 const SHAPED_KEYS = 32;
 /** A longer name is hardly shared. */
 const SHARED_NAME = 32;
-/** Small buffers are windows into a pool of this size, which is not theirs. */
-const POOL_BYTES = 8_192;
+/** Small buffers are windows into a pool, which is not theirs; Node adds a little to its size. */
+const POOL_BYTES = Buffer.poolSize + 128;
 
 /** Up to so many parts all of them are weighed, in a few milliseconds. */
 const MOST_PARTS = 100_000;
