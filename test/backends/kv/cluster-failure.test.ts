@@ -127,7 +127,8 @@ test("a handover to a replica is followed without a single failure", async () =>
   };
   const working = Promise.all(ours.slice(0, 5).map(work));
   await until(() => rounds > 20, { what: "the work goes on" });
-  await replica.server.cli("CLUSTER", "FAILOVER");
+  // A replica refuses as long as it has not yet heard its master again.
+  await until(() => replica.server.cli("CLUSTER", "FAILOVER"), { what: "the replica takes over" });
   await until(async () => (await placeOf(keys[0]!)).master.id === replica.id, { what: "the handover" });
   const soFar = rounds;
   await until(() => rounds > soFar + 50, { what: "the work goes on after the handover" });
