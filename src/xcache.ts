@@ -1,7 +1,7 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
+import { type CacheRoot, type Member, openPlace, Place } from "./cache-root.ts";
 import { configFromEnv } from "./config/env.ts";
-import { resolveConfig } from "./config/resolve.ts";
-import type { CacheConfig, ResolvedConfig } from "./config/types.ts";
+import type { CacheConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
   requireEntries,
@@ -14,67 +14,20 @@ import {
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { closedSpace, disconnectedError } from "./core/closed-space.ts";
-import { withDeadline } from "./core/deadline.ts";
-import { ConfigError, OperationTimeoutError } from "./core/errors.ts";
+import { ConfigError } from "./core/errors.ts";
 import { type CacheEvent, type Listener, toError } from "./core/events.ts";
 import { glob } from "./core/glob.ts";
-import { inOurWords } from "./core/guard.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader, type Look } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
 import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } from "./core/records.ts";
-import type { Inspection, Space, Store, StoreObserver, Terms } from "./core/space.ts";
-import {
-  type LoadRequest,
-  loadRequest,
-  requireLoad,
-  setTerms,
-  type TermDefaults,
-  usualTerms,
-} from "./core/terms.ts";
+import type { Inspection, Space } from "./core/space.ts";
+import { type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
 import { checkHealth, detailHealth, poolState } from "./health/health.ts";
 import { Telemetry } from "./metrics/telemetry.ts";
-import { openStore } from "./open-store.ts";
 import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
-
-/** What a cache and its namespaces share. */
-class Shared {
-  readonly config: ResolvedConfig;
-  readonly clock: Clock;
-  readonly store: Store;
-  readonly defaults: TermDefaults;
-  readonly usualTerms: Terms | undefined;
-  readonly members = new Set<XCache>();
-  /** Aborts for the loads that are under way when the cache disconnects. */
-  stopping = new AbortController();
-  open = true;
-  /** How many calls of connect() wait for the store. */
-  connecting = 0;
-  /** How often disconnect() was called: whatever was begun before the latest call is over. */
-  disconnects = 0;
-  /** The latest disconnect that had something to close. */
-  closing = DONE;
-
-  constructor(config: ResolvedConfig, clock: Clock) {
-    this.config = config;
-    this.clock = clock;
-    this.store = openStore(config, clock);
-    this.defaults = { ...config, random: clock.random };
-    this.usualTerms = usualTerms(this.defaults);
-  }
-}
-
-/** Where a cache object stands: what it shares with its root, and its own part of the store. */
-class Place {
-  readonly shared: Shared;
-  readonly space: Space;
-  constructor(shared: Shared, space: Space) {
-    this.shared = shared;
-    this.space = space;
-  }
-}
 
 export interface ScanOptions {
   /** Stops the scan when it aborts. */
@@ -86,9 +39,8 @@ export interface ScanOptions {
  * function instead. Methods need their object: pass `(key) => cache.get(key)`, not `cache.get`.
  */
 export class XCache implements AsyncDisposable {
-  readonly #shared: Shared;
+  readonly #root: CacheRoot;
   readonly #telemetry: Telemetry;
-  readonly #observer: StoreObserver;
   readonly #loader: Loader;
   readonly #children = new Map<string, XCache>();
   readonly #place: Space;
@@ -97,22 +49,20 @@ export class XCache implements AsyncDisposable {
 
   /** Connects on first use. Without arguments: `redis://localhost:6379/0`. Throws ConfigError. */
   constructor(config?: CacheConfig | { readonly config: CacheConfig }) {
-    const { shared, space } = config instanceof Place ? config : openPlace(config, systemClock);
-    this.#shared = shared;
+    const { root, space } = config instanceof Place ? config : openPlace(config, systemClock);
+    this.#root = root;
     this.#place = space;
-    this.#space = shared.open ? space : closedSpace;
-    this.#telemetry = new Telemetry(shared.clock);
-    this.#observer = this.#telemetry.observer(space);
+    this.#space = root.isOpen ? space : closedSpace;
+    this.#telemetry = new Telemetry(root.clock);
     this.#loader = new Loader(space.changes, {
-      clock: shared.clock,
+      clock: root.clock,
       space: () => this.#space,
       own: (value) => space.own(value),
-      signal: () => shared.stopping.signal,
+      signal: () => root.signal,
       stored: (key, tags) => this.#telemetry.wrote(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
-    shared.members.add(this);
-    if (shared.open) shared.store.observers.add(this.#observer);
+    root.join(this.#member());
   }
 
   /** Reads `XCACHE_*` variables. Throws ConfigError naming a variable that does not parse. */
@@ -129,19 +79,8 @@ export class XCache implements AsyncDisposable {
    * Optional: the first operation connects. Opens a disconnected cache again, its namespaces with it. Throws
    * ConnectionError when disconnect() is called meanwhile.
    */
-  async connect(): Promise<void> {
-    const shared = this.#shared;
-    const { disconnects } = shared;
-    await shared.closing.catch(() => {});
-    if (disconnects === shared.disconnects) await this.#open();
-    if (disconnects !== shared.disconnects) throw disconnectedError();
-    if (shared.open) return;
-    shared.open = true;
-    for (const member of shared.members) {
-      member.#space = member.#place;
-      shared.store.observers.add(member.#observer);
-      member.#telemetry.connection("connected");
-    }
+  connect(): Promise<void> {
+    return this.#root.connect();
   }
 
   /**
@@ -149,10 +88,7 @@ export class XCache implements AsyncDisposable {
    * Other caches on the same backend object go on: the last one to leave closes the store.
    */
   disconnect(): Promise<void> {
-    const shared = this.#shared;
-    shared.disconnects++;
-    if (shared.open || shared.connecting > 0) shared.closing = this.#close();
-    return shared.closing;
+    return this.#root.disconnect();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -185,9 +121,8 @@ export class XCache implements AsyncDisposable {
     try {
       requireKey(key);
       requireValue(value);
-      const shared = this.#shared;
-      const terms =
-        (options === undefined ? shared.usualTerms : undefined) ?? setTerms(options, shared.defaults);
+      const root = this.#root;
+      const terms = (options === undefined ? root.usualTerms : undefined) ?? setTerms(options, root.defaults);
       const stored = this.#space.set(key, value, terms);
       if (stored !== undefined) return this.#written(stored, key, terms.tags, started);
       this.#telemetry.wrote(key, terms.tags);
@@ -206,7 +141,7 @@ export class XCache implements AsyncDisposable {
   ): Promise<void> {
     return this.#telemetry.run("setMany", async () => {
       const pairs = requireEntries(entries);
-      const terms = setTerms(options, this.#shared.defaults);
+      const terms = setTerms(options, this.#root.defaults);
       await this.#space.setMany(pairs, terms);
       for (const [key] of pairs) this.#telemetry.wrote(key, terms.tags);
     });
@@ -291,7 +226,7 @@ export class XCache implements AsyncDisposable {
     requireNamespace(name);
     let child = this.#children.get(name);
     if (child === undefined) {
-      child = new XCache(new Place(this.#shared, this.#place.child(name)) as CacheConfig);
+      child = new XCache(new Place(this.#root, this.#place.child(name)) as CacheConfig);
       this.#children.set(name, child);
     }
     return child;
@@ -313,19 +248,19 @@ export class XCache implements AsyncDisposable {
 
   /** Never throws, never hangs. */
   async healthCheck(): Promise<HealthResult> {
-    const { store, clock, config, open } = this.#shared;
-    if (!open) return { isHealthy: false, latencySeconds: 0, error: disconnectedError() };
+    const { store, clock, config, isOpen } = this.#root;
+    if (!isOpen) return { isHealthy: false, latencySeconds: 0, error: disconnectedError() };
     return checkHealth(store, clock, config.operationTimeout * 1000);
   }
 
   /** Never throws, never hangs. */
   async detailedHealthCheck(): Promise<DetailedHealth> {
-    return detailHealth(this.#shared.store, await this.healthCheck(), this.getComprehensiveMetrics());
+    return detailHealth(this.#root.store, await this.healthCheck(), this.getComprehensiveMetrics());
   }
 
   /** Begins to measure rates over time; a no-op with a warning unless `enableMetrics`. */
   startMetricsCollection(): void {
-    if (this.#shared.config.enableMetrics) this.#telemetry.recorder.start();
+    if (this.#root.config.enableMetrics) this.#telemetry.recorder.start();
     else
       process.emitWarning(
         "startMetricsCollection() does nothing because enableMetrics is false",
@@ -334,7 +269,7 @@ export class XCache implements AsyncDisposable {
   }
 
   getComprehensiveMetrics(): ComprehensiveMetrics {
-    const { store } = this.#shared;
+    const { store } = this.#root;
     const { inUse, size } = poolState(store);
     return this.#telemetry.recorder.comprehensive({
       circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
@@ -348,7 +283,7 @@ export class XCache implements AsyncDisposable {
     return this.#telemetry.run("fuzzySearch", () => {
       requireOptions(options, ["threshold", "limit", "signal"]);
       requireSignal(options.signal);
-      if (this.#shared.config.enableFuzzy) return fuzzySearch(this.#keyBatches(), text, options);
+      if (this.#root.config.enableFuzzy) return fuzzySearch(this.#keyBatches(), text, options);
       throw new ConfigError("FEATURE_DISABLED", "fuzzySearch needs enableFuzzy, which is false", {
         operation: "fuzzySearch",
         hint: "Set enableFuzzy: true (enable_fuzzy in YAML, XCACHE_ENABLE_FUZZY in the environment).",
@@ -368,43 +303,19 @@ export class XCache implements AsyncDisposable {
     return this;
   }
 
-  async #open(): Promise<void> {
-    const { store, clock, config } = this.#shared;
-    const limit = config.connectTimeout;
-    this.#shared.connecting++;
-    try {
-      const connected = store.connect().catch((error: unknown) => {
-        throw inOurWords(error, "connect");
-      });
-      await withDeadline(clock, limit * 1000, connected, () => {
-        throw new OperationTimeoutError(
-          `the store did not accept a connection within connect_timeout (${limit} s)`,
-          {
-            operation: "connect",
-          },
-        );
-      });
-    } finally {
-      this.#shared.connecting--;
-    }
-  }
-
-  async #close(): Promise<void> {
-    const { store, clock, config, members, open, stopping } = this.#shared;
-    this.#shared.open = false;
-    this.#shared.stopping = new AbortController();
-    stopping.abort();
-    for (const member of members) {
-      member.#space = closedSpace;
-      member.#telemetry.recorder.stop();
-      store.observers.delete(member.#observer);
-      if (open) member.#telemetry.connection("disconnected");
-    }
-    if (store.observers.size > 0) return;
-    const left = store.disconnect().catch((error: unknown) => {
-      throw inOurWords(error, "disconnect");
-    });
-    await withDeadline(clock, config.operationTimeout * 1000, left, () => undefined);
+  #member(): Member {
+    return {
+      observer: this.#telemetry.observer(this.#place),
+      opened: () => {
+        this.#space = this.#place;
+        this.#telemetry.connection("connected");
+      },
+      closed: (wasOpen) => {
+        this.#space = closedSpace;
+        this.#telemetry.recorder.stop();
+        if (wasOpen) this.#telemetry.connection("disconnected");
+      },
+    };
   }
 
   /** Not in set() itself: a closure there would cost every call an allocation. */
@@ -507,7 +418,7 @@ export class XCache implements AsyncDisposable {
     try {
       requireKey(key);
       requireLoad(load);
-      return loadRequest(options, this.#shared.defaults);
+      return loadRequest(options, this.#root.defaults);
     } catch (error) {
       this.#telemetry.finish("getOrSet", undefined);
       throw this.#telemetry.failedCall("getOrSet", error);
@@ -540,13 +451,6 @@ export class XCache implements AsyncDisposable {
 /** A cache that reads time from `clock`, for tests; see xcache/testing. */
 export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
   return new XCache(openPlace(config, clock) as CacheConfig);
-}
-
-function openPlace(given: CacheConfig | { readonly config: CacheConfig } | undefined, clock: Clock): Place {
-  const wrapped =
-    typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
-  const shared = new Shared(resolveConfig(wrapped ? given.config : given), clock);
-  return new Place(shared, shared.store.space(shared.config.keyPrefix));
 }
 
 function scanSignal(options: ScanOptions): AbortSignal | undefined {

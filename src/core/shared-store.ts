@@ -8,11 +8,14 @@ import { Continuity } from "./continuity.ts";
 import { Guard, isStoreFailure } from "./guard.ts";
 import { spelling } from "./keys.ts";
 import type { NearTier } from "./near.ts";
+import { Observers } from "./observers.ts";
+import { OpenedSpaces } from "./opened-spaces.ts";
 import { Outbox, type Remedy } from "./outbox.ts";
 import { Recent } from "./recent.ts";
 import { SettledBackend } from "./settled-backend.ts";
-import { SharedSpace, type SpaceStore } from "./shared-space.ts";
-import type { Space, Store, StoreObserver } from "./space.ts";
+import { SharedSpace } from "./shared-space.ts";
+import type { Space, Store } from "./space.ts";
+import type { OpenedSpace, SpaceStore } from "./space-store.ts";
 import { StampBook } from "./stamps.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -28,14 +31,14 @@ export interface StoreOptions {
 }
 
 export class SharedStore implements Store, SpaceStore {
-  readonly backend: Backend;
+  readonly backend: SettledBackend;
   readonly breaker: CircuitBreaker;
   readonly clock: Clock;
   readonly codec: Codec;
   readonly guard: Guard;
   readonly stamps: StampBook;
   readonly near: NearTier | undefined;
-  readonly observers = new Set<StoreObserver>();
+  readonly observers = new Observers();
   /** Tells of a failure that no caller sees. */
   readonly report = (error: Error): void => {
     for (const observer of this.observers) observer.failed(error);
@@ -51,7 +54,8 @@ export class SharedStore implements Store, SpaceStore {
   /** Root namespaces that no server was compared with yet. */
   #unchecked: SharedSpace[] = [];
   #preparation: Promise<void> | undefined;
-  readonly #spaces = new Map<string, SharedSpace>();
+  readonly #roots = new Map<string, SharedSpace>();
+  readonly #opened = new OpenedSpaces();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
   constructor(backend: Backend, options: StoreOptions) {
@@ -86,13 +90,17 @@ export class SharedStore implements Store, SpaceStore {
   }
 
   space(prefix: string): Space {
-    let space = this.#spaces.get(prefix);
+    let space = this.#roots.get(prefix);
     if (space === undefined) {
       space = new SharedSpace(this, spelling(prefix), [], new Changes());
-      this.#spaces.set(prefix, space);
+      this.#roots.set(prefix, space);
       this.#unchecked.push(space);
     }
     return space;
+  }
+
+  opened(space: OpenedSpace): void {
+    this.#opened.add(space);
   }
 
   connect(): Promise<void> {
@@ -115,7 +123,6 @@ export class SharedStore implements Store, SpaceStore {
     return this.#probes.run("ping", () => this.backend.ping());
   }
 
-  /** Calls `listener` whenever the store says that `key` may have changed; returns how to stop. */
   listen(key: string, listener: () => void): () => void {
     const listeners = this.#keyListeners.get(key) ?? new Set();
     listeners.add(listener);
@@ -126,15 +133,13 @@ export class SharedStore implements Store, SpaceStore {
     };
   }
 
-  /** The store has carried these out; a server that takes over may not know. */
-  confirmed(remedies: readonly Remedy[]): void {
-    if (this.backend.capabilities.replicated === true) this.#recent.add(remedies);
+  confirmed(remedies: () => readonly Remedy[]): void {
+    if (this.backend.capabilities.replicated === true) this.#recent.add(remedies());
   }
 
-  /** The store may not have carried these out: they are, before it is asked anything else. */
-  unconfirmed(remedies: readonly Remedy[], error: unknown): void {
+  unconfirmed(remedies: () => readonly Remedy[], error: unknown): void {
     if (!isStoreFailure(error)) return;
-    this.#outbox.add(remedies);
+    this.#outbox.add(remedies());
     this.#upkeep.used();
   }
 
@@ -165,7 +170,7 @@ export class SharedStore implements Store, SpaceStore {
   }
 
   async #meet(server: MetServer): Promise<void> {
-    const spaces = [...this.#spaces.values()];
+    const spaces = [...this.#roots.values()];
     await this.#continuity.meet(server, spaces);
   }
 
@@ -176,7 +181,7 @@ export class SharedStore implements Store, SpaceStore {
         await this.#outbox.deliverAll();
         await this.stamps.touchUsed();
         for (const server of this.#continuity.servers) {
-          for (const space of this.#spaces.values()) {
+          for (const space of this.#roots.values()) {
             await this.#continuity.check(space, { ...server, records: this.backend });
           }
         }
@@ -187,16 +192,12 @@ export class SharedStore implements Store, SpaceStore {
   }
 
   #evicted(spelled: string): void {
-    for (const space of this.#spaces.values()) {
-      const owner = space.ownerOf(spelled);
-      if (owner === undefined) continue;
-      for (const observer of this.observers) observer.evicted(owner, owner.names.keyOf(spelled));
-      return;
-    }
+    const owner = this.#opened.ownerOf(spelled);
+    if (owner !== undefined) this.observers.evicted(owner, owner.names.keyOf(spelled));
   }
 
   #pushed(key: string | undefined): void {
-    for (const space of this.#spaces.values()) space.pushed(key);
+    this.#opened.pushed(key);
     if (key === undefined) {
       this.stamps.forgetAll();
       for (const listeners of [...this.#keyListeners.values()])

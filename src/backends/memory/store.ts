@@ -3,9 +3,9 @@
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
+import { Observers } from "../../core/observers.ts";
 import type { Space, Store } from "../../core/space.ts";
 import { Sweeper } from "./expiry.ts";
-import { Observers } from "./observers.ts";
 import type { Page } from "./page.ts";
 import type { MemorySeal } from "./seal.ts";
 import { type MemoryCore, MemorySpace } from "./space.ts";

@@ -1,5 +1,5 @@
 // Who is told what happens in a store, found by namespace: there may be one for each of very many.
-import type { Space, StoreObserver } from "../../core/space.ts";
+import type { Space, StoreObserver } from "./space.ts";
 
 export class Observers extends Set<StoreObserver> {
   readonly #bySpace = new Map<Space | undefined, readonly StoreObserver[]>();

@@ -1,0 +1,134 @@
+// What a cache and its namespaces share: the configuration, and one store that opens and closes for all of them.
+import { resolveConfig } from "./config/resolve.ts";
+import type { CacheConfig, ResolvedConfig } from "./config/types.ts";
+import type { Clock } from "./core/clock.ts";
+import { disconnectedError } from "./core/closed-space.ts";
+import { withDeadline } from "./core/deadline.ts";
+import { OperationTimeoutError } from "./core/errors.ts";
+import { inOurWords } from "./core/guard.ts";
+import type { Space, Store, StoreObserver, Terms } from "./core/space.ts";
+import { type TermDefaults, usualTerms } from "./core/terms.ts";
+import { openStore } from "./open-store.ts";
+
+/** A cache object of the family. */
+export interface Member {
+  readonly observer: StoreObserver;
+  /** It may use the store again. */
+  opened(): void;
+  /** It may not use the store any more. `wasOpen`: until now it could. */
+  closed(wasOpen: boolean): void;
+}
+
+export class CacheRoot {
+  readonly config: ResolvedConfig;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly defaults: TermDefaults;
+  /** The terms of a write without options; undefined where each has its own. */
+  readonly usualTerms: Terms | undefined;
+  readonly #members = new Set<Member>();
+  #stopping = new AbortController();
+  #isOpen = true;
+  /** How many calls of connect() wait for the store. */
+  #connecting = 0;
+  /** How often disconnect() was called: whatever was begun before the latest call is over. */
+  #disconnects = 0;
+  /** The latest disconnect that had something to close. */
+  #closing: Promise<void> = Promise.resolve();
+
+  constructor(config: ResolvedConfig, clock: Clock) {
+    this.config = config;
+    this.clock = clock;
+    this.store = openStore(config, clock);
+    this.defaults = { ...config, random: clock.random };
+    this.usualTerms = usualTerms(this.defaults);
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Aborts for the loads that are under way when the cache disconnects. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  join(member: Member): void {
+    this.#members.add(member);
+    if (this.#isOpen) this.store.observers.add(member.observer);
+  }
+
+  async connect(): Promise<void> {
+    const disconnects = this.#disconnects;
+    await this.#closing.catch(() => {});
+    if (disconnects === this.#disconnects) await this.#open();
+    if (disconnects !== this.#disconnects) throw disconnectedError();
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    for (const member of this.#members) {
+      this.store.observers.add(member.observer);
+      member.opened();
+    }
+  }
+
+  disconnect(): Promise<void> {
+    this.#disconnects++;
+    if (this.#isOpen || this.#connecting > 0) this.#closing = this.#close();
+    return this.#closing;
+  }
+
+  async #open(): Promise<void> {
+    const limit = this.config.connectTimeout;
+    this.#connecting++;
+    try {
+      const connected = this.store.connect().catch((error: unknown) => {
+        throw inOurWords(error, "connect");
+      });
+      await withDeadline(this.clock, limit * 1000, connected, () => {
+        throw new OperationTimeoutError(
+          `the store did not accept a connection within connect_timeout (${limit} s)`,
+          { operation: "connect" },
+        );
+      });
+    } finally {
+      this.#connecting--;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const { store } = this;
+    const [wasOpen, stopping] = [this.#isOpen, this.#stopping];
+    this.#isOpen = false;
+    this.#stopping = new AbortController();
+    stopping.abort();
+    for (const member of this.#members) {
+      store.observers.delete(member.observer);
+      member.closed(wasOpen);
+    }
+    if (store.observers.size > 0) return;
+    const left = store.disconnect().catch((error: unknown) => {
+      throw inOurWords(error, "disconnect");
+    });
+    await withDeadline(this.clock, this.config.operationTimeout * 1000, left, () => undefined);
+  }
+}
+
+/** Where a cache object stands: what it shares with its root, and its own part of the store. */
+export class Place {
+  readonly root: CacheRoot;
+  readonly space: Space;
+  constructor(root: CacheRoot, space: Space) {
+    this.root = root;
+    this.space = space;
+  }
+}
+
+export function openPlace(
+  given: CacheConfig | { readonly config: CacheConfig } | undefined,
+  clock: Clock,
+): Place {
+  const wrapped =
+    typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
+  const root = new CacheRoot(resolveConfig(wrapped ? given.config : given), clock);
+  return new Place(root, root.store.space(root.config.keyPrefix));
+}

@@ -1,0 +1,207 @@
+// Reading entries of a shared store: from the near tier, else from the store, and then kept near if they may be.
+import type { Failed } from "./backend.ts";
+import type { Entries } from "./entries.ts";
+import { CodecError } from "./errors.ts";
+import type { Spelling } from "./keys.ts";
+import { isFresh } from "./liveness.ts";
+import type { NearSpace } from "./near.ts";
+import type { WatchedRead } from "./read-watch.ts";
+import type { Entry, StoreRecord } from "./record.ts";
+import type { Seals } from "./seals.ts";
+import type { Found } from "./space.ts";
+import type { SpaceStore } from "./space-store.ts";
+
+/** What `#atOnce` says when it cannot tell. */
+const NOT_AT_ONCE: unique symbol = Symbol("not at once");
+
+type Met = StoreRecord | undefined;
+type Watched = WatchedRead | undefined;
+
+export class EntryReader {
+  readonly #store: SpaceStore;
+  readonly #names: Spelling;
+  readonly #seals: Seals;
+  readonly #entries: Entries;
+  readonly #near: NearSpace | undefined;
+
+  constructor(
+    store: SpaceStore,
+    names: Spelling,
+    seals: Seals,
+    entries: Entries,
+    near: NearSpace | undefined,
+  ) {
+    this.#store = store;
+    this.#names = names;
+    this.#seals = seals;
+    this.#entries = entries;
+    this.#near = near;
+  }
+
+  peek(key: string): unknown {
+    const value = this.#near?.peek(key);
+    return value === undefined ? undefined : this.#handOut(value);
+  }
+
+  get(key: string, done: (value: unknown) => void, failed: Failed): void {
+    this.#store.guard.ask<unknown>(
+      "get",
+      (succeed, fail) => {
+        this.#read(
+          key,
+          (record, read) => {
+            const value = this.#atOnce(key, record, read);
+            if (value !== NOT_AT_ONCE) succeed(value);
+            else
+              this.#found(key, record, read).then(
+                (found) => succeed(found?.fresh ? found.value : undefined),
+                fail,
+              );
+          },
+          fail,
+        );
+      },
+      done,
+      failed,
+    );
+  }
+
+  /** Fresh or stale, for getOrSet. */
+  seek(key: string, done: (found: Found | undefined) => void, failed: Failed): void {
+    this.#store.guard.ask<Found | undefined>(
+      "getOrSet",
+      (succeed, fail) => {
+        const failedToRead = (error: unknown): void => {
+          // A load puts something better in the place of what is damaged.
+          this.#entries
+            .discarded(key, error)
+            .then((isGone) => (isGone ? succeed(undefined) : fail(error)), fail);
+        };
+        this.#read(
+          key,
+          (record, read) => {
+            const value = this.#atOnce(key, record, read);
+            if (value === NOT_AT_ONCE) this.#found(key, record, read).then(succeed, failedToRead);
+            else if (value === undefined || record === undefined) succeed(undefined);
+            else succeed({ value, fresh: true, expiredForMs: 0, record });
+          },
+          failedToRead,
+        );
+      },
+      done,
+      failed,
+    );
+  }
+
+  /** The fresh ones; of many, one that cannot be read is as good as absent. */
+  async getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
+    const values = new Map<string, unknown>();
+    const missing: string[] = [];
+    for (const key of keys) {
+      const value = this.peek(key);
+      if (value === undefined) missing.push(key);
+      else values.set(key, value);
+    }
+    if (missing.length > 0) await this.#store.guard.run("getMany", () => this.#readInto(values, missing));
+    return values;
+  }
+
+  async #readInto(values: Map<string, unknown>, keys: readonly string[]): Promise<void> {
+    const spelled = keys.map(this.#names.entry);
+    const reads = spelled.map((key) => this.#near?.begin(key));
+    const records = await this.#readMany(spelled).catch((error: unknown) => {
+      for (const read of reads) this.#end(read);
+      throw error;
+    });
+    const doubtful: Promise<void>[] = [];
+    for (const [at, key] of keys.entries()) {
+      const value = this.#atOnce(key, records[at], reads[at]);
+      if (value === NOT_AT_ONCE) {
+        const found = this.#found(key, records[at], reads[at]).catch(this.#asAbsent);
+        doubtful.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
+      } else if (value !== undefined) values.set(key, value);
+    }
+    if (doubtful.length > 0) await Promise.all(doubtful);
+  }
+
+  async #readMany(spelled: readonly string[]): Promise<readonly Met[]> {
+    const { backend } = this.#store;
+    try {
+      return await backend.readMany(spelled);
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error;
+      // One of them is damaged: one by one it shows which.
+      return Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent)));
+    }
+  }
+
+  readonly #asAbsent = (error: unknown): undefined => {
+    if (!(error instanceof CodecError)) throw error;
+    this.#store.report(error);
+  };
+
+  #read(key: string, done: (record: Met, read: Watched) => void, failed: Failed): void {
+    const spelled = this.#names.entry(key);
+    const read = this.#near?.begin(spelled);
+    this.#store.backend.readThen(
+      spelled,
+      (record) => {
+        try {
+          done(record, read);
+        } catch (error) {
+          failed(error);
+        }
+      },
+      (error) => {
+        this.#end(read);
+        failed(error);
+      },
+    );
+  }
+
+  /** The fresh value of a record just read, or undefined; NOT_AT_ONCE where the store has to be asked more. */
+  #atOnce(key: string, record: Met, read: Watched): unknown {
+    if (record === undefined) {
+      this.#end(read);
+      return undefined;
+    }
+    if (record.kind !== "entry" || !this.#seals.isKnownLive(record)) return NOT_AT_ONCE;
+    if (!isFresh(record, this.#store.backend)) return NOT_AT_ONCE;
+    let value: unknown;
+    try {
+      value = this.#store.codec.decode(record.payload);
+    } catch {
+      return NOT_AT_ONCE;
+    }
+    return read === undefined ? value : this.#kept(key, value, record, read);
+  }
+
+  async #found(key: string, record: Met, read: Watched): Promise<Found | undefined> {
+    let isKept = false;
+    try {
+      const entry = await this.#entries.live(key, record);
+      const found = entry === undefined ? undefined : this.#entries.found(entry, record ?? entry);
+      if (read === undefined || entry === undefined || found?.fresh !== true || record !== entry)
+        return found;
+      isKept = true;
+      return { ...found, value: this.#kept(key, found.value, entry, read) };
+    } finally {
+      if (!isKept) this.#end(read);
+    }
+  }
+
+  /** Keeps a value near, and returns what its caller gets. */
+  #kept(key: string, value: unknown, entry: Entry, read: WatchedRead): unknown {
+    this.#near?.keep(key, value, entry, read, this.#seals.heldLineage(), this.#seals.heldTags(entry));
+    return this.#handOut(value);
+  }
+
+  /** What is kept near stays as it is: a caller gets its own, unless values are shared. */
+  #handOut(value: unknown): unknown {
+    return this.#store.near?.sharesValues === true ? value : this.#store.codec.copyTrusted(value);
+  }
+
+  #end(read: Watched): void {
+    if (read !== undefined) this.#near?.end(read);
+  }
+}
