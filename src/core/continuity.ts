@@ -4,7 +4,8 @@
 // root namespace the store keeps a note: which server it is on, and when somebody last confirmed that. Whoever meets a
 // server that the note does not fit replaces the namespace's stamp before anything is served; unless the server was
 // running before the note was written: then it is a replica that had the note, and all that was acknowledged before it.
-// What came after the note is repeated by every process that did it.
+// What came after the note is repeated by every process that did it. Whoever is first replaces the note, and keeps in it
+// from when on the others have to repeat.
 import type { Backend, MetServer } from "./backend.ts";
 import type { Clock } from "./clock.ts";
 import { carryOut, type Remedy } from "./outbox.ts";
@@ -23,12 +24,18 @@ interface Note {
   readonly run: string;
   /** When somebody last confirmed it, in the store's time. */
   readonly at: number;
+  /** The servers before this one, the latest first, and when each was last confirmed, as far as this one knows. */
+  readonly before?: readonly Pick<Note, "run" | "at">[];
 }
 
 /** How often a note is confirmed while the cache is in use. */
 const CONFIRM_MS = 10_000;
 /** A server tells since when it runs in whole seconds. */
 const START_ERROR_MS = 2_000;
+/** How many former servers a note names. */
+const MOST_BEFORE = 8;
+/** Times that different servers told may differ by so much. */
+const CLOCK_ERROR_MS = 2_000;
 
 export class Continuity {
   readonly #clock: Clock;
@@ -62,22 +69,31 @@ export class Continuity {
   async check(namespace: Continued, server: MetServer): Promise<number> {
     const { records } = server;
     const key = namespace.noteKey(server.anchor);
+    const before = this.#servers.get(server.anchor)?.runId;
     const note = noteIn(await records.read(key));
-    const age = note === undefined ? 0 : records.now() - note.at;
+    const present = this.#servers.get(server.anchor)?.runId;
+    // Another server has answered, which took over and was met while the question was on its way.
+    if (present !== before && present !== server.runId) return this.#clock.now();
     if (note?.run === server.runId) {
-      if (age >= CONFIRM_MS) await this.#write(key, server);
-      return this.#clock.now();
+      if (records.now() - note.at >= CONFIRM_MS) await this.#write(key, server, note.before);
+      return this.#localTime(note.before?.find(({ run }) => run === before)?.at, server);
     }
     const isNew = note === undefined && (await records.read(namespace.stampKey)) === undefined;
     const isContinued = note !== undefined && server.startedAt + START_ERROR_MS < note.at;
-    if (!isNew && !isContinued) await replaceStamps([namespace], server, this.#clock);
-    await this.#write(key, server);
-    return this.#clock.now() - (isContinued ? age : 0);
+    if (!isNew && !isContinued) await this.#replaceStamps([namespace], server);
+    const { run, at, before: earlier = [] } = note ?? { run: "", at: 0 };
+    await this.#write(key, server, isContinued ? [{ run, at }, ...earlier].slice(0, MOST_BEFORE) : []);
+    return this.#localTime(isContinued ? at : undefined, server);
+  }
+
+  /** Of a moment in the store's time, early rather than late; of the present where there is none. */
+  #localTime(at: number | undefined, { records }: MetServer): number {
+    return this.#clock.now() - (at === undefined ? 0 : records.now() - at + CLOCK_ERROR_MS);
   }
 
   async #repeat(since: number, server: MetServer, namespaces: readonly Continued[]): Promise<void> {
     const remedies = this.#recent.since(since);
-    if (remedies === undefined) await replaceStamps(namespaces, server, this.#clock);
+    if (remedies === undefined) await this.#replaceStamps(namespaces, server);
     else await this.#carryOut(remedies, server);
   }
 
@@ -89,10 +105,20 @@ export class Continuity {
     for (const some of [stamps, removals]) {
       await Promise.all(some.map((remedy) => carryOut(remedy, server.records, this.#clock)));
     }
+    // The next server to take over may lack them again.
+    this.#recent.add(mine);
   }
 
-  #write(key: string, { records, runId }: MetServer): Promise<void> {
-    const note: Note = { run: runId, at: records.now() };
+  async #replaceStamps(namespaces: readonly Continued[], { records }: MetServer): Promise<void> {
+    const remedies = namespaces.map(
+      ({ stampKey }): Remedy => ({ key: stampKey, stampMs: Number.POSITIVE_INFINITY, root: stampKey }),
+    );
+    for (const remedy of remedies) await carryOut(remedy, records, this.#clock);
+    this.#recent.add(remedies);
+  }
+
+  #write(key: string, { records, runId }: MetServer, before: Note["before"] = []): Promise<void> {
+    const note: Note = { run: runId, at: records.now(), ...(before.length === 0 ? {} : { before }) };
     const entry: Entry = {
       kind: "entry",
       version: this.#clock.token(),
@@ -110,25 +136,21 @@ export class Continuity {
 
 const isRemoval = ({ stampMs }: Remedy): boolean => stampMs === undefined;
 
-async function replaceStamps(
-  namespaces: readonly Continued[],
-  server: MetServer,
-  clock: Clock,
-): Promise<void> {
-  for (const { stampKey } of namespaces) {
-    const remedy: Remedy = { key: stampKey, stampMs: Number.POSITIVE_INFINITY, root: stampKey };
-    await carryOut(remedy, server.records, clock);
-  }
-}
-
 function noteIn(record: Awaited<ReturnType<Backend["read"]>>): Note | undefined {
   if (record?.kind !== "entry") return undefined;
   try {
-    const { run, at }: Partial<Record<keyof Note, unknown>> = JSON.parse(
-      Buffer.from(record.payload.bytes).toString("utf8"),
-    );
-    return typeof run === "string" && typeof at === "number" ? { run, at } : undefined;
+    const note: unknown = JSON.parse(Buffer.from(record.payload.bytes).toString("utf8"));
+    if (!isMention(note)) return undefined;
+    const { before }: Partial<Record<keyof Note, unknown>> = note;
+    return { run: note.run, at: note.at, before: Array.isArray(before) ? before.filter(isMention) : [] };
   } catch {
     return undefined;
   }
+}
+
+/** Whether something names a server and a time. */
+function isMention(value: unknown): value is Pick<Note, "run" | "at"> {
+  if (typeof value !== "object" || value === null) return false;
+  const { run, at }: Partial<Record<keyof Note, unknown>> = value;
+  return typeof run === "string" && typeof at === "number";
 }

@@ -129,8 +129,15 @@ export class ClusterView {
     const owners = this.table.owners();
     this.#nodes = [...owners].map(({ node }) => node);
     if (this.members.keep(owners) || wasReliedOn) this.#host.changed(undefined);
+    for (const { node } of newcomers) if (node.lastProvenAt > 0) meetSoon(node);
     return true;
   }
+}
+
+/** It may lack what this process was told to be done: that is repeated as soon as they meet, also if nobody needs it now. */
+function meetSoon(node: KvNode): void {
+  // Where it fails, the node tries again by itself.
+  node.connect().catch(() => {});
 }
 
 /** In the place of another server, one is known as long as that one was: of several, as long as all. */

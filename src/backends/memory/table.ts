@@ -7,6 +7,7 @@ import { KeyHash } from "./key-hash.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { Page, PageHost } from "./page.ts";
 import { Pages } from "./pages.ts";
+import { Reclaim } from "./reclaim.ts";
 import { Rows } from "./rows.ts";
 import { NEAR_MS, Schedule } from "./schedule.ts";
 import { UseLog } from "./use-log.ts";
@@ -43,8 +44,6 @@ export interface Held<S> {
 const HITS_PER_UNBOXING = 16;
 /** Hits are recorded from this share of a bound on: before, nobody has to leave. */
 const NEARLY_FULL = 7 / 8;
-/** How many due entries and how many slots every insertion sees to, so that a busy table needs no timer to stay clean. */
-const TENDED_PER_INSERTION = 2;
 /** What fits a row; a larger entry counts as this much. */
 const MOST_BYTES = 0xffff_ffff;
 
@@ -69,11 +68,11 @@ export class Table<S extends EntrySeal> implements PageHost {
   readonly #pages = new Pages();
   readonly #schedule: Schedule;
   readonly #eviction: Eviction;
+  readonly #reclaim: Reclaim<S>;
   readonly #uses = new UseLog();
   #evicted: { page: Page; key: string }[] = [];
   #latestExpiry = 0;
   #hitsOnBoxes = 0;
-  #sweepAt = 0;
 
   constructor(options: TableOptions) {
     this.clock = options.clock;
@@ -93,9 +92,18 @@ export class Table<S extends EntrySeal> implements PageHost {
       reclaim: (slot) => this.#drop(slot, false),
       started: () => this.onOccupied?.(),
     });
+    this.#reclaim = new Reclaim({
+      rows,
+      index: this.#index,
+      hash: this.#hash,
+      pages: this.#pages,
+      schedule: this.#schedule,
+      clock: options.clock,
+      drop: (slot) => this.#drop(slot, false),
+    });
     this.#eviction = new Eviction({
       hashOf: (slot) => rows.hashOf(slot) >>> 0,
-      isSpent: (slot) => this.#isSpent(slot, this.clock.coarse()),
+      isSpent: (slot) => this.#reclaim.isSpent(slot, this.clock.coarse()),
     });
     this.#fitRows();
   }
@@ -195,22 +203,22 @@ export class Table<S extends EntrySeal> implements PageHost {
 
   /** Whether anything may have to be put into a box or reclaimed without being asked for. */
   get needsTending(): boolean {
-    return this.#schedule.size > 0 || this.#pages.hasRetired || this.#rows.seals !== undefined;
+    return this.#reclaim.isNeeded;
   }
 
   /** Sees to what is due and to what is left of cleared pages, at most this many entries. Returns whether all is done. */
   turn(most: number): boolean {
-    return this.#turn(most, this.clock.now());
+    return this.#reclaim.turn(most, this.clock.now());
   }
 
   /** How many slots have to be looked at to find the dead: none while nothing has a seal. */
   get sweepLength(): number {
-    return this.#rows.seals === undefined ? 0 : this.#rows.used;
+    return this.#reclaim.sweepLength;
   }
 
   /** Looks at this many slots, going on where the last call ended, and reclaims what is of no use. Returns how many. */
   sweep(slots: number): number {
-    return this.#sweep(slots, this.clock.now());
+    return this.#reclaim.sweep(slots, this.clock.now());
   }
 
   #slotOf(page: Page, key: string, held: unknown): number {
@@ -253,7 +261,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     staleUntil: number,
     bytes: number,
   ): void {
-    this.#tend();
+    this.#reclaim.alongside();
     this.#learnUses();
     this.#makeRoom(1, bytes, NO_SLOT);
     if (this.#rows.reserve()) this.#fitRows();
@@ -317,10 +325,10 @@ export class Table<S extends EntrySeal> implements PageHost {
 
   #makeRoom(entries: number, bytes: number, kept: number): void {
     while (this.size + entries > this.maxEntries || this.bytes + bytes > this.maxBytes) {
-      if (this.#reclaimRetired(1) > 0) continue;
+      if (this.#reclaim.retired(1) > 0) continue;
       this.#learnUses();
       const slot = this.#eviction.choose(kept);
-      const isSpent = this.#isSpent(slot, this.clock.coarse());
+      const isSpent = this.#reclaim.isSpent(slot, this.clock.coarse());
       if (!isSpent && this.#onEvict !== undefined) {
         this.#evicted.push({ page: this.#pages.at(this.#rows.ownerOf(slot))!, key: this.#rows.keys[slot]! });
       }
@@ -340,51 +348,6 @@ export class Table<S extends EntrySeal> implements PageHost {
       const slot = this.#index.find(key, number, this.#hash.of(key, number));
       if (slot >= 0) this.#eviction.touch(slot);
     });
-  }
-
-  #tend(): void {
-    const coarse = this.clock.coarse();
-    if (coarse >= this.horizon || this.#pages.hasRetired) this.#turn(TENDED_PER_INSERTION, coarse);
-    if (this.#rows.seals !== undefined) this.#sweep(TENDED_PER_INSERTION, coarse);
-  }
-
-  #turn(most: number, now: number): boolean {
-    const reclaimed = this.#reclaimRetired(most);
-    return reclaimed + this.#schedule.turn(most - reclaimed, now) < most;
-  }
-
-  /** At most this many entries of cleared pages; returns how many were looked at. */
-  #reclaimRetired(most: number): number {
-    for (let looked = 0; looked < most; looked++) {
-      const retired = this.#pages.nextRetired();
-      if (retired === undefined) return looked;
-      const { key, number } = retired;
-      const slot = this.#index.find(key, number, this.#hash.of(key, number));
-      if (slot >= 0) this.#drop(slot, false);
-    }
-    return most;
-  }
-
-  #sweep(slots: number, now: number): number {
-    const rows = this.#rows;
-    let reclaimed = 0;
-    for (let left = Math.min(slots, rows.used); left > 0 && this.size > 0; left--) {
-      if (this.#sweepAt >= rows.used) this.#sweepAt = 0;
-      const slot = this.#sweepAt++;
-      if (!rows.isOccupied(slot) || !this.#isSpent(slot, now)) continue;
-      this.#drop(slot, false);
-      reclaimed++;
-    }
-    return reclaimed;
-  }
-
-  #isSpent(slot: number, now: number): boolean {
-    const rows = this.#rows;
-    if (rows.sealOf(slot)?.isLive() === false) return true;
-    const page = this.#pages.at(rows.ownerOf(slot));
-    if (page === undefined) return true;
-    if (rows.staleUntilOf(slot) > now) return false;
-    return this.#expiresOf(slot, page.held(rows.keys[slot]!)) <= now;
   }
 
   #drop(slot: number, evicted: boolean): void {
