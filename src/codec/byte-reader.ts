@@ -23,12 +23,12 @@ export class ByteReader {
   #windowStart = 0;
   #windowEnd = 0;
 
-  start(bytes: Uint8Array): void {
+  start(bytes: Uint8Array, from: number, to: number): void {
     this.#bytes = Buffer.isBuffer(bytes)
       ? bytes
       : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#at = 0;
-    this.#end = bytes.length;
+    this.#at = from;
+    this.#end = to;
   }
 
   /** Lets go of the bytes. */

@@ -1,6 +1,7 @@
 // The codec: MessagePack or JSON text, compressed or not, within limits; and copies for the in-process tiers.
 import type { Codec } from "../core/codec.ts";
 import { CodecError } from "../core/errors.ts";
+import { PayloadPart } from "../core/payload-part.ts";
 import type { Payload } from "../core/record.ts";
 import { damaged } from "./byte-reader.ts";
 import { compress, decompress } from "./compression.ts";
@@ -10,7 +11,7 @@ import { tooLarge } from "./descent.ts";
 import { encode } from "./encode.ts";
 import { isExactInJson, parseJson } from "./json-text.ts";
 import { type CodecOptions, type CodecSettings, settingsOf } from "./options.ts";
-import { formatByte, readFormat, type Serialization } from "./payload-format.ts";
+import { formatByte, PLAIN_MSGPACK, readFormat, type Serialization } from "./payload-format.ts";
 import { refusalOf } from "./refusal.ts";
 import { sizeOf } from "./retained-size.ts";
 
@@ -38,11 +39,12 @@ export function createCodec(options: CodecOptions = {}): Codec {
       return packed(serialization, bytes, settings.compression);
     },
     decode(payload) {
-      const { serialization, compression } = readFormat(payload.format);
-      if (payload.bytes.length > limits.maxBytes) throw tooLarge(limits);
-      const bytes =
-        compression === "none" ? payload.bytes : decompress(compression, payload.bytes, limits.maxBytes);
       try {
+        if (payload.format === PLAIN_MSGPACK) return decodePlain(payload, limits);
+        const { serialization, compression } = readFormat(payload.format);
+        const given = payload.bytes;
+        if (given.length > limits.maxBytes) throw tooLarge(limits);
+        const bytes = compression === "none" ? given : decompress(compression, given, limits.maxBytes);
         return serialization === "json" ? parseJson(bytes, limits.maxDepth) : decode(bytes, limits);
       } catch (thrown) {
         throw thrown instanceof CodecError ? thrown : damaged("it cannot be read", thrown);
@@ -58,6 +60,16 @@ export function createCodec(options: CodecOptions = {}): Codec {
     copyTrusted: <T>(value: T): T => copyTrusted(value) as T,
     sizeOf,
   };
+}
+
+/** What most payloads are, where they lie. */
+function decodePlain(payload: Payload, limits: CodecSettings["limits"]): unknown {
+  const part = payload instanceof PayloadPart;
+  const start = part ? payload.start : 0;
+  const bytes = part ? payload.whole : payload.bytes;
+  const end = part ? payload.end : bytes.length;
+  if (end - start > limits.maxBytes) throw tooLarge(limits);
+  return decode(bytes, limits, start, end);
 }
 
 function packed(

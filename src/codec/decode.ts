@@ -12,8 +12,8 @@ import { holes } from "./sparse-array.ts";
 const reader = new ByteReader();
 
 /** Throws CodecError for bytes that are damaged or nested too deep. */
-export function decode(bytes: Uint8Array, limits: CodecLimits): unknown {
-  reader.start(bytes);
+export function decode(bytes: Uint8Array, limits: CodecLimits, start = 0, end = bytes.length): unknown {
+  reader.start(bytes, start, end);
   try {
     const value = new Decoder(limits.maxDepth).value(0);
     if (reader.left !== 0) throw damaged(`${reader.left} bytes follow its end`);

@@ -17,6 +17,8 @@ export function formatByte(format: PayloadFormat): number {
   return SERIALIZATIONS.indexOf(format.serialization) | (COMPRESSIONS.indexOf(format.compression) << 4);
 }
 
+export const PLAIN_MSGPACK = formatByte({ serialization: "msgpack", compression: "none" });
+
 /** Throws CodecError for a format that this version does not know. */
 export function readFormat(byte: number): PayloadFormat {
   const serialization = SERIALIZATIONS[byte & 0x0f];

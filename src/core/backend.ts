@@ -121,6 +121,8 @@ export interface Backend {
   /** The store's present time in milliseconds, and how far that estimate may be off. */
   now(): number;
   clockErrorMs(): number;
+  /** Whether the store's time may have come to `time`, the error counted in; for a store that can tell faster. */
+  mayHaveReached?(time: number): boolean;
 
   read(key: string): Promise<StoreRecord | undefined>;
   /** As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh. */

@@ -26,6 +26,8 @@ export class CircuitBreaker {
   #failures = 0;
   #openedAt: number | undefined;
   #round = 0;
+  /** For every call while the circuit is closed. */
+  #usualPass: Pass = { probe: false, round: 0 };
 
   constructor(options: BreakerOptions, clock: Clock, onState: (state: BreakerState) => void = () => {}) {
     this.#options = options;
@@ -53,7 +55,7 @@ export class CircuitBreaker {
 
   /** Throws CircuitOpenError unless the store may be asked now. */
   enter(operation: string): Pass {
-    if (this.#state === "closed") return { probe: false, round: this.#round };
+    if (this.#state === "closed") return this.#usualPass;
     const due = this.nextProbeAt ?? 0;
     if (this.#state === "open" && this.#clock.now() >= due) {
       this.#change("half_open");
@@ -89,6 +91,7 @@ export class CircuitBreaker {
   #change(state: BreakerState): void {
     this.#state = state;
     this.#round++;
+    this.#usualPass = { probe: false, round: this.#round };
     this.#onState(state);
   }
 }

@@ -46,15 +46,16 @@ export class EntryReader {
   get(key: string, done: (value: unknown) => void, failed: Failed): void {
     this.#store.guard.ask<unknown>(
       "get",
-      (succeed, fail) => {
+      (call) => {
+        const fail = (error: unknown): void => call.fail(error);
         this.#read(
           key,
           (record, read) => {
             const value = this.#atOnce(key, record, read);
-            if (value !== NOT_AT_ONCE) succeed(value);
+            if (value !== NOT_AT_ONCE) call.succeed(value);
             else
               this.#found(key, record, read).then(
-                (found) => succeed(found?.fresh ? found.value : undefined),
+                (found) => call.succeed(found?.fresh ? found.value : undefined),
                 fail,
               );
           },
@@ -70,20 +71,22 @@ export class EntryReader {
   seek(key: string, done: (found: Found | undefined) => void, failed: Failed): void {
     this.#store.guard.ask<Found | undefined>(
       "getOrSet",
-      (succeed, fail) => {
+      (call) => {
         const failedToRead = (error: unknown): void => {
           // A load puts something better in the place of what is damaged.
-          this.#entries
-            .discarded(key, error)
-            .then((isGone) => (isGone ? succeed(undefined) : fail(error)), fail);
+          this.#entries.discarded(key, error).then(
+            (isGone) => (isGone ? call.succeed(undefined) : call.fail(error)),
+            (thrown) => call.fail(thrown),
+          );
         };
         this.#read(
           key,
           (record, read) => {
             const value = this.#atOnce(key, record, read);
-            if (value === NOT_AT_ONCE) this.#found(key, record, read).then(succeed, failedToRead);
-            else if (value === undefined || record === undefined) succeed(undefined);
-            else succeed({ value, fresh: true, expiredForMs: 0, record });
+            if (value === NOT_AT_ONCE)
+              this.#found(key, record, read).then((found) => call.succeed(found), failedToRead);
+            else if (value === undefined || record === undefined) call.succeed(undefined);
+            else call.succeed({ value, fresh: true, expiredForMs: 0, record });
           },
           failedToRead,
         );

@@ -1,5 +1,6 @@
 // A cursor over the bytes of a frame, which nobody vouches for: nothing is made of bytes that are not there.
 import { CodecError } from "./errors.ts";
+import { PayloadPart } from "./payload-part.ts";
 import type { TagStamp, Token } from "./record.ts";
 
 export const TOKEN_LENGTH = 8;
@@ -19,11 +20,14 @@ const MOST_COUNT_DIGITS = 4;
 
 export class FrameReader {
   readonly #bytes: Uint8Array;
-  #at = 0;
+  readonly #end: number;
+  #at: number;
   #ranOut = false;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
     this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
   }
 
   get position(): number {
@@ -36,7 +40,7 @@ export class FrameReader {
   }
 
   get left(): number {
-    return this.#bytes.length - this.#at;
+    return this.#end - this.#at;
   }
 
   /** The next byte, without taking it. */
@@ -146,9 +150,9 @@ export class FrameReader {
     if (this.byte() !== expected) throw invalidFrame("the check byte of its header does not match");
   }
 
-  /** What follows, as a view. */
-  rest(): Uint8Array {
-    return this.#bytes.subarray(this.#at);
+  /** What follows, in its place. */
+  rest(format: number): PayloadPart {
+    return new PayloadPart(format, this.#bytes, this.#at, this.#end);
   }
 
   #count(): number {
@@ -162,7 +166,7 @@ export class FrameReader {
   }
 
   #need(length: number): void {
-    if (length <= this.#bytes.length - this.#at) return;
+    if (length <= this.#end - this.#at) return;
     this.#ranOut = true;
     throw invalidFrame("it ends within its header");
   }

@@ -66,11 +66,17 @@ export function encodeRecord(record: StoreRecord, options: FrameOptions = {}): B
 }
 
 /**
- * The record in `bytes`, which a store keeps for `key`; undefined when the frame carries another full key. The payload
- * is a view of `bytes`: whoever keeps it longer than those copies it. Throws CodecError.
+ * The record in `bytes`, or in the part of them from `start` to `end`, which a store keeps for `key`; undefined when the
+ * frame carries another full key. The payload lies in `bytes`: whoever keeps it longer than those copies it. Throws
+ * CodecError.
  */
-export function decodeRecord(bytes: Uint8Array, key: string): StoreRecord | undefined {
-  return readFrame(new FrameReader(bytes), key, true);
+export function decodeRecord(
+  bytes: Uint8Array,
+  key: string,
+  start = 0,
+  end = bytes.length,
+): StoreRecord | undefined {
+  return readFrame(new FrameReader(bytes, start, end), key, true);
 }
 
 /** What `decodeHeader` says of bytes that end within the header. */
@@ -167,7 +173,7 @@ function readFrame(reader: FrameReader, key: string, withPayload: boolean): Stor
     expectEnd(reader);
     return lease;
   }
-  const payload = { format, bytes: withPayload ? reader.rest() : NO_BYTES };
+  const payload = withPayload ? reader.rest(format) : { format, bytes: NO_BYTES };
   return { kind: "entry", version, key, created, expires, staleUntil, lineage, tags, payload };
 }
 

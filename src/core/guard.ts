@@ -1,8 +1,7 @@
 // Every call to a shared store passes here: breaker, deadline, and errors in our own words.
-import type { Failed } from "./backend.ts";
 import type { CircuitBreaker, Pass } from "./breaker.ts";
 import type { Clock } from "./clock.ts";
-import { Deadlines } from "./deadline.ts";
+import { Deadline, Deadlines } from "./deadlines.ts";
 import {
   BackendError,
   ConnectionError,
@@ -13,10 +12,74 @@ import {
 import { toError } from "./events.ts";
 import { redactError } from "./redact.ts";
 
+/** Told how a call ended; only the first time counts. */
+export interface Outcome<T> {
+  succeed(result: T): void;
+  fail(error: unknown): void;
+}
+
+/** A class, not closures: there is one for every call, and it stays in the queue of deadlines for a while. */
+class Call<T> extends Deadline implements Outcome<T> {
+  readonly #guard: Guard;
+  readonly #operation: string;
+  readonly #pass: Pass;
+  #done: ((result: T) => void) | undefined;
+  #failed: ((error: XCacheError) => void) | undefined;
+
+  constructor(
+    guard: Guard,
+    operation: string,
+    pass: Pass,
+    done: (result: T) => void,
+    failed: (error: XCacheError) => void,
+  ) {
+    super(guard.deadlines);
+    this.#guard = guard;
+    this.#operation = operation;
+    this.#pass = pass;
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  succeed(result: T): void {
+    const done = this.#done;
+    if (!this.#end()) return;
+    this.#guard.breaker.succeed(this.#pass);
+    done?.(result);
+  }
+
+  fail(thrown: unknown): void {
+    const failed = this.#failed;
+    if (!this.#end()) return;
+    const error = inOurWords(thrown, this.#operation);
+    if (isStoreFailure(error)) this.#guard.breaker.fail(this.#pass);
+    else this.#guard.breaker.succeed(this.#pass);
+    failed?.(error);
+  }
+
+  missed(): void {
+    this.#guard.breaker.fail(this.#pass);
+    const failed = this.#failed;
+    this.#forget();
+    failed?.(this.#guard.late(this.#operation));
+  }
+
+  #end(): boolean {
+    const wasOpen = this.meet();
+    this.#forget();
+    return wasOpen;
+  }
+
+  #forget(): void {
+    this.#done = undefined;
+    this.#failed = undefined;
+  }
+}
+
 export class Guard {
-  readonly #breaker: CircuitBreaker;
+  readonly breaker: CircuitBreaker;
+  readonly deadlines: Deadlines;
   readonly #limitMs: number;
-  readonly #deadlines: Deadlines;
   readonly #before: () => Promise<void> | undefined;
 
   /** `before` says what must be done before the store is asked anything else. */
@@ -26,66 +89,59 @@ export class Guard {
     limitMs: number,
     before: () => Promise<void> | undefined = () => undefined,
   ) {
-    this.#before = before;
-    this.#breaker = breaker;
+    this.breaker = breaker;
+    this.deadlines = new Deadlines(clock, limitMs);
     this.#limitMs = limitMs;
-    this.#deadlines = new Deadlines(clock, limitMs);
+    this.#before = before;
   }
 
   /** Runs `call` at once, unless the circuit is open; rejects when it takes longer than the deadline. */
-  run<T>(operation: string, call: () => Promise<T>): Promise<T> {
+  run<T>(operation: string, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.ask<T>(operation, (succeed, fail) => call().then(succeed, fail), resolve, reject);
+      const start = (call: Outcome<T>): void => settle(work(), call);
+      this.ask<T>(operation, start, resolve, reject);
     });
   }
 
   /** As `run`, calling back instead. */
   ask<T>(
     operation: string,
-    start: (succeed: (result: T) => void, fail: Failed) => void,
+    start: (call: Outcome<T>) => void,
     done: (result: T) => void,
     failed: (error: XCacheError) => void,
   ): void {
     let pass: Pass;
     try {
-      pass = this.#breaker.enter(operation);
+      pass = this.breaker.enter(operation);
     } catch (error) {
       failed(error as XCacheError);
       return;
     }
-    const deadline = this.#deadlines.set(() => {
-      this.#breaker.fail(pass);
-      failed(this.#late(operation));
-    });
-    const succeed = (result: T): void => {
-      if (deadline.isOver) return;
-      deadline.meet();
-      this.#breaker.succeed(pass);
-      done(result);
-    };
-    const fail = (thrown: unknown): void => {
-      if (deadline.isOver) return;
-      deadline.meet();
-      const error = inOurWords(thrown, operation);
-      if (isStoreFailure(error)) this.#breaker.fail(pass);
-      else this.#breaker.succeed(pass);
-      failed(error);
-    };
+    const call = new Call(this, operation, pass, done, failed);
+    this.deadlines.add(call);
     try {
       const before = this.#before();
-      if (before === undefined) start(succeed, fail);
-      else before.then(() => start(succeed, fail)).catch(fail);
+      if (before === undefined) start(call);
+      else before.then(() => start(call)).catch((thrown: unknown) => call.fail(thrown));
     } catch (thrown) {
-      fail(thrown);
+      call.fail(thrown);
     }
   }
 
-  #late(operation: string): OperationTimeoutError {
+  late(operation: string): OperationTimeoutError {
     return new OperationTimeoutError(
       `the store did not answer ${operation} within operation_timeout (${this.#limitMs / 1000} s)`,
       { operation },
     );
   }
+}
+
+/** Tells how a promise ends. */
+export function settle<T>(work: Promise<T>, call: Outcome<T>): void {
+  work.then(
+    (result) => call.succeed(result),
+    (error: unknown) => call.fail(error),
+  );
 }
 
 /** Whether an error says something about the store's health, not about the request. */

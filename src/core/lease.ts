@@ -1,12 +1,13 @@
 // Leases in a shared store: who may load a key now, and whether what was loaded may still be stored.
 //
 // The lease lives in the entry's own key, so a set or delete overwrites it and storing is one compare-and-swap.
-import type { Backend, SwapResult } from "./backend.ts";
+import type { SwapResult } from "./backend.ts";
 import type { Changes } from "./changes.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { type Spelling, TAG_GROUPS, tagGroup } from "./keys.ts";
 import { entryOf, isFresh } from "./liveness.ts";
 import type { Entry, Lease, Seal, StoreRecord, TagStamp, Token } from "./record.ts";
+import type { SettledBackend } from "./settled-backend.ts";
 import type { Admission, AdmissionOptions, Found, Terms, Ticket } from "./space.ts";
 
 /** A holder that has said nothing for so long is taken for dead. */
@@ -24,7 +25,7 @@ export interface LeaseSpace {
   readonly names: Spelling;
   readonly store: {
     readonly clock: Clock;
-    readonly backend: Backend;
+    readonly backend: SettledBackend;
     /** Grows when the store is disconnected: a load that is still running leaves it alone from then on. */
     readonly session: number;
     report(error: Error): void;

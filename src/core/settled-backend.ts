@@ -55,6 +55,11 @@ export class SettledBackend implements Backend {
     return this.#backend.clockErrorMs();
   }
 
+  mayHaveReached(time: number): boolean {
+    const backend = this.#backend;
+    return backend.mayHaveReached?.(time) ?? backend.now() + backend.clockErrorMs() >= time;
+  }
+
   read(key: string): Promise<Found> {
     return this.#settled([key], () => this.#backend.read(key));
   }

@@ -5,6 +5,7 @@ import type { Continued } from "./continuity.ts";
 import { Entries } from "./entries.ts";
 import { EntryReader } from "./entry-reader.ts";
 import { UnsupportedError } from "./errors.ts";
+import { type Outcome, settle } from "./guard.ts";
 import type { Spelling } from "./keys.ts";
 import { admit, type LeaseSpace } from "./lease.ts";
 import { entryOf, isFresh } from "./liveness.ts";
@@ -100,10 +101,15 @@ export class SharedSpace implements OpenedSpace, Continued {
       operation: "set",
       noted: () => this.#changed(key),
       remedies: () => this.#removals([key]),
-      start: (succeed, fail) => {
+      start: (call) => {
         const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
-        if (seal === undefined) this.#sealAndWrite([[key, payload]], terms).then(succeed, fail);
-        else this.#store.backend.writeThen(this.#entries.item(key, payload, terms, seal), succeed, fail);
+        if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms), call);
+        else
+          this.#store.backend.writeThen(
+            this.#entries.item(key, payload, terms, seal),
+            () => call.succeed(),
+            (error) => call.fail(error),
+          );
       },
     });
   }
@@ -154,7 +160,7 @@ export class SharedSpace implements OpenedSpace, Continued {
         for (const tag of tags) this.changes.tag(tag);
       },
       remedies: () => this.#seals.remediesFor(tags),
-      start: (succeed, fail) => this.#seals.invalidateTags(tags).then(succeed, fail),
+      start: (call) => settle(this.#seals.invalidateTags(tags), call),
     });
   }
 
@@ -163,7 +169,7 @@ export class SharedSpace implements OpenedSpace, Continued {
       operation: "clear",
       noted: () => this.changes.everything(),
       remedies: () => this.#seals.remedyForAll(),
-      start: (succeed, fail) => this.#seals.invalidateAll().then(succeed, fail),
+      start: (call) => settle(this.#seals.invalidateAll(), call),
     });
   }
 
@@ -226,7 +232,7 @@ export class SharedSpace implements OpenedSpace, Continued {
         for (const key of keys) this.#changed(key);
       },
       remedies: () => this.#removals(keys),
-      start: (succeed, fail) => work().then(succeed, fail),
+      start: (call) => settle(work(), call),
     });
   }
 
@@ -281,7 +287,7 @@ interface Change<T> {
   noted(): void;
   /** What makes up for it if the store turns out not to have done it. */
   remedies(): readonly Remedy[];
-  start(succeed: (result: T) => void, fail: Failed): void;
+  start(call: Outcome<T>): void;
 }
 
 function nearSpace({ near, backend, clock }: SpaceStore): NearSpace | undefined {

@@ -1,15 +1,29 @@
 import { describe, expect, it } from "vitest";
-import { Deadlines } from "../../src/core/deadline.ts";
+import { Deadline, Deadlines } from "../../src/core/deadlines.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
+
+class Watched extends Deadline {
+  readonly missed: () => void;
+  constructor(deadlines: Deadlines, missed: () => void) {
+    super(deadlines);
+    this.missed = missed;
+  }
+}
+
+function set(deadlines: Deadlines, missed: () => void): Deadline {
+  const deadline = new Watched(deadlines, missed);
+  deadlines.add(deadline);
+  return deadline;
+}
 
 describe("many deadlines of one length", () => {
   it("are missed in order, each at its time, with one timer", async () => {
     const clock = new ManualClock();
     const deadlines = new Deadlines(clock, 100);
     const missed: string[] = [];
-    deadlines.set(() => missed.push("a"));
+    set(deadlines, () => missed.push("a"));
     await clock.advance(40);
-    deadlines.set(() => missed.push("b"));
+    set(deadlines, () => missed.push("b"));
     expect(clock.pending).toBe(1);
     await clock.advance(59);
     expect(missed).toEqual([]);
@@ -24,20 +38,20 @@ describe("many deadlines of one length", () => {
     const clock = new ManualClock();
     const deadlines = new Deadlines(clock, 100);
     const missed: number[] = [];
-    const set = Array.from({ length: 50 }, (_, at) => deadlines.set(() => missed.push(at)));
-    for (const at of [49, 0, 25, 1, 2, 48]) set[at]?.meet();
+    const all = Array.from({ length: 50 }, (_, at) => set(deadlines, () => missed.push(at)));
+    for (const at of [49, 0, 25, 1, 2, 48]) all[at]?.meet();
     await clock.advance(100);
     expect(missed).toHaveLength(44);
-    expect(set.every(({ isOver }) => isOver)).toBe(true);
+    expect(all.every(({ isOver }) => isOver)).toBe(true);
   });
 
   it("may be set by what a missed one runs", async () => {
     const clock = new ManualClock();
     const deadlines = new Deadlines(clock, 100);
     const missed: string[] = [];
-    deadlines.set(() => {
+    set(deadlines, () => {
       missed.push("first");
-      deadlines.set(() => missed.push("second"));
+      set(deadlines, () => missed.push("second"));
     });
     await clock.advance(100);
     await clock.advance(100);
@@ -47,7 +61,7 @@ describe("many deadlines of one length", () => {
   it("without end never pass", async () => {
     const clock = new ManualClock();
     const deadlines = new Deadlines(clock, Number.POSITIVE_INFINITY);
-    const deadline = deadlines.set(() => expect.unreachable());
+    const deadline = set(deadlines, () => expect.unreachable());
     await clock.advance(1e12);
     expect([deadline.isOver, clock.pending]).toEqual([false, 0]);
   });

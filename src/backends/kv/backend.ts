@@ -11,6 +11,7 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
+import { COARSE_LAG_MS } from "../../core/clock.ts";
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
@@ -89,6 +90,13 @@ export class KvBackend implements Backend {
   clockErrorMs(): number {
     const now = this.#opened.clock.coarse();
     return (this.#offset(now, 1) - this.#offset(now, -1)) / 2;
+  }
+
+  mayHaveReached(time: number): boolean {
+    // Nearly always it has not by far, and the coarse time says so.
+    const coarse = this.#opened.clock.coarse();
+    if (coarse + this.#offset(coarse, 1) + 2 * COARSE_LAG_MS < time) return false;
+    return this.now() + this.clockErrorMs() >= time;
   }
 
   read(key: string): Promise<StoreRecord | undefined> {

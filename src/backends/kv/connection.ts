@@ -44,10 +44,13 @@ export interface Answer {
 class Pending {
   /** When its tick's commands left; 0 while they are waiting to. */
   sentAt = 0;
+  /** Whether it reads records, which are looked at where they arrive. */
+  readonly isRead: boolean;
   #answer: Answer | undefined;
 
-  constructor(answer: Answer) {
+  constructor(answer: Answer, isRead: boolean) {
     this.#answer = answer;
+    this.isRead = isRead;
   }
 
   /** Whoever is told the reply; once. */
@@ -113,6 +116,7 @@ export class Connection {
     const reader = new RespReader({
       reply: (reply) => this.#reply(reply),
       push: (push) => listener.pushed(push),
+      takesSpans: () => this.#pending[this.#answered]?.isRead === true,
     });
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 5_000);
@@ -161,11 +165,11 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    this.#append(args, answer);
+    this.#append(args, answer, false);
     this.#flushSoon();
   }
 
-  /** GET, after the other commands of this tick and together with its other reads. The bytes are a view: copy what is kept. */
+  /** GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what is kept. */
   read(key: Argument, answer: Answer): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
@@ -212,9 +216,9 @@ export class Connection {
     await Promise.all([greeting, selected]);
   }
 
-  #append(args: readonly Argument[], answer: Answer): void {
+  #append(args: readonly Argument[], answer: Answer, isRead: boolean): void {
     this.#writer.append(args);
-    this.#pending.push(new Pending(answer));
+    this.#pending.push(new Pending(answer, isRead));
     this.#unsent++;
   }
 
@@ -245,12 +249,12 @@ export class Connection {
     this.#readKeys = [];
     this.#readAnswers = [];
     if (!this.#settings.readsTogether || keys.length === 1) {
-      for (const [at, key] of keys.entries()) this.#append(["GET", key], answers[at] as Answer);
+      for (const [at, key] of keys.entries()) this.#append(["GET", key], answers[at] as Answer, true);
       return;
     }
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
       const asked = answers.slice(from, from + MOST_READ_TOGETHER);
-      this.#append(["MGET", ...keys.slice(from, from + MOST_READ_TOGETHER)], new ReadTogether(asked));
+      this.#append(["MGET", ...keys.slice(from, from + MOST_READ_TOGETHER)], new ReadTogether(asked), true);
     }
   }
 

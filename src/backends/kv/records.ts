@@ -5,7 +5,7 @@ import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
 import { keyArgument } from "./key-bytes.ts";
 import { inOurWords } from "./reply-error.ts";
-import { type Reply, ReplyError } from "./resp-reader.ts";
+import { type Reply, ReplyError, Span } from "./resp-reader.ts";
 import type { Argument } from "./resp-writer.ts";
 import { SWAP, SWAP_SHA } from "./scripts.ts";
 
@@ -158,6 +158,7 @@ class WriteAnswer implements Answer {
 }
 
 function recordOf(reply: Reply, key: string): StoreRecord | undefined {
+  if (reply instanceof Span) return decodeRecord(reply.bytes, key, reply.start, reply.end);
   return Buffer.isBuffer(reply) ? decodeRecord(reply, key) : undefined;
 }
 

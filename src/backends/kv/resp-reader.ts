@@ -12,11 +12,30 @@ export class ReplyError extends Error {
   }
 }
 
-export type Reply = Buffer | string | number | boolean | bigint | null | ReplyError | readonly Reply[];
+/** A bulk string where it arrived, for somebody who looks at it at once: views are dear. */
+export class Span {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+
+  constructor(bytes: Buffer, start: number, end: number) {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+  }
+
+  toString(): string {
+    return this.bytes.toString("utf8", this.start, this.end);
+  }
+}
+
+export type Reply = Buffer | Span | string | number | boolean | bigint | null | ReplyError | readonly Reply[];
 
 export interface ReplySink {
   reply(reply: Reply): void;
   push(push: readonly Reply[]): void;
+  /** Whether the bulk strings of the reply that is being read are to be spans. */
+  takesSpans?(): boolean;
 }
 
 interface OpenList {
@@ -209,7 +228,8 @@ export class RespReader {
   #bulkValue(type: number, bytes: Buffer, start: number, end: number): void {
     if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new Error("a string longer than it claims");
     if (type === TYPE.bulk) {
-      this.#value(bytes.subarray(start, end));
+      const isSpan = this.#sink.takesSpans?.() === true && this.#open[0]?.push !== true;
+      this.#value(isSpan ? new Span(bytes, start, end) : bytes.subarray(start, end));
     } else if (type === TYPE.bulkError) {
       this.#value(new ReplyError(bytes.toString("utf8", start, end)));
     } else {

@@ -10,7 +10,7 @@ export interface Router {
   close(): void;
   /** Sends a command about one key to the server that has it. */
   send(key: string, args: readonly Argument[], answer: Answer): void;
-  /** GET; the bytes are a view, copy what is kept. */
+  /** GET; the reply is a span, copy what is kept. */
   read(key: string, answer: Answer): void;
   /** See PushChannel.epoch. */
   epoch(key: string): number;

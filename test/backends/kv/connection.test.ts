@@ -8,7 +8,7 @@ import {
   nameOf,
 } from "../../../src/backends/kv/connection.ts";
 import { lost } from "../../../src/backends/kv/connection-error.ts";
-import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
+import type { Reply, Span } from "../../../src/backends/kv/resp-reader.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
@@ -495,7 +495,10 @@ describe("on a real server", () => {
         (_, at) =>
           new Promise<Buffer>((resolve, reject) =>
             connection.read(`size:${at}`, {
-              resolve: (reply) => resolve(Buffer.from(reply as Buffer)),
+              resolve: (reply) => {
+                const { bytes, start, end } = reply as Span;
+                resolve(Buffer.from(bytes.subarray(start, end)));
+              },
               reject,
             }),
           ),
