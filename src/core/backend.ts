@@ -13,6 +13,8 @@ export interface Capabilities {
   readonly ttlResolutionMs: number;
   /** An acknowledged write may be lost when another server takes over; the backend then tells of it by `met`. */
   readonly replicated?: boolean;
+  /** What this process changes is changed in the order it was sent, for the library's own records of a namespace. */
+  readonly ordered?: boolean;
 }
 
 /** A server as a new connection finds it. */
@@ -117,6 +119,11 @@ export interface Backend {
   disconnect(): Promise<void>;
   /** Resolves when the store has answered a round trip. */
   ping(): Promise<void>;
+  /**
+   * Whether a part of the store answers: then one call that failed says nothing of the others, and the circuit stays
+   * closed. Such a store itself stops asking the part that does not answer.
+   */
+  answersInPart?(): boolean;
 
   /** The store's present time in milliseconds, and how far that estimate may be off. */
   now(): number;

@@ -52,16 +52,16 @@ class Call<T> extends Deadline implements Outcome<T> {
     const failed = this.#failed;
     if (!this.#end()) return;
     const error = inOurWords(thrown, this.#operation);
-    if (isStoreFailure(error)) this.#guard.breaker.fail(this.#pass);
-    else this.#guard.breaker.succeed(this.#pass);
+    this.#guard.failed(this.#pass, error);
     failed?.(error);
   }
 
   missed(): void {
-    this.#guard.breaker.fail(this.#pass);
     const failed = this.#failed;
     this.#forget();
-    failed?.(this.#guard.late(this.#operation));
+    const error = this.#guard.late(this.#operation);
+    this.#guard.failed(this.#pass, error);
+    failed?.(error);
   }
 
   #end(): boolean {
@@ -76,23 +76,24 @@ class Call<T> extends Deadline implements Outcome<T> {
   }
 }
 
+export interface GuardOptions {
+  /** What must be done before the store is asked anything else. */
+  before?(): Promise<void> | undefined;
+  /** See Backend. */
+  answersInPart?(): boolean;
+}
+
 export class Guard {
   readonly breaker: CircuitBreaker;
   readonly deadlines: Deadlines;
   readonly #limitMs: number;
-  readonly #before: () => Promise<void> | undefined;
+  readonly #options: GuardOptions;
 
-  /** `before` says what must be done before the store is asked anything else. */
-  constructor(
-    clock: Clock,
-    breaker: CircuitBreaker,
-    limitMs: number,
-    before: () => Promise<void> | undefined = () => undefined,
-  ) {
+  constructor(clock: Clock, breaker: CircuitBreaker, limitMs: number, options: GuardOptions = {}) {
     this.breaker = breaker;
     this.deadlines = new Deadlines(clock, limitMs);
     this.#limitMs = limitMs;
-    this.#before = before;
+    this.#options = options;
   }
 
   /** Runs `call` at once, unless the circuit is open; rejects when it takes longer than the deadline. */
@@ -120,12 +121,18 @@ export class Guard {
     const call = new Call(this, operation, pass, done, failed);
     this.deadlines.add(call);
     try {
-      const before = this.#before();
+      const before = this.#options.before?.();
       if (before === undefined) start(call);
       else before.then(() => start(call)).catch((thrown: unknown) => call.fail(thrown));
     } catch (thrown) {
       call.fail(thrown);
     }
+  }
+
+  /** What a failed call says of the store. */
+  failed(pass: Pass, error: XCacheError): void {
+    if (isStoreFailure(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
+    else this.breaker.succeed(pass);
   }
 
   late(operation: string): OperationTimeoutError {

@@ -82,10 +82,11 @@ export class Seals {
   /** The group first, then the tag: whoever finds the group unchanged knows that the tag's stamp was still good. */
   async invalidateTags(tags: readonly string[]): Promise<void> {
     const groups = [...new Set(tags.map(tagGroup))];
-    await Promise.all(
+    const replaced = Promise.all(
       groups.map((group) => this.#book.replace(this.#names.groupStamp(group), GROUP_LIFETIME_MS)),
     );
-    await this.#book.remove(tags.map(this.#names.tagStamp));
+    if (!this.#book.isOrdered) await replaced;
+    await Promise.all([replaced, this.#book.remove(tags.map(this.#names.tagStamp))]);
   }
 
   /** What has the effect of `invalidateTags`. */

@@ -35,6 +35,11 @@ export class SettledBackend implements Backend {
     this.#outbox = outbox;
   }
 
+  /** Whether changes of stamps need not wait for each other: they are carried out in the order they are made. */
+  get isOrdered(): boolean {
+    return this.capabilities.ordered === true && this.#outbox.size === 0;
+  }
+
   connect(): Promise<void> {
     return this.#backend.connect();
   }
@@ -45,6 +50,10 @@ export class SettledBackend implements Backend {
 
   ping(): Promise<void> {
     return this.#backend.ping();
+  }
+
+  answersInPart(): boolean {
+    return this.#backend.answersInPart?.() === true;
   }
 
   now(): number {

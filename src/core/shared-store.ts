@@ -67,8 +67,11 @@ export class SharedStore implements Store, SpaceStore {
     this.breaker = new CircuitBreaker(options.breaker, options.clock, (state) => {
       for (const observer of this.observers) observer.breakerChanged(state);
     });
-    this.guard = new Guard(options.clock, this.breaker, options.operationTimeoutMs, () => this.#before());
-    this.#probes = new Guard(options.clock, this.breaker, options.operationTimeoutMs);
+    const { clock, operationTimeoutMs } = options;
+    const answersInPart = (): boolean => this.backend.answersInPart();
+    const before = (): Promise<void> | undefined => this.#before();
+    this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
+    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs);
     this.#recent = new Recent(options.clock);
     this.#continuity = new Continuity(options.clock, this.#recent);
     this.#upkeep = new Upkeep(

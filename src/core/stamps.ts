@@ -2,10 +2,11 @@
 //
 // A stamp is a random id under a reserved key. Something sealed with stamps is live while each still equals the
 // present one; a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
-import type { Backend, PushChannel } from "./backend.ts";
+import type { PushChannel } from "./backend.ts";
 import type { Clock } from "./clock.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Stamp, StoreRecord, Token } from "./record.ts";
+import type { SettledBackend } from "./settled-backend.ts";
 
 /** How many stamps are kept at hand; the oldest leaves first. */
 const MOST_AT_HAND = 100_000;
@@ -32,17 +33,22 @@ export class HeldStamp {
 }
 
 export class StampBook {
-  readonly #backend: Backend;
+  readonly #backend: SettledBackend;
   readonly #clock: Clock;
   readonly #push: PushChannel | undefined;
   readonly #held = new Map<string, HeldStamp>();
   readonly #reads: ReadWatch;
 
-  constructor(backend: Backend, clock: Clock) {
+  constructor(backend: SettledBackend, clock: Clock) {
     this.#backend = backend;
     this.#clock = clock;
     this.#push = backend.push;
     this.#reads = new ReadWatch(backend.push);
+  }
+
+  /** Whether changes need not wait for each other: they are carried out in the order they are made. */
+  get isOrdered(): boolean {
+    return this.#backend.isOrdered;
   }
 
   /** The stamp's id if it is at hand and the store would have told of a change. */
@@ -113,7 +119,6 @@ export class StampBook {
 
   /** A stamp known from what is at hand looks idle to the store, which might drop it for others: tell that it is used. */
   async touchUsed(): Promise<void> {
-    if (this.#backend.touch === undefined) return;
     let keys: string[] = [];
     for (const [key, held] of this.#held) {
       if (!held.isUsed) continue;

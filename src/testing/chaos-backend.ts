@@ -64,7 +64,8 @@ export class ChaosBackend implements Backend {
     this.#script = new ChaosScript(seed, seededRandom(seed));
     this.#clock = options.clock;
     this.name = inner.name;
-    this.capabilities = inner.capabilities;
+    // What is delayed here may overtake: the order of the calls is not that of the changes.
+    this.capabilities = { ...inner.capabilities, ordered: false };
     this.#channel = inner.push && new ChaosPush(inner.push, () => this.#clock ?? systemClock);
     if (this.#channel !== undefined) this.push = this.#channel;
     if (inner.touch !== undefined) this.touch = (keys) => this.#run("touch", async () => inner.touch?.(keys));

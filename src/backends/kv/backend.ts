@@ -2,6 +2,7 @@
 import type {
   Backend,
   BackendHost,
+  Capabilities,
   Failed,
   KeyedRecord,
   PoolState,
@@ -32,7 +33,7 @@ export interface KvOptions {
 
 export class KvBackend implements Backend {
   readonly name = "kv";
-  readonly capabilities = { shared: true, scan: true, ttlResolutionMs: 1, replicated: true } as const;
+  readonly capabilities: Capabilities;
   readonly push: PushChannel;
   readonly #address: KvAddress;
   readonly #url: string;
@@ -51,6 +52,9 @@ export class KvBackend implements Backend {
         `kvUrl must be an address of Redis or Valkey, got ${redactUrl(kvUrl)}`,
       );
     }
+    // On one server all stamps share a connection; in a cluster each may be on another server.
+    const ordered = address.kind !== "cluster";
+    this.capabilities = { shared: true, scan: true, ttlResolutionMs: 1, replicated: true, ordered };
     this.#address = address;
     this.#url = redactUrl(kvUrl);
     this.push = {
@@ -80,6 +84,12 @@ export class KvBackend implements Backend {
   async ping(): Promise<void> {
     const nodes = await this.#open().masters();
     await Promise.all(nodes.map((node) => node.links[0]?.command("PING")));
+  }
+
+  answersInPart(): boolean {
+    const nodes = this.#router?.nodes ?? [];
+    const since = this.#opened.clock.now() - this.#opened.operationTimeoutMs;
+    return nodes.length > 1 && nodes.some((node) => node.hasAnsweredSince(since));
   }
 
   now(): number {

@@ -48,6 +48,7 @@ export class Call implements LinkAnswer {
   readonly #command: readonly Argument[] | Argument;
   readonly #answer: Answer;
   #askedHost = "";
+  #link: Link | undefined;
   #hops = 0;
   #last: Error | undefined;
   #deadline: Timer | undefined;
@@ -86,7 +87,9 @@ export class Call implements LinkAnswer {
   unsent(error: Error): void {
     if (this.#isOver) return;
     this.#host.doubt();
-    this.#later(error);
+    // The others tell when another one has taken its place.
+    if (this.#link?.isHopeless === true) this.fail(error);
+    else this.#later(error);
   }
 
   fail(error: Error): void {
@@ -132,6 +135,7 @@ export class Call implements LinkAnswer {
   #send(route: Route): void {
     this.#askedHost = route.host;
     const link = route.link(this.#slot);
+    this.#link = link;
     if (link.connection === undefined) this.#hold();
     const command = this.#command;
     if (isList(command)) link.send(command, this);
@@ -142,6 +146,7 @@ export class Call implements LinkAnswer {
   #sendAsking(route: Route): void {
     this.#askedHost = route.host;
     const link = route.link(this.#slot);
+    this.#link = link;
     const command = this.#command;
     // If one of the two is too late, so is the other.
     link.send(["ASKING"], { due: this.due, resolve: ignore, reject: ignore });

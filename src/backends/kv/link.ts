@@ -39,6 +39,9 @@ interface Waiting {
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 2_000;
 
+/** The connection was lost, and the attempt at another one failed. */
+const HOPELESS = 2;
+
 export class Link {
   readonly #host: LinkHost;
   #connection: Connection | undefined;
@@ -67,6 +70,11 @@ export class Link {
   /** How many commands wait for a connection. */
   get waiting(): number {
     return this.#waiting.length;
+  }
+
+  /** Attempts at a connection keep failing: whoever waits for one waits in vain, as far as anybody knows. */
+  get isHopeless(): boolean {
+    return this.#connection === undefined && this.#failures >= HOPELESS;
   }
 
   send(args: readonly Argument[], answer: LinkAnswer): void {
@@ -118,8 +126,8 @@ export class Link {
   }
 
   #wait(waiting: Waiting): void {
-    // Between two attempts nothing can be sent: the last failure says why.
-    const failed = this.#pause === undefined ? undefined : this.#failed;
+    // Between two attempts nothing can be sent, and when they keep failing nobody waits for one: the last says why.
+    const failed = this.#pause !== undefined || this.isHopeless ? this.#failed : undefined;
     if (this.#closed || failed !== undefined) {
       rejectUnsent(waiting.answer, failed ?? disconnected());
       return;

@@ -89,6 +89,11 @@ export class KvNode {
     return this.#links.every((link) => this.epochOf(link) !== 0);
   }
 
+  /** Whether something that was sent after `since` was answered. */
+  hasAnsweredSince(since: number): boolean {
+    return this.#links.some(({ connection }) => (connection?.provenAt ?? 0) > since);
+  }
+
   /** Drops every connection and makes new ones. */
   renew(reason: XCacheError): void {
     for (const link of this.#links) link.renew(reason);

@@ -34,16 +34,9 @@ export class Records {
 
   readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
     return new Promise((resolve, reject) => {
-      const records = new Array<StoreRecord | undefined>(keys.length).fill(undefined);
-      let left = keys.length;
-      if (left === 0) resolve(records);
-      for (const [at, key] of keys.entries()) {
-        const done = (record: StoreRecord | undefined): void => {
-          records[at] = record;
-          if (--left === 0) resolve(records);
-        };
-        this.readThen(key, done, reject);
-      }
+      const many = new ManyRecords(keys, resolve, reject);
+      for (let at = 0; at < keys.length; at++)
+        this.#commands.read(keys[at] as string, new PartAnswer(many, at));
     });
   }
 
@@ -136,6 +129,59 @@ class RecordAnswer implements Answer {
 
   reject(error: Error): void {
     this.#failed(inOurWords(error));
+  }
+}
+
+/** Records that are asked for together, complete when the last one is there. */
+class ManyRecords {
+  readonly #keys: readonly string[];
+  readonly #records: (StoreRecord | undefined)[];
+  readonly #done: (records: readonly (StoreRecord | undefined)[]) => void;
+  readonly #failed: Failed;
+  #left: number;
+
+  constructor(
+    keys: readonly string[],
+    done: (records: readonly (StoreRecord | undefined)[]) => void,
+    failed: Failed,
+  ) {
+    this.#keys = keys;
+    this.#records = new Array<StoreRecord | undefined>(keys.length).fill(undefined);
+    this.#done = done;
+    this.#failed = failed;
+    this.#left = keys.length;
+    if (this.#left === 0) done(this.#records);
+  }
+
+  part(at: number, reply: Reply): void {
+    try {
+      this.#records[at] = recordOf(reply, this.#keys[at] as string);
+    } catch (error) {
+      this.fail(error);
+    }
+    if (--this.#left === 0) this.#done(this.#records);
+  }
+
+  fail(error: unknown): void {
+    this.#failed(error);
+  }
+}
+
+class PartAnswer implements Answer {
+  readonly #many: ManyRecords;
+  readonly #at: number;
+
+  constructor(many: ManyRecords, at: number) {
+    this.#many = many;
+    this.#at = at;
+  }
+
+  resolve(reply: Reply): void {
+    this.#many.part(this.#at, reply);
+  }
+
+  reject(error: Error): void {
+    this.#many.fail(inOurWords(error));
   }
 }
 

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { BackendError } from "../../../src/core/errors.ts";
+import { BackendError, CircuitOpenError } from "../../../src/core/errors.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
+import { XCache } from "../../../src/xcache.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
 import { type Seat, seats } from "./cluster-layout.ts";
@@ -106,6 +107,54 @@ test("a frozen master costs its keys operation_timeout at most, other keys nothi
     master.server.thaw();
   }
   await until(async () => (await client.read(ours[0]!)) !== undefined, { what: "the server is used again" });
+});
+
+test("a frozen master opens no circuit for the others, and soon nobody waits for it", async () => {
+  const cache = new XCache({
+    kvUrl: cluster.url,
+    keyPrefix: "part",
+    operationTimeout: OPERATION_TIMEOUT_MS / 1_000,
+    circuitBreaker: { failureThreshold: 3, resetTimeout: 60 },
+  });
+  try {
+    const { master } = await placeOf(`part:${keys[0]}`);
+    const [ours, others] = [true, false].map((isOurs) =>
+      keys.filter((key) => master.holds(slotOf(`part:${key}`)) === isOurs),
+    ) as [string[], string[]];
+    await cache.setMany(Object.fromEntries(keys.map((key) => [key, key])));
+    expect((await cache.getMany(keys)).size).toBe(keys.length);
+    master.server.freeze();
+    try {
+      // Many in a row, so that the circuit would open if they counted.
+      for (const { error } of await Promise.all(ours.map((key) => timed(cache.get(key)))))
+        expect(error).toBeInstanceOf(BackendError);
+      await until(
+        async () => {
+          const { tookMs, error } = await timed(cache.get(ours[0]!));
+          expect(error).toBeInstanceOf(BackendError);
+          expect(error).not.toBeInstanceOf(CircuitOpenError);
+          return tookMs < 20;
+        },
+        { what: "the frozen server is not waited for" },
+      );
+      expect(cache.getComprehensiveMetrics().circuitBreakerOpen).toBe(false);
+      expect((await cache.getMany(others)).size).toBe(others.length);
+    } finally {
+      master.server.thaw();
+    }
+    await until(
+      () =>
+        cache.get(ours[0]!).then(
+          (value) => value === ours[0],
+          () => undefined,
+        ),
+      {
+        what: "the server is used again",
+      },
+    );
+  } finally {
+    await cache.disconnect();
+  }
 });
 
 test("a handover to a replica is followed without a single failure", async () => {
