@@ -41,8 +41,3 @@ export function prefixSums({ values, sequence }, sizeOf) {
 export function expectSum(sum, expected) {
   if (sum !== expected) throw new Error(`the values read add up to ${sum}, expected ${expected}`);
 }
-
-export async function measureGets(open, seed, load) {
-  const { driver, workload } = await openFilled(open, seed);
-  return timeReads(driver, driver.get, workload, load);
-}

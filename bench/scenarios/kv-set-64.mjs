@@ -1,25 +1,16 @@
 // set over present keys, 64 callers at once.
 import { timeFewer } from "../kv/callers.mjs";
 import { openFilled } from "../kv/reading.mjs";
+import { atLeast, SINGLE_KEY } from "../kv/single-key.mjs";
 import { sizeReader } from "../kv/workload.mjs";
 
 const IN_FLIGHT = 64;
 
 export const scenario = {
+  ...SINGLE_KEY,
   title: "set, 64 in flight",
   note: "Every key is present and is overwritten with another value. The baseline writes text that is ready, without a ttl; every library encodes and sets one.",
-  unit: "us",
-  baseline: "kv/ioredis",
-  libraries: [
-    "kv/xcache",
-    "kv/bentocache",
-    "kv/keyv",
-    "kv/cacheable",
-    "kv/cache-manager",
-    "kv/layered-loader",
-    "kv/async-cache-dedupe",
-  ],
-  target: { text: ">= 2.8", reached: ({ ratio }) => ratio >= 2.8 },
+  target: atLeast(2.8),
 
   async measure(open, seed) {
     const { driver, workload } = await openFilled(open, seed);

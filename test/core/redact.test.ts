@@ -1,16 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { redactText, redactUrl } from "../../src/core/redact.ts";
+import { MARK, secret } from "./secret.ts";
 
-/** No part of a secret may be seen, so every part of it carries this mark. */
-const MARK = "Zq9";
-const noise = fc.string({
-  unit: fc.oneof(fc.constantFrom(...":/?#@%&=[]\\ \"'\t\n,;<>"), fc.string({ minLength: 1, maxLength: 1 })),
-  maxLength: 4,
-});
-const secret = fc
-  .array(noise, { minLength: 1, maxLength: 5 })
-  .map((parts) => `${MARK}${parts.join(MARK)}${MARK}`);
 const anyText = fc.array(fc.nat(0xffff), { maxLength: 30 }).map((units) => String.fromCharCode(...units));
 const scheme = fc.constantFrom("redis", "rediss", "unix", "redis+cluster", "memcached", "http", "X-1.2");
 const tail = fc.constantFrom("localhost", "h1:6379,h2/0", "[::1]:6379/0?db=1", "/run/redis.sock", "");

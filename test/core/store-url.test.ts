@@ -3,6 +3,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import type { SentinelAddress, StoreAddress } from "../../src/core/address.ts";
 import { parseStoreAddress } from "../../src/core/store-url.ts";
 import { configErrorOf } from "../config/thrown.ts";
+import { MARK, secret } from "./secret.ts";
 
 const nobody = { username: undefined, password: undefined };
 const local = [{ host: "localhost", port: 6379 }];
@@ -296,14 +297,6 @@ describe("what is no address", () => {
 });
 
 describe("credentials", () => {
-  const MARK = "Zq9";
-  const noise = fc.string({
-    unit: fc.oneof(fc.constantFrom(...":/?#@%&=[]\\ \"'\t\n,;"), fc.string({ minLength: 1, maxLength: 1 })),
-    maxLength: 4,
-  });
-  const secret = fc
-    .array(noise, { minLength: 1, maxLength: 4 })
-    .map((parts) => `${MARK}${parts.join(MARK)}${MARK}`);
   const scheme = fc.constantFrom(
     "redis",
     "rediss",

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import type { CacheConfig } from "../../src/config/types.ts";
-import { ConfigError, UnsupportedError } from "../../src/core/errors.ts";
+import { ConfigError, UnsupportedError, type XCacheError } from "../../src/core/errors.ts";
+import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { XCache } from "../../src/xcache.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "xcache-configuration-"));
@@ -26,6 +28,14 @@ function opened(cache: XCache): XCache {
 async function lifetime(cache: XCache): Promise<number> {
   await cache.set("k", 1);
   return Math.ceil((await cache.ttl("k")) as number);
+}
+
+/** All that a log, a console or a reply to a client could show of an error, its causes and hidden fields included. */
+function everythingIn(error: unknown): string {
+  const { message, stack, cause, hint } = error as XCacheError;
+  const shown = inspect(error, { depth: Number.POSITIVE_INFINITY, showHidden: true, getters: true });
+  const causes = cause === undefined ? "" : everythingIn(cause);
+  return [String(error), message, stack, hint, shown, JSON.stringify(error), causes].join("\n");
 }
 
 function thrownBy(run: () => unknown): unknown {
@@ -92,9 +102,11 @@ describe("what it sets", () => {
   });
 
   it("staleIfError and staleWhileRevalidate are the defaults of getOrSet", async () => {
-    const cache = opened(new XCache({ kvUrl: "memory://", defaultTtl: 0.001, staleIfError: 60 }));
+    const clock = new ManualClock();
+    const cache = opened(cacheWithClock({ kvUrl: "memory://", defaultTtl: 0.001, staleIfError: 60 }, clock));
     await cache.getOrSet("k", () => "old");
-    await vi.waitUntil(async () => !(await cache.exists("k")));
+    await clock.advance(1);
+    expect(await cache.exists("k")).toBe(false);
     expect(await cache.getOrSet("k", () => Promise.reject(new Error("down")))).toBe("old");
     await expect(
       cache.getOrSet("k", () => Promise.reject(new Error("down")), { staleIfError: 0 }),
@@ -152,8 +164,40 @@ describe("what is wrong with it is said at once, by name", () => {
   });
 
   it("a store that is not part of this version says so", () => {
-    const error = thrownBy(() => new XCache({ kvUrl: "memcached://host:1" }));
-    expect(error).toBeInstanceOf(UnsupportedError);
+    for (const kvUrl of ["memcached://host:1", "file:///var/cache"]) {
+      expect(thrownBy(() => new XCache({ kvUrl }))).toBeInstanceOf(UnsupportedError);
+    }
+  });
+
+  describe.each<[name: string, open: (kvUrl: string) => XCache]>([
+    ["an object", (kvUrl) => new XCache({ kvUrl })],
+    ["the environment", (kvUrl) => XCache.fromEnv({ XCACHE_KV_URL: kvUrl })],
+    [
+      "a YAML file",
+      (kvUrl) => XCache.fromYaml(yamlFile("address.yaml", `kv_url: ${JSON.stringify(kvUrl)}\n`)),
+    ],
+  ])("of an address in %s that cannot be used", (_name, open) => {
+    it.each([
+      ["of an unknown scheme", "mysql://hush-user:hush-word@host:1/0", ConfigError],
+      ["of a misspelt scheme", "redi://hush-user:hush-word@host:1/0", ConfigError],
+      ["without a scheme", "hush-user:hush-word@host:1/0", ConfigError],
+      ["of a store without logins", "memcached://hush-user:hush-word@host:1", ConfigError],
+      ["of a store that is not part of this version", "file:///hush-word/cache", UnsupportedError],
+      ["with a wrong port", "redis://hush-user:hush-word@host:none/0", ConfigError],
+      ["with a wrong database", "redis://:hush-word@host:1/none", ConfigError],
+      ["with a raw @ and / in the password", "redis://hush-user:hush-1@hush-2/hush-3@host:none", ConfigError],
+      ["with a password that cannot be decoded", "redis://hush-user:hush-word%zz@host:1/0", ConfigError],
+      ["with a password among the options", "redis://host:1/0?password=hush-word", ConfigError],
+      [
+        "with a sentinel's password and a wrong name",
+        "redis+sentinel://h/a/b?sentinel_password=hush-word",
+        ConfigError,
+      ],
+    ])("no part of an error shows the credentials: one %s", (_which, kvUrl, kind) => {
+      const error = thrownBy(() => open(kvUrl));
+      expect(error).toBeInstanceOf(kind);
+      expect(everythingIn(error)).not.toMatch(/hush/i);
+    });
   });
 
   it("a wrong option of MemoryBackend is named", () => {

@@ -4,27 +4,10 @@ import { Members } from "../../../src/backends/kv/cluster-members.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { until } from "../../support/until.ts";
 import { FakeServer } from "./fake-server.ts";
+import { nodeHost } from "./node-host.ts";
 
-function membersOn(clock: ManualClock): Members {
-  return new Members({
-    clock,
-    poolSize: 1,
-    settings: {
-      username: undefined,
-      password: undefined,
-      tls: undefined,
-      database: 0,
-      clock,
-      connectTimeoutMs: 1_000,
-      operationTimeoutMs: 1_000,
-      readsTogether: false,
-    },
-    met: async () => {},
-    changed: () => {},
-    down: () => {},
-    report: () => {},
-  });
-}
+const membersOn = (clock: ManualClock): Members =>
+  new Members(nodeHost({ clock, operationTimeoutMs: 1_000, connectTimeoutMs: 1_000 }));
 
 test("a server that was asked for a key before it had a slot is left five seconds after the last such key", async () => {
   await using server = await FakeServer.start();

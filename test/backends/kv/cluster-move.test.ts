@@ -1,12 +1,12 @@
 // Slots that move between the servers of a real cluster while they are in use.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { KvBackend } from "../../../src/backends/kv/backend.ts";
+import type { KvBackend } from "../../../src/backends/kv/backend.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
-import { systemClock } from "../../../src/core/clock.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
 import { beginMove, endMove, type Move, moveKeys, seats, timesAnswered } from "./cluster-layout.ts";
+import { opened } from "./opened.ts";
 
 let cluster: RedisCluster;
 const clients: KvBackend[] = [];
@@ -20,16 +20,7 @@ afterAll(async () => {
 });
 
 async function connectedClient(): Promise<KvBackend> {
-  const client = new KvBackend({ kvUrl: cluster.url });
-  client.open({
-    clock: systemClock,
-    operationTimeoutMs: 5_000,
-    connectTimeoutMs: 5_000,
-    poolSize: 1,
-    report: () => {},
-    evicted: () => {},
-    met: async () => {},
-  });
+  const client = opened(cluster.url, { operationTimeoutMs: 5_000 });
   clients.push(client);
   await client.connect();
   return client;

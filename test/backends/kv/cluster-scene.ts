@@ -1,13 +1,13 @@
 // A cluster of scripted servers in the test's own process, and a client of it.
-
 import { ClusterServers } from "../../../src/backends/kv/cluster.ts";
 import type { NodeHost } from "../../../src/backends/kv/node.ts";
 import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
 import type { HostPort } from "../../../src/core/address.ts";
-import { type Clock, systemClock } from "../../../src/core/clock.ts";
+import { systemClock } from "../../../src/core/clock.ts";
 import { bulk, type FakeClient, FakeServer, greet } from "./fake-server.ts";
+import { type NodeHostOptions, nodeHost } from "./node-host.ts";
 
 /** Slots and who holds them, as a server tells it; a host of null is one that the server does not know. */
 export type Row = readonly [first: number, last: number, ...servers: { host: string | null; port: number }[]];
@@ -62,9 +62,7 @@ function slotsReply(rows: readonly Row[]): string {
   return `*${list.length}\r\n${list.join("")}`;
 }
 
-export interface SceneOptions {
-  readonly operationTimeoutMs?: number;
-  readonly connectTimeoutMs?: number;
+export interface SceneOptions extends Omit<NodeHostOptions, "clock"> {
   readonly poolSize?: number;
   /** Nobody uses a server before this resolves. */
   readonly met?: NodeHost["met"];
@@ -93,24 +91,13 @@ export class Scene {
   }
 
   client(seeds: readonly HostPort[], options: SceneOptions = {}): ClusterServers {
-    const { operationTimeoutMs = 2_000, connectTimeoutMs = 2_000, poolSize = 1, met, random } = options;
-    const clock: Clock = random === undefined ? systemClock : { ...systemClock, random: () => random };
+    const { poolSize = 1, met = async () => {}, random, ...timeouts } = options;
+    const clock = random === undefined ? systemClock : { ...systemClock, random: () => random };
     const host: NodeHost = {
-      clock,
+      ...nodeHost({ clock, ...timeouts }),
       poolSize,
-      settings: {
-        username: undefined,
-        password: undefined,
-        tls: undefined,
-        database: 0,
-        clock,
-        connectTimeoutMs,
-        operationTimeoutMs,
-        readsTogether: false,
-      },
-      met: met ?? (async () => {}),
+      met,
       changed: (key) => this.changes.push(key),
-      down: () => {},
       report: (error) => this.reports.push(error),
     };
     const client = new ClusterServers(seeds, host);

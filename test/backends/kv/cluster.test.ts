@@ -4,11 +4,12 @@ import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import { ClusterServers } from "../../../src/backends/kv/cluster.ts";
 import { keyArgument } from "../../../src/backends/kv/key-bytes.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
-import { systemClock } from "../../../src/core/clock.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import { backendContract } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
+import { nodeHost } from "./node-host.ts";
+import { opened } from "./opened.ts";
 import { kvSubject } from "./subject.ts";
 
 let cluster: RedisCluster;
@@ -59,24 +60,9 @@ const AWKWARD_KEYS = [
 ];
 
 test.concurrent("every key is sent to the slot that the servers find it in", async () => {
-  const settings = {
-    username: undefined,
-    password: undefined,
-    tls: undefined,
-    database: 0,
-    clock: systemClock,
-  };
   const servers = new ClusterServers(
     cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port })),
-    {
-      clock: systemClock,
-      poolSize: 1,
-      settings: { ...settings, connectTimeoutMs: 5_000, operationTimeoutMs: 5_000, readsTogether: false },
-      met: async () => {},
-      changed: () => {},
-      down: () => {},
-      report: () => {},
-    },
+    nodeHost({ operationTimeoutMs: 5_000, connectTimeoutMs: 5_000 }),
   );
   try {
     const [node] = await servers.masters();
@@ -90,34 +76,21 @@ test.concurrent("every key is sent to the slot that the servers find it in", asy
 });
 
 test.concurrent("keys with braces, of any script and of broken text are written, read, scanned and taken", async () => {
-  const backend = new KvBackend({ kvUrl: cluster.url });
-  backend.open({
-    clock: systemClock,
-    operationTimeoutMs: 5_000,
-    connectTimeoutMs: 5_000,
-    poolSize: 2,
-    report: () => {},
-    evicted: () => {},
-    met: async () => {},
-  });
+  await using backend = opened(cluster.url, { operationTimeoutMs: 5_000, poolSize: 2 });
   const items = AWKWARD_KEYS.map((name) => {
     const key = `awkward:${name}`;
     return { key, record: sampleEntry(key), lifetimeMs: 60_000 };
   });
   const keys = items.map(({ key }) => key);
-  try {
-    await backend.writeMany(items);
-    const read = await backend.readMany(keys);
-    expect(read.map((record) => record?.version)).toEqual(items.map(({ record }) => record.version));
-    const scanned = new Set<string>();
-    for await (const batch of backend.scan("awkward:")) for (const { key } of batch) scanned.add(key);
-    expect([...scanned].sort()).toEqual([...keys].sort());
-    const taken = await backend.takeMany(keys);
-    expect(taken.map((record) => record?.version)).toEqual(items.map(({ record }) => record.version));
-    expect((await backend.readMany(keys)).filter((record) => record !== undefined)).toEqual([]);
-  } finally {
-    await backend.disconnect();
-  }
+  await backend.writeMany(items);
+  const read = await backend.readMany(keys);
+  expect(read.map((record) => record?.version)).toEqual(items.map(({ record }) => record.version));
+  const scanned = new Set<string>();
+  for await (const batch of backend.scan("awkward:")) for (const { key } of batch) scanned.add(key);
+  expect([...scanned].sort()).toEqual([...keys].sort());
+  const taken = await backend.takeMany(keys);
+  expect(taken.map((record) => record?.version)).toEqual(items.map(({ record }) => record.version));
+  expect((await backend.readMany(keys)).filter((record) => record !== undefined)).toEqual([]);
 });
 
 test.concurrent.each(["spread", "one{slot}each"])(

@@ -1,48 +1,26 @@
 // What a store in trouble costs a caller: at most the deadline, then nothing; and it comes back by itself.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { CacheConfig } from "../../../src/config/types.ts";
+import { afterEach, describe, expect, it } from "vitest";
 import {
   BackendError,
   CircuitOpenError,
   ConnectionError,
   OperationTimeoutError,
 } from "../../../src/core/errors.ts";
-import { XCache } from "../../../src/xcache.ts";
-import { type RedisServer, startRedis } from "../../support/redis.ts";
+import type { XCache } from "../../../src/xcache.ts";
+import { startRedis } from "../../support/redis.ts";
+import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
 
 const TIMEOUT_S = 0.3;
 /** How much longer than the deadline a call may take on a busy machine. */
 const SLACK_MS = 700;
 
-let server: RedisServer;
-let caches: XCache[] = [];
-let prefixes = 0;
-
-beforeAll(async () => {
-  server = await startRedis();
+const caches = redisCaches({
+  operationTimeout: TIMEOUT_S,
+  // So that a few failures do not hide how each of them behaves.
+  circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
 });
-afterAll(() => server.stop());
-beforeEach(() => {
-  prefixes++;
-});
-afterEach(async () => {
-  for (const cache of caches) await cache.disconnect();
-  caches = [];
-});
-
-function open(config: CacheConfig = {}): XCache {
-  const cache = new XCache({
-    kvUrl: server.url,
-    keyPrefix: `faults-${prefixes}`,
-    operationTimeout: TIMEOUT_S,
-    // So that a few failures do not hide how each of them behaves.
-    circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
-    ...config,
-  });
-  caches.push(cache);
-  return cache;
-}
+const { open } = caches;
 
 async function timed<T>(work: Promise<T>): Promise<{ readonly ms: number; readonly outcome: T | Error }> {
   const started = performance.now();
@@ -56,12 +34,12 @@ const resumes = (cache: XCache): Promise<unknown> =>
   });
 
 describe("a frozen server", () => {
-  afterEach(() => server.thaw());
+  afterEach(() => caches.server.thaw());
 
   it("costs each call at most the deadline, and the cache goes on by itself afterwards", async () => {
     const cache = open();
     await cache.set("k", "v");
-    server.freeze();
+    caches.server.freeze();
     const calls = [
       cache.get("k"),
       cache.set("k", 2),
@@ -76,14 +54,14 @@ describe("a frozen server", () => {
       expect(outcome).toBeInstanceOf(BackendError);
       expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
     }
-    server.thaw();
+    caches.server.thaw();
     await resumes(cache);
   });
 
   it("does not fail getOrSet: the load runs, after at most the deadline", async () => {
     const cache = open();
     await cache.set("other", 1);
-    server.freeze();
+    caches.server.freeze();
     const { ms, outcome } = await timed(cache.getOrSet("k", () => "loaded"));
     expect(outcome).toBe("loaded");
     expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
@@ -92,7 +70,7 @@ describe("a frozen server", () => {
   it("is told by health, which never hangs", async () => {
     const cache = open();
     await cache.set("other", 1);
-    server.freeze();
+    caches.server.freeze();
     const { ms, outcome } = await timed(cache.healthCheck());
     expect(outcome).toMatchObject({ isHealthy: false });
     expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
@@ -101,7 +79,7 @@ describe("a frozen server", () => {
   it("does not hold disconnect for longer than the deadline", async () => {
     const cache = open();
     await cache.set("other", 1);
-    server.freeze();
+    caches.server.freeze();
     const pending = timed(cache.get("k"));
     const { ms } = await timed(cache.disconnect());
     expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
@@ -111,7 +89,7 @@ describe("a frozen server", () => {
   it("opens the breaker, and then a call takes microseconds", async () => {
     const cache = open({ circuitBreaker: { failureThreshold: 3, resetTimeout: 30 } });
     await cache.set("other", 1);
-    server.freeze();
+    caches.server.freeze();
     await Promise.all(Array.from({ length: 3 }, () => timed(cache.get("k"))));
     // The quickest of several rounds: others may be using the machine.
     let quickest = Number.POSITIVE_INFINITY;
@@ -128,9 +106,9 @@ describe("a frozen server", () => {
     const cache = open();
     const other = open();
     await cache.set("k", "old");
-    server.freeze();
+    caches.server.freeze();
     expect((await timed(cache.set("k", "late"))).outcome).toBeInstanceOf(OperationTimeoutError);
-    server.thaw();
+    caches.server.thaw();
     await other.set("k", "newer");
     await resumes(cache);
     // The write may have been carried out or not; its remedy has removed the key, so that nothing old can be read.
@@ -160,7 +138,7 @@ describe("a server that restarts", () => {
   it("is used again without a restart of ours", async () => {
     const cache = open();
     await cache.set("k", 1);
-    await server.restart();
+    await caches.server.restart();
     await resumes(cache);
   });
 });
@@ -185,11 +163,11 @@ describe("a server that answers with an error", () => {
   it("a server that became a replica is left, and used again when it is a master", async () => {
     const cache = open();
     await cache.set("k", 1);
-    await server.cli("replicaof", "127.0.0.1", "1");
+    await caches.server.cli("replicaof", "127.0.0.1", "1");
     try {
       expect((await timed(cache.set("k", 2))).outcome).toBeInstanceOf(ConnectionError);
     } finally {
-      await server.cli("replicaof", "no", "one");
+      await caches.server.cli("replicaof", "no", "one");
     }
     await resumes(cache);
   });
@@ -203,13 +181,13 @@ describe("what could not be delivered", () => {
     await cache.set("set", "old");
     await cache.set("tagged", "old", { tags: ["t"] });
     await cache.set("untouched", "old");
-    server.freeze();
+    caches.server.freeze();
     await Promise.all([
       timed(cache.delete("deleted")),
       timed(cache.set("set", "new")),
       timed(cache.invalidateTags(["t"])),
     ]);
-    server.thaw();
+    caches.server.thaw();
     // What was sent before the freeze is carried out late: the connection it was sent on is gone, its bytes are not.
     await until(async () => (await cache.get("untouched")) === "old", { what: "the store is back" });
     expect(await cache.get("deleted")).toBeUndefined();
@@ -222,10 +200,10 @@ describe("what could not be delivered", () => {
   it("while the circuit is open, an invalidation is kept and delivered when it closes", async () => {
     const cache = open({ circuitBreaker: { failureThreshold: 2, resetTimeout: 0.2 } });
     await cache.set("k", "old", { tags: ["t"] });
-    server.freeze();
+    caches.server.freeze();
     await Promise.all([timed(cache.get("k")), timed(cache.get("k"))]);
     expect((await timed(cache.invalidateTags(["t"]))).outcome).toBeInstanceOf(CircuitOpenError);
-    server.thaw();
+    caches.server.thaw();
     await until(async () => (await cache.get("other")) === undefined, { what: "the circuit is closed" });
     expect(await cache.get("k")).toBeUndefined();
   });

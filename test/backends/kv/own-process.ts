@@ -35,6 +35,12 @@ const PRELUDE = `
 import { KvBackend } from "./backends/kv/backend.js";
 import { systemClock } from "./core/clock.js";
 const say = (text) => process.stdout.write(text + "\\n");
+const told = () => new Promise((resolve) => {
+  process.stdin.once("data", () => {
+    process.stdin.destroy();
+    resolve();
+  });
+});
 const open = (kvUrl, host) => {
   const backend = new KvBackend({ kvUrl });
   backend.open({
@@ -53,13 +59,23 @@ export interface Ending {
   readonly lingeredMs: number;
 }
 
-/** Runs the script, in which \`open(url)\` opens a backend and \`say(text)\` writes a line; \`hear\` is told each line. */
-export function runOwnProcess(script: string, hear: (line: string) => void = () => {}): Promise<Ending> {
+export interface Company {
+  /** Is told each line. */
+  readonly hear?: (line: string) => void;
+  /** What \`told()\` waits for. */
+  readonly event?: Promise<unknown>;
+}
+
+/**
+ * Runs the script, in which \`open(url)\` opens a backend, \`say(text)\` writes a line and \`told()\` resolves after the event;
+ * until then that keeps the process alive.
+ */
+export function runOwnProcess(script: string, { hear, event }: Company = {}): Promise<Ending> {
   const cwd = compiled();
   const file = join(cwd, `script-${process.hrtime.bigint()}.js`);
   writeFileSync(file, PRELUDE + script);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [file], { cwd, stdio: ["pipe", "pipe", "pipe"] });
     const lines: string[] = [];
     let errors = "";
     let lastLineAt = performance.now();
@@ -68,12 +84,15 @@ export function runOwnProcess(script: string, hear: (line: string) => void = () 
       lastLineAt = performance.now();
       for (const line of text.split("\n").filter((each) => each !== "")) {
         lines.push(line);
-        hear(line);
+        hear?.(line);
       }
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       errors += text;
     });
+    // A process that ends early hears nothing.
+    child.stdin.on("error", () => {});
+    event?.then(() => child.stdin.end("\n"), reject);
     child.once("error", reject);
     child.once("close", (code) => {
       clearTimeout(impatience);

@@ -28,13 +28,18 @@ describe("a process ends by itself", () => {
 
   test("while it follows the master that a sentinel names, and listens to that", async () => {
     await using sentinel = await FakeServer.start(sentinelFor(server.port));
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const listening = told();
       const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
       await backend.connect();
-      // Until the ear is in place.
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await listening;
+      // A round trip later, the answer to the subscription has been heard as well.
+      await backend.ping();
       say("connected");
-    `);
+    `,
+      { event: sentinel.received("SUBSCRIBE") },
+    );
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected"], errors: "" });
     expect(sentinel.commands).toContainEqual(["SUBSCRIBE", "+switch-master"]);
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
@@ -49,28 +54,46 @@ describe("a process ends by itself", () => {
   `;
 
   test("after it has waited for its answers, however long these take", async () => {
-    await using slow = await FakeServer.start((_, client) => {
-      setTimeout(() => client.say("+OK\r\n"), 150);
-      return undefined;
-    });
-    const { code, lines, errors } = await runOwnProcess(`
+    const questions = ["HELLO", ...Array.from({ length: 20 }, (_, at) => `ANYTHING ${at}`)];
+    await using slow = await FakeServer.start(() => undefined);
+    // Once it has said that it waits, a process that nothing keeps alive has ended long before an answer can come.
+    const { code, lines, errors } = await runOwnProcess(
+      `
+      const sayThatWeWait = (question) => setImmediate(() => say(question));
+      sayThatWeWait("HELLO");
       ${connectTo(slow.port, "")}
-      say(String(await connection.command("ANYTHING")));
-    `);
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["OK"], errors: "" });
+      for (const question of ${JSON.stringify(questions.slice(1))}) {
+        const answer = connection.command(...question.split(" "));
+        sayThatWeWait(question);
+        say(String(await answer));
+      }
+    `,
+      {
+        hear: (line) => {
+          if (!questions.includes(line)) return;
+          slow.received(...line.split(" ")).then(
+            (client) => client.say("+OK\r\n"),
+            () => {},
+          );
+        },
+      },
+    );
+    const heard = questions.flatMap((question) => [question, "OK"]).filter((_, at) => at !== 1);
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: heard, errors: "" });
   });
 
   test("without waiting for an answer to what is done in the background", async () => {
     await using silent = await FakeServer.start();
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
-      const busy = setInterval(() => {}, 1_000);
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const received = told();
       ${connectTo(silent.port, "background: true")}
       connection.command("NEVER ANSWERED").catch(() => {});
-      setTimeout(() => {
-        say("asked");
-        clearInterval(busy);
-      }, 100);
-    `);
+      await received;
+      say("asked");
+    `,
+      { event: silent.received("NEVER ANSWERED") },
+    );
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ["asked"], errors: "" });
     expect(silent.commands).toContainEqual(["NEVER ANSWERED"]);
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
@@ -87,8 +110,10 @@ describe("a process ends by itself", () => {
       while (failures < 3) await backend.ping().then(() => {}, () => failures++);
       say("gone");
     `,
-      (line) => {
-        if (line === "connected") gone.kill().catch(() => {});
+      {
+        hear: (line) => {
+          if (line === "connected") gone.kill().catch(() => {});
+        },
       },
     );
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected", "gone"], errors: "" });
@@ -97,15 +122,18 @@ describe("a process ends by itself", () => {
 
   test("at once after disconnecting from a server that hangs, whatever is under way", async () => {
     await using silent = await FakeServer.start(() => undefined);
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const connecting = told();
       const backend = open("redis://127.0.0.1:${silent.port}", { operationTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
       const reading = backend.read("k").catch((error) => say("read: " + error.code));
-      setTimeout(async () => {
-        await backend.disconnect();
-        await reading;
-        say("disconnected");
-      }, 200);
-    `);
+      await connecting;
+      await backend.disconnect();
+      await reading;
+      say("disconnected");
+    `,
+      { event: silent.received("HELLO") },
+    );
     expect({ code, lines, errors }).toEqual({
       code: 0,
       lines: ["read: DISCONNECTED", "disconnected"],
@@ -130,8 +158,10 @@ describe("a process ends by itself", () => {
         }
       }
     `,
-      (line) => {
-        if (line === "connected") frozen.freeze();
+      {
+        hear: (line) => {
+          if (line === "connected") frozen.freeze();
+        },
       },
     );
     expect({ code, lines, errors }).toEqual({

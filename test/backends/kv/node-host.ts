@@ -1,0 +1,34 @@
+// What a server of a cluster is opened with when nobody has to be told anything.
+import type { NodeHost } from "../../../src/backends/kv/node.ts";
+import { type Clock, systemClock } from "../../../src/core/clock.ts";
+
+export interface NodeHostOptions {
+  readonly clock?: Clock;
+  readonly operationTimeoutMs?: number;
+  readonly connectTimeoutMs?: number;
+}
+
+export function nodeHost({
+  clock = systemClock,
+  operationTimeoutMs = 2_000,
+  connectTimeoutMs = 2_000,
+}: NodeHostOptions = {}): NodeHost {
+  return {
+    clock,
+    poolSize: 1,
+    settings: {
+      username: undefined,
+      password: undefined,
+      tls: undefined,
+      database: 0,
+      clock,
+      connectTimeoutMs,
+      operationTimeoutMs,
+      readsTogether: false,
+    },
+    met: async () => {},
+    changed: () => {},
+    down: () => {},
+    report: () => {},
+  };
+}
