@@ -65,6 +65,22 @@ export function encodeRecord(record: StoreRecord, options: FrameOptions = {}): B
   return frame;
 }
 
+/** A record on its way to bytes that somebody else provides. */
+export class RecordBytes {
+  readonly length: number;
+  readonly #record: StoreRecord;
+
+  constructor(record: StoreRecord) {
+    this.#record = record;
+    this.length = frameLength(record, false);
+  }
+
+  /** As `encodeRecord` has it. */
+  writeTo(out: Buffer, at: number): void {
+    writeFrame(out, at, this.#record, false);
+  }
+}
+
 /**
  * The record in `bytes`, or in the part of them from `start` to `end`, which a store keeps for `key`; undefined when the
  * frame carries another full key. The payload lies in `bytes`: whoever keeps it longer than those copies it. Throws

@@ -1,6 +1,6 @@
 // Records moved by single-key commands, wherever a key's server is.
 import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
-import { decodeRecord, encodeRecord } from "../../core/frame.ts";
+import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
 import { keyArgument } from "./key-bytes.ts";
@@ -45,7 +45,7 @@ export class Records {
   }
 
   writeThen({ key, record, lifetimeMs }: KeyedRecord, done: () => void, failed: Failed): void {
-    const args: Argument[] = ["SET", keyArgument(key), encodeRecord(record)];
+    const args: Argument[] = ["SET", keyArgument(key), new RecordBytes(record)];
     const lifetime = wholeLifetime(lifetimeMs);
     if (lifetime !== NOTHING) args.push("PX", lifetime);
     this.#commands.send(key, args, new WriteAnswer(done, failed));
@@ -64,7 +64,7 @@ export class Records {
       "1",
       keyArgument(key),
       expected === undefined ? NOTHING : Buffer.from(expected, "latin1"),
-      next === undefined ? NOTHING : encodeRecord(next.record),
+      next === undefined ? NOTHING : new RecordBytes(next.record),
       next === undefined ? NOTHING : wholeLifetime(next.lifetimeMs),
     ];
     const reply = await this.#script(key, rest);

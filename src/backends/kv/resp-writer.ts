@@ -1,7 +1,13 @@
 // Writes commands as RESP, one after another, so that a tick's commands leave in one write.
 
+/** Something that writes its own bytes. */
+export interface SelfWriting {
+  readonly length: number;
+  writeTo(out: Buffer, at: number): void;
+}
+
 /** Text is sent as UTF-8; what is not text, or has no UTF-8, as bytes. */
-export type Argument = string | Uint8Array;
+export type Argument = string | Uint8Array | SelfWriting;
 
 const SIZE = 16 * 1024;
 /** A buffer with less room left is not worth keeping. */
@@ -22,12 +28,19 @@ export class RespWriter {
   #from = 0;
   #at = 0;
 
+  /** Leaves no trace when an argument throws. */
   append(args: readonly Argument[]): void {
-    this.#reserve(HEADER);
-    this.#header(STAR, args.length);
-    for (const arg of args) {
-      if (typeof arg === "string") this.#text(arg);
-      else this.#bytes(arg);
+    const before = this.#at - this.#from;
+    try {
+      this.#reserve(HEADER);
+      this.#header(STAR, args.length);
+      for (const arg of args) {
+        if (typeof arg === "string") this.#text(arg);
+        else this.#bytes(arg);
+      }
+    } catch (error) {
+      this.#at = this.#from + before;
+      throw error;
     }
   }
 
@@ -71,10 +84,11 @@ export class RespWriter {
     return true;
   }
 
-  #bytes(bytes: Uint8Array): void {
+  #bytes(bytes: Uint8Array | SelfWriting): void {
     this.#reserve(HEADER + bytes.length + 2);
     this.#header(DOLLAR, bytes.length);
-    this.#out.set(bytes, this.#at);
+    if (bytes instanceof Uint8Array) this.#out.set(bytes, this.#at);
+    else bytes.writeTo(this.#out, this.#at);
     this.#at += bytes.length;
     this.#lineEnd();
   }

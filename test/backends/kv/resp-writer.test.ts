@@ -89,3 +89,26 @@ describe("what was taken", () => {
     expect(taken.flatMap(understood)).toEqual(taken.map((_, at) => meant(["GET", `key-${at}`])));
   });
 });
+
+describe("an argument that writes its own bytes", () => {
+  test("is written in its place", () => {
+    const writer = new RespWriter();
+    const self = { length: 3, writeTo: (out: Buffer, at: number) => void out.write("abc", at) };
+    writer.append(["SET", "k", self, "PX"]);
+    expect(understood(writer.take())).toEqual([meant(["SET", "k", "abc", "PX"])]);
+  });
+
+  test("leaves no trace of its command when it throws", () => {
+    const writer = new RespWriter();
+    const refusing = {
+      length: 40_000,
+      writeTo: () => {
+        throw new Error("no");
+      },
+    };
+    writer.append(["GET", "a"]);
+    expect(() => writer.append(["SET", "k", refusing])).toThrow("no");
+    writer.append(["GET", "b"]);
+    expect(understood(writer.take())).toEqual([meant(["GET", "a"]), meant(["GET", "b"])]);
+  });
+});
