@@ -40,6 +40,8 @@ export interface BackendHost {
   readonly operationTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly poolSize: number;
+  /** Whether entries that were read are kept in this process: then nearly every read is a watched one. */
+  readonly keepsEntries?: boolean;
   /** Reports what no caller is waiting for, such as a lost connection. */
   report(error: Error): void;
   /** Says that an entry was dropped to make room. */
@@ -132,11 +134,19 @@ export interface Backend {
   mayHaveReached?(time: number): boolean;
 
   read(key: string): Promise<StoreRecord | undefined>;
-  /** As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh. */
-  readThen?(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void;
+  /**
+   * As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh.
+   * `isWatched` false: nothing of it is kept, so its changes need not be told.
+   */
+  readThen?(
+    key: string,
+    isWatched: boolean,
+    done: (record: StoreRecord | undefined) => void,
+    failed: Failed,
+  ): void;
   writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
-  /** In the order of `keys`. */
-  readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;
+  /** In the order of `keys`. `isWatched`: as in `readThen`; true where it is not said. */
+  readMany(keys: readonly string[], isWatched?: boolean): Promise<readonly (StoreRecord | undefined)[]>;
   write(item: KeyedRecord): Promise<void>;
   writeMany(items: readonly KeyedRecord[]): Promise<void>;
   /**

@@ -130,7 +130,7 @@ export class EntryReader {
   async #readMany(spelled: readonly string[]): Promise<readonly Met[]> {
     const { backend } = this.#store;
     try {
-      return await backend.readMany(spelled);
+      return await backend.readMany(spelled, this.#near !== undefined);
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
       // One of them is damaged: one by one it shows which.
@@ -148,6 +148,7 @@ export class EntryReader {
     const read = this.#near?.begin(spelled);
     this.#store.backend.readThen(
       spelled,
+      read !== undefined,
       (record) => {
         try {
           done(record, read);

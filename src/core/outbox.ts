@@ -29,13 +29,21 @@ export class Outbox {
   readonly #records: Records;
   readonly #clock: Clock;
   readonly #report: (error: Error) => void;
+  readonly #delivered: (remedy: Remedy) => void;
   readonly #remedies = new Map<string, Remedy>();
   readonly #deliveries = new Map<Remedy, Promise<void>>();
 
-  constructor(records: Records, clock: Clock, report: (error: Error) => void) {
+  /** `delivered` is told what the store has confirmed. */
+  constructor(
+    records: Records,
+    clock: Clock,
+    report: (error: Error) => void,
+    delivered: (remedy: Remedy) => void,
+  ) {
     this.#records = records;
     this.#clock = clock;
     this.#report = report;
+    this.#delivered = delivered;
   }
 
   get size(): number {
@@ -83,6 +91,7 @@ export class Outbox {
     if (before !== undefined) await this.#deliver(before);
     try {
       await carryOut(remedy, this.#records, this.#clock);
+      this.#delivered(remedy);
     } catch (thrown) {
       const error = toError(thrown);
       if (!isRefusal(error)) throw error;

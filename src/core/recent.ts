@@ -2,11 +2,6 @@
 import type { Clock } from "./clock.ts";
 import type { Remedy } from "./outbox.ts";
 
-interface Done {
-  readonly remedy: Remedy;
-  readonly at: number;
-}
-
 /** How long an acknowledged write may take to reach a replica, generously; and how many are remembered. */
 export const REPLICATION_MS = 30_000;
 const KEPT_MS = 4 * REPLICATION_MS;
@@ -14,7 +9,10 @@ const MOST_KEPT = 50_000;
 
 export class Recent {
   readonly #clock: Clock;
-  #done: Done[] = [];
+  // Two lists instead of one of pairs: there is an item for every write.
+  #remedies: (Remedy | undefined)[] = [];
+  #times: number[] = [];
+  /** Those before it are forgotten. */
   #first = 0;
   /** Whatever was done up to this moment may have been forgotten. */
   #forgottenUntil = 0;
@@ -23,30 +21,40 @@ export class Recent {
     this.#clock = clock;
   }
 
+  /** Whether something was done so lately that a server without it may still take over: somebody has to look for that. */
+  get isWatched(): boolean {
+    const last = this.#times.at(-1);
+    return last !== undefined && last >= this.#clock.now() - KEPT_MS;
+  }
+
   add(remedies: readonly Remedy[]): void {
     const at = this.#clock.now();
-    for (const remedy of remedies) this.#done.push({ remedy, at });
+    for (const remedy of remedies) {
+      this.#remedies.push(remedy);
+      this.#times.push(at);
+    }
     this.#trim(at - KEPT_MS);
   }
 
   /** What was done since then; undefined if some of it was forgotten. */
   since(moment: number): readonly Remedy[] | undefined {
     if (this.#forgottenUntil >= moment) return undefined;
-    return this.#done
-      .slice(this.#first)
-      .filter(({ at }) => at >= moment)
-      .map(({ remedy }) => remedy);
+    return this.#remedies.flatMap((remedy, index) =>
+      remedy !== undefined && (this.#times[index] as number) >= moment ? [remedy] : [],
+    );
   }
 
   #trim(oldest: number): void {
-    const done = this.#done;
-    for (; this.#first < done.length; this.#first++) {
-      const { at } = done[this.#first] as Done;
-      if (at >= oldest && done.length - this.#first <= MOST_KEPT) break;
+    const times = this.#times;
+    for (; this.#first < times.length; this.#first++) {
+      const at = times[this.#first] as number;
+      if (at >= oldest && times.length - this.#first <= MOST_KEPT) break;
       this.#forgottenUntil = at;
+      this.#remedies[this.#first] = undefined;
     }
     if (this.#first > MOST_KEPT) {
-      this.#done = done.slice(this.#first);
+      this.#remedies = this.#remedies.slice(this.#first);
+      this.#times = times.slice(this.#first);
       this.#first = 0;
     }
   }

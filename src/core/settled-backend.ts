@@ -73,15 +73,15 @@ export class SettledBackend implements Backend {
     return this.#settled([key], () => this.#backend.read(key));
   }
 
-  readThen(key: string, done: (record: Found) => void, failed: Failed): void {
+  readThen(key: string, isWatched: boolean, done: (record: Found) => void, failed: Failed): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
     if (settling !== undefined) settling.then(() => this.#backend.read(key)).then(done, failed);
     else if (this.#backend.readThen === undefined) this.#backend.read(key).then(done, failed);
-    else this.#backend.readThen(key, done, failed);
+    else this.#backend.readThen(key, isWatched, done, failed);
   }
 
-  readMany(keys: readonly string[]): Promise<readonly Found[]> {
-    return this.#settled(keys, () => this.#backend.readMany(keys));
+  readMany(keys: readonly string[], isWatched = true): Promise<readonly Found[]> {
+    return this.#settled(keys, () => this.#backend.readMany(keys, isWatched));
   }
 
   write(item: KeyedRecord): Promise<void> {

@@ -59,7 +59,9 @@ export class SharedStore implements Store, SpaceStore {
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
   constructor(backend: Backend, options: StoreOptions) {
-    this.#outbox = new Outbox(backend, options.clock, this.report);
+    this.#outbox = new Outbox(backend, options.clock, this.report, (remedy) =>
+      this.confirmed(() => [remedy]),
+    );
     this.backend = new SettledBackend(backend, this.#outbox);
     this.clock = options.clock;
     this.codec = options.codec;
@@ -77,7 +79,7 @@ export class SharedStore implements Store, SpaceStore {
     this.#upkeep = new Upkeep(
       options.clock,
       () => this.#keepUp(),
-      () => this.#outbox.size > 0,
+      () => this.#outbox.size > 0 || this.#recent.isWatched,
     );
     this.stamps = new StampBook(this.backend, options.clock);
     backend.open?.({
@@ -85,6 +87,7 @@ export class SharedStore implements Store, SpaceStore {
       operationTimeoutMs: options.operationTimeoutMs,
       connectTimeoutMs: options.connectTimeoutMs,
       poolSize: options.poolSize,
+      keepsEntries: options.near !== undefined,
       report: this.report,
       evicted: (key) => this.#evicted(key),
       met: (server) => this.#meet(server),
@@ -180,7 +183,8 @@ export class SharedStore implements Store, SpaceStore {
   /** Every few seconds while the store is used; failures show where it is used. */
   async #keepUp(): Promise<void> {
     try {
-      await this.guard.run("upkeep", async () => {
+      // Not as a use of the store: it would never rest.
+      await this.#probes.run("upkeep", async () => {
         await this.#outbox.deliverAll();
         await this.stamps.touchUsed();
         for (const server of this.#continuity.servers) {

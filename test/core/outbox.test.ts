@@ -31,17 +31,34 @@ class Recorded {
   }
 }
 
-function setUp(): { store: Recorded; outbox: Outbox; reported: Error[] } {
+function setUp(): { store: Recorded; outbox: Outbox; reported: Error[]; delivered: string[] } {
   const store = new Recorded();
   const reported: Error[] = [];
-  const outbox = new Outbox(store, new ManualClock(), (error) => reported.push(error));
-  return { store, outbox, reported };
+  const delivered: string[] = [];
+  const outbox = new Outbox(
+    store,
+    new ManualClock(),
+    (error) => reported.push(error),
+    ({ key }) => delivered.push(key),
+  );
+  return { store, outbox, reported, delivered };
 }
 
 const removal = (key: string): Remedy => ({ key, stampMs: undefined, root: ROOT });
 const stamp = (key: string): Remedy => ({ key, stampMs: 1_000, root: ROOT });
 
 describe("invalidations that were not confirmed", () => {
+  it("are told of when the store has confirmed them, not before", async () => {
+    const { store, outbox, delivered } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = new ConnectionError("down");
+    await outbox.deliverAll();
+    expect(delivered).toEqual([]);
+    store.fault = undefined;
+    await outbox.deliverAll();
+    expect(delivered).toEqual(["a"]);
+  });
+
   it("are delivered once, a tag's after its group's", async () => {
     const { store, outbox } = setUp();
     outbox.add([{ ...removal("t"), after: "g" }, stamp("g"), removal("b"), removal("b")]);

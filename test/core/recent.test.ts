@@ -28,6 +28,17 @@ describe("what was invalidated lately", () => {
     expect(recent.since(moment + 1)?.map(({ key }) => key)).toEqual(["b"]);
   });
 
+  it("is watched for two minutes", async () => {
+    const clock = new ManualClock();
+    const recent = new Recent(clock);
+    expect(recent.isWatched).toBe(false);
+    recent.add([remedy("a")]);
+    await clock.advance(119_000);
+    expect(recent.isWatched).toBe(true);
+    await clock.advance(2_000);
+    expect(recent.isWatched).toBe(false);
+  });
+
   it("is unknown where there was too much of it", () => {
     const clock = new ManualClock();
     const recent = new Recent(clock);

@@ -113,16 +113,21 @@ export class KvBackend implements Backend {
     return this.#store().read(key);
   }
 
-  readThen(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void {
-    this.#store().readThen(key, done, failed);
+  readThen(
+    key: string,
+    isWatched: boolean,
+    done: (record: StoreRecord | undefined) => void,
+    failed: Failed,
+  ): void {
+    this.#store().readThen(key, isWatched, done, failed);
   }
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
     this.#store().writeThen(item, done, failed);
   }
 
-  readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
-    return this.#store().readMany(keys);
+  readMany(keys: readonly string[], isWatched = true): Promise<readonly (StoreRecord | undefined)[]> {
+    return this.#store().readMany(keys, isWatched);
   }
 
   write(item: KeyedRecord): Promise<void> {
@@ -255,9 +260,9 @@ function throughConnection(connection: Connection, node: KvNode, router: Router)
       if (router.isOn(key, node)) connection.send(args, answer);
       else (router.ahead ?? router).send(key, args, answer);
     },
-    read: (key, answer) => {
-      if (router.isOn(key, node)) connection.read(keyArgument(key), answer);
-      else (router.ahead ?? router).read(key, answer);
+    read: (key, isWatched, answer) => {
+      if (router.isOn(key, node)) connection.read(keyArgument(key), isWatched, answer);
+      else (router.ahead ?? router).read(key, isWatched, answer);
     },
   };
 }

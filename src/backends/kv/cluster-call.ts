@@ -31,6 +31,17 @@ export interface CallHost {
   release(call: Call): void;
 }
 
+/** The command to read a key. `isWatched`: see Backend.readThen. */
+export class Reading {
+  readonly key: Argument;
+  readonly isWatched: boolean;
+
+  constructor(key: Argument, isWatched: boolean) {
+    this.key = key;
+    this.isWatched = isWatched;
+  }
+}
+
 /** How many times a command is sent again at most. */
 const MOST_HOPS = 16;
 /** A slot that is being handed over has two servers point to each other: so many redirections are followed at once. */
@@ -44,8 +55,7 @@ export class Call implements LinkAnswer {
   readonly due: number;
   readonly #host: CallHost;
   readonly #slot: number;
-  /** What to send; a lone key is a read. */
-  readonly #command: readonly Argument[] | Argument;
+  readonly #command: readonly Argument[] | Reading;
   readonly #answer: Answer;
   #askedHost = "";
   #link: Link | undefined;
@@ -55,7 +65,7 @@ export class Call implements LinkAnswer {
   #pause: Timer | undefined;
   #isOver = false;
 
-  constructor(host: CallHost, slot: number, command: readonly Argument[] | Argument, answer: Answer) {
+  constructor(host: CallHost, slot: number, command: readonly Argument[] | Reading, answer: Answer) {
     this.due = host.clock.now() + host.operationTimeoutMs;
     this.#host = host;
     this.#slot = slot;
@@ -138,8 +148,8 @@ export class Call implements LinkAnswer {
     this.#link = link;
     if (link.connection === undefined) this.#hold();
     const command = this.#command;
-    if (isList(command)) link.send(command, this);
-    else link.read(command, this);
+    if (command instanceof Reading) link.read(command.key, command.isWatched, this);
+    else link.send(command, this);
   }
 
   /** The server takes the word for the one command that follows it. */
@@ -150,7 +160,7 @@ export class Call implements LinkAnswer {
     const command = this.#command;
     // If one of the two is too late, so is the other.
     link.send(["ASKING"], { due: this.due, resolve: ignore, reject: ignore });
-    link.send(isList(command) ? command : ["GET", command], this);
+    link.send(command instanceof Reading ? ["GET", command.key] : command, this);
   }
 
   #hop(error: Error, proceed: () => void): void {
@@ -220,9 +230,6 @@ export class Call implements LinkAnswer {
 }
 
 const ignore = (): void => {};
-
-const isList = (command: readonly Argument[] | Argument): command is readonly Argument[] =>
-  Array.isArray(command);
 
 function nobodyHolds(slot: number): ConnectionError {
   return new ConnectionError(`no server of the cluster is known to hold slot ${slot}`);

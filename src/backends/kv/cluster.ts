@@ -3,7 +3,7 @@ import type { HostPort } from "../../core/address.ts";
 import { withDeadline } from "../../core/deadline.ts";
 import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
-import { Call, type CallHost, type Route } from "./cluster-call.ts";
+import { Call, type CallHost, Reading, type Route } from "./cluster-call.ts";
 import { HeldCalls } from "./cluster-held.ts";
 import { disconnected } from "./cluster-refresh.ts";
 import type { Redirect } from "./cluster-topology.ts";
@@ -36,7 +36,8 @@ export class ClusterServers implements Router, CallHost {
     const routes = this.#routesAhead();
     this.ahead = {
       send: (key, args, answer) => this.#start(slotOf(key), args, answer, routes),
-      read: (key, answer) => this.#start(slotOf(key), keyArgument(key), answer, routes),
+      read: (key, isWatched, answer) =>
+        this.#start(slotOf(key), new Reading(keyArgument(key), isWatched), answer, routes),
     };
   }
 
@@ -69,8 +70,8 @@ export class ClusterServers implements Router, CallHost {
     this.#start(slotOf(key), args, answer);
   }
 
-  read(key: string, answer: Answer): void {
-    this.#start(slotOf(key), keyArgument(key), answer);
+  read(key: string, isWatched: boolean, answer: Answer): void {
+    this.#start(slotOf(key), new Reading(keyArgument(key), isWatched), answer);
   }
 
   epoch(key: string): number {
@@ -134,7 +135,7 @@ export class ClusterServers implements Router, CallHost {
 
   #start(
     slot: number,
-    command: readonly Argument[] | Argument,
+    command: readonly Argument[] | Reading,
     answer: Answer,
     routes: CallHost = this,
   ): void {

@@ -86,6 +86,12 @@ class ReadTogether implements Answer {
   }
 }
 
+/** What was asked for in a tick. */
+class Reads {
+  readonly keys: Argument[] = [];
+  readonly answers: Answer[] = [];
+}
+
 /** Keys a single MGET asks for at most, so that none keeps the server busy for long. */
 const MOST_READ_TOGETHER = 512;
 
@@ -96,6 +102,8 @@ export class Connection {
   readonly id = ++connections;
   /** When the latest command that was answered had been sent: what the server pushed before that has arrived. */
   provenAt = 0;
+  /** The server tells of changes only to what was read with the wish to be told. */
+  watchesOnRequest = false;
   readonly #settings: ConnectionSettings;
   readonly #listener: ConnectionListener;
   readonly #writer = new RespWriter();
@@ -103,9 +111,14 @@ export class Connection {
   #pending: Pending[] = [];
   #answered = 0;
   #unsent = 0;
-  #readKeys: Argument[] = [];
-  #readAnswers: Answer[] = [];
+  #reads = new Reads();
+  #watchedReads = new Reads();
   #flushing = false;
+  /** What is read unwatched would be taken for watched. */
+  readonly #watching: Answer = {
+    resolve: () => {},
+    reject: (error) => this.destroy(refused(this.endpoint, error)),
+  };
   #watch: Timer | undefined;
   #closed: XCacheError | undefined;
 
@@ -169,14 +182,18 @@ export class Connection {
     this.#flushSoon();
   }
 
-  /** GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what is kept. */
-  read(key: Argument, answer: Answer): void {
+  /**
+   * GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what is kept.
+   * `isWatched`: the server is to tell of changes.
+   */
+  read(key: Argument, isWatched: boolean, answer: Answer): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
       return;
     }
-    this.#readKeys.push(key);
-    this.#readAnswers.push(answer);
+    const reads = isWatched ? this.#watchedReads : this.#reads;
+    reads.keys.push(key);
+    reads.answers.push(answer);
     this.#flushSoon();
   }
 
@@ -199,8 +216,11 @@ export class Connection {
     this.#socket.destroy();
     const answers = [
       ...this.#pending.slice(this.#answered).map((pending) => pending.take()),
-      ...this.#readAnswers.splice(0),
+      ...this.#reads.answers,
+      ...this.#watchedReads.answers,
     ];
+    this.#reads = new Reads();
+    this.#watchedReads = new Reads();
     this.#pending = [];
     this.#answered = 0;
     for (const answer of answers) answer.reject(reason);
@@ -231,7 +251,7 @@ export class Connection {
   #flush(): void {
     this.#flushing = false;
     if (this.#closed !== undefined) return;
-    if (this.#readKeys.length > 0) this.#appendReads();
+    this.#appendReads();
     const now = this.#settings.clock.now();
     for (let at = this.#pending.length - this.#unsent; at < this.#pending.length; at++) {
       (this.#pending[at] as Pending).sentAt = now;
@@ -244,15 +264,30 @@ export class Connection {
   }
 
   #appendReads(): void {
-    const keys = this.#readKeys;
-    const answers = this.#readAnswers;
-    this.#readKeys = [];
-    this.#readAnswers = [];
+    const [reads, watched] = [this.#reads, this.#watchedReads];
+    if (reads.keys.length > 0) {
+      this.#reads = new Reads();
+      this.#appendGets(reads, false);
+    }
+    if (watched.keys.length > 0) {
+      this.#watchedReads = new Reads();
+      this.#appendGets(watched, this.watchesOnRequest);
+    }
+  }
+
+  #appendGets({ keys, answers }: Reads, requestsWatch: boolean): void {
+    const watch = (): void => {
+      if (requestsWatch) this.#append(["CLIENT", "CACHING", "YES"], this.#watching, false);
+    };
     if (!this.#settings.readsTogether || keys.length === 1) {
-      for (const [at, key] of keys.entries()) this.#append(["GET", key], answers[at] as Answer, true);
+      for (const [at, key] of keys.entries()) {
+        watch();
+        this.#append(["GET", key], answers[at] as Answer, true);
+      }
       return;
     }
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
+      watch();
       const asked = answers.slice(from, from + MOST_READ_TOGETHER);
       this.#append(["MGET", ...keys.slice(from, from + MOST_READ_TOGETHER)], new ReadTogether(asked), true);
     }

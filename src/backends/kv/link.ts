@@ -29,18 +29,14 @@ export interface LinkAnswer extends Answer {
 
 /** What waits for a connection. */
 interface Waiting {
-  readonly args: readonly Argument[] | undefined;
-  readonly key: Argument | undefined;
   readonly answer: LinkAnswer;
   readonly due: number;
+  sendOver(connection: Connection): void;
 }
 
 /** Pauses between attempts grow from the first to the last. A connection that lasts no longer is one more failure. */
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 2_000;
-
-/** The connection was lost, and the attempt at another one failed. */
-const HOPELESS = 2;
 
 export class Link {
   readonly #host: LinkHost;
@@ -53,6 +49,7 @@ export class Link {
   /** Ends the attempt that is under way. */
   #stop: AbortController | undefined;
   #failures = 0;
+  #failingSince = Number.POSITIVE_INFINITY;
   #failed: XCacheError | undefined;
   #pause: Timer | undefined;
   #upSince = 0;
@@ -72,20 +69,20 @@ export class Link {
     return this.#waiting.length;
   }
 
-  /** Attempts at a connection keep failing: whoever waits for one waits in vain, as far as anybody knows. */
+  /** Attempts have failed for longer than anybody waits for one: so far as is known, in vain. */
   get isHopeless(): boolean {
-    return this.#connection === undefined && this.#failures >= HOPELESS;
+    return this.#host.clock.now() - this.#failingSince >= this.#host.operationTimeoutMs;
   }
 
   send(args: readonly Argument[], answer: LinkAnswer): void {
     if (this.#connection !== undefined) this.#connection.send(args, answer);
-    else this.#wait({ args, key: undefined, answer, due: answer.due ?? this.#due() });
+    else this.#wait(answer, (connection) => connection.send(args, answer));
   }
 
   /** GET; see Connection.read. */
-  read(key: Argument, answer: LinkAnswer): void {
-    if (this.#connection !== undefined) this.#connection.read(key, answer);
-    else this.#wait({ args: undefined, key, answer, due: answer.due ?? this.#due() });
+  read(key: Argument, isWatched: boolean, answer: LinkAnswer): void {
+    if (this.#connection !== undefined) this.#connection.read(key, isWatched, answer);
+    else this.#wait(answer, (connection) => connection.read(key, isWatched, answer));
   }
 
   command(...args: Argument[]): Promise<Reply> {
@@ -101,6 +98,7 @@ export class Link {
   /** Gives up the present connection, or the attempt at one, and makes another at once; what waits goes on waiting. */
   renew(reason: XCacheError): void {
     this.#failures = 0;
+    this.#failingSince = Number.POSITIVE_INFINITY;
     if (this.#attempt !== undefined) {
       this.#stop?.abort(reason);
       return;
@@ -121,19 +119,16 @@ export class Link {
     this.#rejectWaiting(reason);
   }
 
-  #due(): number {
-    return this.#host.clock.now() + this.#host.operationTimeoutMs;
-  }
-
-  #wait(waiting: Waiting): void {
+  #wait(answer: LinkAnswer, sendOver: Waiting["sendOver"]): void {
     // Between two attempts nothing can be sent, and when they keep failing nobody waits for one: the last says why.
     const failed = this.#pause !== undefined || this.isHopeless ? this.#failed : undefined;
     if (this.#closed || failed !== undefined) {
-      rejectUnsent(waiting.answer, failed ?? disconnected());
+      rejectUnsent(answer, failed ?? disconnected());
       return;
     }
-    this.#waiting.push(waiting);
-    this.#watchUntil(waiting.due);
+    const due = answer.due ?? this.#host.clock.now() + this.#host.operationTimeoutMs;
+    this.#waiting.push({ answer, due, sendOver });
+    this.#watchUntil(due);
     this.#begin().catch(() => {});
   }
 
@@ -190,6 +185,7 @@ export class Link {
   #use(opened: Connection): void {
     this.#attempt = undefined;
     this.#failed = undefined;
+    this.#failingSince = Number.POSITIVE_INFINITY;
     this.#connection = opened;
     this.#upSince = this.#host.clock.now();
     this.#host.up();
@@ -198,10 +194,7 @@ export class Link {
 
   #sendWaiting(connection: Connection): void {
     this.#rejectLate();
-    for (const { args, key, answer } of this.#takeWaiting()) {
-      if (args !== undefined) connection.send(args, answer);
-      else if (key !== undefined) connection.read(key, answer);
-    }
+    for (const waiting of this.#takeWaiting()) waiting.sendOver(connection);
   }
 
   #lost(signal: AbortSignal, error: XCacheError): void {
@@ -217,6 +210,7 @@ export class Link {
     this.#attempt = undefined;
     if (this.#closed) return;
     this.#failed = error;
+    this.#failingSince = Math.min(this.#failingSince, this.#host.clock.now());
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
     this.#pause = this.#host.clock.after(pause * (0.5 + this.#host.clock.random() / 2), () => {
       this.#pause = undefined;

@@ -12,6 +12,8 @@ export interface NodeHost {
   readonly clock: Clock;
   readonly poolSize: number;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
+  /** Whether nearly everything that is read is to be told of when it changes. */
+  readonly watchesAll: boolean;
   /** A server is met by a new connection, which nobody uses before this resolves. */
   met(node: KvNode, connection: Connection): Promise<void>;
   /** The server says that a key has changed; undefined: any may have. */
@@ -142,7 +144,7 @@ export class KvNode {
     const { clock } = this.#host;
     const sentAt = clock.now();
     const answers = await Promise.allSettled([
-      connection.command("CLIENT", "TRACKING", "ON"),
+      this.#track(connection),
       connection.command("INFO"),
       connection.command("TIME").then((answer) => this.time.set(answer, sentAt, clock.now())),
     ]);
@@ -154,6 +156,20 @@ export class KvNode {
     this.facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
     if (!this.facts.isMaster) throw notMaster(connection);
     await this.#host.met(this, connection);
+  }
+
+  /** A server remembers who read what, and tells each of them: where only stamps are kept, it is spared the entries. */
+  async #track(connection: Connection): Promise<void> {
+    if (!this.#host.watchesAll) {
+      const answers = await Promise.allSettled([
+        connection.command("CLIENT", "TRACKING", "ON", "OPTIN"),
+        connection.command("CLIENT", "CACHING", "YES"),
+      ]);
+      connection.watchesOnRequest = answers.every(({ status }) => status === "fulfilled");
+      if (connection.watchesOnRequest) return;
+      await connection.command("CLIENT", "TRACKING", "OFF");
+    }
+    await connection.command("CLIENT", "TRACKING", "ON");
   }
 
   #refuseTracking(reason: Error): void {

@@ -12,7 +12,8 @@ import { SWAP, SWAP_SHA } from "./scripts.ts";
 /** Where commands go: the router, or a connection that is not in use yet. */
 export interface Commands {
   send(key: string, args: readonly Argument[], answer: Answer): void;
-  read(key: string, answer: Answer): void;
+  /** GET; the reply is a span, copy what is kept. `isWatched`: see Backend.readThen. */
+  read(key: string, isWatched: boolean, answer: Answer): void;
 }
 
 const NOTHING = "";
@@ -25,18 +26,23 @@ export class Records {
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
-    return new Promise((resolve, reject) => this.readThen(key, resolve, reject));
+    return new Promise((resolve, reject) => this.readThen(key, true, resolve, reject));
   }
 
-  readThen(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed): void {
-    this.#commands.read(key, new RecordAnswer(key, done, failed));
+  readThen(
+    key: string,
+    isWatched: boolean,
+    done: (record: StoreRecord | undefined) => void,
+    failed: Failed,
+  ): void {
+    this.#commands.read(key, isWatched, new RecordAnswer(key, done, failed));
   }
 
-  readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+  readMany(keys: readonly string[], isWatched: boolean): Promise<readonly (StoreRecord | undefined)[]> {
     return new Promise((resolve, reject) => {
       const many = new ManyRecords(keys, resolve, reject);
       for (let at = 0; at < keys.length; at++)
-        this.#commands.read(keys[at] as string, new PartAnswer(many, at));
+        this.#commands.read(keys[at] as string, isWatched, new PartAnswer(many, at));
     });
   }
 

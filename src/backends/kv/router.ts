@@ -1,17 +1,11 @@
 // Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
-import type { Answer } from "./connection.ts";
 import type { KvNode } from "./node.ts";
 import type { Commands } from "./records.ts";
-import type { Argument } from "./resp-writer.ts";
 
-export interface Router {
+export interface Router extends Commands {
   /** Connects to every server. */
   connect(): Promise<void>;
   close(): void;
-  /** Sends a command about one key to the server that has it. */
-  send(key: string, args: readonly Argument[], answer: Answer): void;
-  /** GET; the reply is a span, copy what is kept. */
-  read(key: string, answer: Answer): void;
   /** See PushChannel.epoch. */
   epoch(key: string): number;
   /** The servers that hold the keys, as far as they are known. */

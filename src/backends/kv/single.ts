@@ -28,8 +28,8 @@ export class SingleServer implements Router {
     this.#node.link(key).send(args, new MasterAnswer(answer, this.#node));
   }
 
-  read(key: string, answer: Answer): void {
-    this.#node.link(key).read(keyArgument(key), answer);
+  read(key: string, isWatched: boolean, answer: Answer): void {
+    this.#node.link(key).read(keyArgument(key), isWatched, answer);
   }
 
   epoch(key: string): number {

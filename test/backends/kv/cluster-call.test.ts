@@ -1,6 +1,6 @@
 // The time a command takes on its way through a cluster, on a clock that the test moves.
 import { expect, test } from "vitest";
-import { Call, type CallHost } from "../../../src/backends/kv/cluster-call.ts";
+import { Call, type CallHost, Reading } from "../../../src/backends/kv/cluster-call.ts";
 import type { Link, LinkAnswer } from "../../../src/backends/kv/link.ts";
 import { ReplyError } from "../../../src/backends/kv/resp-reader.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
@@ -21,7 +21,8 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
   const link = {
     connection: isConnected ? {} : undefined,
     send: (args: readonly Argument[], answer: LinkAnswer) => sent.push({ args, answer }),
-    read: (key: Argument, answer: LinkAnswer) => sent.push({ args: ["read", key], answer }),
+    read: (key: Argument, _isWatched: boolean, answer: LinkAnswer) =>
+      sent.push({ args: ["read", key], answer }),
   } as unknown as Link;
   const route = { host: "asked", link: () => link };
   const host: CallHost = {
@@ -35,7 +36,7 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
     hold: (each) => held.add(each),
     release: (each) => held.delete(each),
   };
-  const begin = (command: readonly Argument[] | Argument, changes: Partial<CallHost> = {}) => {
+  const begin = (command: readonly Argument[] | Reading, changes: Partial<CallHost> = {}) => {
     const call = new Call({ ...host, ...changes }, 7, command, {
       resolve: (reply) => {
         outcome.reply = reply;
@@ -54,7 +55,7 @@ const refusal = (message: string): ReplyError => new ReplyError(message);
 
 test("a call that is answered at once is never held and sets no timer", () => {
   const { clock, sent, held, outcome, begin } = stage();
-  begin("k");
+  begin(new Reading("k", true));
   expect([held.size, clock.pending]).toEqual([0, 0]);
   sent[0]!.answer.resolve("there");
   expect(outcome.reply).toBe("there");
@@ -62,7 +63,7 @@ test("a call that is answered at once is never held and sets no timer", () => {
 
 test("ASKING falls due with the command it is for, so that neither leaves without the other", () => {
   const { sent, begin } = stage();
-  const call = begin("k");
+  const call = begin(new Reading("k", true));
   sent[0]!.answer.reject(refusal("ASK 7 127.0.0.1:1"));
   expect(sent.slice(1).map(({ args }) => args)).toEqual([["ASKING"], ["GET", "k"]]);
   expect(sent.slice(1).map(({ answer }) => answer.due)).toEqual([call.due, call.due]);
@@ -96,7 +97,7 @@ test("a refused command is tried for most of operation_timeout, with pauses, and
 
 test("redirections are followed twice at once, then with pauses, 16 times at most", async () => {
   const played = stage({ operationTimeoutMs: 60_000 });
-  played.begin("k");
+  played.begin(new Reading("k", true));
   const times = await refuseAll(played, "MOVED 7 127.0.0.1:1", 60_000);
   expect(times).toHaveLength(17);
   expect(times.slice(0, 4).map((at) => at > 0)).toEqual([false, false, false, true]);
@@ -105,7 +106,7 @@ test("redirections are followed twice at once, then with pauses, 16 times at mos
 
 test("a command that waits for a connection is given up when operation_timeout is over", async () => {
   const { clock, sent, held, outcome, begin } = stage({ isConnected: false });
-  begin("k");
+  begin(new Reading("k", true));
   expect(held.size).toBe(1);
   await clock.advance(999);
   expect(outcome.error).toBeUndefined();
@@ -120,7 +121,7 @@ test("a command that waits for a connection is given up when operation_timeout i
 
 test("so is one that waits to learn who holds its slot", async () => {
   const { clock, outcome, begin } = stage();
-  begin("k", { route: () => undefined });
+  begin(new Reading("k", true), { route: () => undefined });
   await clock.advance(1_001);
   expect(outcome.error).toBeInstanceOf(OperationTimeoutError);
   expect(String(outcome.error?.cause)).toMatch(/slot 7/);
@@ -140,7 +141,7 @@ test("a command that never left is sent again; one that may have been carried ou
 
 test("a redirection that makes no sense goes to the caller", () => {
   const { sent, outcome, begin } = stage();
-  begin("k");
+  begin(new Reading("k", true));
   sent[0]!.answer.reject(refusal("MOVED somewhere"));
   expect(outcome.error?.message).toBe("MOVED somewhere");
 });

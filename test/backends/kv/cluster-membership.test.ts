@@ -316,7 +316,7 @@ describe("a server", () => {
     expect(answer).toBe("OK");
     one.behave = () => moved("k", two.place);
     two.behave = () => bulk("there");
-    const read = await new Promise((resolve, reject) => client.ahead.read("k", { resolve, reject }));
+    const read = await new Promise((resolve, reject) => client.ahead.read("k", true, { resolve, reject }));
     expect(String(read)).toBe("there");
     expect(one.keyCommands).toEqual([
       ["SET", "k", "ahead"],

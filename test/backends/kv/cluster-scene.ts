@@ -120,7 +120,7 @@ export function send(client: ClusterServers, key: string, ...args: Argument[]): 
 }
 
 export function read(client: ClusterServers, key: string): Promise<Reply> {
-  return new Promise((resolve, reject) => client.read(key, { resolve, reject }));
+  return new Promise((resolve, reject) => client.read(key, true, { resolve, reject }));
 }
 
 export const moved = (key: string, { host, port }: HostPort): string =>

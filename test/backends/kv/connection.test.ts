@@ -69,7 +69,7 @@ async function open(settings: Partial<ConnectionSettings> = {}): Promise<Connect
 
 const read = (connection: Connection, key: Argument): Promise<string> =>
   new Promise((resolve, reject) =>
-    connection.read(key, { resolve: (reply) => resolve(String(reply)), reject }),
+    connection.read(key, true, { resolve: (reply) => resolve(String(reply)), reject }),
   );
 
 /** What it fails with; to be called before it can. */
@@ -494,7 +494,7 @@ describe("on a real server", () => {
       values.map(
         (_, at) =>
           new Promise<Buffer>((resolve, reject) =>
-            connection.read(`size:${at}`, {
+            connection.read(`size:${at}`, true, {
               resolve: (reply) => {
                 const { bytes, start, end } = reply as Span;
                 resolve(Buffer.from(bytes.subarray(start, end)));

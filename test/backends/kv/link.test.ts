@@ -63,7 +63,7 @@ function newLink(open?: LinkHost["open"]): Link {
 }
 
 const read = (link: Link, key: string): Promise<Reply> =>
-  new Promise((resolve, reject) => link.read(key, { resolve, reject }));
+  new Promise((resolve, reject) => link.read(key, true, { resolve, reject }));
 
 /** What it fails with; to be called before it can. */
 const failure = (promise: Promise<unknown>): Promise<XCacheError> =>

@@ -26,6 +26,7 @@ export function nodeHost({
       operationTimeoutMs,
       readsTogether: false,
     },
+    watchesAll: true,
     met: async () => {},
     changed: () => {},
     down: () => {},
