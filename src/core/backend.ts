@@ -130,8 +130,8 @@ export interface Backend {
   /** The store's present time in milliseconds, and how far that estimate may be off. */
   now(): number;
   clockErrorMs(): number;
-  /** Whether the store's time may have come to `time`, the error counted in; for a store that can tell faster. */
-  mayHaveReached?(time: number): boolean;
+  /** By how much the store's time may be ahead of the local clock at most; for a store that tells it without reading one. */
+  aheadMs?(): number;
 
   read(key: string): Promise<StoreRecord | undefined>;
   /**

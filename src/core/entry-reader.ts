@@ -23,6 +23,8 @@ export class EntryReader {
   readonly #seals: Seals;
   readonly #entries: Entries;
   readonly #near: NearSpace | undefined;
+  /** What is kept near stays as it is: a caller gets a copy, unless values are shared. */
+  readonly #copies: boolean;
 
   constructor(
     store: SpaceStore,
@@ -36,11 +38,12 @@ export class EntryReader {
     this.#seals = seals;
     this.#entries = entries;
     this.#near = near;
+    this.#copies = store.near?.sharesValues !== true;
   }
 
   peek(key: string): unknown {
     const value = this.#near?.peek(key);
-    return value === undefined ? undefined : this.#handOut(value);
+    return value === undefined || !this.#copies ? value : this.#store.codec.copyTrusted(value);
   }
 
   get(key: string, done: (value: unknown) => void, failed: Failed): void {
@@ -197,12 +200,7 @@ export class EntryReader {
   /** Keeps a value near, and returns what its caller gets. */
   #kept(key: string, value: unknown, entry: Entry, read: WatchedRead): unknown {
     this.#near?.keep(key, value, entry, read, this.#seals.heldLineage(), this.#seals.heldTags(entry));
-    return this.#handOut(value);
-  }
-
-  /** What is kept near stays as it is: a caller gets its own, unless values are shared. */
-  #handOut(value: unknown): unknown {
-    return this.#store.near?.sharesValues === true ? value : this.#store.codec.copyTrusted(value);
+    return this.#copies ? this.#store.codec.copyTrusted(value) : value;
   }
 
   #end(read: Watched): void {

@@ -1,8 +1,10 @@
 // The in-process tier of one namespace: values decoded before, served while the store would have told of any change.
-import type { Backend, PushChannel } from "./backend.ts";
+import type { PushChannel } from "./backend.ts";
 import type { Clock } from "./clock.ts";
+import { payloadLength } from "./payload-part.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Entry } from "./record.ts";
+import type { SettledBackend } from "./settled-backend.ts";
 import type { HeldStamp } from "./stamps.ts";
 
 /** Where a near tier keeps its entries; see backends/near.ts. */
@@ -51,14 +53,14 @@ export function tellsOfChanges(push: PushChannel | undefined): push is TrustedCh
 export interface NearSpaceOptions {
   readonly page: NearPage;
   readonly push: TrustedChannel;
-  readonly backend: Backend;
+  readonly backend: SettledBackend;
   readonly clock: Clock;
 }
 
 export class NearSpace {
   readonly #page: NearPage;
   readonly #push: TrustedChannel;
-  readonly #backend: Backend;
+  readonly #backend: SettledBackend;
   readonly #clock: Clock;
   readonly #reads: ReadWatch;
   /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
@@ -102,14 +104,12 @@ export class NearSpace {
     tags: readonly (HeldStamp | undefined)[],
   ): void {
     if (!this.#reads.end(read) || !allAtHand(lineage) || !allAtHand(tags)) return;
-    if (!sameStamps(lineage, this.#lineage)) {
-      this.#page.clear();
-      this.#lineage = [...lineage];
-    }
-    const left = entry.expires - this.#backend.now() - this.#backend.clockErrorMs();
-    if (left <= 0) return;
+    if (lineage !== this.#lineage && !sameStamps(lineage, this.#lineage)) this.#page.clear();
+    this.#lineage = lineage;
+    const expires = entry.expires - this.#backend.aheadMs();
+    if (expires <= this.#clock.coarse()) return;
     const seal = tags.length === 0 ? undefined : new NearSeal(tags);
-    this.#page.keep(key, value, this.#clock.now() + left, seal, entry.payload.bytes.length);
+    this.#page.keep(key, value, expires, seal, payloadLength(entry.payload));
   }
 
   /** The entry under a key may have changed. */

@@ -18,3 +18,8 @@ export class PayloadPart implements Payload {
     return this.whole.subarray(this.start, this.end);
   }
 }
+
+/** Without a view of them: how many bytes it has. */
+export function payloadLength(payload: Payload): number {
+  return payload instanceof PayloadPart ? payload.end - payload.start : payload.bytes.length;
+}

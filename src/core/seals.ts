@@ -8,12 +8,14 @@ import type { HeldStamp, StampBook } from "./stamps.ts";
 const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
 const NO_TAGS: Seal["tags"] = [];
+const NO_STAMPS: readonly HeldStamp[] = [];
 
 export class Seals {
   /** Keys of the namespace stamps, root first. */
   readonly lineage: readonly string[];
   readonly #book: StampBook;
   readonly #names: Spelling;
+  #heldLineage: readonly (HeldStamp | undefined)[] = [];
 
   constructor(book: StampBook, names: Spelling, ancestors: readonly string[]) {
     this.#book = book;
@@ -64,10 +66,17 @@ export class Seals {
 
   /** The namespace's own stamps and its ancestors', as far as they are at hand. */
   heldLineage(): readonly (HeldStamp | undefined)[] {
-    return this.lineage.map((key) => this.#book.held(key));
+    // The same list while it is the same stamps, so that whoever has it sees that at once.
+    for (let at = 0; at < this.lineage.length; at++) {
+      if (this.#book.held(this.lineage[at] as string) === this.#heldLineage[at]) continue;
+      this.#heldLineage = this.lineage.map((key) => this.#book.held(key));
+      break;
+    }
+    return this.#heldLineage;
   }
 
   heldTags(seal: Seal): readonly (HeldStamp | undefined)[] {
+    if (seal.tags.length === 0) return NO_STAMPS;
     return seal.tags.map(({ tag }) => this.#book.held(this.#names.tagStamp(tag)));
   }
 

@@ -11,6 +11,7 @@ import type {
   SwapResult,
   Usage,
 } from "./backend.ts";
+import { type Clock, COARSE_LAG_MS } from "./clock.ts";
 import type { Outbox } from "./outbox.ts";
 import type { StoreRecord, Token } from "./record.ts";
 
@@ -24,8 +25,9 @@ export class SettledBackend implements Backend {
   readonly describe?: NonNullable<Backend["describe"]>;
   readonly #backend: Backend;
   readonly #outbox: Outbox;
+  readonly #clock: Clock;
 
-  constructor(backend: Backend, outbox: Outbox) {
+  constructor(backend: Backend, outbox: Outbox, clock: Clock) {
     this.name = backend.name;
     this.capabilities = backend.capabilities;
     if (backend.push !== undefined) this.push = backend.push;
@@ -33,6 +35,7 @@ export class SettledBackend implements Backend {
     if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
     this.#backend = backend;
     this.#outbox = outbox;
+    this.#clock = clock;
   }
 
   /** Whether changes of stamps need not wait for each other: they are carried out in the order they are made. */
@@ -64,9 +67,16 @@ export class SettledBackend implements Backend {
     return this.#backend.clockErrorMs();
   }
 
-  mayHaveReached(time: number): boolean {
+  aheadMs(): number {
     const backend = this.#backend;
-    return backend.mayHaveReached?.(time) ?? backend.now() + backend.clockErrorMs() >= time;
+    return backend.aheadMs?.() ?? backend.now() + backend.clockErrorMs() - this.#clock.now();
+  }
+
+  /** Whether the store's time may have come to `time`. */
+  mayHaveReached(time: number): boolean {
+    const local = time - this.aheadMs();
+    // Nearly always it has not by far, and the coarse time says so.
+    return this.#clock.coarse() + 2 * COARSE_LAG_MS >= local && this.#clock.now() >= local;
   }
 
   read(key: string): Promise<Found> {

@@ -11,6 +11,7 @@ import { admit, type LeaseSpace } from "./lease.ts";
 import { entryOf, isFresh } from "./liveness.ts";
 import { NearSpace, tellsOfChanges } from "./near.ts";
 import type { Remedy } from "./outbox.ts";
+import { payloadLength } from "./payload-part.ts";
 import type { Entry } from "./record.ts";
 import { Seals } from "./seals.ts";
 import { SharedLeases } from "./shared-leases.ts";
@@ -176,7 +177,7 @@ export class SharedSpace implements OpenedSpace, Continued {
   inspect(key: string): Promise<Inspection | undefined> {
     return this.#store.guard.run("inspect", async () => {
       const entry = await this.#entries.fresh(key, await this.#store.backend.read(this.names.entry(key)));
-      return entry === undefined ? undefined : this.#entries.inspection(entry, entry.payload.bytes.length);
+      return entry === undefined ? undefined : this.#entries.inspection(entry, payloadLength(entry.payload));
     });
   }
 

@@ -62,7 +62,7 @@ export class SharedStore implements Store, SpaceStore {
     this.#outbox = new Outbox(backend, options.clock, this.report, (remedy) =>
       this.confirmed(() => [remedy]),
     );
-    this.backend = new SettledBackend(backend, this.#outbox);
+    this.backend = new SettledBackend(backend, this.#outbox, options.clock);
     this.clock = options.clock;
     this.codec = options.codec;
     this.near = options.near;

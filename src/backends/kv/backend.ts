@@ -12,7 +12,6 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
-import { COARSE_LAG_MS } from "../../core/clock.ts";
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
@@ -38,7 +37,7 @@ export class KvBackend implements Backend {
   readonly #address: KvAddress;
   readonly #url: string;
   readonly #listeners = new Set<(key: string | undefined) => void>();
-  readonly #trust = new Trust(() => this.#isTrusted());
+  readonly #trust: Trust;
   #host: BackendHost | undefined;
   #router: Router | undefined;
   #records: Records | undefined;
@@ -57,9 +56,11 @@ export class KvBackend implements Backend {
     this.capabilities = { shared: true, scan: true, ttlResolutionMs: 1, replicated: true, ordered };
     this.#address = address;
     this.#url = redactUrl(kvUrl);
+    const trust = new Trust(() => this.#isTrusted());
+    this.#trust = trust;
     this.push = {
-      epoch: (key) => this.#router?.epoch(key) ?? 0,
-      isTrusted: () => this.#trust.holds(),
+      epoch: (key) => this.#router?.epoch(key, trust.holds()) ?? 0,
+      isTrusted: () => trust.holds(),
       onChange: (listener) => {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);
@@ -102,11 +103,9 @@ export class KvBackend implements Backend {
     return (this.#offset(now, 1) - this.#offset(now, -1)) / 2;
   }
 
-  mayHaveReached(time: number): boolean {
-    // Nearly always it has not by far, and the coarse time says so.
-    const coarse = this.#opened.clock.coarse();
-    if (coarse + this.#offset(coarse, 1) + 2 * COARSE_LAG_MS < time) return false;
-    return this.now() + this.clockErrorMs() >= time;
+  aheadMs(): number {
+    // The error grows by less than a millisecond in the time that this clock may lag.
+    return this.#offset(this.#opened.clock.coarse(), 1) + 1;
   }
 
   read(key: string): Promise<StoreRecord | undefined> {

@@ -74,12 +74,12 @@ export class ClusterServers implements Router, CallHost {
     this.#start(slotOf(key), new Reading(keyArgument(key), isWatched), answer);
   }
 
-  epoch(key: string): number {
+  epoch(key: string, isProven = false): number {
     const slot = slotOf(key);
     const owner = this.#view.table.owner(slot);
     if (owner === undefined) return 0;
     this.#view.refresh.relyOn();
-    return this.#view.table.epoch(slot, owner.node.epochOf(owner.link(slot)));
+    return this.#view.table.epoch(slot, owner.node.epochOf(owner.link(slot), isProven));
   }
 
   async masters(): Promise<readonly KvNode[]> {

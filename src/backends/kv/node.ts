@@ -73,14 +73,13 @@ export class KvNode {
     await Promise.all(this.#links.map((link) => link.connect()));
   }
 
-  /** Identifies the connection that tells of changes to what was read of this key; 0 while none can be trusted. */
-  epoch(key: string): number {
-    return this.epochOf(this.link(key));
-  }
-
-  /** As `epoch`, of what is read over this link. */
-  epochOf({ connection }: Link): number {
+  /**
+   * Identifies the connection that tells of changes to what was read over this link; 0 while it cannot be trusted.
+   * `isProven`: it is known to have answered within the last second.
+   */
+  epochOf({ connection }: Link, isProven = false): number {
     if (connection === undefined || !this.#tracked.has(connection)) return 0;
+    if (isProven) return connection.id;
     this.#asked = true;
     if (this.#heartbeat === undefined) this.#beat();
     return this.#host.clock.now() - connection.provenAt < TRUST_MS ? connection.id : 0;

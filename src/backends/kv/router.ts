@@ -6,8 +6,8 @@ export interface Router extends Commands {
   /** Connects to every server. */
   connect(): Promise<void>;
   close(): void;
-  /** See PushChannel.epoch. */
-  epoch(key: string): number;
+  /** See PushChannel.epoch. `isProven`: all connections are known to have answered within the last second. */
+  epoch(key: string, isProven?: boolean): number;
   /** The servers that hold the keys, as far as they are known. */
   readonly nodes: readonly KvNode[];
   /** The same, looked up where they are not known yet. */

@@ -32,8 +32,8 @@ export class SingleServer implements Router {
     this.#node.link(key).read(keyArgument(key), isWatched, answer);
   }
 
-  epoch(key: string): number {
-    return this.#node.epoch(key);
+  epoch(key: string, isProven = false): number {
+    return this.#node.epochOf(this.#node.link(key), isProven);
   }
 
   async masters(): Promise<readonly KvNode[]> {
