@@ -18,7 +18,7 @@ export const median = (numbers) => {
  * Nanoseconds per operation of `runChunk(from, to)`, which works on positions of the sequence: `figure` by the wall
  * clock, `cpu` of all threads. Each chunk ends with a turn of the event loop, so that work a library put off is counted.
  */
-export async function timeChunks(length, runChunk) {
+export async function timeChunks(length, runChunk, warmUpMs = WARM_UP_MS) {
   let from = 0;
   const next = async () => {
     if (from + CHUNK > length) from = 0;
@@ -37,7 +37,7 @@ export async function timeChunks(length, runChunk) {
       chunks.push(await next());
     return chunks;
   };
-  await repeat(WARM_UP_MS, FEWEST_CHUNKS);
+  await repeat(warmUpMs, FEWEST_CHUNKS);
   const chunks = await repeat(MEASURED_MS, FEWEST_CHUNKS);
   const perCall = (milliseconds) => (median(milliseconds) / CHUNK) * 1e6;
   return {

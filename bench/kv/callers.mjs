@@ -2,6 +2,8 @@
 import { timeChunks } from "../timing.mjs";
 
 const FILLING = 64;
+/** A round trip at a time, the compiler takes this long to have seen enough of any library. */
+const WARM_UP_MS = 2_000;
 
 /** Calls `call(at)` for every position below `count`, so many of them at a time. */
 export async function forEachInFlight(count, call, inFlight = FILLING) {
@@ -22,6 +24,7 @@ export function fillInFlight(driver, { keys, values }, tagsOf) {
  * than a read of memory that a chunk holds only one operation in `oneIn`.
  */
 export async function timeFewer(length, oneIn, run) {
-  const { figure, cpu } = await timeChunks(length, (from, to) => run(from, from + (to - from) / oneIn));
+  const fewer = (from, to) => run(from, from + (to - from) / oneIn);
+  const { figure, cpu } = await timeChunks(length, fewer, WARM_UP_MS);
   return { figure: (figure * oneIn) / 1e3, cpu: (cpu * oneIn) / 1e3 };
 }

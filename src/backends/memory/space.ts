@@ -240,6 +240,8 @@ export class MemorySpace implements Space {
   #put(key: string, value: unknown, bytes: number, terms: Terms): void {
     const { clock } = this.#core;
     const expires = (terms.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + terms.ttlMs;
+    if (terms.tags.length === 0 && terms.staleMs === 0 && this.#table.renew(this.page, key, value, expires))
+      return;
     const seal = this.#tags.seal(terms.tags);
     this.#table.put(this.page, key, value, seal, expires, terms.staleMs, bytes);
   }

@@ -156,6 +156,19 @@ export class Table<S extends EntrySeal> implements PageHost {
   }
 
   /**
+   * Writes a present entry anew, without seal or stale time, where that concerns nothing but its box: then it is far cheaper
+   * than `put`. Returns false where it is `put` that has to be called, whatever it has done.
+   */
+  renew(page: Page, key: string, value: unknown, until: number): boolean {
+    if (this.#hasExtras) return false;
+    const held = page.held(key);
+    if (held === undefined) return false;
+    const isDone = held instanceof Box ? held.renew(value, until) : this.#box(page, key, value, until);
+    if (isDone && this.recordsUses) this.recordUse(page, key);
+    return isDone;
+  }
+
+  /**
    * Stores an entry, in place of the key's present one if there is one, and makes room for it. The value is not undefined.
    * `until` is a time of the clock; for `staleMs` after it the value may still be used as a stale answer.
    * Returns false if it alone exceeds `maxBytes`: then the key has no entry and no other one has left.
@@ -170,13 +183,6 @@ export class Table<S extends EntrySeal> implements PageHost {
     bytes = 0,
   ): boolean {
     const held = page.held(key);
-    if (held !== undefined && seal === undefined && staleMs === 0 && !this.#hasExtras) {
-      const isDone = held instanceof Box ? held.renew(value, until) : this.#box(page, key, value, until);
-      if (isDone) {
-        if (this.recordsUses) this.recordUse(page, key);
-        return true;
-      }
-    }
     // As a box says it.
     const expires = until < FURTHEST ? Math.floor(until) : Number.POSITIVE_INFINITY;
     const staleUntil = expires + staleMs;

@@ -81,7 +81,7 @@ test("fractions of a millisecond make no stale time, and do not end the quick wa
   table.put(page, "c", 1, undefined, clock.now() + 120_000);
   table.put(page, "b", 2, undefined, clock.now() + 120_000);
   const written = vi.spyOn(Rows.prototype, "writeTimes");
-  for (let at = 0; at < 100; at++) table.put(page, "b", at, undefined, clock.now() + 120_000);
+  for (let at = 0; at < 100; at++) expect(table.renew(page, "b", at, clock.now() + 120_000)).toBe(true);
   const rowsWritten = written.mock.calls.length;
   vi.restoreAllMocks();
   expect([found?.staleUntil, rowsWritten]).toEqual([found?.expires, 0]);

@@ -453,7 +453,8 @@ describe("a box", () => {
     table.put(page, "a", 0, undefined, clock.now() + 60_000);
     const hashed = vi.spyOn(KeyHash.prototype, "of");
     const written = vi.spyOn(Rows.prototype, "writeTimes");
-    for (let at = 1; at <= 100; at++) table.put(page, "a", at, undefined, clock.now() + 60_000 + at);
+    for (let at = 1; at <= 100; at++)
+      expect(table.renew(page, "a", at, clock.now() + 60_000 + at)).toBe(true);
     const work = [hashed.mock.calls.length, written.mock.calls.length];
     vi.restoreAllMocks();
     expect(work).toEqual([0, 0]);
@@ -462,6 +463,28 @@ describe("a box", () => {
       clock.now() + 60_100,
       1,
     ]);
+  });
+});
+
+describe("writing anew in place", () => {
+  test("is refused for what is not there, and where an entry has more than its box", () => {
+    const table = open();
+    const page = table.openPage();
+    expect(table.renew(page, "a", 1, NEVER)).toBe(false);
+    expect(page.held("a")).toBeUndefined();
+    table.put(page, "a", 1, LIVE, NEVER);
+    expect(table.renew(page, "a", 2, NEVER)).toBe(false);
+    expect([page.peek("a"), table.find(page, "a")?.seal]).toEqual([1, LIVE]);
+  });
+
+  test("is left to `put` where the entry would expire earlier than before", () => {
+    const table = open();
+    const page = table.openPage();
+    table.put(page, "a", 0, undefined, clock.now() + 60_000);
+    expect(table.renew(page, "a", 1, clock.now() + 60_000)).toBe(true);
+    expect(table.renew(page, "a", 2, clock.now() + 1_000)).toBe(false);
+    expect(table.put(page, "a", 2, undefined, clock.now() + 1_000)).toBe(true);
+    expect(table.find(page, "a")).toMatchObject({ value: 2, expires: clock.now() + 1_000 });
   });
 });
 
