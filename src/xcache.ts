@@ -4,6 +4,7 @@ import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
+  requireDistinctKeys,
   requireEntries,
   requireFlag,
   requireKeys,
@@ -108,9 +109,9 @@ export class XCache implements AsyncDisposable {
   /** Only the present ones; one round trip per shard. */
   getMany<T = unknown>(keys: readonly string[]): Promise<Map<string, T>> {
     return this.#telemetry.run("getMany", async () => {
-      const distinct = requireKeys(keys);
-      const values = await this.#space.getMany(distinct);
-      for (const key of distinct) this.#telemetry.looked(key, values.has(key));
+      const asked = requireKeys(keys);
+      const values = await this.#space.getMany(asked);
+      this.#telemetry.lookedMany(asked, values);
       return values as Map<string, T>;
     });
   }
@@ -169,7 +170,7 @@ export class XCache implements AsyncDisposable {
   /** How many of the keys were present. */
   delete(keys: string | readonly string[]): Promise<number> {
     return this.#telemetry.run("delete", async () => {
-      const distinct = requireKeys(keys);
+      const distinct = requireDistinctKeys(keys);
       const present = await this.#space.delete(distinct);
       this.#telemetry.deleted(distinct, present);
       return present;

@@ -8,7 +8,7 @@ function wrong(expected: string, arrived: unknown): ConfigError {
   return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
 }
 
-/** Distinct keys, in the order given; a single string counts as a list of one. */
+/** The keys as a list of the callee's own; a single string counts as a list of one. */
 export function requireKeys(keys: unknown): readonly string[] {
   if (typeof keys === "string") {
     requireKey(keys);
@@ -16,7 +16,12 @@ export function requireKeys(keys: unknown): readonly string[] {
   }
   if (!Array.isArray(keys)) throw wrong("keys must be a string or a list of strings", keys);
   for (const key of keys) requireKey(key);
-  return [...new Set<string>(keys)];
+  return keys.slice();
+}
+
+/** The same without repetitions. */
+export function requireDistinctKeys(keys: unknown): readonly string[] {
+  return [...new Set(requireKeys(keys))];
 }
 
 /** The cheap part of the check: the rest of a value is looked at when it is encoded or copied. */

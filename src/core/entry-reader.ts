@@ -102,19 +102,24 @@ export class EntryReader {
   /** The fresh ones; of many, one that cannot be read is as good as absent. */
   async getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
     const values = new Map<string, unknown>();
-    const missing: string[] = [];
-    for (const key of keys) {
-      const value = this.peek(key);
-      if (value === undefined) missing.push(key);
-      else values.set(key, value);
-    }
+    const missing = this.#near === undefined ? keys : this.#peekInto(values, keys);
     if (missing.length > 0) await this.#store.guard.run("getMany", () => this.#readInto(values, missing));
     return values;
   }
 
+  /** Returns those that are not near. */
+  #peekInto(values: Map<string, unknown>, keys: readonly string[]): readonly string[] {
+    return keys.filter((key) => {
+      const value = this.peek(key);
+      if (value !== undefined) values.set(key, value);
+      return value === undefined;
+    });
+  }
+
   async #readInto(values: Map<string, unknown>, keys: readonly string[]): Promise<void> {
     const spelled = keys.map(this.#names.entry);
-    const reads = spelled.map((key) => this.#near?.begin(key));
+    const near = this.#near;
+    const reads: readonly Watched[] = near === undefined ? [] : spelled.map((key) => near.begin(key));
     const records = await this.#readMany(spelled).catch((error: unknown) => {
       for (const read of reads) this.#end(read);
       throw error;

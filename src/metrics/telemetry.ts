@@ -36,6 +36,17 @@ export class Telemetry {
     if (this.events.on[event] !== undefined) this.events.emit(event, { key });
   }
 
+  /** A key that is asked for twice counts once. */
+  lookedMany(keys: readonly string[], found: ReadonlyMap<string, unknown>): void {
+    this.recorder.hits += found.size;
+    const { hit, miss } = this.events.on;
+    if (found.size === keys.length && hit === undefined) return;
+    const distinct = new Set(keys);
+    this.recorder.misses += distinct.size - found.size;
+    if (hit === undefined && miss === undefined) return;
+    for (const key of distinct) this.events.emit(found.has(key) ? "hit" : "miss", { key });
+  }
+
   wrote(key: string, tags: readonly string[]): void {
     this.recorder.sets++;
     if (this.events.on.set !== undefined) this.events.emit("set", { key, tags });

@@ -17,7 +17,6 @@ import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
 import type { Connection } from "./connection.ts";
-import { keyArgument } from "./key-bytes.ts";
 import type { KvNode } from "./node.ts";
 import { isKvAddress, type KvAddress, openRouter } from "./open-router.ts";
 import { type Commands, Records } from "./records.ts";
@@ -260,7 +259,7 @@ function throughConnection(connection: Connection, node: KvNode, router: Router)
       else (router.ahead ?? router).send(key, args, answer);
     },
     read: (key, isWatched, answer) => {
-      if (router.isOn(key, node)) connection.read(keyArgument(key), isWatched, answer);
+      if (router.isOn(key, node)) connection.read(key, isWatched, answer);
       else (router.ahead ?? router).read(key, isWatched, answer);
     },
   };

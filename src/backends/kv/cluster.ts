@@ -9,7 +9,6 @@ import { disconnected } from "./cluster-refresh.ts";
 import type { Redirect } from "./cluster-topology.ts";
 import { ClusterView } from "./cluster-view.ts";
 import type { Answer } from "./connection.ts";
-import { keyArgument } from "./key-bytes.ts";
 import type { KvNode, NodeHost } from "./node.ts";
 import type { Commands } from "./records.ts";
 import type { Argument } from "./resp-writer.ts";
@@ -36,8 +35,7 @@ export class ClusterServers implements Router, CallHost {
     const routes = this.#routesAhead();
     this.ahead = {
       send: (key, args, answer) => this.#start(slotOf(key), args, answer, routes),
-      read: (key, isWatched, answer) =>
-        this.#start(slotOf(key), new Reading(keyArgument(key), isWatched), answer, routes),
+      read: (key, isWatched, answer) => this.#start(slotOf(key), new Reading(key, isWatched), answer, routes),
     };
   }
 
@@ -71,7 +69,7 @@ export class ClusterServers implements Router, CallHost {
   }
 
   read(key: string, isWatched: boolean, answer: Answer): void {
-    this.#start(slotOf(key), new Reading(keyArgument(key), isWatched), answer);
+    this.#start(slotOf(key), new Reading(key, isWatched), answer);
   }
 
   epoch(key: string, isProven = false): number {

@@ -3,7 +3,6 @@ import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
 import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
-import { keyArgument } from "./key-bytes.ts";
 import { inOurWords } from "./reply-error.ts";
 import { type Reply, ReplyError, Span } from "./resp-reader.ts";
 import type { Argument } from "./resp-writer.ts";
@@ -51,7 +50,7 @@ export class Records {
   }
 
   writeThen({ key, record, lifetimeMs }: KeyedRecord, done: () => void, failed: Failed): void {
-    const args: Argument[] = ["SET", keyArgument(key), new RecordBytes(record)];
+    const args: Argument[] = ["SET", key, new RecordBytes(record)];
     const lifetime = wholeLifetime(lifetimeMs);
     if (lifetime !== NOTHING) args.push("PX", lifetime);
     this.#commands.send(key, args, new WriteAnswer(done, failed));
@@ -68,7 +67,7 @@ export class Records {
   ): Promise<SwapResult> {
     const rest: Argument[] = [
       "1",
-      keyArgument(key),
+      key,
       expected === undefined ? NOTHING : Buffer.from(expected, "latin1"),
       next === undefined ? NOTHING : new RecordBytes(next.record),
       next === undefined ? NOTHING : wholeLifetime(next.lifetimeMs),
@@ -78,7 +77,7 @@ export class Records {
   }
 
   async take(key: string): Promise<StoreRecord | undefined> {
-    return recordOf(await this.ask(key, ["GETDEL", keyArgument(key)]), key);
+    return recordOf(await this.ask(key, ["GETDEL", key]), key);
   }
 
   async takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
@@ -86,7 +85,7 @@ export class Records {
   }
 
   async touch(keys: readonly string[]): Promise<void> {
-    await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", keyArgument(key)])));
+    await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", key])));
   }
 
   ask(key: string, args: readonly Argument[]): Promise<Reply> {

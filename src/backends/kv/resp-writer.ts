@@ -1,4 +1,5 @@
 // Writes commands as RESP, one after another, so that a tick's commands leave in one write.
+import { keyArgument } from "./key-bytes.ts";
 
 /** Something that writes its own bytes. */
 export interface SelfWriting {
@@ -6,7 +7,7 @@ export interface SelfWriting {
   writeTo(out: Buffer, at: number): void;
 }
 
-/** Text is sent as UTF-8; what is not text, or has no UTF-8, as bytes. */
+/** Text is sent as its UTF-8, exactly: see key-bytes.ts. */
 export type Argument = string | Uint8Array | SelfWriting;
 
 const SIZE = 16 * 1024;
@@ -58,6 +59,11 @@ export class RespWriter {
   #text(text: string): void {
     this.#reserve(HEADER + text.length + 2);
     if (text.length <= SHORT && this.#ascii(text)) return;
+    const exact = keyArgument(text);
+    if (typeof exact !== "string") {
+      this.#bytes(exact);
+      return;
+    }
     const length = Buffer.byteLength(text);
     this.#reserve(HEADER + length + 2);
     this.#header(DOLLAR, length);

@@ -1,7 +1,6 @@
 // A store on one server at a time: a fixed one, or whichever the sentinels call the master.
 import { ConnectionError } from "../../core/errors.ts";
 import type { Answer, Endpoint } from "./connection.ts";
-import { keyArgument } from "./key-bytes.ts";
 import { KvNode, type NodeHost } from "./node.ts";
 import { type Reply, ReplyError } from "./resp-reader.ts";
 import type { Argument } from "./resp-writer.ts";
@@ -29,7 +28,7 @@ export class SingleServer implements Router {
   }
 
   read(key: string, isWatched: boolean, answer: Answer): void {
-    this.#node.link(key).read(keyArgument(key), isWatched, answer);
+    this.#node.link(key).read(key, isWatched, answer);
   }
 
   epoch(key: string, isProven = false): number {
