@@ -42,6 +42,8 @@ export class Continuity {
   readonly #recent: Recent;
   /** The server last met at each anchor. */
   readonly #servers = new Map<string, MetServer>();
+  /** The server that each note named when it was last seen or written. */
+  readonly #noted = new Map<string, string>();
 
   constructor(clock: Clock, recent: Recent) {
     this.#clock = clock;
@@ -75,10 +77,13 @@ export class Continuity {
     // Another server has answered, which took over and was met while the question was on its way.
     if (present !== before && present !== server.runId) return this.#clock.now();
     if (note?.run === server.runId) {
+      this.#noted.set(key, server.runId);
       if (records.now() - note.at >= CONFIRM_MS) await this.#write(key, server, note.before);
       return this.#localTime(note.before?.find(({ run }) => run === before)?.at, server);
     }
-    const isNew = note === undefined && (await records.read(namespace.stampKey)) === undefined;
+    // A note that was seen on this very server was flushed or evicted: what went with it is dead, and nothing came back.
+    const isGone = note === undefined && this.#noted.get(key) === server.runId;
+    const isNew = isGone || (note === undefined && (await records.read(namespace.stampKey)) === undefined);
     const isContinued = note !== undefined && server.startedAt + START_ERROR_MS < note.at;
     if (!isNew && !isContinued) await this.#replaceStamps([namespace], server);
     const { run, at, before: earlier = [] } = note ?? { run: "", at: 0 };
@@ -118,6 +123,7 @@ export class Continuity {
   }
 
   #write(key: string, { records, runId }: MetServer, before: Note["before"] = []): Promise<void> {
+    this.#noted.set(key, runId);
     const note: Note = { run: runId, at: records.now(), ...(before.length === 0 ? {} : { before }) };
     const entry: Entry = {
       kind: "entry",

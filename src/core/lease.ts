@@ -14,6 +14,8 @@ import type { Admission, AdmissionOptions, Found, Terms, Ticket } from "./space.
 const LEASE_MS = 6_000;
 /** How often a holder says that it goes on, and looks whether its load was overtaken in another process. */
 const RENEW_MS = 1_000;
+/** So long after its lease was last seen, a holder may have missed that it was overtaken. */
+const UNTOLD_MS = 1_500;
 /** How long a waiter sleeps at most before it looks again, where no push wakes it. */
 const FIRST_LOOK_MS = 10;
 const LONGEST_LOOK_MS = 250;
@@ -49,6 +51,8 @@ export interface LeaseSpace {
 }
 
 export async function admit(space: LeaseSpace, key: string, options: AdmissionOptions): Promise<Admission> {
+  // What was invalidated until now is no reason to drop a load that begins only now.
+  let since = space.changes.now;
   let { seal, groups } = await presentStamps(space, options);
   // What was just read is replaced in one step; a lease found there is somebody's, and is looked at first.
   let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
@@ -63,11 +67,11 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
       ...(behind === undefined ? {} : { behind }),
     };
     const result = await space.swap(key, seen, lease);
-    if (result.won) return { ticket: new LeaseTicket(space, key, lease, groups, options.since) };
+    if (result.won) return { ticket: new LeaseTicket(space, key, lease, groups, since) };
     const opening = await untilOpen(space, key, result.current, options);
     if (opening.admission !== undefined) return opening.admission;
     ({ seen, behind } = opening);
-    // What was invalidated until now is no reason to drop a load that begins only now.
+    since = space.changes.now;
     ({ seal, groups } = await presentStamps(space, options));
   }
 }
@@ -155,6 +159,7 @@ class LeaseTicket implements Ticket {
   readonly #groups: readonly (Token | undefined)[] | undefined;
   readonly #stopWatching: () => void;
   #lease: Lease;
+  #provenAt: number;
   #stopRenewing: () => void = () => {};
   #over = false;
 
@@ -171,6 +176,7 @@ class LeaseTicket implements Ticket {
     this.#groups = groups;
     this.#since = since;
     this.#session = space.store.session;
+    this.#provenAt = space.store.clock.now();
     this.#stopWatching = space.watchSeal(lease, () => this.#overtaken());
     this.#renewLater();
   }
@@ -194,6 +200,10 @@ class LeaseTicket implements Ticket {
 
   abandon(): void {
     this.#end();
+  }
+
+  isTold(): boolean {
+    return this.#space.store.clock.now() - this.#provenAt < UNTOLD_MS;
   }
 
   get #disconnected(): boolean {
@@ -236,9 +246,13 @@ class LeaseTicket implements Ticket {
   }
 
   async #renew(): Promise<boolean> {
-    const renewed: Lease = { ...this.#lease, expires: this.#space.store.backend.now() + LEASE_MS };
+    const { store } = this.#space;
+    const askedAt = store.clock.now();
+    const renewed: Lease = { ...this.#lease, expires: store.backend.now() + LEASE_MS };
     const result = await this.#space.swap(this.#key, renewed.version, renewed);
-    return result.won && (await this.#space.isSealed(renewed));
+    const isHeld = result.won && (await this.#space.isSealed(renewed));
+    this.#provenAt = askedAt;
+    return isHeld;
   }
 
   /** From now on nobody joins this load, and it stores nothing. */

@@ -26,9 +26,14 @@ interface Flight {
   readonly tags: readonly string[];
   /** The moment in the log of changes at which it began. */
   readonly since: number;
+  readonly beganAt: number;
   readonly outcome: Promise<Outcome>;
   waiters: number;
   storeFailed: boolean;
+  /** The permission to store it, once it is there. */
+  ticket: Ticket | undefined;
+  /** It was begun without one. */
+  runsAlone: boolean;
 }
 
 /** What asking the store brought. */
@@ -51,6 +56,10 @@ export interface LoaderHost {
   report(error: Error): void;
 }
 
+/** A load without a ticket is not told of changes made elsewhere: it is joined for no longer than this. */
+const UNTOLD_MS = 1_000;
+
+type FlightState = Pick<Flight, "storeFailed" | "ticket" | "runsAlone">;
 type Flights = Map<string, Flight>;
 
 /** Cache objects on one namespace have one log of changes, and with it their loads in common. */
@@ -125,9 +134,9 @@ export class Loader {
   /** The flight of this key, or a new one when something it depends on has changed since it began. */
   #join<T>(key: string, load: Load<T>, request: LoadRequest, first?: Look): Flight {
     const present = this.#flights.get(key);
-    if (present !== undefined && !this.#changes.touched(key, present.tags, present.since)) return present;
+    if (present !== undefined && !this.#isOvertaken(key, present)) return present;
     const since = this.#changes.begin(key);
-    const state = { storeFailed: false };
+    const state: FlightState = { storeFailed: false, ticket: undefined, runsAlone: false };
     const outcome = this.#fly(key, load, request, since, first, state).finally(() => {
       this.#changes.end(key);
       if (this.#flights.get(key) === flight) this.#flights.delete(key);
@@ -136,6 +145,7 @@ export class Loader {
       forced: request.force,
       tags: request.terms.tags,
       since,
+      beganAt: this.#host.clock.now(),
       outcome,
       waiters: 0,
     });
@@ -146,6 +156,12 @@ export class Loader {
     return flight;
   }
 
+  /** Whether something it depends on has changed since it began, or may have without being told. */
+  #isOvertaken(key: string, { tags, since, beganAt, runsAlone, ticket }: Flight): boolean {
+    if (this.#changes.touched(key, tags, since)) return true;
+    return runsAlone ? this.#host.clock.now() - beganAt >= UNTOLD_MS : ticket?.isTold?.() === false;
+  }
+
   /** A store that fails is asked once, then the load runs without it. */
   async #fly<T>(
     key: string,
@@ -153,14 +169,14 @@ export class Loader {
     request: LoadRequest,
     since: number,
     first: Look | undefined,
-    state: Pick<Flight, "storeFailed">,
+    state: FlightState,
   ): Promise<Outcome> {
     const { lock, force, terms } = request;
     let stale = first?.found;
-    let ticket: Ticket | undefined;
     if (first?.failed) {
       state.storeFailed = true;
-      return this.#run(key, load, terms, since, stale, ticket);
+      state.runsAlone = true;
+      return this.#run(key, load, terms, since, stale, undefined);
     }
     try {
       const space = this.#host.space();
@@ -172,12 +188,13 @@ export class Loader {
       if (admission.found !== undefined) {
         return { value: admission.found.value, source: "store", overtaken: false };
       }
-      ticket = admission.ticket;
+      state.ticket = admission.ticket;
     } catch (error) {
       state.storeFailed = true;
       this.#host.report(toError(error));
     }
-    return this.#run(key, load, terms, since, stale, ticket);
+    state.runsAlone = state.ticket === undefined;
+    return this.#run(key, load, terms, since, stale, state.ticket);
   }
 
   async #run<T>(

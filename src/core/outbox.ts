@@ -25,25 +25,23 @@ type Records = Pick<Backend, "write" | "take" | "now">;
 const MOST_REMEDIES = 10_000;
 const AT_ONCE = 500;
 
+export interface OutboxOptions {
+  readonly records: Records;
+  readonly clock: Clock;
+  report(error: Error): void;
+  /** Told of every key that is owed something: what is at hand of it counts no more. */
+  owed(key: string): void;
+  /** Told what the store has confirmed. */
+  delivered(remedy: Remedy): void;
+}
+
 export class Outbox {
-  readonly #records: Records;
-  readonly #clock: Clock;
-  readonly #report: (error: Error) => void;
-  readonly #delivered: (remedy: Remedy) => void;
+  readonly #options: OutboxOptions;
   readonly #remedies = new Map<string, Remedy>();
   readonly #deliveries = new Map<Remedy, Promise<void>>();
 
-  /** `delivered` is told what the store has confirmed. */
-  constructor(
-    records: Records,
-    clock: Clock,
-    report: (error: Error) => void,
-    delivered: (remedy: Remedy) => void,
-  ) {
-    this.#records = records;
-    this.#clock = clock;
-    this.#report = report;
-    this.#delivered = delivered;
+  constructor(options: OutboxOptions) {
+    this.#options = options;
   }
 
   get size(): number {
@@ -51,7 +49,7 @@ export class Outbox {
   }
 
   add(remedies: Iterable<Remedy>): void {
-    for (const remedy of remedies) this.#remedies.set(remedy.key, remedy);
+    for (const remedy of remedies) this.#owe(remedy);
     if (this.#remedies.size > MOST_REMEDIES) this.#widen(this.#remedies.values());
   }
 
@@ -90,8 +88,9 @@ export class Outbox {
     const before = remedy.after === undefined ? undefined : this.#remedies.get(remedy.after);
     if (before !== undefined) await this.#deliver(before);
     try {
-      await carryOut(remedy, this.#records, this.#clock);
-      this.#delivered(remedy);
+      const { records, clock } = this.#options;
+      await carryOut(remedy, records, clock);
+      this.#options.delivered(remedy);
     } catch (thrown) {
       const error = toError(thrown);
       if (!isRefusal(error)) throw error;
@@ -104,16 +103,20 @@ export class Outbox {
 
   /** A store that answers and says no will say so again: the namespace goes instead, and if that is refused, people are told. */
   #refused(remedy: Remedy, error: Error): void {
-    this.#report(error);
+    this.#options.report(error);
     if (this.#remedies.get(remedy.key) === remedy) this.#remedies.delete(remedy.key);
     if (remedy.key !== remedy.root) this.#widen([remedy]);
+  }
+
+  #owe(remedy: Remedy): void {
+    this.#remedies.set(remedy.key, remedy);
+    this.#options.owed(remedy.key);
   }
 
   #widen(remedies: Iterable<Remedy>): void {
     for (const { key, root } of [...remedies]) {
       this.#remedies.delete(key);
-      if (!this.#remedies.has(root))
-        this.#remedies.set(root, { key: root, stampMs: Number.POSITIVE_INFINITY, root });
+      if (!this.#remedies.has(root)) this.#owe({ key: root, stampMs: Number.POSITIVE_INFINITY, root });
     }
   }
 }

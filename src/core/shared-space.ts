@@ -148,6 +148,10 @@ export class SharedSpace implements OpenedSpace, Continued {
         const keys = batch.map(({ key }) => this.names.keyOf(key)).filter(matches);
         if (keys.length > 0) live += await this.delete(keys);
       }
+    } catch (error) {
+      // Which keys there are is not known: what could not be removed goes with the namespace.
+      this.#store.unconfirmed(() => this.#seals.remedyForAll(), error);
+      throw error;
     } finally {
       noted();
     }

@@ -59,9 +59,14 @@ export class SharedStore implements Store, SpaceStore {
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
   constructor(backend: Backend, options: StoreOptions) {
-    this.#outbox = new Outbox(backend, options.clock, this.report, (remedy) =>
-      this.confirmed(() => [remedy]),
-    );
+    this.#outbox = new Outbox({
+      records: backend,
+      clock: options.clock,
+      report: this.report,
+      // What is at hand would be served without asking the store, and so without delivering.
+      owed: (key) => this.stamps.forget(key),
+      delivered: (remedy) => this.confirmed(() => [remedy]),
+    });
     this.backend = new SettledBackend(backend, this.#outbox, options.clock);
     this.clock = options.clock;
     this.codec = options.codec;

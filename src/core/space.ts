@@ -41,6 +41,8 @@ export interface Ticket {
   commit(value: unknown, terms: Terms): MaybePromise<boolean>;
   /** Gives the permission back without storing. */
   abandon(): void;
+  /** Whether a change made elsewhere would have been noticed by now; absent where nothing is changed elsewhere. */
+  isTold?(): boolean;
 }
 
 /** The answer to asking for a load: somebody stored the value meanwhile, or load now. Without a ticket nothing is stored. */

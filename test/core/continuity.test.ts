@@ -181,3 +181,30 @@ describe("a question about the former server that the next one answers", () => {
     expect(replica.stamp).toBe("original");
   });
 });
+
+describe("a note that is gone", () => {
+  const stamp = { kind: "stamp", version: "later", expires: Infinity } as const;
+
+  it("is written again where it was seen on this very server: what was flushed with it is dead already", async () => {
+    const one = new Process();
+    const server = await inUse(one);
+    server.records.clear();
+    server.records.set(NAMESPACE.stampKey, stamp);
+    await one.confirm(server);
+    expect(server.records.has(NAMESPACE.noteKey(""))).toBe(true);
+    expect(server.stamp).toBe("later");
+  });
+
+  it("costs the namespace where another server is in its place, or nobody here has seen it", async () => {
+    const [one, newcomer] = [new Process(), new Process()];
+    const server = await inUse(one);
+    for (const [process, runId] of [
+      [one, "restored"],
+      [newcomer, server.runId],
+    ] as const) {
+      const found = new Server(runId, [[NAMESPACE.stampKey, stamp]]);
+      await process.meet(found);
+      expect(found.stamp).not.toBe("later");
+    }
+  });
+});

@@ -31,17 +31,25 @@ class Recorded {
   }
 }
 
-function setUp(): { store: Recorded; outbox: Outbox; reported: Error[]; delivered: string[] } {
+function setUp(): {
+  store: Recorded;
+  outbox: Outbox;
+  reported: Error[];
+  delivered: string[];
+  owed: string[];
+} {
   const store = new Recorded();
   const reported: Error[] = [];
   const delivered: string[] = [];
-  const outbox = new Outbox(
-    store,
-    new ManualClock(),
-    (error) => reported.push(error),
-    ({ key }) => delivered.push(key),
-  );
-  return { store, outbox, reported, delivered };
+  const owed: string[] = [];
+  const outbox = new Outbox({
+    records: store,
+    clock: new ManualClock(),
+    report: (error) => reported.push(error),
+    owed: (key) => owed.push(key),
+    delivered: ({ key }) => delivered.push(key),
+  });
+  return { store, outbox, reported, delivered, owed };
 }
 
 const removal = (key: string): Remedy => ({ key, stampMs: undefined, root: ROOT });
@@ -111,9 +119,10 @@ describe("invalidations that were not confirmed", () => {
   });
 
   it("become one invalidation of the namespace when there are too many", async () => {
-    const { store, outbox } = setUp();
+    const { store, outbox, owed } = setUp();
     outbox.add(Array.from({ length: 10_001 }, (_, at) => removal(`k${at}`)));
     expect(outbox.size).toBe(1);
+    expect([owed[0], owed.at(-1)]).toEqual(["k0", ROOT]);
     await outbox.deliverAll();
     expect(store.done).toEqual([`stamp ${ROOT}`]);
   });

@@ -1,0 +1,47 @@
+// Guarantees 1 and 5: one load of a key between invalidations, in all processes together, also after a hard timeout.
+import { type Evidence, grouped, type Violation } from "./evidence.ts";
+import type { LoadRun } from "./history.ts";
+
+export function needlessLoads(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  for (const [key, loads] of grouped(evidence.history.loads, (load) => load.key)) {
+    for (const [at, second] of loads.entries()) {
+      const first = loads[at - 1];
+      if (first === undefined || !isNeedless(evidence, first, second)) continue;
+      const timeout = timedOut(evidence, first, second.start);
+      const how = second.start < first.end ? "while it ran" : "after its end";
+      violations.push({
+        guarantee: timeout === undefined ? 1 : 5,
+        message:
+          `${key} was loaded by process ${second.worker} (${second.id}) ${how} of the load by process ` +
+          `${first.worker} (${first.id}), and nothing was invalidated between their beginnings` +
+          (timeout === undefined ? "" : `; call ${timeout} had run into its hard timeout`),
+        key,
+        from: first.start - 100,
+        to: second.end,
+      });
+    }
+  }
+  return violations;
+}
+
+function isNeedless(evidence: Evidence, first: LoadRun, second: LoadRun): boolean {
+  if (second.start >= first.end) {
+    if (first.outcome !== "value") return false;
+    // Copies die early by as much as the clocks may differ, never late.
+    if (second.start >= first.end + first.ttlMs / 2) return false;
+  }
+  return evidence.whyVoid(first, second.start, [second.worker]) === undefined;
+}
+
+/** A call that waited for a load no longer than its hard timeout. */
+function timedOut({ history }: Evidence, load: LoadRun, before: number): string | undefined {
+  return history.calls.find(
+    (call) =>
+      call.failure?.code === "LOAD_TIMEOUT" &&
+      call.worker === load.worker &&
+      call.keys?.includes(load.key) &&
+      call.end >= load.start &&
+      call.end <= before,
+  )?.id;
+}

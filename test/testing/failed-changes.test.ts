@@ -1,0 +1,114 @@
+// What a process knows of a change that failed, and of loads that nobody can tell it about.
+import { beforeEach, describe, expect, it } from "vitest";
+import { ConnectionError } from "../../src/core/errors.ts";
+import { HeldLoad } from "../../src/testing/contract/held-load.ts";
+import { ChaosBackend, cacheWithClock, ManualClock } from "../../src/testing/index.ts";
+import type { XCache } from "../../src/xcache.ts";
+import { type ReferenceOptions, ReferenceStore } from "../support/reference-backend.ts";
+
+const stores: Readonly<Record<string, ReferenceOptions>> = {
+  "a store without push": { push: "none" },
+  "a store that pushes": { push: "at once" },
+};
+const gone = new ConnectionError("gone");
+
+describe.each(Object.entries(stores))("on %s", (_name, options) => {
+  let clock: ManualClock;
+  let store: ReferenceStore;
+  let chaos: ChaosBackend;
+  let cache: XCache;
+  let other: XCache;
+
+  const open = (backend: ChaosBackend): XCache =>
+    cacheWithClock({ backend, keyPrefix: "app", circuitBreaker: { failureThreshold: 1_000 } }, clock);
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    store = new ReferenceStore(clock, options);
+    chaos = new ChaosBackend(store.client(), { clock });
+    cache = open(chaos);
+    other = open(new ChaosBackend(store.client(), { clock }));
+  });
+
+  describe("a change that failed binds its own process at once", () => {
+    beforeEach(async () => {
+      await cache.set("k", 1, { tags: ["t"] });
+      expect(await cache.get("k")).toBe(1);
+    });
+
+    it("when invalidateTags fails before the tag's stamp is reached", async () => {
+      chaos.drop("write", 1);
+      await expect(cache.invalidateTags("t")).rejects.toThrow(ConnectionError);
+      expect(await cache.get("k")).toBeUndefined();
+      expect(await other.get("k")).toBeUndefined();
+    });
+
+    it("when invalidatePattern cannot list the keys", async () => {
+      chaos.fail("scan", gone, 1);
+      await expect(cache.invalidatePattern("k*")).rejects.toThrow("gone");
+      expect(await cache.get("k")).toBeUndefined();
+      expect(await other.get("k")).toBeUndefined();
+    });
+
+    it("when clear fails", async () => {
+      chaos.drop("write", 1);
+      await expect(cache.clear()).rejects.toThrow(ConnectionError);
+      expect(await cache.get("k")).toBeUndefined();
+      expect(await other.get("k")).toBeUndefined();
+    });
+  });
+
+  it("a load that runs without the store is joined for a second, not longer", async () => {
+    const [first, second] = [new HeldLoad<number>(), new HeldLoad<number>()];
+    chaos.fail("read", gone, 1);
+    const calls = [cache.getOrSet("k", first.load)];
+    await first.started;
+    await clock.advance(999);
+    calls.push(cache.getOrSet("k", second.load));
+    await clock.advance(0);
+    expect(second.runs).toBe(0);
+    await clock.advance(1);
+    calls.push(cache.getOrSet("k", second.load));
+    await second.started;
+    first.finish(1);
+    second.finish(2);
+    expect(await Promise.all(calls)).toEqual([1, 1, 2]);
+  });
+
+  it("a load whose lease cannot be renewed is soon joined no more", async () => {
+    const [first, second] = [new HeldLoad<number>(), new HeldLoad<number>()];
+    const calls = [cache.getOrSet("k", first.load)];
+    await first.started;
+    chaos.fail("swap", gone);
+    await clock.advance(1_499);
+    chaos.fail("read", gone, 1);
+    calls.push(cache.getOrSet("k", second.load));
+    await clock.advance(0);
+    expect(second.runs).toBe(0);
+    await clock.advance(1);
+    calls.push(cache.getOrSet("k", second.load));
+    await second.started;
+    first.finish(1);
+    second.finish(2);
+    expect(await Promise.all(calls)).toEqual([1, 1, 2]);
+  });
+
+  it("what was invalidated before a load began does not keep it from being stored", async () => {
+    const [elsewhere, here] = [new HeldLoad<number>(), new HeldLoad<number>()];
+    const old = other.getOrSet("k", elsewhere.load, { tags: ["t"] });
+    await elsewhere.started;
+    const call = cache.getOrSet("k", here.load, { tags: ["t"] });
+    await clock.advance(0);
+    expect(here.runs).toBe(0);
+    // The lease of the other process is of no more use, so the load begins here.
+    await cache.invalidateTags("t");
+    await clock.advance(1_000);
+    await here.started;
+    here.finish(2);
+    expect(await call).toBe(2);
+    expect(await cache.get("k")).toBe(2);
+    elsewhere.finish(1);
+    expect(await old).toBe(1);
+    expect(await cache.get("k")).toBe(2);
+  });
+});
