@@ -98,8 +98,7 @@ export class XCache implements AsyncDisposable {
 
   /** The value, or undefined when absent; null is a value like any other. */
   get<T = unknown>(key: string): Promise<T | undefined> {
-    const started = this.#telemetry.start();
-    if (started !== undefined) return this.#timedGet(key, started);
+    if (this.#telemetry.timesNextGet) return this.#timedGet(key);
     const value = this.#space.peek(key);
     if (value === undefined) return this.#getSlowly(key);
     this.#telemetry.hit(key);
@@ -339,7 +338,7 @@ export class XCache implements AsyncDisposable {
   }
 
   #getSlowly<T>(key: string): Promise<T | undefined> {
-    this.#telemetry.gets.count++;
+    this.#telemetry.countGet();
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => reject(this.#telemetry.failedCall("get", error));
       try {
@@ -358,7 +357,9 @@ export class XCache implements AsyncDisposable {
     });
   }
 
-  async #timedGet<T>(key: string, started: number): Promise<T | undefined> {
+  async #timedGet<T>(key: string): Promise<T | undefined> {
+    this.#telemetry.timesNextGet = false;
+    const started = this.#root.clock.now();
     try {
       const value = this.#space.peek(key) as T | undefined;
       if (value === undefined) return await this.#getSlowly(key);

@@ -12,6 +12,8 @@ export class Telemetry {
   readonly recorder: Recorder;
   /** Also counts getOrSet's hits: for the store they are the same. */
   readonly gets: OperationRecord;
+  /** Whether the next get is one to be timed: a hit should cost no more than to ask this. */
+  timesNextGet = true;
   #sets: OperationRecord | undefined;
   readonly #clock: Clock;
   #untilTimed = 1;
@@ -24,9 +26,13 @@ export class Telemetry {
 
   /** The hit path: nothing is allocated without a listener. */
   hit(key: string): void {
-    this.gets.count++;
+    this.countGet();
     this.recorder.hits++;
     if (this.events.on.hit !== undefined) this.events.emit("hit", { key });
+  }
+
+  countGet(): void {
+    if (++this.gets.count % TIMED_EVERY === 0) this.timesNextGet = true;
   }
 
   looked(key: string, hit: boolean): void {

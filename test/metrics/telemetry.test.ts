@@ -21,6 +21,23 @@ describe("timing", () => {
     }
   });
 
+  it("times the first get and then few, and any regular pattern of hits and misses evenly", () => {
+    const telemetry = new Telemetry(new ManualClock());
+    expect(telemetry.timesNextGet).toBe(true);
+    for (const period of [2, 3, 4, 8, 16, 32, 64, 100]) {
+      const timed = new Array<number>(period).fill(0);
+      for (let call = 0; call < period * 1_000; call++) {
+        if (telemetry.timesNextGet) timed[call % period] = (timed[call % period] as number) + 1;
+        telemetry.timesNextGet = false;
+        if (call % period === 0) telemetry.countGet();
+        else telemetry.hit("k");
+      }
+      const all = timed.reduce((sum, count) => sum + count, 0);
+      expect(all).toBeLessThan(period * 50);
+      expect(Math.min(...timed), `one in ${period} is never timed`).toBeGreaterThan(0);
+    }
+  });
+
   it("run counts what works and what fails, and hands on both", async () => {
     const clock = new ManualClock();
     const telemetry = new Telemetry(clock);
