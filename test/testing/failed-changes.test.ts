@@ -58,39 +58,35 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     });
   });
 
-  it("a load that runs without the store is joined for a second, not longer", async () => {
-    const [first, second] = [new HeldLoad<number>(), new HeldLoad<number>()];
-    chaos.fail("read", gone, 1);
-    const calls = [cache.getOrSet("k", first.load)];
-    await first.started;
-    await clock.advance(999);
-    calls.push(cache.getOrSet("k", second.load));
+  /** The load that was begun just now is joined for this long, and then another one is begun. */
+  async function expectJoinedFor(ms: number, first: HeldLoad<number>, call: Promise<number>): Promise<void> {
+    const second = new HeldLoad<number>();
+    await clock.advance(ms - 1);
+    const joined = cache.getOrSet("k", second.load);
     await clock.advance(0);
     expect(second.runs).toBe(0);
     await clock.advance(1);
-    calls.push(cache.getOrSet("k", second.load));
+    const later = cache.getOrSet("k", second.load);
     await second.started;
     first.finish(1);
     second.finish(2);
-    expect(await Promise.all(calls)).toEqual([1, 1, 2]);
+    expect(await Promise.all([call, joined, later])).toEqual([1, 1, 2]);
+  }
+
+  it("a load that runs without the store is joined for a second, not longer", async () => {
+    const load = new HeldLoad<number>();
+    chaos.fail("read", gone, 1);
+    const call = cache.getOrSet("k", load.load);
+    await load.started;
+    await expectJoinedFor(1_000, load, call);
   });
 
   it("a load whose lease cannot be renewed is soon joined no more", async () => {
-    const [first, second] = [new HeldLoad<number>(), new HeldLoad<number>()];
-    const calls = [cache.getOrSet("k", first.load)];
-    await first.started;
+    const load = new HeldLoad<number>();
+    const call = cache.getOrSet("k", load.load);
+    await load.started;
     chaos.fail("swap", gone);
-    await clock.advance(1_499);
-    chaos.fail("read", gone, 1);
-    calls.push(cache.getOrSet("k", second.load));
-    await clock.advance(0);
-    expect(second.runs).toBe(0);
-    await clock.advance(1);
-    calls.push(cache.getOrSet("k", second.load));
-    await second.started;
-    first.finish(1);
-    second.finish(2);
-    expect(await Promise.all(calls)).toEqual([1, 1, 2]);
+    await expectJoinedFor(1_500, load, call);
   });
 
   it("what was invalidated before a load began does not keep it from being stored", async () => {
