@@ -90,6 +90,10 @@ export class CacheRoot {
           { operation: "connect" },
         );
       });
+    } catch (error) {
+      // A closed cache that does not open stays closed: nothing goes on trying.
+      if (!this.#isOpen && this.store.observers.size === 0) this.store.disconnect().catch(() => {});
+      throw error;
     } finally {
       this.#connecting--;
     }

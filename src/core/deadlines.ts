@@ -76,6 +76,11 @@ export class Deadlines {
     return turn;
   }
 
+  #oldest(): Deadline | undefined {
+    this.#forgetMet();
+    return this.#first;
+  }
+
   #forgetMet(): void {
     while (this.#first?.isOver === true) {
       const { next }: Deadline = this.#first;
@@ -93,16 +98,21 @@ export class Deadlines {
   #look(): void {
     this.#timer = undefined;
     const now = this.#clock.now();
+    const oldest = this.#oldest();
+    // The end of its turn arms the timer for one whose time has not begun.
+    if (oldest === undefined || oldest.turn.due === Number.POSITIVE_INFINITY) return;
+    if (oldest.turn.due > now) this.#arm(oldest.turn.due - now);
+    // A process that was busy or stopped first looks at what has arrived meanwhile.
+    else setImmediate(() => this.#judge(now));
+  }
+
+  #judge(now: number): void {
     for (;;) {
-      this.#forgetMet();
-      const oldest = this.#first;
-      // The end of its turn arms the timer for one whose time has not begun.
-      if (oldest === undefined || oldest.turn.due === Number.POSITIVE_INFINITY) return;
-      if (oldest.turn.due > now) {
-        this.#arm(oldest.turn.due - now);
-        return;
-      }
+      const oldest = this.#oldest();
+      if (oldest === undefined || oldest.turn.due > now) break;
       if (oldest.meet()) oldest.missed();
     }
+    this.#timer?.cancel();
+    this.#look();
   }
 }

@@ -154,21 +154,22 @@ export class EntryReader {
   #read(key: string, done: (record: Met, read: Watched) => void, failed: Failed): void {
     const spelled = this.#names.entry(key);
     const read = this.#near?.begin(spelled);
-    this.#store.backend.readThen(
-      spelled,
-      read !== undefined,
-      (record) => {
-        try {
-          done(record, read);
-        } catch (error) {
-          failed(error);
-        }
-      },
-      (error) => {
-        this.#end(read);
+    const notRead = (error: unknown): void => {
+      this.#end(read);
+      failed(error);
+    };
+    const isRead = (record: Met): void => {
+      try {
+        done(record, read);
+      } catch (error) {
         failed(error);
-      },
-    );
+      }
+    };
+    try {
+      this.#store.backend.readThen(spelled, read !== undefined, isRead, notRead);
+    } catch (error) {
+      notRead(error);
+    }
   }
 
   /** The fresh value of a record just read, or undefined; NOT_AT_ONCE where the store has to be asked more. */
@@ -195,6 +196,8 @@ export class EntryReader {
       const found = entry === undefined ? undefined : this.#entries.found(entry, record ?? entry);
       if (read === undefined || entry === undefined || found?.fresh !== true || record !== entry)
         return found;
+      // While the store was asked, what is at hand may have become that of something newer.
+      if (!this.#seals.isKnownLive(entry)) return found;
       isKept = true;
       return { ...found, value: this.#kept(key, found.value, entry, read) };
     } finally {

@@ -14,6 +14,8 @@ import { redactError } from "./redact.ts";
 
 /** Told how a call ended; only the first time counts. */
 export interface Outcome<T> {
+  /** Its caller has been told an outcome, a missed deadline maybe: nothing more may be done for it. */
+  readonly isOver: boolean;
   succeed(result: T): void;
   fail(error: unknown): void;
 }
@@ -123,7 +125,12 @@ export class Guard {
     try {
       const before = this.#options.before?.();
       if (before === undefined) start(call);
-      else before.then(() => start(call)).catch((thrown: unknown) => call.fail(thrown));
+      else
+        before
+          .then(() => {
+            if (!call.isOver) start(call);
+          })
+          .catch((thrown: unknown) => call.fail(thrown));
     } catch (thrown) {
       call.fail(thrown);
     }

@@ -55,7 +55,8 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
   let since = space.changes.now;
   let { seal, groups } = await presentStamps(space, options);
   // What was just read is replaced in one step; a lease found there is somebody's, and is looked at first.
-  let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
+  let behind: Entry | undefined =
+    options.seen?.record?.kind === "entry" ? withOwnPayload(options.seen.record) : undefined;
   let seen: Token | undefined = behind?.version;
   for (;;) {
     const lease: Lease = {
@@ -66,7 +67,11 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
       expires: space.store.backend.now() + LEASE_MS,
       ...(behind === undefined ? {} : { behind }),
     };
-    const result = await space.swap(key, seen, lease);
+    const result = await space.swap(key, seen, lease).catch((error: unknown) => {
+      // It may have been carried out all the same: nobody is to wait for a holder that does not exist.
+      space.swap(key, lease.version, behind).catch(() => {});
+      throw error;
+    });
     if (result.won) return { ticket: new LeaseTicket(space, key, lease, groups, since) };
     const opening = await untilOpen(space, key, result.current, options);
     if (opening.admission !== undefined) return opening.admission;
@@ -74,6 +79,12 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
     since = space.changes.now;
     ({ seal, groups } = await presentStamps(space, options));
   }
+}
+
+/** It is kept as long as the load lasts: what it arrived with is not. */
+function withOwnPayload(entry: Entry): Entry {
+  const { format, bytes } = entry.payload;
+  return { ...entry, payload: { format, bytes: Uint8Array.from(bytes) } };
 }
 
 interface PresentStamps {

@@ -15,12 +15,13 @@ export class Seals {
   readonly lineage: readonly string[];
   readonly #book: StampBook;
   readonly #names: Spelling;
-  #heldLineage: readonly (HeldStamp | undefined)[] = [];
+  #heldLineage: readonly (HeldStamp | undefined)[];
 
   constructor(book: StampBook, names: Spelling, ancestors: readonly string[]) {
     this.#book = book;
     this.#names = names;
     this.lineage = [...ancestors, names.namespaceStamp()];
+    this.#heldLineage = this.lineage.map(() => undefined);
   }
 
   /** Key of the stamp that covers this namespace and its ancestors. */

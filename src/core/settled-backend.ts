@@ -12,6 +12,7 @@ import type {
   Usage,
 } from "./backend.ts";
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
+import { OperationTimeoutError } from "./errors.ts";
 import type { Outbox } from "./outbox.ts";
 import type { StoreRecord, Token } from "./record.ts";
 
@@ -26,8 +27,9 @@ export class SettledBackend implements Backend {
   readonly #backend: Backend;
   readonly #outbox: Outbox;
   readonly #clock: Clock;
+  readonly #operationTimeoutMs: number;
 
-  constructor(backend: Backend, outbox: Outbox, clock: Clock) {
+  constructor(backend: Backend, outbox: Outbox, clock: Clock, operationTimeoutMs: number) {
     this.name = backend.name;
     this.capabilities = backend.capabilities;
     if (backend.push !== undefined) this.push = backend.push;
@@ -36,6 +38,7 @@ export class SettledBackend implements Backend {
     this.#backend = backend;
     this.#outbox = outbox;
     this.#clock = clock;
+    this.#operationTimeoutMs = operationTimeoutMs;
   }
 
   /** Whether changes of stamps need not wait for each other: they are carried out in the order they are made. */
@@ -85,7 +88,7 @@ export class SettledBackend implements Backend {
 
   readThen(key: string, isWatched: boolean, done: (record: Found) => void, failed: Failed): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
-    if (settling !== undefined) settling.then(() => this.#backend.read(key)).then(done, failed);
+    if (settling !== undefined) this.#after(settling, () => this.#backend.read(key)).then(done, failed);
     else if (this.#backend.readThen === undefined) this.#backend.read(key).then(done, failed);
     else this.#backend.readThen(key, isWatched, done, failed);
   }
@@ -100,7 +103,7 @@ export class SettledBackend implements Backend {
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([item.key]);
-    if (settling !== undefined) settling.then(() => this.#backend.write(item)).then(done, failed);
+    if (settling !== undefined) this.#after(settling, () => this.#backend.write(item)).then(done, failed);
     else if (this.#backend.writeThen === undefined) this.#backend.write(item).then(done, failed);
     else this.#backend.writeThen(item, done, failed);
   }
@@ -154,6 +157,16 @@ export class SettledBackend implements Backend {
 
   #settled<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
     const settling = this.#outbox.settle(keys);
-    return settling === undefined ? work() : settling.then(work);
+    return settling === undefined ? work() : this.#after(settling, work);
+  }
+
+  /** Unless it took so long that the caller has been told of a failure: what is done after that would come out of the blue. */
+  async #after<T>(settling: Promise<void>, work: () => Promise<T>): Promise<T> {
+    const due = this.#clock.now() + this.#operationTimeoutMs;
+    await settling;
+    if (this.#clock.now() >= due) {
+      throw new OperationTimeoutError("what was owed to the store took the whole of operation_timeout");
+    }
+    return work();
   }
 }

@@ -104,7 +104,7 @@ export class SharedSpace implements OpenedSpace, Continued {
       remedies: () => this.#removals([key]),
       start: (call) => {
         const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
-        if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms), call);
+        if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms, call), call);
         else
           this.#store.backend.writeThen(
             this.#entries.item(key, payload, terms, seal),
@@ -118,7 +118,7 @@ export class SharedSpace implements OpenedSpace, Continued {
   async setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): Promise<void> {
     const payloads = entries.map(([key, value]) => [key, this.#store.codec.encode(value)] as const);
     const keys = entries.map(([key]) => key);
-    await this.#changeEntries("set", keys, () => this.#sealAndWrite(payloads, terms));
+    await this.#changeEntries<void>("set", keys, (call) => this.#sealAndWrite(payloads, terms, call));
   }
 
   delete(keys: readonly string[]): Promise<number> {
@@ -230,14 +230,18 @@ export class SharedSpace implements OpenedSpace, Continued {
     });
   }
 
-  #changeEntries<T>(operation: string, keys: readonly string[], work: () => Promise<T>): Promise<T> {
+  #changeEntries<T>(
+    operation: string,
+    keys: readonly string[],
+    work: (call: Outcome<T>) => Promise<T>,
+  ): Promise<T> {
     return this.#change({
       operation,
       noted: () => {
         for (const key of keys) this.#changed(key);
       },
       remedies: () => this.#removals(keys),
-      start: (call) => settle(work(), call),
+      start: (call) => settle(work(call), call),
     });
   }
 
@@ -254,8 +258,11 @@ export class SharedSpace implements OpenedSpace, Continued {
   async #sealAndWrite(
     payloads: readonly (readonly [string, Entry["payload"]])[],
     terms: Terms,
+    call: Outcome<void>,
   ): Promise<void> {
     const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
+    // What makes up for it may have been carried out already: written now, it would come back.
+    if (call.isOver) return;
     const items = payloads.map(([key, payload]) => this.#entries.item(key, payload, terms, seal));
     await this.#store.backend.writeMany(items);
   }

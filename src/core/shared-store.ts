@@ -67,7 +67,7 @@ export class SharedStore implements Store, SpaceStore {
       owed: (key) => this.stamps.forget(key),
       delivered: (remedy) => this.confirmed(() => [remedy]),
     });
-    this.backend = new SettledBackend(backend, this.#outbox, options.clock);
+    this.backend = new SettledBackend(backend, this.#outbox, options.clock, options.operationTimeoutMs);
     this.clock = options.clock;
     this.codec = options.codec;
     this.near = options.near;
@@ -78,7 +78,7 @@ export class SharedStore implements Store, SpaceStore {
     const answersInPart = (): boolean => this.backend.answersInPart();
     const before = (): Promise<void> | undefined => this.#before();
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
-    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs);
+    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart });
     this.#recent = new Recent(options.clock);
     this.#continuity = new Continuity(options.clock, this.#recent);
     this.#upkeep = new Upkeep(

@@ -89,6 +89,44 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     await expectJoinedFor(1_500, load, call);
   });
 
+  it("a set that failed because its stamps came too late is not written after that", async () => {
+    chaos.delay((operation) => (operation === "readMany" || operation === "swap" ? 750 : 0));
+    const late = cache.set("k", 1, { tags: ["t"] });
+    late.catch(() => {});
+    await clock.advance(1_000);
+    await expect(late).rejects.toMatchObject({ code: "OPERATION_TIMEOUT" });
+    await cache.delete("k");
+    await clock.advance(5_000);
+    expect(store.keys()).not.toContain("app:k");
+  });
+
+  it("a set that waited too long for what was owed is not written after that", async () => {
+    chaos.drop("takeMany", 1);
+    await expect(cache.delete("k")).rejects.toThrow(ConnectionError);
+    await cache.set("warm", 1);
+    chaos.delay((operation) => (operation === "take" ? 1_500 : 0));
+    const late = cache.set("k", 1);
+    late.catch(() => {});
+    await clock.advance(1_000);
+    await expect(late).rejects.toMatchObject({ code: "OPERATION_TIMEOUT" });
+    await clock.advance(600);
+    expect(store.keys()).not.toContain("app:k");
+  });
+
+  it("nobody waits for a lease whose taking was answered too late", async () => {
+    const second = new HeldLoad<number>();
+    let swaps = 0;
+    chaos.delay((operation) => (operation === "swap" && swaps++ === 1 ? 1_500 : 0));
+    const call = cache.getOrSet("k", () => 1);
+    await clock.advance(1_600);
+    expect(await call).toBe(1);
+    const later = cache.getOrSet("k", second.load);
+    await clock.advance(100);
+    expect(second.runs).toBe(1);
+    second.finish(2);
+    expect(await later).toBe(2);
+  });
+
   it("what was invalidated before a load began does not keep it from being stored", async () => {
     const [elsewhere, here] = [new HeldLoad<number>(), new HeldLoad<number>()];
     const old = other.getOrSet("k", elsewhere.load, { tags: ["t"] });

@@ -199,7 +199,8 @@ export class KvBackend implements Backend {
 
   #isTrusted(): boolean {
     const nodes = this.#router?.nodes ?? [];
-    return nodes.length > 0 && nodes.every((node) => node.isTrusted());
+    // Each is asked: whoever is relied on is kept awake.
+    return nodes.length > 0 && nodes.map((node) => node.isTrusted()).every(Boolean);
   }
 
   #open(): Router {

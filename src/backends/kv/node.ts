@@ -121,7 +121,7 @@ export class KvNode {
         const endpoint = await this.#where();
         const connection = await Connection.open({ ...settings, endpoint }, listener);
         try {
-          await this.#prepare(connection);
+          await this.#prepare(connection, link);
         } catch (error) {
           connection.destroy(error as XCacheError);
           throw error;
@@ -139,7 +139,7 @@ export class KvNode {
     return link;
   }
 
-  async #prepare(connection: Connection): Promise<void> {
+  async #prepare(connection: Connection, link: Link): Promise<void> {
     const { clock } = this.#host;
     const sentAt = clock.now();
     const answers = await Promise.allSettled([
@@ -152,9 +152,17 @@ export class KvNode {
     if (tracking.status === "fulfilled") this.#tracked.add(connection);
     else this.#refuseTracking(tracking.reason);
     if (info.status === "rejected" && isLoading(info.reason)) throw notReady(connection, info.reason);
+    const { runId: before } = this.facts;
     this.facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
     if (!this.facts.isMaster) throw notMaster(connection);
+    if (before !== undefined && before !== this.facts.runId) this.#leaveFormer(connection, link);
     await this.#host.met(this, connection);
+  }
+
+  /** What the server before still acknowledged after this one was met would be known to nobody. */
+  #leaveFormer(connection: Connection, link: Link): void {
+    const reason = new ConnectionError(`${nameOf(connection.endpoint)} has taken over`);
+    for (const other of this.#links) if (other !== link) other.renew(reason);
   }
 
   /** A server remembers who read what, and tells each of them: where only stamps are kept, it is spared the entries. */

@@ -94,6 +94,10 @@ describe("behind sentinels", () => {
     kvSubject("kv", () => sentinel.url),
     { describe, it: it.concurrent },
   );
+  backendContract(
+    kvSubject("kv with a near tier", () => sentinel.url, { nearCache: true }),
+    { describe, it: it.concurrent },
+  );
 });
 
 describe("a master's name", () => {
