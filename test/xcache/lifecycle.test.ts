@@ -11,6 +11,7 @@ import { ConnectionError } from "../../src/core/errors.ts";
 import { ChaosBackend } from "../../src/testing/chaos-backend.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { cacheWithClock, type XCache } from "../../src/xcache.ts";
+import { ReferenceStore } from "../support/reference-backend.ts";
 import { Gate } from "./gate.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 
@@ -279,5 +280,19 @@ describe("a process that uses a cache", () => {
       timeout: 15_000,
     });
     expect([stdout, stderr]).toEqual(["done\n", ""]);
+  });
+});
+
+describe("a closed cache that does not open again", () => {
+  it("leaves the store, so that nothing goes on trying", async () => {
+    const clock = new ManualClock();
+    const backend = new ChaosBackend(new ReferenceStore(clock).client());
+    const cache = cacheWithClock({ backend }, clock);
+    await cache.connect();
+    await cache.disconnect();
+    backend.drop("connect", 1);
+    await expect(cache.connect()).rejects.toThrow(ConnectionError);
+    expect(backend.calls("disconnect")).toBe(2);
+    await expect(cache.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
   });
 });

@@ -137,6 +137,8 @@ test("a frozen master opens no circuit for the others, and soon nobody waits for
         },
         { what: "the frozen server is not waited for" },
       );
+      // Asking how the store is must not open it either.
+      for (let asked = 0; asked < 5; asked++) expect(await cache.health()).toBe(false);
       expect(cache.getComprehensiveMetrics().circuitBreakerOpen).toBe(false);
       expect((await cache.getMany(others)).size).toBe(others.length);
     } finally {
