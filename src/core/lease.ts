@@ -55,8 +55,7 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
   let since = space.changes.now;
   let { seal, groups } = await presentStamps(space, options);
   // What was just read is replaced in one step; a lease found there is somebody's, and is looked at first.
-  let behind: Entry | undefined =
-    options.seen?.record?.kind === "entry" ? withOwnPayload(options.seen.record) : undefined;
+  let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
   let seen: Token | undefined = behind?.version;
   for (;;) {
     const lease: Lease = {
@@ -65,7 +64,7 @@ export async function admit(space: LeaseSpace, key: string, options: AdmissionOp
       key: space.names.entry(key),
       ...seal,
       expires: space.store.backend.now() + LEASE_MS,
-      ...(behind === undefined ? {} : { behind }),
+      ...(behind === undefined ? {} : { behind: withOwnPayload(behind) }),
     };
     const result = await space.swap(key, seen, lease).catch((error: unknown) => {
       // It may have been carried out all the same: nobody is to wait for a holder that does not exist.

@@ -152,10 +152,11 @@ export class KvNode {
     if (tracking.status === "fulfilled") this.#tracked.add(connection);
     else this.#refuseTracking(tracking.reason);
     if (info.status === "rejected" && isLoading(info.reason)) throw notReady(connection, info.reason);
+    const facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
+    if (!facts.isMaster) throw notMaster(connection);
     const { runId: before } = this.facts;
-    this.facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
-    if (!this.facts.isMaster) throw notMaster(connection);
-    if (before !== undefined && before !== this.facts.runId) this.#leaveFormer(connection, link);
+    this.facts = facts;
+    if (before !== undefined && before !== facts.runId) this.#leaveFormer(connection, link);
     await this.#host.met(this, connection);
   }
 
