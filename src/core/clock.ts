@@ -16,6 +16,8 @@ export interface Clock {
    * loop was blocked. A hit path compares with it first and asks `now()` only when an expiry is near.
    */
   coarse(): number;
+  /** How many hits in a row one reading may answer for, as `coarse()` does; each has its own where it is not said. */
+  readonly hitsPerReading?: number;
   /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
   after(delayMs: number, run: () => void): Timer;
   /** 64 random bits as a string of 8 characters, each one byte. */
@@ -56,7 +58,7 @@ const sinceOrigin = performance.now.bind(performance);
 const now = (): number => timeOrigin + sinceOrigin();
 
 /** However busy the process is with promises, every so many readings are taken from the clock itself. */
-const READINGS_PER_LOOK = 32;
+const HITS_PER_READING = 32;
 
 /** Refreshes a cached reading twice a second while somebody asks, and rests when nobody does. */
 class CoarseReading {
@@ -68,7 +70,7 @@ class CoarseReading {
   read(): number {
     if (this.#resting) this.#wake();
     this.#asked = true;
-    if (++this.#readings >= READINGS_PER_LOOK) {
+    if (++this.#readings >= HITS_PER_READING) {
       this.#readings = 0;
       this.#value = now();
     }
@@ -109,6 +111,7 @@ function token(): string {
 export const systemClock: Clock = {
   now,
   coarse: () => coarseReading.read(),
+  hitsPerReading: HITS_PER_READING,
   after,
   token,
   random: Math.random,

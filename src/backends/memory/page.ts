@@ -8,12 +8,8 @@ import { Box } from "./box.ts";
 
 /** What a page asks of the table it belongs to. */
 export interface PageHost {
-  readonly clock: { coarse(): number };
-  /** What is not in a box is fresh until this time. */
-  readonly horizon: number;
-  /** Whether the eviction policy wants to know of hits. */
-  readonly recordsUses: boolean;
-  recordUse(page: Page, key: string): void;
+  /** How many hits on what is not in a box need nothing further; the page counts down. */
+  unchecked: number;
   /** The value of what the page holds, if it is fresh. Records the use. */
   look(page: Page, key: string, held: unknown): unknown;
 }
@@ -44,9 +40,7 @@ export class Page {
     const held = this.#entries.get(key);
     if (held === undefined) return undefined;
     const host = this.#host;
-    if (held instanceof Box || host.clock.coarse() >= host.horizon) return host.look(this, key, held);
-    if (host.recordsUses) host.recordUse(this, key);
-    return held;
+    return held instanceof Box || --host.unchecked < 0 ? host.look(this, key, held) : held;
   }
 
   /** What is under the key, fresh or not: a value, a box or undefined. */

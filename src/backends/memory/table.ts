@@ -55,9 +55,13 @@ export class Table<S extends EntrySeal> implements PageHost {
   size = 0;
   /** Sum of their bytes; 0 where there is no bound on them. */
   bytes = 0;
+  unchecked = 0;
+  /** Whether the eviction policy wants to know of hits. */
   recordsUses = false;
   /** Called when there is something to tend; see `needsTending`. */
   onOccupied: (() => void) | undefined;
+  /** While the event loop turns, the wheel is turned in time; a process busy with hits alone looks at the clock after so many. */
+  readonly #uncheckedHits: number;
   readonly #countsBytes: boolean;
   /** Whether more than the expiry is known of entries; else writing one again concerns its box alone. */
   #hasExtras: boolean;
@@ -76,6 +80,7 @@ export class Table<S extends EntrySeal> implements PageHost {
 
   constructor(options: TableOptions) {
     this.clock = options.clock;
+    this.#uncheckedHits = (options.clock.hitsPerReading ?? 1) - 1;
     this.maxEntries = options.maxEntries;
     this.maxBytes = options.maxBytes;
     this.#countsBytes = options.maxBytes !== Number.POSITIVE_INFINITY;
@@ -125,6 +130,10 @@ export class Table<S extends EntrySeal> implements PageHost {
 
   look(page: Page, key: string, held: unknown): unknown {
     const isBoxed = held instanceof Box;
+    if (!isBoxed && this.#isBeforeHorizon()) {
+      if (this.recordsUses) this.recordUse(page, key);
+      return held;
+    }
     const slot = isBoxed && this.#rows.seals === undefined ? held.slot : this.#slotOf(page, key, held);
     if (this.#rows.sealOf(slot)?.isLive() === false) return undefined;
     const expires = isBoxed ? held.expires : this.#rows.expiresOf(slot);
@@ -133,6 +142,15 @@ export class Table<S extends EntrySeal> implements PageHost {
     if (!isBoxed) return held;
     if (++this.#hitsOnBoxes % HITS_PER_UNBOXING === 0) this.#unbox(page, key, held);
     return held.value;
+  }
+
+  /** Whether all that is not in a box is fresh; if so, it is taken to be for the next few hits as well. */
+  #isBeforeHorizon(): boolean {
+    const { horizon } = this;
+    if (this.recordsUses) return this.clock.coarse() < horizon;
+    const isBefore = this.clock.now() < horizon;
+    this.unchecked = isBefore ? this.#uncheckedHits : 0;
+    return isBefore;
   }
 
   recordUse(page: Page, key: string): void {
@@ -327,6 +345,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     this.recordsUses =
       this.size >= this.maxEntries * NEARLY_FULL ||
       (this.#countsBytes && this.bytes >= this.maxBytes * NEARLY_FULL);
+    if (this.recordsUses) this.unchecked = 0;
   }
 
   #makeRoom(entries: number, bytes: number, kept: number): void {

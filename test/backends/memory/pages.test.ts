@@ -3,10 +3,7 @@ import type { Page, PageHost } from "../../../src/backends/memory/page.ts";
 import { Pages, type RetiredKey } from "../../../src/backends/memory/pages.ts";
 
 const HOST: PageHost = {
-  clock: { coarse: () => 0 },
-  horizon: Number.POSITIVE_INFINITY,
-  recordsUses: false,
-  recordUse: () => {},
+  unchecked: 1_000_000,
   look: () => undefined,
 };
 

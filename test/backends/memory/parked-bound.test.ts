@@ -4,10 +4,7 @@ import { Page } from "../../../src/backends/memory/page.ts";
 vi.mock("../../../src/core/bounds.ts", () => ({ MOST_ENTRIES: 100 }));
 
 const HOST = {
-  clock: { coarse: () => 0 },
-  horizon: Number.POSITIVE_INFINITY,
-  recordsUses: false,
-  recordUse: () => {},
+  unchecked: 1_000_000,
   look: () => undefined,
 };
 

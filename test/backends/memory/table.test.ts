@@ -488,14 +488,44 @@ describe("writing anew in place", () => {
   });
 });
 
-test("a hit before the horizon asks nobody but the page", () => {
-  const table = open();
-  const page = table.openPage();
-  table.put(page, "a", 1, undefined, clock.now() + 60_000);
-  store(table, page, "b", 2);
-  const looked = vi.spyOn(table, "look");
-  for (let hit = 0; hit < 100; hit++) expect([page.peek("a"), page.peek("b")]).toEqual([1, 2]);
-  expect(looked).not.toHaveBeenCalled();
+describe("hits on what is not in a box", () => {
+  const READING = 32;
+
+  class QuickClock extends ManualClock {
+    readonly hitsPerReading = READING;
+  }
+
+  function openWithReadings(): { clock: QuickClock; table: Table<EntrySeal>; page: Page } {
+    const clock = new QuickClock();
+    const table = new Table<EntrySeal>({ maxEntries: 10, maxBytes: NEVER, clock });
+    const page = table.openPage();
+    table.put(page, "a", 1, undefined, clock.now() + 60_000);
+    return { clock, table, page };
+  }
+
+  test("read the clock once in so many as the clock says", () => {
+    const { clock, page } = openWithReadings();
+    const read = vi.spyOn(clock, "now");
+    for (let hit = 0; hit < 10 * READING; hit++) expect(page.peek("a")).toBe(1);
+    expect(read).toHaveBeenCalledTimes(10);
+  });
+
+  test("notice within so many that it expired while the timer was late", async () => {
+    const { clock, page } = openWithReadings();
+    page.peek("a");
+    await clock.advance(60_000);
+    const seen = Array.from({ length: READING }, () => page.peek("a"));
+    expect(seen.at(-1)).toBeUndefined();
+  });
+
+  test("are each looked at closer once the table is so full that uses are recorded", () => {
+    const { table, page } = openWithReadings();
+    page.peek("a");
+    for (let at = 0; at < 9; at++) store(table, page, `k${at}`, at);
+    const recorded = vi.spyOn(table, "recordUse");
+    for (let hit = 0; hit < READING; hit++) page.peek("a");
+    expect(recorded).toHaveBeenCalledTimes(READING);
+  });
 });
 
 describe("an iteration over a page", () => {
