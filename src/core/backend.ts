@@ -103,6 +103,9 @@ export interface PushChannel {
 
 export type Failed = (error: unknown) => void;
 
+/** Takes a record. Returns whether its payload is still needed: if not, the store may use the memory again. */
+export type Taken = (record: StoreRecord | undefined) => boolean;
+
 /**
  * A store of records. Every method works on exact keys, whatever characters they hold, and is atomic per key.
  * Methods reject with BackendError or a child of it. Nothing here may block for longer than it must:
@@ -138,12 +141,7 @@ export interface Backend {
    * As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh.
    * `isWatched` false: nothing of it is kept, so its changes need not be told.
    */
-  readThen?(
-    key: string,
-    isWatched: boolean,
-    done: (record: StoreRecord | undefined) => void,
-    failed: Failed,
-  ): void;
+  readThen?(key: string, isWatched: boolean, done: Taken, failed: Failed): void;
   writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
   /** In the order of `keys`. `isWatched`: as in `readThen`; true where it is not said. */
   readMany(keys: readonly string[], isWatched?: boolean): Promise<readonly (StoreRecord | undefined)[]>;

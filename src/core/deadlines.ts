@@ -1,5 +1,7 @@
 // Deadlines of one length for many calls: they fall due in the order they were set, so one timer serves them all.
 import type { Clock, Timer } from "./clock.ts";
+import { atEndOfTurn } from "./end-of-turn.ts";
+import { holdProcess, releaseProcess } from "./process-hold.ts";
 
 /** The calls made in one turn of the event loop: their time begins when the turn is over and they are sent. */
 class Turn {
@@ -49,32 +51,32 @@ export class Deadlines {
   }
 
   add(deadline: Deadline): void {
-    this.#open++;
+    if (++this.#open === 1) holdProcess();
     if (this.#limitMs === Number.POSITIVE_INFINITY) return;
     this.#forgetMet();
     if (this.#last === undefined) this.#first = deadline;
     else this.#last.next = deadline;
     this.#last = deadline;
     deadline.turn = this.#turn ?? this.#beginTurn();
-    if (this.#open === 1) this.#timer?.hold?.(true);
   }
 
   /** One of them was met or missed. */
   over(): void {
-    // Nobody waits any more: the timer need not keep the process alive.
-    if (--this.#open === 0) this.#timer?.hold?.(false);
+    if (--this.#open === 0) releaseProcess();
   }
 
   #beginTurn(): Turn {
     const turn = new Turn();
     this.#turn = turn;
-    process.nextTick(() => {
-      this.#turn = undefined;
-      turn.due = this.#clock.now() + this.#limitMs;
-      if (this.#timer === undefined && this.#open > 0) this.#arm(this.#limitMs);
-    });
+    atEndOfTurn(this.#endTurn);
     return turn;
   }
+
+  readonly #endTurn = (): void => {
+    if (this.#turn !== undefined) this.#turn.due = this.#clock.now() + this.#limitMs;
+    this.#turn = undefined;
+    if (this.#timer === undefined && this.#open > 0) this.#arm(this.#limitMs);
+  };
 
   #oldest(): Deadline | undefined {
     this.#forgetMet();
@@ -92,7 +94,6 @@ export class Deadlines {
 
   #arm(delayMs: number): void {
     this.#timer = this.#clock.after(delayMs, () => this.#look());
-    this.#timer.hold?.(true);
   }
 
   #look(): void {

@@ -55,12 +55,15 @@ export class EntryReader {
           key,
           (record, read) => {
             const value = this.#atOnce(key, record, read);
-            if (value !== NOT_AT_ONCE) call.succeed(value);
-            else
+            if (value === NOT_AT_ONCE) {
               this.#found(key, record, read).then(
                 (found) => call.succeed(found?.fresh ? found.value : undefined),
                 fail,
               );
+              return true;
+            }
+            call.succeed(value);
+            return false;
           },
           fail,
         );
@@ -86,10 +89,12 @@ export class EntryReader {
           key,
           (record, read) => {
             const value = this.#atOnce(key, record, read);
-            if (value === NOT_AT_ONCE)
+            if (value === NOT_AT_ONCE) {
               this.#found(key, record, read).then((found) => call.succeed(found), failedToRead);
-            else if (value === undefined || record === undefined) call.succeed(undefined);
-            else call.succeed({ value, fresh: true, expiredForMs: 0, record });
+              return true;
+            }
+            call.succeed(value === undefined ? undefined : { value, fresh: true, expiredForMs: 0 });
+            return false;
           },
           failedToRead,
         );
@@ -151,18 +156,19 @@ export class EntryReader {
     this.#store.report(error);
   };
 
-  #read(key: string, done: (record: Met, read: Watched) => void, failed: Failed): void {
+  #read(key: string, done: (record: Met, read: Watched) => boolean, failed: Failed): void {
     const spelled = this.#names.entry(key);
     const read = this.#near?.begin(spelled);
     const notRead = (error: unknown): void => {
       this.#end(read);
       failed(error);
     };
-    const isRead = (record: Met): void => {
+    const isRead = (record: Met): boolean => {
       try {
-        done(record, read);
+        return done(record, read);
       } catch (error) {
         failed(error);
+        return false;
       }
     };
     try {

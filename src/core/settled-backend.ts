@@ -9,6 +9,7 @@ import type {
   ScanItem,
   ScanOptions,
   SwapResult,
+  Taken,
   Usage,
 } from "./backend.ts";
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
@@ -86,7 +87,7 @@ export class SettledBackend implements Backend {
     return this.#settled([key], () => this.#backend.read(key));
   }
 
-  readThen(key: string, isWatched: boolean, done: (record: Found) => void, failed: Failed): void {
+  readThen(key: string, isWatched: boolean, done: Taken, failed: Failed): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
     if (settling !== undefined) this.#after(settling, () => this.#backend.read(key)).then(done, failed);
     else if (this.#backend.readThen === undefined) this.#backend.read(key).then(done, failed);

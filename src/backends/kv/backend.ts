@@ -10,6 +10,7 @@ import type {
   ScanItem,
   ScanOptions,
   SwapResult,
+  Taken,
   Usage,
 } from "../../core/backend.ts";
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
@@ -111,12 +112,7 @@ export class KvBackend implements Backend {
     return this.#store().read(key);
   }
 
-  readThen(
-    key: string,
-    isWatched: boolean,
-    done: (record: StoreRecord | undefined) => void,
-    failed: Failed,
-  ): void {
+  readThen(key: string, isWatched: boolean, done: Taken, failed: Failed): void {
     this.#store().readThen(key, isWatched, done, failed);
   }
 

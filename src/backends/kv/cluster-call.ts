@@ -79,8 +79,8 @@ export class Call implements LinkAnswer {
     else this.#learn(nobodyHolds(this.#slot));
   }
 
-  resolve(reply: Reply): void {
-    if (this.#end()) this.#answer.resolve(reply);
+  resolve(reply: Reply): unknown {
+    return this.#end() && this.#answer.resolve(reply);
   }
 
   reject(error: Error): void {

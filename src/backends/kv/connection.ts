@@ -1,13 +1,15 @@
 // One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
 import type { Socket } from "node:net";
 import type { Timer } from "../../core/clock.ts";
+import { atEndOfTurn } from "../../core/end-of-turn.ts";
 import type { XCacheError } from "../../core/errors.ts";
+import { holdProcess, releaseProcess } from "../../core/process-hold.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Answer, Pending, Reads, ReadTogether } from "./pending.ts";
 import { type Reply, ReplyError, RespReader } from "./resp-reader.ts";
 import { type Argument, RespWriter } from "./resp-writer.ts";
-import { openSocket, type SocketSettings } from "./socket.ts";
+import { type Intake, openSocket, type SocketSettings } from "./socket.ts";
 
 export { type Endpoint, nameOf } from "./endpoint.ts";
 export type { Answer } from "./pending.ts";
@@ -61,26 +63,21 @@ export class Connection {
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
   #watch: Timer | undefined;
+  #holdsProcess = false;
   #closed: XCacheError | undefined;
+  readonly #reader = new RespReader({
+    reply: (reply) => this.#reply(reply),
+    push: (push) => this.#listener.pushed(push),
+    takesSpans: () => this.#pending[this.#answered]?.isRead === true,
+  });
 
   private constructor(settings: ConnectionSettings, listener: ConnectionListener, socket: Socket) {
     this.#settings = settings;
     this.#listener = listener;
     this.#socket = socket;
-    const reader = new RespReader({
-      reply: (reply) => this.#reply(reply),
-      push: (push) => listener.pushed(push),
-      takesSpans: () => this.#pending[this.#answered]?.isRead === true,
-    });
+    socket.unref();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 5_000);
-    socket.on("data", (chunk: Buffer) => {
-      try {
-        reader.feed(chunk);
-      } catch (error) {
-        this.destroy(notResp(settings.endpoint, error));
-      }
-    });
     socket.on("error", (error) => this.destroy(lost(settings.endpoint, error, this.provenAt > 0)));
     socket.on("close", () => this.destroy(lost(settings.endpoint, undefined, this.provenAt > 0)));
     listener.signal?.addEventListener("abort", () => this.destroy(listener.signal?.reason), { once: true });
@@ -88,8 +85,11 @@ export class Connection {
 
   /** Connects, logs in and selects the database. Rejects with ConnectionError or OperationTimeoutError. */
   static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
-    const socket = await openSocket(settings, listener.signal);
+    // The server is the one who is spoken to first.
+    let intake: Intake = () => false;
+    const socket = await openSocket(settings, (bytes, length) => intake(bytes, length), listener.signal);
     const connection = new Connection(settings, listener, socket);
+    intake = (bytes, length) => connection.#feed(bytes, length);
     try {
       await connection.#greet();
       return connection;
@@ -154,6 +154,7 @@ export class Connection {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#watch?.cancel();
+    this.#hold(false);
     this.#socket.destroy();
     const answers = [
       ...this.#pending.slice(this.#answered).map((pending) => pending.take()),
@@ -166,6 +167,15 @@ export class Connection {
     this.#answered = 0;
     for (const answer of answers) answer.reject(reason);
     this.#listener.closed(reason);
+  }
+
+  #feed(bytes: Buffer, length: number): boolean {
+    try {
+      return this.#reader.feed(bytes, length);
+    } catch (error) {
+      this.destroy(notResp(this.endpoint, error));
+      return true;
+    }
   }
 
   async #greet(): Promise<void> {
@@ -186,10 +196,10 @@ export class Connection {
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    process.nextTick(() => this.#flush());
+    atEndOfTurn(this.#flush);
   }
 
-  #flush(): void {
+  readonly #flush = (): void => {
     this.#flushing = false;
     if (this.#closed !== undefined) return;
     this.#appendReads();
@@ -198,10 +208,18 @@ export class Connection {
       (this.#pending[at] as Pending).sentAt = now;
     }
     this.#unsent = 0;
-    // Only somebody who waits for a reply keeps the process alive.
-    if (this.inFlight > 0 && !this.#settings.background) this.#socket.ref();
+    this.#hold(this.inFlight > 0);
     this.#socket.write(this.#writer.take());
     if (this.#watch === undefined) this.#arm();
+  };
+
+  /** Only somebody who waits for a reply keeps the process alive. */
+  #hold(isAwaited: boolean): void {
+    const holds = isAwaited && !this.#settings.background;
+    if (holds === this.#holdsProcess) return;
+    this.#holdsProcess = holds;
+    if (holds) holdProcess();
+    else releaseProcess();
   }
 
   #appendReads(): void {
@@ -234,7 +252,8 @@ export class Connection {
     }
   }
 
-  #reply(reply: Reply): void {
+  /** Returns false where nothing of the reply is held any more. */
+  #reply(reply: Reply): unknown {
     const next = this.#pending[this.#answered];
     if (next === undefined) throw new Error("the server sent a reply that nobody asked for");
     this.#pending[this.#answered++] = undefined as never;
@@ -242,14 +261,13 @@ export class Connection {
     if (this.#answered === this.#pending.length) {
       this.#pending = [];
       this.#answered = 0;
-      this.#socket.unref();
+      this.#hold(false);
     } else if (this.#answered > 1_024) {
       this.#pending = this.#pending.slice(this.#answered);
       this.#answered = 0;
     }
     const answer = next.take();
-    if (reply instanceof ReplyError) answer.reject(reply);
-    else answer.resolve(reply);
+    return reply instanceof ReplyError ? answer.reject(reply) : answer.resolve(reply);
   }
 
   /** One timer for the oldest command, looked at again only when it fires: replies cost no timer of their own. */

@@ -4,7 +4,8 @@ import type { Argument } from "./resp-writer.ts";
 
 /** Told the reply, or why there is none. After a lost connection a command may still have been carried out. */
 export interface Answer {
-  resolve(reply: Reply): void;
+  /** Returns false where nothing of the reply is held any more; whoever says nothing holds it. */
+  resolve(reply: Reply): unknown;
   reject(error: Error): void;
 }
 
@@ -40,10 +41,13 @@ export class ReadTogether implements Answer {
     this.#answers = answers;
   }
 
-  resolve(replies: Reply): void {
+  resolve(replies: Reply): boolean {
     const answers = this.#take();
-    for (let at = 0; at < answers.length; at++)
-      (answers[at] as Answer).resolve((replies as Reply[])[at] ?? null);
+    let isHeld = false;
+    for (let at = 0; at < answers.length; at++) {
+      if ((answers[at] as Answer).resolve((replies as Reply[])[at] ?? null) !== false) isHeld = true;
+    }
+    return isHeld;
   }
 
   reject(error: Error): void {

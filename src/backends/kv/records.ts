@@ -1,5 +1,5 @@
 // Records moved by single-key commands, wherever a key's server is.
-import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
+import type { Failed, KeyedRecord, SwapResult, Taken } from "../../core/backend.ts";
 import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
@@ -25,15 +25,16 @@ export class Records {
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
-    return new Promise((resolve, reject) => this.readThen(key, true, resolve, reject));
+    return new Promise((resolve, reject) => {
+      const keep = (record: StoreRecord | undefined): boolean => {
+        resolve(record);
+        return true;
+      };
+      this.readThen(key, true, keep, reject);
+    });
   }
 
-  readThen(
-    key: string,
-    isWatched: boolean,
-    done: (record: StoreRecord | undefined) => void,
-    failed: Failed,
-  ): void {
+  readThen(key: string, isWatched: boolean, done: Taken, failed: Failed): void {
     this.#commands.read(key, isWatched, new RecordAnswer(key, done, failed));
   }
 
@@ -112,24 +113,24 @@ export class Records {
 /** A class for the same reason as `Pending` in connection.ts. */
 class RecordAnswer implements Answer {
   readonly #key: string;
-  readonly #done: (record: StoreRecord | undefined) => void;
+  readonly #done: Taken;
   readonly #failed: Failed;
 
-  constructor(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed) {
+  constructor(key: string, done: Taken, failed: Failed) {
     this.#key = key;
     this.#done = done;
     this.#failed = failed;
   }
 
-  resolve(reply: Reply): void {
+  resolve(reply: Reply): boolean {
     let record: StoreRecord | undefined;
     try {
       record = recordOf(reply, this.#key);
     } catch (error) {
       this.#failed(error);
-      return;
+      return false;
     }
-    this.#done(record);
+    return this.#done(record);
   }
 
   reject(error: Error): void {

@@ -32,7 +32,8 @@ export class Span {
 export type Reply = Buffer | Span | string | number | boolean | bigint | null | ReplyError | readonly Reply[];
 
 export interface ReplySink {
-  reply(reply: Reply): void;
+  /** Returns false where nothing of the reply is held any more. */
+  reply(reply: Reply): unknown;
   push(push: readonly Reply[]): void;
   /** Whether the bulk strings of the reply that is being read are to be spans. */
   takesSpans?(): boolean;
@@ -96,26 +97,43 @@ export class RespReader {
   #bulkType = 0;
   /** What #number read last. */
   #read = 0;
+  /** Where the chunk that is being read ends. */
+  #end = 0;
+  /** Whether anything in it is still of use to somebody. */
+  #isHeld = false;
+  /** Whether the reply that is being read has spans. */
+  #hasSpans = false;
 
   constructor(sink: ReplySink) {
     this.#sink = sink;
   }
 
-  /** Throws on bytes that are not RESP: the connection is then of no more use. */
-  feed(arrived: Buffer): void {
-    let chunk = arrived;
-    let at = 0;
+  /**
+   * Reads the first bytes of a chunk, all where it is not said how many. Returns whether any of them are held afterwards.
+   * Throws on bytes that are not RESP: the connection is then of no more use.
+   */
+  feed(arrived: Buffer, length = arrived.length): boolean {
+    this.#end = length;
+    this.#isHeld = false;
     if (this.#bulk !== undefined) {
-      at = this.#fillBulk(chunk, 0);
-      if (at === LATER) return;
+      const at = this.#fillBulk(arrived, 0);
+      if (at !== LATER) this.#readFrom(arrived, at);
     } else if (this.#rest !== undefined) {
-      chunk = Buffer.concat([this.#rest, arrived]);
+      const chunk = Buffer.concat([this.#rest, arrived.subarray(0, length)]);
+      this.#end = chunk.length;
       this.#rest = undefined;
-    }
-    while (at < chunk.length) {
+      this.#readFrom(chunk, 0);
+    } else this.#readFrom(arrived, 0);
+    // A list that is not all there yet may have spans in it.
+    return this.#isHeld || this.#open.length > 0;
+  }
+
+  #readFrom(chunk: Buffer, start: number): void {
+    const end = this.#end;
+    for (let at = start; at < end; ) {
       const next = this.#header(chunk, at);
       if (next === LATER) {
-        if (this.#bulk === undefined) this.#rest = Buffer.from(chunk.subarray(at));
+        if (this.#bulk === undefined) this.#rest = Buffer.from(chunk.subarray(at, end));
         return;
       }
       at = next;
@@ -153,14 +171,16 @@ export class RespReader {
 
   /** A reply that is all in one line. */
   #line(chunk: Buffer, type: number, start: number): number {
-    if (type === TYPE.simple && isOk(chunk, start)) {
+    if (type === TYPE.simple && start + 5 <= this.#end && isOk(chunk, start)) {
       this.#value("OK");
       return start + 5;
     }
     if (!isLineType(type)) throw new Error(`a reply of unknown type 0x${type.toString(16)}`);
-    const end = chunk.indexOf(CR, start);
-    if ((end < 0 ? chunk.length : end) - start > LONGEST_LINE) throw new Error("a line without end");
-    if (end < 0 || end + 1 === chunk.length) return LATER;
+    const last = this.#end - 1;
+    const found = chunk.indexOf(CR, start);
+    const end = found < 0 || found > last ? this.#end : found;
+    if (end - start > LONGEST_LINE) throw new Error("a line without end");
+    if (end >= last) return LATER;
     if (chunk[end + 1] !== LF) throw new Error("a line end without its line feed");
     this.#value(lineValue(type, chunk, start + 1, end));
     return end + 2;
@@ -168,19 +188,21 @@ export class RespReader {
 
   /** Reads a number with its line end into `#read`; returns where the next line begins. */
   #number(chunk: Buffer, start: number): number {
+    const end = this.#end;
+    if (start === end) return LATER;
     const sign = chunk[start];
     const first = sign === MINUS || sign === PLUS ? start + 1 : start;
     let value = 0;
     let at = first;
-    for (; at < chunk.length; at++) {
+    for (; at < end; at++) {
       const digit = (chunk[at] as number) - ZERO;
       if (digit < 0 || digit > 9) break;
       value = value * 10 + digit;
     }
     if (at - first > LONGEST_NUMBER) throw new Error("a number without end");
-    if (at === chunk.length) return LATER;
+    if (at === end) return LATER;
     if (chunk[at] !== CR || at === first) throw new Error("a number that is none");
-    if (at + 1 === chunk.length) return LATER;
+    if (at + 1 === end) return LATER;
     if (chunk[at + 1] !== LF) throw new Error("a line end without its line feed");
     this.#read = sign === MINUS && value > 0 ? -value : value;
     return at + 2;
@@ -193,7 +215,7 @@ export class RespReader {
     }
     if (length < 0 || length > LONGEST_BULK) throw new Error(`a string of ${length} bytes`);
     const end = start + length;
-    if (end + 2 <= chunk.length) {
+    if (end + 2 <= this.#end) {
       this.#bulkValue(type, chunk, start, end);
       return end + 2;
     }
@@ -205,7 +227,7 @@ export class RespReader {
   }
 
   #fillBulk(chunk: Buffer, start: number): number {
-    const end = Math.min(start + this.#bulkWanted - this.#bulkFilled, chunk.length);
+    const end = Math.min(start + this.#bulkWanted - this.#bulkFilled, this.#end);
     const filled = this.#bulkFilled + end - start;
     const bulk = this.#bulkRoom(filled);
     chunk.copy(bulk, this.#bulkFilled, start, end);
@@ -229,14 +251,24 @@ export class RespReader {
     if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new Error("a string longer than it claims");
     if (type === TYPE.bulk) {
       const isSpan = this.#sink.takesSpans?.() === true && this.#open[0]?.push !== true;
-      this.#value(isSpan ? new Span(bytes, start, end) : bytes.subarray(start, end));
+      this.#value(isSpan ? this.#span(bytes, start, end) : this.#view(bytes, start, end));
     } else if (type === TYPE.bulkError) {
       this.#value(new ReplyError(bytes.toString("utf8", start, end)));
     } else {
       // Three letters say what kind of text it is.
       if (end - start < 4 || bytes[start + 3] !== COLON) throw new Error("a text without its kind");
-      this.#value(bytes.subarray(start + 4, end));
+      this.#value(this.#view(bytes, start + 4, end));
     }
+  }
+
+  #span(bytes: Buffer, start: number, end: number): Span {
+    this.#hasSpans = true;
+    return new Span(bytes, start, end);
+  }
+
+  #view(bytes: Buffer, start: number, end: number): Buffer {
+    this.#isHeld = true;
+    return bytes.subarray(start, end);
   }
 
   #list(type: number, length: number): void {
@@ -260,7 +292,8 @@ export class RespReader {
     for (;;) {
       const open = this.#open.at(-1);
       if (open === undefined) {
-        this.#sink.reply(current);
+        if (this.#sink.reply(current) !== false && this.#hasSpans) this.#isHeld = true;
+        this.#hasSpans = false;
         return;
       }
       open.items.push(current);

@@ -58,8 +58,8 @@ class MasterAnswer implements Answer {
     this.#node = node;
   }
 
-  resolve(reply: Reply): void {
-    this.#answer.resolve(reply);
+  resolve(reply: Reply): unknown {
+    return this.#answer.resolve(reply);
   }
 
   reject(error: Error): void {

@@ -1,5 +1,6 @@
 // Whether the pushes of all servers can be relied on, asked at every hit of the near tier: the clock is read once a turn
 // of the event loop, and again after so many hits within one.
+import { atEndOfTurn } from "../../core/end-of-turn.ts";
 
 const HITS_PER_LOOK = 256;
 
@@ -7,6 +8,7 @@ export class Trust {
   readonly #look: () => boolean;
   #isTrusted = false;
   #hitsLeft = 0;
+  #looksAgain = false;
 
   constructor(look: () => boolean) {
     this.#look = look;
@@ -17,11 +19,15 @@ export class Trust {
     this.#isTrusted = this.#look();
     // A connection that is not trusted may be so again with the next reply.
     this.#hitsLeft = this.#isTrusted ? HITS_PER_LOOK : 0;
-    setImmediate(this.#lookAgain).unref();
+    if (!this.#looksAgain) {
+      this.#looksAgain = true;
+      atEndOfTurn(this.#lookAgain);
+    }
     return this.#isTrusted;
   }
 
   readonly #lookAgain = (): void => {
+    this.#looksAgain = false;
     this.#hitsLeft = 0;
   };
 

@@ -1,0 +1,31 @@
+import { expect, test, vi } from "vitest";
+import { atEndOfTurn } from "../../src/core/end-of-turn.ts";
+import { settle } from "../../src/testing/index.ts";
+
+test("what is left to the end of the turn runs once, in order, after the turn's promises", async () => {
+  const ran: string[] = [];
+  atEndOfTurn(() => ran.push("first"));
+  atEndOfTurn(() => ran.push("second"));
+  await Promise.resolve().then(() => ran.push("promise"));
+  await settle();
+  expect(ran).toEqual(["promise", "first", "second"]);
+});
+
+test("all of it takes one tick", async () => {
+  const tick = vi.spyOn(process, "nextTick");
+  for (let at = 0; at < 10; at++) atEndOfTurn(() => {});
+  expect(tick).toHaveBeenCalledTimes(1);
+  tick.mockRestore();
+  await settle();
+});
+
+test("what is added while it runs has an end of its own", async () => {
+  const ran: string[] = [];
+  atEndOfTurn(() => {
+    ran.push("outer");
+    atEndOfTurn(() => ran.push("inner"));
+  });
+  atEndOfTurn(() => ran.push("next"));
+  await settle();
+  expect(ran).toEqual(["outer", "next", "inner"]);
+});
