@@ -19,6 +19,7 @@ export type {
   PushChannel,
   ScanItem,
   SwapResult,
+  Taken,
   Usage,
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";

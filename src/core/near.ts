@@ -5,6 +5,7 @@ import { payloadLength } from "./payload-part.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Entry } from "./record.ts";
 import type { SettledBackend } from "./settled-backend.ts";
+import type { SpaceStore } from "./space-store.ts";
 import type { HeldStamp } from "./stamps.ts";
 
 /** Where a near tier keeps its entries; see backends/near.ts. */
@@ -46,7 +47,7 @@ export class NearSeal {
 type TrustedChannel = PushChannel & Required<Pick<PushChannel, "isTrusted">>;
 
 /** Whether a near tier can be kept coherent over this store. */
-export function tellsOfChanges(push: PushChannel | undefined): push is TrustedChannel {
+function tellsOfChanges(push: PushChannel | undefined): push is TrustedChannel {
   return push?.isTrusted !== undefined;
 }
 
@@ -135,4 +136,11 @@ function allAtHand(stamps: readonly (HeldStamp | undefined)[]): stamps is readon
 
 function sameStamps(some: readonly HeldStamp[], others: readonly HeldStamp[]): boolean {
   return some.length === others.length && some.every((stamp, at) => stamp === others[at]);
+}
+
+/** The near tier's part for a namespace, if there is a tier and the store can keep it coherent. */
+export function nearSpace({ near, backend, clock }: SpaceStore): NearSpace | undefined {
+  const { push } = backend;
+  if (near === undefined || !tellsOfChanges(push)) return undefined;
+  return new NearSpace({ page: near.page(), push, backend, clock });
 }

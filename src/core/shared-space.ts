@@ -1,17 +1,16 @@
 // One namespace of a shared store: what is written, invalidated and listed there.
-import type { Failed, ScanItem } from "./backend.ts";
+import type { Failed } from "./backend.ts";
 import { Changes } from "./changes.ts";
 import type { Continued } from "./continuity.ts";
 import { Entries } from "./entries.ts";
+import { EntryListing } from "./entry-listing.ts";
 import { EntryReader } from "./entry-reader.ts";
-import { UnsupportedError } from "./errors.ts";
 import { type Outcome, settle } from "./guard.ts";
 import type { Spelling } from "./keys.ts";
 import { admit, type LeaseSpace } from "./lease.ts";
 import { entryOf, isFresh } from "./liveness.ts";
-import { NearSpace, tellsOfChanges } from "./near.ts";
+import { type NearSpace, nearSpace } from "./near.ts";
 import type { Remedy } from "./outbox.ts";
-import { payloadLength } from "./payload-part.ts";
 import type { Entry } from "./record.ts";
 import { Seals } from "./seals.ts";
 import { SharedLeases } from "./shared-leases.ts";
@@ -26,6 +25,7 @@ export class SharedSpace implements OpenedSpace, Continued {
   readonly #entries: Entries;
   readonly #near: NearSpace | undefined;
   readonly #reader: EntryReader;
+  readonly #listing: EntryListing;
   readonly #leases: LeaseSpace;
   readonly #children = new Map<string, SharedSpace>();
 
@@ -37,6 +37,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     this.#entries = new Entries(store, names, this.#seals);
     this.#near = nearSpace(store);
     this.#reader = new EntryReader(store, names, this.#seals, this.#entries, this.#near);
+    this.#listing = new EntryListing(store, names, this.#entries);
     this.#leases = new SharedLeases(store, names, changes, this.#seals, this.#entries);
     store.opened(this);
   }
@@ -144,7 +145,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     let live = 0;
     try {
       // Leases are among the records: a first load under way is revoked like a stored value.
-      for await (const batch of this.#records(signal)) {
+      for await (const batch of this.#listing.records(signal)) {
         const keys = batch.map(({ key }) => this.names.keyOf(key)).filter(matches);
         if (keys.length > 0) live += await this.delete(keys);
       }
@@ -179,35 +180,15 @@ export class SharedSpace implements OpenedSpace, Continued {
   }
 
   inspect(key: string): Promise<Inspection | undefined> {
-    return this.#store.guard.run("inspect", async () => {
-      const entry = await this.#entries.fresh(key, await this.#store.backend.read(this.names.entry(key)));
-      return entry === undefined ? undefined : this.#entries.inspection(entry, payloadLength(entry.payload));
-    });
+    return this.#listing.inspect(key);
   }
 
-  async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
-    for await (const batch of this.#records(signal)) {
-      const live = await Promise.all(
-        batch.map(async ({ key, record, bytes }) => {
-          const entry = await this.#entries.fresh(this.names.keyOf(key), record);
-          return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
-        }),
-      );
-      yield live.filter((item) => item !== undefined);
-    }
+  scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
+    return this.#listing.scan(signal);
   }
 
-  async usage(exact: boolean): Promise<SpaceUsage> {
-    if (!exact) {
-      return this.#store.guard.run("getStats", () => this.#store.backend.usage(this.names.entryPrefix));
-    }
-    let keys = 0;
-    let bytes = 0;
-    for await (const batch of this.scan()) {
-      keys += batch.length;
-      for (const item of batch) bytes += item.bytes;
-    }
-    return { keys, bytes, approximate: false };
+  usage(exact: boolean): Promise<SpaceUsage> {
+    return this.#listing.usage(exact);
   }
 
   #change<T>({ operation, noted, remedies, start }: Change<T>): Promise<T> {
@@ -266,30 +247,6 @@ export class SharedSpace implements OpenedSpace, Continued {
     const items = payloads.map(([key, payload]) => this.#entries.item(key, payload, terms, seal));
     await this.#store.backend.writeMany(items);
   }
-
-  /** Every record under this namespace's entry keys, each batch within the deadline. */
-  async *#records(signal?: AbortSignal): AsyncIterable<readonly ScanItem[]> {
-    const { backend, guard, report } = this.#store;
-    if (!backend.capabilities.scan) {
-      throw new UnsupportedError(`the ${backend.name} store cannot list keys`, {
-        operation: "keys",
-        hint: "Keep the keys you need to list under a tag, or use a store that can scan.",
-      });
-    }
-    const batches = backend.scan(this.names.entryPrefix, signal === undefined ? {} : { signal });
-    const iterator = batches[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        if (signal?.aborted) return;
-        const next = await guard.run("keys", async () => iterator.next());
-        if (next.done) return;
-        yield next.value;
-      }
-    } finally {
-      // Not awaited: behind a batch that never comes it would never come either.
-      iterator.return?.().catch(report);
-    }
-  }
 }
 
 /** Something that changes the store. */
@@ -300,10 +257,4 @@ interface Change<T> {
   /** What makes up for it if the store turns out not to have done it. */
   remedies(): readonly Remedy[];
   start(call: Outcome<T>): void;
-}
-
-function nearSpace({ near, backend, clock }: SpaceStore): NearSpace | undefined {
-  const { push } = backend;
-  if (near === undefined || !tellsOfChanges(push)) return undefined;
-  return new NearSpace({ page: near.page(), push, backend, clock });
 }

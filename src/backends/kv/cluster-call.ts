@@ -4,7 +4,7 @@ import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { type Redirect, redirectIn } from "./cluster-topology.ts";
 import type { Answer } from "./connection.ts";
 import type { Link, LinkAnswer } from "./link.ts";
-import { type Reply, ReplyError } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./reply.ts";
 import type { Argument } from "./resp-writer.ts";
 
 /** A way to a server. */

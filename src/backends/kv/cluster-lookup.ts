@@ -5,8 +5,8 @@ import { BackendError, ConnectionError, OperationTimeoutError } from "../../core
 import { toError } from "../../core/events.ts";
 import { type Topology, topologyOf } from "./cluster-topology.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
+import type { Reply } from "./reply.ts";
 import { inOurWords } from "./reply-error.ts";
-import type { Reply } from "./resp-reader.ts";
 
 /** Somebody who may know; a connection that is open already is the quickest. */
 export interface Witness {

@@ -1,6 +1,6 @@
 // What a cluster says about itself: which server holds which slots, and where a key is instead.
 import type { HostPort } from "../../core/address.ts";
-import type { Reply, ReplyError } from "./resp-reader.ts";
+import type { Reply, ReplyError } from "./reply.ts";
 import { SLOTS } from "./slots.ts";
 
 export interface SlotRange {

@@ -2,7 +2,7 @@
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { type Endpoint, nameOf } from "./endpoint.ts";
-import { ReplyError } from "./resp-reader.ts";
+import { ReplyError } from "./reply.ts";
 
 const LOGIN = "Check the user and password in kv_url.";
 const AUTHORITY = "Name the authority that signed the server's certificate with tls_ca_file.";

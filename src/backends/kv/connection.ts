@@ -7,7 +7,8 @@ import { holdProcess, releaseProcess } from "../../core/process-hold.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Answer, Pending, Reads, ReadTogether } from "./pending.ts";
-import { type Reply, ReplyError, RespReader } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./reply.ts";
+import { RespReader } from "./resp-reader.ts";
 import { type Argument, RespWriter } from "./resp-writer.ts";
 import { type Intake, openSocket, type SocketSettings } from "./socket.ts";
 

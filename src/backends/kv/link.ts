@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import type { Answer, Connection, ConnectionListener } from "./connection.ts";
-import type { Reply } from "./resp-reader.ts";
+import type { Reply } from "./reply.ts";
 import type { Argument } from "./resp-writer.ts";
 
 export interface LinkHost {

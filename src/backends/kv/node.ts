@@ -4,7 +4,7 @@ import { ConnectionError, UnsupportedError, type XCacheError } from "../../core/
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
 import { keyOfBytes } from "./key-bytes.ts";
 import { Link } from "./link.ts";
-import type { Reply } from "./resp-reader.ts";
+import type { Reply } from "./reply.ts";
 import { ServerClock } from "./server-clock.ts";
 import { type ServerFacts, serverFacts } from "./server-facts.ts";
 

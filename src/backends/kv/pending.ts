@@ -1,5 +1,5 @@
 // What waits for replies on a connection.
-import type { Reply } from "./resp-reader.ts";
+import type { Reply } from "./reply.ts";
 import type { Argument } from "./resp-writer.ts";
 
 /** Told the reply, or why there is none. After a lost connection a command may still have been carried out. */

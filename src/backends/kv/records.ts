@@ -3,8 +3,8 @@ import type { Failed, KeyedRecord, SwapResult, Taken } from "../../core/backend.
 import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
+import { type Reply, ReplyError, Span } from "./reply.ts";
 import { inOurWords } from "./reply-error.ts";
-import { type Reply, ReplyError, Span } from "./resp-reader.ts";
 import type { Argument } from "./resp-writer.ts";
 import { SWAP, SWAP_SHA } from "./scripts.ts";
 

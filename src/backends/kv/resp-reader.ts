@@ -1,35 +1,7 @@
 // Reads RESP3 replies from socket chunks. Bulk strings are views into the chunk where they fit: copy what is kept.
 // Maps, sets and pushes come as lists; attributes are dropped; streamed types, which no server sends, are refused.
-
-/** An error the server answered with; `code` is its first word, such as MOVED. */
-export class ReplyError extends Error {
-  readonly code: string;
-
-  constructor(message: string) {
-    super(message);
-    this.name = "ReplyError";
-    this.code = /^[A-Z]+/.exec(message)?.[0] ?? "ERR";
-  }
-}
-
-/** A bulk string where it arrived, for somebody who looks at it at once: views are dear. */
-export class Span {
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly end: number;
-
-  constructor(bytes: Buffer, start: number, end: number) {
-    this.bytes = bytes;
-    this.start = start;
-    this.end = end;
-  }
-
-  toString(): string {
-    return this.bytes.toString("utf8", this.start, this.end);
-  }
-}
-
-export type Reply = Buffer | Span | string | number | boolean | bigint | null | ReplyError | readonly Reply[];
+import { type Reply, ReplyError, Span } from "./reply.ts";
+import { exact, isLineType, isOk, lineValue, TYPE } from "./resp-line.ts";
 
 export interface ReplySink {
   /** Returns false where nothing of the reply is held any more. */
@@ -53,24 +25,6 @@ const PLUS = 43;
 const MINUS = 45;
 const ZERO = 48;
 const COLON = 58;
-const LETTER = { K: 75, O: 79, f: 102, t: 116 } as const;
-const TYPE = {
-  simple: 43,
-  error: 45,
-  integer: 58,
-  bulk: 36,
-  list: 42,
-  none: 95,
-  double: 44,
-  boolean: 35,
-  bigNumber: 40,
-  bulkError: 33,
-  verbatim: 61,
-  map: 37,
-  set: 126,
-  push: 62,
-  attribute: 124,
-} as const;
 
 // A server that sends more than these is not one we know. The bulk limit is the server's own (proto-max-bulk-len).
 const LONGEST_BULK = 512 * 1024 * 1024;
@@ -307,64 +261,4 @@ export class RespReader {
       current = open.items;
     }
   }
-}
-
-function isOk(chunk: Buffer, start: number): boolean {
-  return (
-    chunk[start + 1] === LETTER.O &&
-    chunk[start + 2] === LETTER.K &&
-    chunk[start + 3] === CR &&
-    chunk[start + 4] === LF
-  );
-}
-
-function isLineType(type: number): boolean {
-  return (
-    type === TYPE.simple ||
-    type === TYPE.error ||
-    type === TYPE.none ||
-    type === TYPE.boolean ||
-    type === TYPE.double ||
-    type === TYPE.bigNumber
-  );
-}
-
-function lineValue(type: number, chunk: Buffer, start: number, end: number): Reply {
-  switch (type) {
-    case TYPE.error:
-      return new ReplyError(chunk.toString("utf8", start, end));
-    case TYPE.simple:
-      return chunk.toString("utf8", start, end);
-    case TYPE.none:
-      if (end > start) throw new Error("a null that holds something");
-      return null;
-    case TYPE.boolean: {
-      const letter = chunk[start];
-      if (end - start !== 1 || (letter !== LETTER.t && letter !== LETTER.f))
-        throw new Error("a boolean that is none");
-      return letter === LETTER.t;
-    }
-    case TYPE.double:
-      return double(chunk.toString("latin1", start, end));
-    default:
-      return bigNumber(chunk.toString("latin1", start, end));
-  }
-}
-
-/** The integer that was read as `near`, without loss. */
-function exact(near: number, chunk: Buffer, start: number, end: number): number | bigint {
-  return Number.isSafeInteger(near) ? near : bigNumber(chunk.toString("latin1", start, end));
-}
-
-function bigNumber(text: string): bigint {
-  if (!/^[+-]?\d+$/.test(text)) throw new Error("a number that is none");
-  return BigInt(text.startsWith("+") ? text.slice(1) : text);
-}
-
-function double(text: string): number {
-  if (text === "inf" || text === "+inf") return Number.POSITIVE_INFINITY;
-  if (text === "-inf") return Number.NEGATIVE_INFINITY;
-  if (/^-?nan$/i.test(text)) return Number.NaN;
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw new Error("a number that is none");
-  return Number(text);
 }

@@ -6,7 +6,7 @@ import type { StoreRecord } from "../../core/record.ts";
 import type { Connection } from "./connection.ts";
 import { keyOfBytes } from "./key-bytes.ts";
 import type { KvNode } from "./node.ts";
-import type { Reply } from "./resp-reader.ts";
+import type { Reply } from "./reply.ts";
 
 /** Keys a step of the cursor looks at. */
 const STEP = "1000";

@@ -4,7 +4,7 @@ import type { Timer } from "../../core/clock.ts";
 import { ConnectionError, UnsupportedError } from "../../core/errors.ts";
 import { Connection, type ConnectionListener } from "./connection.ts";
 import { Link } from "./link.ts";
-import { type Reply, ReplyError } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./reply.ts";
 import {
   isSame,
   masterIn,

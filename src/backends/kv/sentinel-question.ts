@@ -3,7 +3,7 @@ import type { HostPort } from "../../core/address.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import { nameOf } from "./endpoint.ts";
-import { type Reply, ReplyError } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./reply.ts";
 
 /** How the sentinels are talked to: with their own login. */
 export type SentinelSettings = Omit<ConnectionSettings, "endpoint">;

@@ -3,7 +3,7 @@ import type { HostPort, SentinelAddress } from "../../core/address.ts";
 import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
-import { ReplyError } from "./resp-reader.ts";
+import { ReplyError } from "./reply.ts";
 import { SentinelNews } from "./sentinel-news.ts";
 import {
   askSentinel,

@@ -1,5 +1,5 @@
 // An estimate of a server's time: it was somewhere between the moments its question left and its answer came.
-import type { Reply } from "./resp-reader.ts";
+import type { Reply } from "./reply.ts";
 
 /** By how much two clocks may drift apart, in milliseconds a millisecond. */
 const DRIFT = 1 / 2_000;

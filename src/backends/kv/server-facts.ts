@@ -1,5 +1,5 @@
 // What a server says of itself.
-import type { Reply } from "./resp-reader.ts";
+import type { Reply } from "./reply.ts";
 
 export interface ServerFacts {
   /** Such as `redis` or `valkey`. */

@@ -2,7 +2,7 @@
 import { ConnectionError } from "../../core/errors.ts";
 import type { Answer, Endpoint } from "./connection.ts";
 import { KvNode, type NodeHost } from "./node.ts";
-import { type Reply, ReplyError } from "./resp-reader.ts";
+import { type Reply, ReplyError } from "./reply.ts";
 import type { Argument } from "./resp-writer.ts";
 import type { Router } from "./router.ts";
 

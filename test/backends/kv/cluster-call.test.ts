@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Call, type CallHost, Reading } from "../../../src/backends/kv/cluster-call.ts";
 import type { Link, LinkAnswer } from "../../../src/backends/kv/link.ts";
-import { ReplyError } from "../../../src/backends/kv/resp-reader.ts";
+import { ReplyError } from "../../../src/backends/kv/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";

@@ -1,7 +1,7 @@
 // How a command finds the server of its key, on servers that say exactly what they are told to.
 import { performance } from "node:perf_hooks";
 import { expect, test } from "vitest";
-import { ReplyError } from "../../../src/backends/kv/resp-reader.ts";
+import { ReplyError } from "../../../src/backends/kv/reply.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";

@@ -1,7 +1,7 @@
 // A cluster of scripted servers in the test's own process, and a client of it.
 import { ClusterServers } from "../../../src/backends/kv/cluster.ts";
 import type { NodeHost } from "../../../src/backends/kv/node.ts";
-import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
+import type { Reply } from "../../../src/backends/kv/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
 import type { HostPort } from "../../../src/core/address.ts";

@@ -8,7 +8,7 @@ import {
   nameOf,
 } from "../../../src/backends/kv/connection.ts";
 import { lost } from "../../../src/backends/kv/connection-error.ts";
-import type { Reply, Span } from "../../../src/backends/kv/resp-reader.ts";
+import type { Reply, Span } from "../../../src/backends/kv/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Connection, type ConnectionListener } from "../../../src/backends/kv/connection.ts";
 import { Link, type LinkHost } from "../../../src/backends/kv/link.ts";
-import type { Reply } from "../../../src/backends/kv/resp-reader.ts";
+import type { Reply } from "../../../src/backends/kv/reply.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";

@@ -1,0 +1,31 @@
+// What a server answers, as it is read.
+
+/** An error the server answered with; `code` is its first word, such as MOVED. */
+export class ReplyError extends Error {
+  readonly code: string;
+
+  constructor(message: string) {
+    super(message);
+    this.name = "ReplyError";
+    this.code = /^[A-Z]+/.exec(message)?.[0] ?? "ERR";
+  }
+}
+
+/** A bulk string where it arrived, for somebody who looks at it at once: views are dear. */
+export class Span {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+
+  constructor(bytes: Buffer, start: number, end: number) {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+  }
+
+  toString(): string {
+    return this.bytes.toString("utf8", this.start, this.end);
+  }
+}
+
+export type Reply = Buffer | Span | string | number | boolean | bigint | null | ReplyError | readonly Reply[];

@@ -1,0 +1,76 @@
+// Looking through the entries of one namespace of a shared store: one by one, all of them, or how much they take.
+import type { ScanItem } from "./backend.ts";
+import type { Entries } from "./entries.ts";
+import { UnsupportedError } from "./errors.ts";
+import type { Spelling } from "./keys.ts";
+import { payloadLength } from "./payload-part.ts";
+import type { Inspection, SpaceUsage } from "./space.ts";
+import type { SpaceStore } from "./space-store.ts";
+
+export class EntryListing {
+  readonly #store: SpaceStore;
+  readonly #names: Spelling;
+  readonly #entries: Entries;
+
+  constructor(store: SpaceStore, names: Spelling, entries: Entries) {
+    this.#store = store;
+    this.#names = names;
+    this.#entries = entries;
+  }
+
+  inspect(key: string): Promise<Inspection | undefined> {
+    return this.#store.guard.run("inspect", async () => {
+      const entry = await this.#entries.fresh(key, await this.#store.backend.read(this.#names.entry(key)));
+      return entry === undefined ? undefined : this.#entries.inspection(entry, payloadLength(entry.payload));
+    });
+  }
+
+  async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
+    for await (const batch of this.records(signal)) {
+      const live = await Promise.all(
+        batch.map(async ({ key, record, bytes }) => {
+          const entry = await this.#entries.fresh(this.#names.keyOf(key), record);
+          return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
+        }),
+      );
+      yield live.filter((item) => item !== undefined);
+    }
+  }
+
+  async usage(exact: boolean): Promise<SpaceUsage> {
+    if (!exact) {
+      return this.#store.guard.run("getStats", () => this.#store.backend.usage(this.#names.entryPrefix));
+    }
+    let keys = 0;
+    let bytes = 0;
+    for await (const batch of this.scan()) {
+      keys += batch.length;
+      for (const item of batch) bytes += item.bytes;
+    }
+    return { keys, bytes, approximate: false };
+  }
+
+  /** Every record under this namespace's entry keys, each batch within the deadline. */
+  async *records(signal?: AbortSignal): AsyncIterable<readonly ScanItem[]> {
+    const { backend, guard, report } = this.#store;
+    if (!backend.capabilities.scan) {
+      throw new UnsupportedError(`the ${backend.name} store cannot list keys`, {
+        operation: "keys",
+        hint: "Keep the keys you need to list under a tag, or use a store that can scan.",
+      });
+    }
+    const batches = backend.scan(this.#names.entryPrefix, signal === undefined ? {} : { signal });
+    const iterator = batches[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        if (signal?.aborted) return;
+        const next = await guard.run("keys", async () => iterator.next());
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      // Not awaited: behind a batch that never comes it would never come either.
+      iterator.return?.().catch(report);
+    }
+  }
+}
