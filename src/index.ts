@@ -1,4 +1,15 @@
 // The public surface of xcache, and nothing else.
+export type { AlertComparison } from "./alerts/comparison.ts";
+export type { AlertStatus } from "./alerts/condition.ts";
+export type { AlertDefinition, AlertTerms } from "./alerts/definition.ts";
+export type { MetricsSource } from "./alerts/look.ts";
+export { type AlertDeliveries, AlertManager, type StopOptions } from "./alerts/manager.ts";
+export type { AlertMetric } from "./alerts/metric.ts";
+export type { AlertNotification, AlertPayload } from "./alerts/notification.ts";
+export type { AlertManagerOptions } from "./alerts/options.ts";
+export type { AlertPattern, PatternOptions } from "./alerts/patterns.ts";
+export type { SmtpOptions, SmtpTlsOptions } from "./alerts/smtp.ts";
+export type { AlertState } from "./alerts/watch.ts";
 export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
 export type {

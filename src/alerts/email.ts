@@ -1,0 +1,146 @@
+// Delivery by email: one message to all recipients of an alert, tried again for those the server put off.
+import { connect, type Socket } from "node:net";
+import { DeliveryFailure, type Destination } from "./destination.ts";
+import type { Mail, MailError, Mailer } from "./mailer.ts";
+import { type Outgoing, oneLine, subjectOf, textOf } from "./notification.ts";
+import type { CheckedSmtp } from "./smtp.ts";
+
+export class EmailDestination implements Destination {
+  readonly label: string;
+  readonly #smtp: CheckedSmtp;
+  readonly #recipients: readonly string[];
+  readonly #mailer: Mailer;
+  /** Who of a message's recipients is left, when some have it already. */
+  readonly #left = new WeakMap<Outgoing, readonly string[]>();
+
+  constructor(smtp: CheckedSmtp, recipients: readonly string[], mailer: Mailer) {
+    this.#smtp = smtp;
+    this.#recipients = recipients;
+    this.#mailer = mailer;
+    this.label = `email through ${smtp.host}:${smtp.port}`;
+  }
+
+  async send(outgoing: Outgoing, signal: AbortSignal): Promise<void> {
+    const to = this.#left.get(outgoing) ?? this.#recipients;
+    const refused = await this.#submit(this.#mail(outgoing, to), signal);
+    if (refused.length === 0) return;
+    const putOff = refused.filter(({ responseCode }) => isTemporary(responseCode));
+    const left = to.filter((address) => putOff.some(({ recipient }) => recipient === address));
+    this.#left.set(outgoing, left);
+    const words = `${refused.length} of ${to.length} recipients refused: ${this.#words(refused[0]!)}`;
+    throw new DeliveryFailure(words, { retryable: left.length > 0 });
+  }
+
+  #mail({ id, notification }: Outgoing, to: readonly string[]): Mail {
+    const { from } = this.#smtp;
+    const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
+    const { data, timestamp } = notification;
+    // The first message of an incident carries the incident's id, so that all later ones are shown below it.
+    const first = `<${data.incidentId}@${domain}>`;
+    const isFirst = data.status === "firing" && data.repeat === 0;
+    return {
+      from,
+      to: this.#recipients,
+      envelope: { from: from.address, to },
+      messageId: isFirst ? first : `<${id}@${domain}>`,
+      ...(isFirst ? {} : { inReplyTo: first, references: first }),
+      date: new Date(timestamp),
+      subject: subjectOf(notification),
+      text: textOf(notification),
+      // RFC 3834: no holiday notices in reply.
+      headers: { "Auto-Submitted": "auto-generated" },
+    };
+  }
+
+  /** Resolves with the recipients that were refused. */
+  async #submit(mail: Mail, signal: AbortSignal): Promise<readonly MailError[]> {
+    const { host, port, secure, requireTls, auth, tls } = this.#smtp;
+    const line = new Line(host, port);
+    const transport = this.#mailer.createTransport({
+      ...{ host, port, secure, requireTLS: requireTls },
+      ...(auth === undefined ? {} : { auth }),
+      ...(tls === undefined ? {} : { tls }),
+      logger: false,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      getSocket: (_, done) => line.open(done),
+    });
+    try {
+      const { rejectedErrors = [] } = await Promise.race([transport.sendMail(mail), aborted(signal)]);
+      return rejectedErrors;
+    } catch (error) {
+      if (error instanceof DeliveryFailure) throw error;
+      const { rejectedErrors = [] } = error as MailError;
+      if (rejectedErrors.length > 0) return rejectedErrors;
+      throw this.#failure(error as MailError);
+    } finally {
+      line.cut();
+    }
+  }
+
+  #failure(error: MailError): DeliveryFailure {
+    const { responseCode } = error;
+    const retryable = responseCode === undefined || isTemporary(responseCode);
+    // Not the error itself as the cause: it holds the conversation with the server.
+    return new DeliveryFailure(this.#words(error), { retryable });
+  }
+
+  #words({ message }: MailError): string {
+    const { auth } = this.#smtp;
+    const safe = auth === undefined ? message : withoutPassword(message, auth);
+    return oneLine(safe).slice(0, LONGEST_WORDS);
+  }
+}
+
+const LONGEST_WORDS = 300;
+
+/** Servers write what they like into a reply, also what they were told; RFC 4616 and `AUTH LOGIN` send base64. */
+function withoutPassword(text: string, { user, pass }: NonNullable<CheckedSmtp["auth"]>): string {
+  const base64 = (secret: string): string => Buffer.from(secret).toString("base64");
+  const spellings = [base64(`\0${user}\0${pass}`), base64(pass), pass];
+  return spellings.reduce((shown, spelling) => shown.replaceAll(spelling, "***"), text);
+}
+
+/** RFC 5321 section 4.2.1: a reply that begins with 4 invites to try again. */
+const isTemporary = (responseCode = 0): boolean => responseCode >= 400 && responseCode < 500;
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    else signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+/** The connection of one attempt, made here so that it can be ended here: the library has no way to do that. */
+class Line {
+  readonly #host: string;
+  readonly #port: number;
+  #socket: Socket | undefined;
+  #isCut = false;
+
+  constructor(host: string, port: number) {
+    this.#host = host;
+    this.#port = port;
+  }
+
+  open(done: (error: Error | null, made?: { connection: Socket }) => void): void {
+    if (this.#isCut) {
+      done(new Error("the attempt is over"));
+      return;
+    }
+    const socket = connect({ host: this.#host, port: this.#port });
+    this.#socket = socket;
+    const failed = (error: Error): void => done(error);
+    socket.once("error", failed);
+    socket.once("connect", () => {
+      socket.removeListener("error", failed);
+      done(null, { connection: socket });
+    });
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    this.#socket?.on("error", () => {});
+    this.#socket?.destroy();
+  }
+}

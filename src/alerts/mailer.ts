@@ -1,0 +1,67 @@
+// The mail library: an optional peer, loaded when the first alert with recipients is added.
+import { createRequire } from "node:module";
+import type { Socket } from "node:net";
+import { MissingPeerError } from "../core/errors.ts";
+
+/** As much of `nodemailer` as is used, so that its types are not needed where it is absent. */
+export interface Mailer {
+  createTransport(options: TransportOptions): MailTransport;
+}
+
+export interface TransportOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+  readonly requireTLS: boolean;
+  readonly auth?: { readonly user: string; readonly pass: string };
+  readonly tls?: object;
+  readonly logger: false;
+  readonly disableFileAccess: true;
+  readonly disableUrlAccess: true;
+  /** Hands over a connected socket. */
+  getSocket(options: unknown, done: (error: Error | null, made?: { connection: Socket }) => void): void;
+}
+
+export interface MailTransport {
+  sendMail(mail: Mail): Promise<SentMail>;
+}
+
+export interface Mail {
+  readonly from: { readonly name: string; readonly address: string };
+  readonly to: readonly string[];
+  readonly envelope: { readonly from: string; readonly to: readonly string[] };
+  readonly messageId: string;
+  readonly inReplyTo?: string;
+  readonly references?: string;
+  readonly date: Date;
+  readonly subject: string;
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface SentMail {
+  /** One for each recipient that was refused while others were not. */
+  readonly rejectedErrors?: readonly MailError[];
+}
+
+export interface MailError extends Error {
+  /** Such as `EAUTH`. */
+  readonly code?: string;
+  /** The server's reply, such as 550. */
+  readonly responseCode?: number;
+  readonly recipient?: string;
+  readonly rejectedErrors?: readonly MailError[];
+}
+
+const require = createRequire(import.meta.url);
+
+/** Throws MissingPeerError. */
+export function loadMailer(load: () => unknown = () => require("nodemailer")): Mailer {
+  try {
+    return load() as Mailer;
+  } catch (cause) {
+    const isAbsent = (cause as NodeJS.ErrnoException).code === "MODULE_NOT_FOUND";
+    if (!isAbsent) throw cause;
+    throw new MissingPeerError("nodemailer", "Email alerts", { operation: "addAlert", cause });
+  }
+}

@@ -1,0 +1,83 @@
+// What an alert manager is given, checked.
+import { hostname } from "node:os";
+import { requireOptions } from "../core/arguments.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import { requireRepeat } from "./definition.ts";
+import type { MetricsSource } from "./look.ts";
+import { refusal, requireSeconds, requireText } from "./refusal.ts";
+import { requireSecrets } from "./signature.ts";
+import { type CheckedSmtp, requireSmtp, type SmtpOptions } from "./smtp.ts";
+
+export interface AlertManagerOptions {
+  /** Seconds between two looks at the cache. Default: 30. */
+  readonly interval?: number;
+  /** The mail server for alerts with `emailRecipients`. */
+  readonly smtp?: SmtpOptions;
+  /**
+   * Signs webhooks: `whsec_` and 24 to 64 random bytes in base64. Several while one replaces another. Without it webhooks
+   * are not signed.
+   */
+  readonly webhookSecret?: string | readonly string[];
+  /** Seconds after which a firing alert is told again; Infinity for never. Default: 14,400, four hours. */
+  readonly repeatInterval?: number;
+  /** Seconds one attempt of delivery may take. Default: 30. */
+  readonly deliveryTimeout?: number;
+  /** What this process is called in messages. Default: the name of the host. */
+  readonly instance?: string;
+  /** Told of every failed attempt, and of a cache whose figures cannot be read. Default: a process warning. */
+  readonly onError?: (error: Error) => void;
+}
+
+const FIELDS: readonly (keyof AlertManagerOptions)[] = [
+  "interval",
+  "smtp",
+  "webhookSecret",
+  "repeatInterval",
+  "deliveryTimeout",
+  "instance",
+  "onError",
+];
+
+export interface CheckedOptions {
+  readonly intervalMs: number;
+  readonly smtp: CheckedSmtp | undefined;
+  readonly webhookKeys: readonly Buffer[];
+  readonly repeatMs: number;
+  readonly attemptMs: number;
+  readonly instance: string;
+  readonly onError: (error: Error) => void;
+}
+
+const SHORTEST_SECONDS = 0.001;
+const LONGEST_INSTANCE = 256;
+const DEFAULT_REPEAT_MS = 14_400_000;
+
+export function requireManagerOptions(options: AlertManagerOptions): CheckedOptions {
+  requireOptions(options, FIELDS);
+  const { interval = 30, deliveryTimeout = 30, instance = hostname(), onError = warn } = options;
+  if (typeof onError !== "function") throw refusal("onError", "a function", describeArrival(onError));
+  return {
+    intervalMs: requireSeconds("interval", interval, { least: SHORTEST_SECONDS }),
+    smtp: options.smtp === undefined ? undefined : requireSmtp(options.smtp),
+    webhookKeys: options.webhookSecret === undefined ? [] : requireSecrets(options.webhookSecret),
+    repeatMs: requireRepeat(options.repeatInterval, DEFAULT_REPEAT_MS),
+    attemptMs: requireSeconds("deliveryTimeout", deliveryTimeout, { least: SHORTEST_SECONDS }),
+    instance: requireText("instance", instance, LONGEST_INSTANCE),
+    onError,
+  };
+}
+
+export function requireSource(cache: unknown): MetricsSource {
+  const isSource =
+    typeof cache === "object" &&
+    cache !== null &&
+    typeof (cache as Partial<MetricsSource>).getComprehensiveMetrics === "function";
+  if (isSource) return cache as MetricsSource;
+  const message = `cache must be an XCache, got ${describeArrival(cache)}`;
+  throw new ConfigError("ARGUMENT_INVALID", message, { operation: "AlertManager" });
+}
+
+/** An alert that nobody gets must not go unnoticed. */
+function warn(error: Error): void {
+  process.emitWarning(error.message, "XCacheWarning");
+}

@@ -1,0 +1,59 @@
+// The nine situations worth an alert in most systems, ready but for a destination.
+import { requireOptions } from "../core/arguments.ts";
+import type { AlertTerms } from "./definition.ts";
+import { requireNumber } from "./refusal.ts";
+
+export interface PatternOptions {
+  /** Evictions per second above which the store counts as too small. Default: 10. */
+  readonly evictionRate?: number;
+}
+
+/** Short dips of a rate, and a cache that is still cold, are no news. */
+const patterns = (evictionRate: number) =>
+  [
+    { name: "hit_rate_low", metric: "hit_rate", comparison: "less_than", threshold: 0.7, for: 300 },
+    {
+      name: "response_time_high",
+      metric: "avg_response_time",
+      comparison: "greater_than",
+      threshold: 0.1,
+      for: 60,
+    },
+    { name: "error_rate_high", metric: "error_rate", comparison: "greater_than", threshold: 0.01, for: 60 },
+    { name: "connection_failures", metric: "connection_failures", comparison: "greater_than", threshold: 0 },
+    { name: "circuit_breaker_open", metric: "circuit_breaker_open", comparison: "equal", threshold: 1 },
+    {
+      name: "pool_exhausted",
+      metric: "pool_utilization",
+      comparison: "greater_or_equal",
+      threshold: 1,
+      for: 60,
+    },
+    { name: "memory_high", metric: "memory_usage", comparison: "greater_than", threshold: 0.8, for: 60 },
+    {
+      name: "pool_utilization_high",
+      metric: "pool_utilization",
+      comparison: "greater_than",
+      threshold: 0.9,
+      for: 60,
+    },
+    {
+      name: "eviction_rate_high",
+      metric: "eviction_rate",
+      comparison: "greater_than",
+      threshold: evictionRate,
+      for: 60,
+    },
+  ] as const satisfies readonly AlertTerms[];
+
+/** An alert without a destination, under one of the nine names. */
+export type AlertPattern = AlertTerms & { readonly name: ReturnType<typeof patterns>[number]["name"] };
+
+const DEFAULT_EVICTION_RATE = 10;
+
+/** Throws ConfigError. */
+export function alertPatterns(options: PatternOptions): readonly AlertPattern[] {
+  requireOptions(options, ["evictionRate"]);
+  const { evictionRate = DEFAULT_EVICTION_RATE } = options;
+  return patterns(requireNumber("evictionRate", evictionRate));
+}

@@ -1,0 +1,58 @@
+// How what somebody passed is refused: what was expected, what arrived, and never a secret.
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import { suggestName } from "../core/nearest.ts";
+
+/** `arrived` in words; for a value that may hold a secret it says only what is wrong with it. */
+export function refusal(field: string, expected: string, arrived: string, hint?: string): ConfigError {
+  const details = hint === undefined ? {} : { hint };
+  return new ConfigError("CONFIG_INVALID", `${field} must be ${expected}, got ${arrived}`, details);
+}
+
+export function requireOneOf<T extends string>(field: string, names: readonly T[], value: unknown): T {
+  const found = names.find((name) => name === value);
+  if (found !== undefined) return found;
+  if (typeof value !== "string") throw refusal(field, `one of ${names.join(", ")}`, describeArrival(value));
+  const message = `unknown ${field} ${describeArrival(value)}: ${suggestName(value, names)}`;
+  throw new ConfigError("CONFIG_INVALID", message);
+}
+
+export function requireNumber(field: string, value: unknown): number {
+  if (Number.isFinite(value)) return value as number;
+  throw refusal(field, "a finite number", describeArrival(value));
+}
+
+export interface SecondsRule {
+  readonly least: number;
+  /** Whether Infinity is one of the choices. */
+  readonly orNever?: boolean;
+}
+
+/** A span in seconds, as milliseconds. */
+export function requireSeconds(
+  field: string,
+  value: unknown,
+  { least, orNever = false }: SecondsRule,
+): number {
+  const isNumber = typeof value === "number" && value >= least;
+  if (isNumber && (orNever || Number.isFinite(value))) return value * 1000;
+  const expected = `a ${orNever ? "" : "finite "}number of seconds, at least ${least}${orNever ? ", or Infinity" : ""}`;
+  throw refusal(field, expected, describeArrival(value));
+}
+
+/** Text that people read in one line of a message; half a surrogate pair could not be sent. */
+export function requireText(field: string, value: unknown, mostCharacters: number): string {
+  const isText = typeof value === "string" && value.trim() !== "" && value.length <= mostCharacters;
+  if (isText && !/\p{Surrogate}/u.test(value)) return value;
+  throw refusal(field, `a non-empty string of at most ${mostCharacters} characters`, describeArrival(value));
+}
+
+/** One or several strings, none of them twice. */
+export function requireStrings(field: string, value: unknown): readonly string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  for (const item of list) {
+    if (typeof item !== "string")
+      throw refusal(field, "a string or a list of strings", describeArrival(item));
+  }
+  if (list.length === 0) throw refusal(field, "a string or a list of strings", "an empty list");
+  return [...new Set(list as string[])];
+}

@@ -1,0 +1,80 @@
+// Delivery by webhook: a signed POST of JSON, and what its answer means for another attempt.
+import type { Clock } from "../core/clock.ts";
+import { VERSION } from "../version.ts";
+import { DeliveryFailure, type Destination } from "./destination.ts";
+import { type Outgoing, payloadOf } from "./notification.ts";
+import { type Answer, post } from "./post.ts";
+import { signatures } from "./signature.ts";
+import type { WebhookAddress } from "./webhook-address.ts";
+
+/** Longer wishes of a destination are cut to this. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+
+export class WebhookDestination implements Destination {
+  readonly #address: WebhookAddress;
+  readonly #keys: readonly Buffer[];
+  readonly #clock: Clock;
+
+  constructor(address: WebhookAddress, keys: readonly Buffer[], clock: Clock) {
+    this.#address = address;
+    this.#keys = keys;
+    this.#clock = clock;
+  }
+
+  get label(): string {
+    return this.#address.label;
+  }
+
+  async send({ id, notification }: Outgoing, signal: AbortSignal): Promise<void> {
+    const { url, authorization } = this.#address;
+    const body = JSON.stringify(payloadOf(notification));
+    const timestamp = Math.floor(this.#clock.now() / 1000);
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "user-agent": `xcache/${VERSION}`,
+      "webhook-id": id,
+      "webhook-timestamp": String(timestamp),
+    };
+    if (this.#keys.length > 0) headers["webhook-signature"] = signatures(this.#keys, { id, timestamp, body });
+    if (authorization !== undefined) headers.authorization = authorization;
+    this.#judge(await exchange({ url, headers, body, signal }));
+  }
+
+  /** Standard Webhooks 1.0, section "Delivery success and failure". */
+  #judge({ status, retryAfter }: Answer): void {
+    if (status >= 200 && status < 300) return;
+    if (status >= 300 && status < 400) {
+      const message = `it answered ${status}, a redirect, and redirects are not followed; give the final address`;
+      throw new DeliveryFailure(message, { retryable: false });
+    }
+    if (status === 410) {
+      throw new DeliveryFailure("it answered 410 (gone) and is left alone from now on", {
+        retryable: false,
+        gone: true,
+      });
+    }
+    const retryable = status >= 500 || status === 429 || status === 408;
+    const retryAfterMs = retryable ? this.#patience(retryAfter) : 0;
+    throw new DeliveryFailure(`it answered ${status}`, { retryable, retryAfterMs });
+  }
+
+  /** RFC 9110 section 10.2.3: seconds or a date. */
+  #patience(retryAfter = ""): number {
+    const isSeconds = /^\d{1,9}$/.test(retryAfter);
+    const wish = isSeconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - this.#clock.now();
+    return Number.isNaN(wish) ? 0 : Math.min(Math.max(0, wish), LONGEST_RETRY_AFTER_MS);
+  }
+}
+
+async function exchange(request: Parameters<typeof post>[0]): Promise<Answer> {
+  try {
+    return await post(request);
+  } catch (error) {
+    if (error instanceof DeliveryFailure) throw error;
+    const { message, code } = error as NodeJS.ErrnoException;
+    throw new DeliveryFailure(message === "" ? (code ?? "the connection failed") : message, {
+      retryable: true,
+      cause: error,
+    });
+  }
+}
