@@ -28,7 +28,8 @@ export class WebhookDestination implements Destination {
   async send({ id, notification }: Outgoing, signal: AbortSignal): Promise<void> {
     const { url, authorization } = this.#address;
     const body = JSON.stringify(payloadOf(notification));
-    const timestamp = Math.floor(this.#clock.now() / 1000);
+    // Receivers compare it with their own calendar.
+    const timestamp = Math.floor(this.#wall() / 1000);
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "user-agent": `xcache/${VERSION}`,
@@ -61,8 +62,12 @@ export class WebhookDestination implements Destination {
   /** RFC 9110 section 10.2.3: seconds or a date. */
   #patience(retryAfter = ""): number {
     const isSeconds = /^\d{1,9}$/.test(retryAfter);
-    const wish = isSeconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - this.#clock.now();
+    const wish = isSeconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - this.#wall();
     return Number.isNaN(wish) ? 0 : Math.min(Math.max(0, wish), LONGEST_RETRY_AFTER_MS);
+  }
+
+  #wall(): number {
+    return this.#clock.wall?.() ?? this.#clock.now();
   }
 }
 

@@ -18,6 +18,8 @@ export interface Clock {
   coarse(): number;
   /** How many hits in a row one reading may answer for, as `coarse()` does; each has its own where it is not said. */
   readonly hitsPerReading?: number;
+  /** Milliseconds since the epoch by the calendar of this machine, which may jump; as `now()` where it is not said. */
+  wall?(): number;
   /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
   after(delayMs: number, run: () => void): Timer;
   /** 64 random bits as a string of 8 characters, each one byte. */
@@ -112,6 +114,7 @@ export const systemClock: Clock = {
   now,
   coarse: () => coarseReading.read(),
   hitsPerReading: HITS_PER_READING,
+  wall: () => Date.now(),
   after,
   token,
   random: Math.random,

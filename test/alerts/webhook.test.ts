@@ -100,6 +100,13 @@ describe("a webhook", () => {
     expect(headers.authorization).toBeUndefined();
   });
 
+  it("is stamped with the calendar's time, which is what its receiver knows", async () => {
+    await using receiver = await Receiver.start();
+    const clock = Object.assign(new ManualClock(0), { wall: () => 1_767_225_600_999 });
+    await send(receiver.url, { clock });
+    expect(receiver.received[0]?.headers).toMatchObject({ "webhook-timestamp": "1767225600" });
+  });
+
   it("without a secret is not signed", async () => {
     await using receiver = await Receiver.start();
     await send(receiver.url);

@@ -94,6 +94,14 @@ describe("now", () => {
   });
 });
 
+describe("wall", () => {
+  it("follows every step of the wall clock", () => {
+    vi.spyOn(Date, "now").mockReturnValue(5);
+    expect(systemClock.wall?.()).toBe(5);
+    vi.restoreAllMocks();
+  });
+});
+
 describe("coarse", () => {
   let clock: Clock;
 
