@@ -8,11 +8,15 @@ import { OperationTimeoutError } from "./core/errors.ts";
 import { inOurWords } from "./core/guard.ts";
 import type { Space, Store, StoreObserver, Terms } from "./core/space.ts";
 import { type TermDefaults, usualTerms } from "./core/terms.ts";
+import { type CacheMetrics, metricsOf } from "./metrics/cache-metrics.ts";
+import type { MetricSource } from "./metrics/source.ts";
 import { openStore } from "./open-store.ts";
 
 /** A cache object of the family. */
 export interface Member {
   readonly observer: StoreObserver;
+  /** What it tells its metrics. */
+  readonly source: MetricSource;
   /** It may use the store again. */
   opened(): void;
   /** It may not use the store any more. `wasOpen`: until now it could. */
@@ -26,7 +30,9 @@ export class CacheRoot {
   readonly defaults: TermDefaults;
   /** The terms of a write without options; undefined where each has its own. */
   readonly usualTerms: Terms | undefined;
-  readonly #members = new Set<Member>();
+  readonly #metrics: CacheMetrics | undefined;
+  /** How each member stops reporting. */
+  readonly #members = new Map<Member, (() => void) | undefined>();
   #stopping = new AbortController();
   #isOpen = true;
   /** How many calls of connect() wait for the store. */
@@ -42,6 +48,7 @@ export class CacheRoot {
     this.store = openStore(config, clock);
     this.defaults = { ...config, random: clock.random };
     this.usualTerms = usualTerms(this.defaults);
+    if (config.enableMetrics && config.metrics !== undefined) this.#metrics = metricsOf(config.metrics);
   }
 
   get isOpen(): boolean {
@@ -54,8 +61,13 @@ export class CacheRoot {
   }
 
   join(member: Member): void {
-    this.#members.add(member);
-    if (this.#isOpen) this.store.observers.add(member.observer);
+    this.#members.set(member, undefined);
+    if (this.#isOpen) this.#admit(member);
+  }
+
+  #admit(member: Member): void {
+    this.store.observers.add(member.observer);
+    this.#members.set(member, this.#metrics?.attach(member.source));
   }
 
   async connect(): Promise<void> {
@@ -65,8 +77,8 @@ export class CacheRoot {
     if (disconnects !== this.#disconnects) throw disconnectedError();
     if (this.#isOpen) return;
     this.#isOpen = true;
-    for (const member of this.#members) {
-      this.store.observers.add(member.observer);
+    for (const member of this.#members.keys()) {
+      this.#admit(member);
       member.opened();
     }
   }
@@ -105,9 +117,11 @@ export class CacheRoot {
     this.#isOpen = false;
     this.#stopping = new AbortController();
     stopping.abort();
-    for (const member of this.#members) {
+    for (const [member, stopReporting] of this.#members) {
       store.observers.delete(member.observer);
       member.closed(wasOpen);
+      stopReporting?.();
+      this.#members.set(member, undefined);
     }
     if (store.observers.size > 0) return;
     const left = store.disconnect().catch((error: unknown) => {

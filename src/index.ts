@@ -34,7 +34,7 @@ export type {
   Usage,
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";
-export type { Collector } from "./core/collector.ts";
+export type { Collector, MetricTags } from "./core/collector.ts";
 export {
   AlertDeliveryError,
   BackendError,
@@ -72,6 +72,17 @@ export {
   type WarmOptions,
 } from "./functions/cached.ts";
 export { setDefaultCache } from "./functions/default-cache.ts";
+export { CacheMetrics } from "./metrics/cache-metrics.ts";
+export type { CollectorFailures, FailureReason } from "./metrics/guarded-collector.ts";
+export type { EndpointAddress } from "./metrics/metrics-endpoint.ts";
+export { NoOpCollector } from "./metrics/noop.ts";
+export { OtelCollector, type OtelCollectorOptions } from "./metrics/otel.ts";
+export type { OtelMeterProvider, OtelTracerProvider } from "./metrics/otel-api.ts";
+export { PullCollector, type PullCollectorOptions } from "./metrics/pull.ts";
+export { PushCollector, type PushCollectorOptions } from "./metrics/push.ts";
+export type { MetricRegistry } from "./metrics/registry.ts";
+export { type SpanOptions, traceWithOpenTelemetry } from "./metrics/spans.ts";
+export type { TraceContext } from "./metrics/tracing.ts";
 export type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 export { VERSION } from "./version.ts";
 export { type ScanOptions, XCache } from "./xcache.ts";

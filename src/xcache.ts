@@ -25,7 +25,11 @@ import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } f
 import type { Inspection, Space } from "./core/space.ts";
 import { type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
 import { checkHealth, detailHealth, poolState } from "./health/health.ts";
+import type { Timing } from "./metrics/operation-record.ts";
+import type { MetricSource } from "./metrics/source.ts";
+import { traceIfRegistered } from "./metrics/spans.ts";
 import { Telemetry } from "./metrics/telemetry.ts";
+import { isGetTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
 import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
@@ -54,7 +58,8 @@ export class XCache implements AsyncDisposable {
     this.#root = root;
     this.#place = space;
     this.#space = root.isOpen ? space : closedSpace;
-    this.#telemetry = new Telemetry(root.clock);
+    this.#telemetry = new Telemetry(root.clock, root.config.keyPrefix);
+    traceIfRegistered();
     this.#loader = new Loader(space.changes, {
       clock: root.clock,
       space: () => this.#space,
@@ -98,7 +103,7 @@ export class XCache implements AsyncDisposable {
 
   /** The value, or undefined when absent; null is a value like any other. */
   get<T = unknown>(key: string): Promise<T | undefined> {
-    if (this.#telemetry.timesNextGet) return this.#timedGet(key);
+    if (this.#telemetry.timesNextGet || isGetTraced()) return this.#watchedGet(key);
     const value = this.#space.peek(key);
     if (value === undefined) return this.#getSlowly(key);
     this.#telemetry.hit(key);
@@ -117,16 +122,21 @@ export class XCache implements AsyncDisposable {
 
   /** Stores a value for `ttl` seconds under `tags`. Throws CodecError for what cannot be stored. */
   set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    const started = this.#telemetry.start();
+    if (!isSetTraced()) return this.#set(key, value, options);
+    return this.#telemetry.trace("set", { key }, () => this.#set(key, value, options));
+  }
+
+  #set(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {
+    const timing = this.#telemetry.startSet();
     try {
       requireKey(key);
       requireValue(value);
       const root = this.#root;
       const terms = (options === undefined ? root.usualTerms : undefined) ?? setTerms(options, root.defaults);
       const stored = this.#space.set(key, value, terms);
-      if (stored !== undefined) return this.#written(stored, key, terms.tags, started);
+      if (stored !== undefined) return this.#written(stored, key, terms.tags, timing);
       this.#telemetry.wrote(key, terms.tags);
-      this.#telemetry.finishSet(started);
+      this.#telemetry.finishSet(timing);
       return DONE;
     } catch (error) {
       this.#telemetry.finish("set", undefined);
@@ -154,6 +164,11 @@ export class XCache implements AsyncDisposable {
    * until `hardTimeout`.
    */
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T> {
+    if (!isLoadTraced()) return this.#getOrSet(key, load, options);
+    return this.#telemetry.trace("getOrSet", { key }, () => this.#getOrSet(key, load, options));
+  }
+
+  #getOrSet<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
     const isForced = options?.forceLoad === true || typeof load !== "function";
     const value = isForced ? undefined : this.#space.peek(key);
     if (value === undefined)
@@ -269,13 +284,7 @@ export class XCache implements AsyncDisposable {
   }
 
   getComprehensiveMetrics(): ComprehensiveMetrics {
-    const { store } = this.#root;
-    const { inUse, size } = poolState(store);
-    return this.#telemetry.recorder.comprehensive({
-      circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
-      poolUtilization: size === 0 ? 0 : inUse / size,
-      memoryUsage: store.fill(),
-    });
+    return this.#telemetry.recorder.comprehensive(this.#storeFacts());
   }
 
   /** Keys that resemble `text`, best first. Needs `enableFuzzy`. */
@@ -303,8 +312,31 @@ export class XCache implements AsyncDisposable {
     return this;
   }
 
+  #storeFacts(): ReturnType<MetricSource["facts"]> {
+    const { store } = this.#root;
+    const { inUse, size, waiting } = poolState(store);
+    return {
+      circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
+      poolUtilization: size === 0 ? 0 : inUse / size,
+      poolWaiting: waiting,
+      memoryUsage: store.fill(),
+    };
+  }
+
+  #source(): MetricSource {
+    return {
+      recorder: this.#telemetry.recorder,
+      clock: this.#root.clock,
+      backend: this.#root.store.backend.name,
+      place: this.#place,
+      facts: () => this.#storeFacts(),
+      usage: () => this.#place.usage(false),
+    };
+  }
+
   #member(): Member {
     return {
+      source: this.#source(),
       observer: this.#telemetry.observer(this.#place),
       opened: () => {
         this.#space = this.#place;
@@ -323,12 +355,12 @@ export class XCache implements AsyncDisposable {
     stored: Promise<void>,
     key: string,
     tags: readonly string[],
-    started: number | undefined,
+    timing: Timing | undefined,
   ): Promise<void> {
     return stored.then(
       () => {
         this.#telemetry.wrote(key, tags);
-        this.#telemetry.finishSet(started);
+        this.#telemetry.finishSet(timing);
       },
       (error: unknown) => {
         this.#telemetry.finish("set", undefined);
@@ -357,16 +389,20 @@ export class XCache implements AsyncDisposable {
     });
   }
 
+  #watchedGet<T>(key: string): Promise<T | undefined> {
+    if (!isGetTraced()) return this.#timedGet(key);
+    return this.#telemetry.trace("get", { key }, () => this.#timedGet<T>(key));
+  }
+
   async #timedGet<T>(key: string): Promise<T | undefined> {
-    this.#telemetry.timesNextGet = false;
-    const started = this.#root.clock.now();
+    const timing = this.#telemetry.startGet();
     try {
       const value = this.#space.peek(key) as T | undefined;
       if (value === undefined) return await this.#getSlowly(key);
       this.#telemetry.hit(key);
       return value;
     } finally {
-      this.#telemetry.time("get", started);
+      this.#telemetry.time("get", timing);
     }
   }
 
@@ -385,7 +421,7 @@ export class XCache implements AsyncDisposable {
             resolve(this.#load(key, load, options, { found, failed: false }, calledAt));
             return;
           }
-          this.#telemetry.hit(key);
+          this.#telemetry.storeHit(key);
           resolve(found.value as T);
         },
         (error) => {
@@ -403,7 +439,7 @@ export class XCache implements AsyncDisposable {
     look?: Look,
     calledAt?: number,
   ): Promise<T> {
-    const started = this.#telemetry.start();
+    const timing = this.#telemetry.start("getOrSet");
     const request = this.#loadRequest(key, load, options);
     let hit = false;
     try {
@@ -412,7 +448,7 @@ export class XCache implements AsyncDisposable {
       return value as T;
     } finally {
       this.#telemetry.looked(key, hit);
-      this.#telemetry.finish("getOrSet", started);
+      this.#telemetry.finish("getOrSet", timing);
     }
   }
 

@@ -75,14 +75,15 @@ describe("ensureBinaries", () => {
 
   test("as root on a Debian-like system installs exactly the missing packages and says so", () => {
     const { machine, installed, said } = machineWith({
-      files: ["/usr/bin/apt-get", "/usr/bin/memcached", "/usr/bin/openssl"],
+      files: ["/usr/bin/apt-get", "/usr/bin/memcached", "/usr/bin/openssl", "/usr/bin/redis-cli"],
       root: true,
-      installs: ["/usr/bin/redis-server", "/usr/bin/redis-cli"],
+      installs: ["/usr/bin/redis-server", "/usr/bin/prometheus", "/usr/bin/promtool"],
     });
-    expect(ensureBinaries(TOOLS, machine)["redis-cli"]).toBe("/usr/bin/redis-cli");
-    expect(installed).toEqual([["redis-server", "redis-tools"]]);
+    expect(ensureBinaries(TOOLS, machine)["redis-server"]).toBe("/usr/bin/redis-server");
+    // One package brings two of them.
+    expect(installed).toEqual([["redis-server", "prometheus"]]);
     expect(said).toEqual([
-      "redis-server, redis-cli not found: installing redis-server, redis-tools with apt-get",
+      "redis-server, prometheus, promtool not found: installing redis-server, prometheus with apt-get",
     ]);
   });
 
@@ -95,14 +96,14 @@ describe("ensureBinaries", () => {
     [
       "not root on Debian",
       { files: ["/usr/bin/apt-get"] },
-      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl'",
+      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl prometheus'",
     ],
-    ["a Mac", { files: ["/usr/local/bin/brew"] }, "Run: brew install redis memcached openssl"],
-    ["root on Alpine", { files: ["/usr/bin/apk"], root: true }, "Run: apk add redis memcached openssl"],
+    ["a Mac", { files: ["/usr/local/bin/brew"] }, "Run: brew install redis memcached openssl prometheus"],
+    ["root on Alpine", { files: ["/usr/bin/apk"], root: true }, "Run: apk add redis memcached openssl prometheus"],
     [
       "an unknown system",
       { root: true },
-      "install Redis 7 or later, memcached and openssl, or name them in XCACHE_TEST_REDIS_SERVER",
+      "install Redis 7 or later, memcached, openssl and Prometheus, or name them in XCACHE_TEST_REDIS_SERVER",
     ],
   ])("on %s stops with what to do and installs nothing", (_, situation, advice) => {
     const { machine, installed } = machineWith(situation);

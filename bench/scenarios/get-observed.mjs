@@ -4,9 +4,9 @@ import { zipfWorkload } from "../workload.mjs";
 
 export const scenario = {
   title: "get hit with events and metrics, awaited, shared values",
-  note: "xcache against itself: a listener on `hit`, metrics being collected, metrics turned off.",
+  note: "xcache against itself: a listener on `hit`, metrics being collected, scraped and sent, metrics turned off.",
   baseline: "xcache",
-  libraries: ["xcache-listener", "xcache-metrics", "xcache-no-metrics"],
+  libraries: ["xcache-listener", "xcache-metrics", "xcache-pull", "xcache-push", "xcache-no-metrics"],
 
   async measure(open, seed) {
     const workload = zipfWorkload(seed);

@@ -7,8 +7,11 @@ export interface Collector {
   increment(metric: string, value?: number, tags?: MetricTags): void | Promise<void>;
   /** Sets a gauge. */
   gauge(metric: string, value: number, tags?: MetricTags): void | Promise<void>;
-  /** Adds one observation to a distribution. */
-  histogram(metric: string, value: number, tags?: MetricTags): void | Promise<void>;
+  /**
+   * Adds one observation to a distribution. `sampleRate` is given where it stands for others that were not measured:
+   * 0.25 means for four.
+   */
+  histogram(metric: string, value: number, tags?: MetricTags, sampleRate?: number): void | Promise<void>;
   /** Adds one duration, in seconds. */
   timing(metric: string, value: number, tags?: MetricTags): void | Promise<void>;
 }

@@ -5,7 +5,6 @@ import { payloadLength } from "./payload-part.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Entry } from "./record.ts";
 import type { SettledBackend } from "./settled-backend.ts";
-import type { SpaceStore } from "./space-store.ts";
 import type { HeldStamp } from "./stamps.ts";
 
 /** Where a near tier keeps its entries; see backends/near.ts. */
@@ -138,8 +137,14 @@ function sameStamps(some: readonly HeldStamp[], others: readonly HeldStamp[]): b
   return some.length === others.length && some.every((stamp, at) => stamp === others[at]);
 }
 
+interface NearStore {
+  readonly near?: NearTier | undefined;
+  readonly backend: SettledBackend;
+  readonly clock: Clock;
+}
+
 /** The near tier's part for a namespace, if there is a tier and the store can keep it coherent. */
-export function nearSpace({ near, backend, clock }: SpaceStore): NearSpace | undefined {
+export function nearSpace({ near, backend, clock }: NearStore): NearSpace | undefined {
   const { push } = backend;
   if (near === undefined || !tellsOfChanges(push)) return undefined;
   return new NearSpace({ page: near.page(), push, backend, clock });

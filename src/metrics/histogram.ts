@@ -11,20 +11,21 @@ export class Histogram {
   sum = 0;
   count = 0;
 
-  add(seconds: number): void {
+  /** `weight`: how many observations it stands for. */
+  add(seconds: number, weight = 1): void {
     let at = 0;
     while (at < LATENCY_BUCKETS.length && seconds > (LATENCY_BUCKETS[at] as number)) at++;
-    this.counts[at] = (this.counts[at] as number) + 1;
-    this.sum += seconds;
-    this.count++;
+    this.counts[at] = (this.counts[at] as number) + weight;
+    this.sum += seconds * weight;
+    this.count += weight;
   }
 
-  merge(other: Histogram): void {
+  merge(other: Histogram, factor: 1 | -1 = 1): void {
     for (let at = 0; at < this.counts.length; at++) {
-      this.counts[at] = (this.counts[at] as number) + (other.counts[at] as number);
+      this.counts[at] = (this.counts[at] as number) + factor * (other.counts[at] as number);
     }
-    this.sum += other.sum;
-    this.count += other.count;
+    this.sum += factor * other.sum;
+    this.count += factor * other.count;
   }
 
   mean(): number {

@@ -3,13 +3,9 @@ import type { Clock } from "../core/clock.ts";
 import { BackendError, type ErrorCode } from "../core/errors.ts";
 import type { CacheStats, ComprehensiveMetrics, OperationMetrics } from "../core/records.ts";
 import type { SpaceUsage } from "../core/space.ts";
+import { ErrorCounts } from "./error-count.ts";
 import { Histogram } from "./histogram.ts";
-
-export class OperationRecord {
-  count = 0;
-  errors = 0;
-  readonly latency = new Histogram();
-}
+import { OperationRecord } from "./operation-record.ts";
 
 /** Facts that only the store knows. */
 export interface StoreFacts {
@@ -21,7 +17,11 @@ export interface StoreFacts {
 interface Mark {
   readonly at: number;
   readonly operations: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly errors: number;
   readonly evictions: number;
+  readonly latency: Histogram;
 }
 
 /** How far back the rates look, and how often a mark is set once collection has started. */
@@ -31,24 +31,64 @@ const MARK_EVERY_MS = 10_000;
 /** The store was not reached or did not answer; a load that takes too long, or a call after disconnect(), is none of these. */
 const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set(["CONNECTION_FAILED", "OPERATION_TIMEOUT"]);
 
+/** Who passes on what is recorded. */
+export interface Reporter {
+  /** Something was counted for the first time since `reported()`. */
+  counted(): void;
+  timed(operation: string, seconds: number, weight: number): void;
+  /** Time for the figures that are taken now and then. */
+  marked(): void;
+}
+
 export class Recorder {
   hits = 0;
   misses = 0;
+  /** Of the hits: those that the store was asked for. */
+  storeHits = 0;
   sets = 0;
   deletes = 0;
   invalidations = 0;
   errors = 0;
   evictions = 0;
   connectionFailures = 0;
+  readonly errorCounts = new ErrorCounts();
+  /** True while a reporter waits for something to be counted; then call `wake`. */
+  isAwaited = false;
+  #reporter: Reporter | undefined;
   readonly #clock: Clock;
-  readonly #startedAt: number;
+  readonly #birth: Mark;
   readonly #operations = new Map<string, OperationRecord>();
   #marks: Mark[] = [];
   #stop: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#startedAt = clock.now();
+    this.#birth = this.#reading();
+  }
+
+  /** Each operation that was ever called. */
+  get operations(): ReadonlyMap<string, OperationRecord> {
+    return this.#operations;
+  }
+
+  reportTo(reporter: Reporter | undefined): void {
+    this.#reporter = reporter;
+    this.isAwaited = reporter !== undefined;
+  }
+
+  /** The reporter has passed on what was counted, and waits for more. */
+  reported(): void {
+    this.isAwaited = this.#reporter !== undefined;
+  }
+
+  wake(): void {
+    this.isAwaited = false;
+    this.#reporter?.counted();
+  }
+
+  time(operation: string, seconds: number, weight: number): void {
+    this.operation(operation).latency.add(seconds, weight);
+    this.#reporter?.timed(operation, seconds, weight);
   }
 
   operation(name: string): OperationRecord {
@@ -63,6 +103,8 @@ export class Recorder {
   failed(operation: string, error: Error): void {
     this.errors++;
     this.operation(operation).errors++;
+    this.errorCounts.count(operation, error);
+    if (this.isAwaited) this.wake();
     if (error instanceof BackendError && OUT_OF_REACH.has(error.code)) this.connectionFailures++;
   }
 
@@ -104,27 +146,29 @@ export class Recorder {
       totalKeys: usage.keys,
       totalMemoryBytes: usage.bytes,
       memoryUsageMb: usage.bytes / (1024 * 1024),
-      uptimeSeconds: (this.#clock.now() - this.#startedAt) / 1000,
+      uptimeSeconds: (this.#clock.now() - this.#birth.at) / 1000,
       approximate: usage.approximate,
     };
   }
 
   comprehensive(facts: StoreFacts): ComprehensiveMetrics {
-    const all = new Histogram();
     const byOperation: Record<string, OperationMetrics> = {};
     for (const [name, record] of this.#operations) {
-      all.merge(record.latency);
       byOperation[name] = { count: record.count, errors: record.errors, ...latencies(record.latency) };
     }
-    const totalOperations = this.#totalOperations();
-    const since = this.#marks[0] ?? { at: this.#startedAt, operations: 0, evictions: 0 };
-    const seconds = Math.max(0.001, (this.#clock.now() - since.at) / 1000);
+    const now = this.#reading();
+    const since = this.#marks[0] ?? this.#birth;
+    const seconds = Math.max(0.001, (now.at - since.at) / 1000);
+    const recent = new Histogram();
+    recent.merge(now.latency);
+    recent.merge(since.latency, -1);
     return {
-      hitRate: this.hitRate(),
-      totalOperations,
-      errorRate: totalOperations === 0 ? 0 : Math.min(1, this.errors / totalOperations),
-      ...latencies(all),
-      operationsPerSecond: (totalOperations - since.operations) / seconds,
+      // What did not happen in the window has no rate there; then that of the whole life stands.
+      hitRate: hitRate(now, since) ?? this.hitRate(),
+      totalOperations: now.operations,
+      errorRate: errorRate(now, since) ?? errorRate(now, this.#birth) ?? 0,
+      ...latencies(recent.count > 0 ? recent : now.latency),
+      operationsPerSecond: (now.operations - since.operations) / seconds,
       byOperation,
       connectionFailures: this.connectionFailures,
       circuitBreakerOpen: facts.circuitBreakerOpen,
@@ -140,11 +184,39 @@ export class Recorder {
     return total;
   }
 
-  #mark(): void {
-    const at = this.#clock.now();
-    this.#marks.push({ at, operations: this.#totalOperations(), evictions: this.evictions });
-    while (this.#marks.length > 1 && (this.#marks[1] as Mark).at <= at - RATE_WINDOW_MS) this.#marks.shift();
+  #reading(): Mark {
+    const { hits, misses, errors, evictions } = this;
+    const latency = new Histogram();
+    for (const record of this.#operations.values()) latency.merge(record.latency);
+    return {
+      at: this.#clock.now(),
+      operations: this.#totalOperations(),
+      hits,
+      misses,
+      errors,
+      evictions,
+      latency,
+    };
   }
+
+  #mark(): void {
+    const reading = this.#reading();
+    const { at } = reading;
+    this.#marks.push(reading);
+    while (this.#marks.length > 1 && (this.#marks[1] as Mark).at <= at - RATE_WINDOW_MS) this.#marks.shift();
+    this.#reporter?.marked();
+  }
+}
+
+function hitRate(now: Mark, since: Mark): number | undefined {
+  const hits = now.hits - since.hits;
+  const asked = hits + now.misses - since.misses;
+  return asked > 0 ? hits / asked : undefined;
+}
+
+function errorRate(now: Mark, since: Mark): number | undefined {
+  const operations = now.operations - since.operations;
+  return operations > 0 ? Math.min(1, (now.errors - since.errors) / operations) : undefined;
 }
 
 function latencies(histogram: Histogram): Omit<OperationMetrics, "count" | "errors"> {

@@ -2,10 +2,9 @@
 import type { Clock } from "../core/clock.ts";
 import { Emitter, toError } from "../core/events.ts";
 import type { Space, StoreObserver } from "../core/space.ts";
-import { type OperationRecord, Recorder } from "./recorder.ts";
-
-/** One call in so many is timed; the counts are exact. A prime, so that no regular pattern of calls hides one from it. */
-const TIMED_EVERY = 127;
+import { type OperationRecord, TIMED_EVERY, type Timing } from "./operation-record.ts";
+import { Recorder } from "./recorder.ts";
+import { isTraced, type TraceDetails, traced } from "./tracing.ts";
 
 export class Telemetry {
   readonly events = new Emitter();
@@ -16,10 +15,14 @@ export class Telemetry {
   timesNextGet = true;
   #sets: OperationRecord | undefined;
   readonly #clock: Clock;
-  #untilTimed = 1;
+  readonly #prefix: string;
+  /** How many gets there were when the last one was timed. */
+  #timedGets = 0;
 
-  constructor(clock: Clock) {
+  /** `prefix` names the cache to those who trace it. */
+  constructor(clock: Clock, prefix = "") {
     this.#clock = clock;
+    this.#prefix = prefix;
     this.recorder = new Recorder(clock);
     this.gets = this.recorder.operation("get");
   }
@@ -28,16 +31,28 @@ export class Telemetry {
   hit(key: string): void {
     this.countGet();
     this.recorder.hits++;
+    if (this.recorder.isAwaited) this.recorder.wake();
     if (this.events.on.hit !== undefined) this.events.emit("hit", { key });
+  }
+
+  /** A hit of a get that the store was asked for. */
+  storeHit(key: string): void {
+    this.recorder.storeHits++;
+    this.hit(key);
   }
 
   countGet(): void {
     if (++this.gets.count % TIMED_EVERY === 0) this.timesNextGet = true;
   }
 
+  /** What asking the store gave. */
   looked(key: string, hit: boolean): void {
-    if (hit) this.recorder.hits++;
-    else this.recorder.misses++;
+    const { recorder } = this;
+    if (hit) {
+      recorder.hits++;
+      recorder.storeHits++;
+    } else recorder.misses++;
+    if (recorder.isAwaited) recorder.wake();
     const event = hit ? "hit" : "miss";
     if (this.events.on[event] !== undefined) this.events.emit(event, { key });
   }
@@ -45,6 +60,7 @@ export class Telemetry {
   /** A key that is asked for twice counts once. */
   lookedMany(keys: readonly string[], found: ReadonlyMap<string, unknown>): void {
     this.recorder.hits += found.size;
+    this.recorder.storeHits += found.size;
     const { hit, miss } = this.events.on;
     if (found.size === keys.length && hit === undefined) return;
     const distinct = new Set(keys);
@@ -73,38 +89,67 @@ export class Telemetry {
     this.events.emit("invalidate", what);
   }
 
-  /** When this call is one to be timed: the moment it began. Give it to `finish`. */
-  start(): number | undefined {
-    if (--this.#untilTimed > 0) return undefined;
-    this.#untilTimed = TIMED_EVERY;
-    return this.#clock.now();
+  /** When this call is one to be timed: its timing. Give it to `finish`. */
+  start(operation: string): Timing | undefined {
+    return this.#start(this.recorder.operation(operation));
   }
 
-  finish(operation: string, started: number | undefined): void {
+  /** `start` of a set: its record is at hand, because it is done so often. */
+  startSet(): Timing | undefined {
+    this.#sets ??= this.recorder.operation("set");
+    return this.#start(this.#sets);
+  }
+
+  /** Begins to time a get, which `timesNextGet` asked for. */
+  startGet(): Timing {
+    const now = this.#clock.now();
+    this.timesNextGet = this.gets.pace(now);
+    const weight = this.gets.count + 1 - this.#timedGets;
+    this.#timedGets += weight;
+    return { startedAt: now, weight };
+  }
+
+  finish(operation: string, timing: Timing | undefined): void {
     this.recorder.operation(operation).count++;
-    if (started !== undefined) this.time(operation, started);
+    if (this.recorder.isAwaited) this.recorder.wake();
+    if (timing !== undefined) this.time(operation, timing);
   }
 
-  /** `finish` of a set: its record is at hand, because it is done so often. */
-  finishSet(started: number | undefined): void {
+  finishSet(timing: Timing | undefined): void {
     this.#sets ??= this.recorder.operation("set");
     this.#sets.count++;
-    if (started !== undefined) this.time("set", started);
+    if (this.recorder.isAwaited) this.recorder.wake();
+    if (timing !== undefined) this.time("set", timing);
   }
 
-  time(operation: string, started: number): void {
-    this.recorder.operation(operation).latency.add((this.#clock.now() - started) / 1000);
+  time(operation: string, { startedAt, weight }: Timing): void {
+    this.recorder.time(operation, (this.#clock.now() - startedAt) / 1000, weight);
   }
 
   /** Runs a direct operation; its error is counted and thrown. */
-  async run<T>(operation: string, work: () => T | Promise<T>): Promise<T> {
-    const started = this.start();
+  run<T>(operation: string, work: () => T | Promise<T>): Promise<T> {
+    return isTraced(operation)
+      ? this.trace(operation, {}, () => this.#run(operation, work))
+      : this.#run(operation, work);
+  }
+
+  /** Runs an operation that somebody traces. */
+  trace<T>(operation: string, about: TraceDetails, work: () => Promise<T>): Promise<T> {
+    return traced({ operation, prefix: this.#prefix, ...about }, work);
+  }
+
+  #start(record: OperationRecord): Timing | undefined {
+    return record.isDue() ? record.begin(this.#clock.now()) : undefined;
+  }
+
+  async #run<T>(operation: string, work: () => T | Promise<T>): Promise<T> {
+    const timing = this.start(operation);
     try {
       return await work();
     } catch (error) {
       throw this.failedCall(operation, error);
     } finally {
-      this.finish(operation, started);
+      this.finish(operation, timing);
     }
   }
 
@@ -134,6 +179,7 @@ export class Telemetry {
       evicted: (space, key) => {
         if (space !== mine) return;
         this.recorder.evictions++;
+        if (this.recorder.isAwaited) this.recorder.wake();
         if (this.events.on.evict !== undefined) this.events.emit("evict", { key });
       },
     };

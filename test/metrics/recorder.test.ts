@@ -56,6 +56,31 @@ describe("rates", () => {
     recorder.stop();
   });
 
+  it("while collecting also hit rate, error rate and response times are of about the last minute", async () => {
+    const { recorder, clock } = recorderAt();
+    recorder.hits = 1_000_000;
+    recorder.operation("get").count = 1_000_000;
+    for (let n = 0; n < 1_000; n++) recorder.operation("get").latency.add(0.0001);
+    recorder.start();
+    await clock.advance(1_000);
+    // Nothing has happened since: what is known is of before.
+    expect(recorder.comprehensive(FACTS)).toMatchObject({ hitRate: 1, errorRate: 0 });
+    recorder.misses = 3;
+    recorder.hits += 1;
+    recorder.operation("get").count += 4;
+    recorder.failed("get", new Error("no"));
+    recorder.operation("get").latency.add(0.2);
+    const metrics = recorder.comprehensive(FACTS);
+    expect(metrics).toMatchObject({ hitRate: 0.25, errorRate: 0.25, totalOperations: 1_000_004 });
+    expect(metrics.avgResponseTime).toBeCloseTo(0.2, 6);
+    expect(metrics.p50).toBeGreaterThan(0.1);
+    await clock.advance(120_000);
+    recorder.hits += 4;
+    recorder.operation("get").count += 4;
+    expect(recorder.comprehensive(FACTS)).toMatchObject({ hitRate: 1, errorRate: 0 });
+    recorder.stop();
+  });
+
   it("in the very moment it begins a rate is finite", () => {
     const { recorder } = recorderAt();
     recorder.operation("get").count = 5;

@@ -9,11 +9,11 @@ const FACTS = { circuitBreakerOpen: false, poolUtilization: 0, memoryUsage: 0 };
 describe("timing", () => {
   it("times the first call and then few, and any regular pattern of calls evenly", () => {
     const telemetry = new Telemetry(new ManualClock());
-    expect(telemetry.start()).toBeDefined();
+    expect(telemetry.start("set")).toBeDefined();
     for (const period of [2, 3, 4, 8, 16, 32, 64, 100]) {
       const timed = new Array<number>(period).fill(0);
       for (let call = 0; call < period * 1_000; call++) {
-        if (telemetry.start() !== undefined) timed[call % period] = (timed[call % period] as number) + 1;
+        if (telemetry.start("set") !== undefined) timed[call % period] = (timed[call % period] as number) + 1;
       }
       const all = timed.reduce((sum, count) => sum + count, 0);
       expect(all).toBeLessThan(period * 50);
@@ -27,8 +27,10 @@ describe("timing", () => {
     for (const period of [2, 3, 4, 8, 16, 32, 64, 100]) {
       const timed = new Array<number>(period).fill(0);
       for (let call = 0; call < period * 1_000; call++) {
-        if (telemetry.timesNextGet) timed[call % period] = (timed[call % period] as number) + 1;
-        telemetry.timesNextGet = false;
+        if (telemetry.timesNextGet) {
+          timed[call % period] = (timed[call % period] as number) + 1;
+          telemetry.startGet();
+        }
         if (call % period === 0) telemetry.countGet();
         else telemetry.hit("k");
       }

@@ -12,6 +12,8 @@ export const TOOLS = [
   { name: "redis-cli", variable: "XCACHE_TEST_REDIS_CLI", debianPackage: "redis-tools" },
   { name: "memcached", variable: "XCACHE_TEST_MEMCACHED", debianPackage: "memcached" },
   { name: "openssl", variable: "XCACHE_TEST_OPENSSL", debianPackage: "openssl" },
+  { name: "prometheus", variable: "XCACHE_TEST_PROMETHEUS", debianPackage: "prometheus" },
+  { name: "promtool", variable: "XCACHE_TEST_PROMTOOL", debianPackage: "prometheus" },
 ] as const satisfies readonly Tool[];
 
 export type ToolName = (typeof TOOLS)[number]["name"];
@@ -31,9 +33,9 @@ export interface Machine {
 /** Package managers in the order they are looked for, with the command a person would run. */
 const PACKAGE_MANAGERS = [
   { program: "apt-get", command: (packages: string) => `apt-get update && apt-get install -y ${packages}` },
-  { program: "brew", command: () => "brew install redis memcached openssl" },
-  { program: "dnf", command: () => "dnf install -y redis memcached openssl" },
-  { program: "apk", command: () => "apk add redis memcached openssl" },
+  { program: "brew", command: () => "brew install redis memcached openssl prometheus" },
+  { program: "dnf", command: () => "dnf install -y redis memcached openssl golang-github-prometheus" },
+  { program: "apk", command: () => "apk add redis memcached openssl prometheus" },
 ] as const;
 
 /** The path of a program, or undefined. A variable that names something else than a program is an error. */
@@ -72,9 +74,13 @@ export function ensureBinaries<const T extends readonly Tool[]>(
   return Object.fromEntries(paths) as Record<T[number]["name"], string>;
 }
 
+const packagesOf = (tools: readonly Tool[]): string[] => [
+  ...new Set(tools.map((tool) => tool.debianPackage)),
+];
+
 function installMissing(missing: readonly Tool[], machine: Machine): void {
   const names = missing.map((tool) => tool.name).join(", ");
-  const packages = missing.map((tool) => tool.debianPackage);
+  const packages = packagesOf(missing);
   const debianLike = findOnPath("apt-get", machine) !== undefined;
   if (!debianLike || !machine.isRoot()) throw new Error(`${names} not found. ${adviceFor(missing, machine)}`);
   machine.say(`${names} not found: installing ${packages.join(", ")} with apt-get`);
@@ -85,9 +91,9 @@ function adviceFor(missing: readonly Tool[], machine: Machine): string {
   const variables = missing.map((tool) => tool.variable).join(", ");
   const manager = PACKAGE_MANAGERS.find(({ program }) => findOnPath(program, machine) !== undefined);
   if (manager === undefined) {
-    return `The tests need real servers: install Redis 7 or later, memcached and openssl, or name them in ${variables}.`;
+    return `The tests need real servers: install Redis 7 or later, memcached, openssl and Prometheus, or name them in ${variables}.`;
   }
-  const command = manager.command(missing.map((tool) => tool.debianPackage).join(" "));
+  const command = manager.command(packagesOf(missing).join(" "));
   const elevate = manager.program !== "brew" && !machine.isRoot();
   const runnable = elevate ? `sudo sh -c '${command}'` : command;
   return `The tests need real servers. Run: ${runnable}\nOr name installed programs in ${variables}.`;

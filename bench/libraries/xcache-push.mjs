@@ -1,0 +1,16 @@
+// xcache while it sends what it counts to a StatsD daemon: here a socket that throws it away.
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { CacheMetrics, PushCollector } from "../../dist/index.js";
+import { openXCache } from "./xcache.mjs";
+
+export async function open(options) {
+  const daemon = createSocket("udp4");
+  daemon.bind(0, "127.0.0.1");
+  await once(daemon, "listening");
+  daemon.unref();
+  const collector = new PushCollector({ port: daemon.address().port, useTags: true });
+  const driver = await openXCache(options, { metrics: new CacheMetrics([collector]) });
+  driver.cache.startMetricsCollection();
+  return driver;
+}

@@ -1,0 +1,43 @@
+// Checks of what collectors are made with: each says what was expected and what arrived.
+import type { MetricTags } from "../core/collector.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
+
+const wrong = (expected: string, arrived: unknown): ConfigError =>
+  new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
+
+export function requireText(value: unknown, name: string): string {
+  if (typeof value === "string") return value;
+  throw wrong(`${name} must be a string`, value);
+}
+
+export function requirePort(value: unknown, least: 0 | 1): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= 65_535)
+    return value as number;
+  throw wrong(`port must be a whole number from ${least} to 65535`, value);
+}
+
+export function requireFlag(value: unknown, name: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw wrong(`${name} must be true or false`, value);
+}
+
+/** A number above 0 and at most `most`. */
+export function requirePositive(value: unknown, name: string, most: number): number {
+  if (typeof value === "number" && value > 0 && value <= most) return value;
+  throw wrong(`${name} must be a number above 0${most === Infinity ? "" : ` and at most ${most}`}`, value);
+}
+
+/** Constant labels: none of them is a label that a metric uses itself. */
+export function requireLabels(value: unknown, taken: ReadonlySet<string>): MetricTags {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw wrong("labels must be an object of strings", value);
+  }
+  for (const [name, text] of Object.entries(value)) {
+    if (!/^(?!__)[a-zA-Z_]\w*$/.test(name) || name === "le") {
+      throw wrong("a label's name must be letters, digits and underscores, and not le", name);
+    }
+    if (taken.has(name)) throw wrong(`a label's name must be none of ${[...taken].join(", ")}`, name);
+    if (typeof text !== "string") throw wrong(`the label ${name} must be a string`, text);
+  }
+  return { ...(value as MetricTags) };
+}

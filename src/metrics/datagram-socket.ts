@@ -1,0 +1,155 @@
+// Sends datagrams to one daemon: opens a socket when there is something to send, and bears a daemon that is not there.
+import { createSocket, type Socket } from "node:dgram";
+import { lookup } from "node:dns";
+import { isIP } from "node:net";
+import type { Clock, Timer } from "../core/clock.ts";
+
+/** Datagrams that wait for the socket or the system; more are dropped. */
+const MOST_WAITING = 256;
+/** After a failure the socket is opened anew, not sooner than this: the daemon may have another address by then. */
+const REOPEN_AFTER_MS = 1_000;
+/** A name is resolved again after so long. */
+const RESOLVED_FOR_MS = 60_000;
+
+export interface DatagramTarget {
+  readonly host: string;
+  readonly port: number;
+  /** How long a name may take to resolve, and the last datagrams to leave. */
+  readonly timeoutMs: number;
+}
+
+type State = "closed" | "opening" | "open";
+
+export class DatagramSocket {
+  readonly #target: DatagramTarget;
+  readonly #clock: Clock;
+  #state: State = "closed";
+  #socket: Socket | undefined;
+  #address = "";
+  #waiting: Buffer[] = [];
+  #sending = 0;
+  #notBefore = Number.NEGATIVE_INFINITY;
+  #resolvedUntil = 0;
+  #whenIdle: (() => void)[] = [];
+  /** Datagrams that did not leave this process. */
+  dropped = 0;
+
+  constructor(target: DatagramTarget, clock: Clock) {
+    this.#target = target;
+    this.#clock = clock;
+  }
+
+  send(datagram: Buffer): void {
+    if (this.#waiting.length + this.#sending >= MOST_WAITING) {
+      this.dropped++;
+      return;
+    }
+    if (this.#isOutdated) this.#drop();
+    if (this.#state === "open") {
+      this.#transmit(datagram);
+      return;
+    }
+    this.#waiting.push(datagram);
+    if (this.#state === "closed") this.#open();
+  }
+
+  /** Waits, at most as long as the timeout, until nothing is on its way; then closes. Never rejects. */
+  async close(): Promise<void> {
+    await this.drained();
+    this.#drop();
+  }
+
+  /** Resolves when nothing is on its way any more, or the timeout has passed. */
+  drained(): Promise<void> {
+    if (this.#isIdle) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(this.#target.timeoutMs, resolve);
+      // Who waits for the last datagrams wants the process to live that long.
+      timer.hold?.(true);
+      this.#socket?.ref();
+      this.#whenIdle.push(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  get #isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#sending === 0;
+  }
+
+  get #isOutdated(): boolean {
+    return this.#state === "open" && this.#sending === 0 && this.#clock.now() >= this.#resolvedUntil;
+  }
+
+  #open(): void {
+    if (this.#clock.now() < this.#notBefore) {
+      this.#drop();
+      return;
+    }
+    this.#state = "opening";
+    let isOpen = true;
+    const timer: Timer = this.#clock.after(this.#target.timeoutMs, () => {
+      isOpen = false;
+      this.#failed();
+    });
+    lookup(this.#target.host, (error, address, family) => {
+      timer.cancel();
+      if (!isOpen || this.#state !== "opening") return;
+      if (error === null) this.#bind(address, family === 6 ? "udp6" : "udp4");
+      else this.#failed();
+    });
+  }
+
+  #bind(address: string, type: "udp4" | "udp6"): void {
+    this.#socket = createSocket(type);
+    this.#socket.on("error", () => this.#failed());
+    this.#socket.unref();
+    this.#address = address;
+    this.#state = "open";
+    const isName = isIP(this.#target.host) === 0;
+    this.#resolvedUntil = isName ? this.#clock.now() + RESOLVED_FOR_MS : Number.POSITIVE_INFINITY;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const datagram of waiting) this.#transmit(datagram);
+  }
+
+  #transmit(datagram: Buffer): void {
+    const socket = this.#socket;
+    if (socket === undefined) {
+      this.dropped++;
+      return;
+    }
+    this.#sending++;
+    socket.send(datagram, this.#target.port, this.#address, (error) => {
+      this.#sending--;
+      if (error !== null) {
+        this.dropped++;
+        if (socket === this.#socket) this.#failed();
+      }
+      this.#tellIfIdle();
+    });
+  }
+
+  #failed(): void {
+    this.#notBefore = this.#clock.now() + REOPEN_AFTER_MS;
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.dropped += this.#waiting.length;
+    this.#waiting = [];
+    this.#state = "closed";
+    const socket = this.#socket;
+    this.#socket = undefined;
+    socket?.close();
+    this.#tellIfIdle();
+  }
+
+  #tellIfIdle(): void {
+    if (!this.#isIdle) return;
+    const told = this.#whenIdle;
+    this.#whenIdle = [];
+    for (const tell of told) tell();
+  }
+}

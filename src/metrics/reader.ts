@@ -1,0 +1,72 @@
+// How each metric of the catalogue is read from the caches that report.
+import { VERSION } from "../version.ts";
+import { CATALOGUE, type MetricId } from "./catalogue.ts";
+import type { Sample } from "./family.ts";
+import type { MetricsView } from "./reading-collector.ts";
+import type { StoreGauges } from "./source.ts";
+import { Totals } from "./totals.ts";
+
+export type Reader = (views: readonly MetricsView[]) => readonly Sample[] | Promise<readonly Sample[]>;
+
+const plain = (value: number): readonly Sample[] => [{ tags: undefined, value }];
+
+function totalsOf(views: readonly MetricsView[]): Totals {
+  const totals = new Totals();
+  for (const { sources } of views) totals.add(sources.totals());
+  return totals;
+}
+
+/** A counter's series. Those without labels are there from the start: a rate needs a first value to rise from. */
+function counted(id: MetricId): Reader {
+  return (views) =>
+    totalsOf(views)
+      .counters()
+      .filter(({ metric }) => metric === CATALOGUE[id]);
+}
+
+/** The worst of the stores; no series where no cache reports. */
+function worst(name: keyof StoreGauges): Reader {
+  return (views) => {
+    const gauges = views.flatMap(({ sources }) => sources.gauges() ?? []);
+    return gauges.length === 0 ? [] : plain(Math.max(...gauges.map((each) => each[name])));
+  };
+}
+
+/** The sum over the stores; no series when one of them does not tell. */
+function used(name: "keys" | "bytes"): Reader {
+  return async (views) => {
+    const usages = await Promise.all(
+      views.filter(({ sources }) => sources.size > 0).map(({ sources }) => sources.usage()),
+    );
+    const known = usages.filter((usage) => usage !== undefined);
+    if (known.length === 0 || known.length < usages.length) return [];
+    return plain(known.reduce((sum, usage) => sum + usage[name], 0));
+  };
+}
+
+export const READERS: Readonly<Record<MetricId, Reader>> = {
+  gets: counted("gets"),
+  hits: counted("hits"),
+  misses: counted("misses"),
+  storeHits: counted("storeHits"),
+  sets: counted("sets"),
+  deletes: counted("deletes"),
+  invalidations: counted("invalidations"),
+  evictions: counted("evictions"),
+  errors: counted("errors"),
+  collectorErrors: (views) => views.flatMap((view) => view.failed()),
+  hitRate: (views) => plain(totalsOf(views).hitRate()),
+  sizeBytes: used("bytes"),
+  keysCount: used("keys"),
+  memoryUsage: worst("memoryUsage"),
+  circuitBreakerOpen: worst("circuitBreakerOpen"),
+  poolUtilization: worst("poolUtilization"),
+  poolWaiting: worst("poolWaiting"),
+  info: (views) =>
+    [...new Set(views.flatMap(({ sources }) => sources.backends()))].map((backend) => ({
+      tags: { version: VERSION, backend },
+      value: 1,
+    })),
+  operationDuration: (views) =>
+    [...totalsOf(views).durations].map(([operation, value]) => ({ tags: { operation }, value })),
+};

@@ -1,0 +1,227 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { tracingChannel } from "node:diagnostics_channel";
+import {
+  type Context,
+  type ContextManager,
+  context,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { traceIfRegistered, traceWithOpenTelemetry } from "../../src/metrics/spans.ts";
+import { isTraced, runInSpans, TRACED_OPERATIONS, type TraceContext } from "../../src/metrics/tracing.ts";
+import { memoryCache } from "../xcache/memory-cache.ts";
+
+/** Subscribes to the channel of one operation; returns what it was told. */
+function watched(operation: string) {
+  const told: { event: string; about: TraceContext & { result?: unknown; error?: unknown } }[] = [];
+  const note = (event: string) => (about: object) =>
+    void told.push({ event, about: { ...(about as TraceContext) } });
+  const subscribers = {
+    start: note("start"),
+    end: note("end"),
+    asyncStart: note("asyncStart"),
+    asyncEnd: note("asyncEnd"),
+    error: note("error"),
+  };
+  const channel = tracingChannel(`xcache:${operation}`);
+  channel.subscribe(subscribers);
+  const stop = (): void => void channel.unsubscribe(subscribers);
+  onTestFinished(stop);
+  return { told, events: () => told.map(({ event }) => event), stop };
+}
+
+describe("diagnostics channels", () => {
+  it("tell of a get from its begin to its end, hit or miss, with what it gave", async () => {
+    const { cache } = memoryCache({ keyPrefix: "shop" });
+    await cache.set("k", 5);
+    // Past the calls that are timed anyway.
+    for (let n = 0; n < 100; n++) await cache.get("k");
+    const { told, events } = watched("get");
+    expect(await cache.get("k")).toBe(5);
+    expect(await cache.get("absent")).toBeUndefined();
+    expect(events()).toEqual([
+      "start",
+      "end",
+      "asyncStart",
+      "asyncEnd",
+      "start",
+      "end",
+      "asyncStart",
+      "asyncEnd",
+    ]);
+    expect(told[0]?.about).toEqual({ operation: "get", prefix: "shop", key: "k" });
+    expect(told[3]?.about.result).toBe(5);
+    expect(told[7]?.about).toEqual({ operation: "get", prefix: "shop", key: "absent", result: undefined });
+  });
+
+  it("tell of an error, which still reaches the caller", async () => {
+    const { cache } = memoryCache();
+    const { told, events } = watched("set");
+    await expect(cache.set("", 1)).rejects.toMatchObject({ code: "KEY_INVALID" });
+    expect(events()).toEqual(["start", "end", "error", "asyncStart", "asyncEnd"]);
+    expect(told[2]?.about.error).toMatchObject({ code: "KEY_INVALID" });
+  });
+
+  it("tell of every operation", async () => {
+    const { cache } = memoryCache({ enableFuzzy: true });
+    const all = TRACED_OPERATIONS.map((operation) => [operation, watched(operation)] as const);
+    await cache.set("k", 1);
+    await cache.setMany({ a: 1 });
+    await cache.get("k");
+    await cache.getMany(["k"]);
+    await cache.getOrSet("new", () => 1);
+    await cache.exists("k");
+    await cache.ttl("k");
+    await cache.tags("k");
+    await cache.fuzzySearch("k");
+    await cache.getStats();
+    await cache.delete("k");
+    await cache.invalidateTags("t");
+    await cache.invalidatePattern("x*");
+    await cache.clear();
+    for (const [operation, { events }] of all)
+      expect(events(), operation).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
+  });
+
+  it("are heard by who subscribes to one event only", async () => {
+    const { cache } = memoryCache();
+    for (const event of ["start", "end", "asyncStart", "asyncEnd", "error"] as const) {
+      const channel = tracingChannel("xcache:clear")[event];
+      const heard = (): void => {};
+      expect(isTraced("clear")).toBe(false);
+      channel.subscribe(heard);
+      expect(isTraced("clear"), event).toBe(true);
+      channel.unsubscribe(heard);
+    }
+    await cache.clear();
+  });
+
+  it("make no difference to counts, and nothing is told after the last subscriber has left", async () => {
+    const { cache } = memoryCache();
+    const { told, stop } = watched("get");
+    for (let n = 0; n < 300; n++) await cache.get("k");
+    stop();
+    const heard = told.length;
+    for (let n = 0; n < 300; n++) await cache.get("k");
+    expect(told).toHaveLength(heard);
+    expect(cache.getComprehensiveMetrics().byOperation.get?.count).toBe(600);
+    expect((await cache.getStats()).totalMisses).toBe(600);
+  });
+});
+
+/** The least that OpenTelemetry needs to know which span is active. */
+class LocalContexts implements ContextManager {
+  readonly #storage = new AsyncLocalStorage<Context>();
+  active(): Context {
+    return this.#storage.getStore() ?? ROOT_CONTEXT;
+  }
+  with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(
+    active: Context,
+    run: F,
+    self?: ThisParameterType<F>,
+    ...args: A
+  ): ReturnType<F> {
+    return this.#storage.run(active, () => run.apply(self, args));
+  }
+  bind<T>(_active: Context, target: T): T {
+    return target;
+  }
+  enable(): this {
+    return this;
+  }
+  disable(): this {
+    this.#storage.disable();
+    return this;
+  }
+}
+
+function spanExporter() {
+  const exporter = new InMemorySpanExporter();
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  context.setGlobalContextManager(new LocalContexts().enable());
+  onTestFinished(() => context.disable());
+  const spans = (): readonly ReadableSpan[] => exporter.getFinishedSpans();
+  return { tracerProvider, spans };
+}
+
+describe("OpenTelemetry spans", () => {
+  afterEach(() => runInSpans(undefined));
+
+  // The first: what it is about is decided once in a process.
+  it("are made without being asked for once a provider is registered, not before, and not after they were stopped", async () => {
+    const { tracerProvider, spans } = spanExporter();
+    traceIfRegistered();
+    expect(isTraced("get")).toBe(false);
+    trace.setGlobalTracerProvider(tracerProvider);
+    onTestFinished(() => trace.disable());
+    const { cache } = memoryCache();
+    await cache.get("k");
+    expect(spans().map(({ name }) => name)).toEqual(["xcache.get"]);
+    traceWithOpenTelemetry()();
+    await memoryCache().cache.get("k");
+    expect(spans()).toHaveLength(1);
+  });
+
+  it("one for each operation, with what it was and whether there was an entry, but no key", async () => {
+    const { tracerProvider, spans } = spanExporter();
+    const stop = traceWithOpenTelemetry({ tracerProvider });
+    const { cache } = memoryCache({ keyPrefix: "shop" });
+    await cache.set("user:42", 1);
+    await cache.get("user:42");
+    await cache.get("absent");
+    expect(spans().map(({ name, attributes }) => [name, attributes])).toEqual([
+      ["xcache.set", { "xcache.operation": "set", "xcache.prefix": "shop" }],
+      ["xcache.get", { "xcache.operation": "get", "xcache.prefix": "shop", "xcache.hit": true }],
+      ["xcache.get", { "xcache.operation": "get", "xcache.prefix": "shop", "xcache.hit": false }],
+    ]);
+    expect(spans()[0]?.instrumentationScope.name).toBe("xcache");
+    stop();
+    await cache.get("user:42");
+    expect(spans()).toHaveLength(3);
+  });
+
+  it("is the parent of what the load does, and the child of what the caller does", async () => {
+    const { tracerProvider, spans } = spanExporter();
+    traceWithOpenTelemetry({ tracerProvider });
+    const tracer = tracerProvider.getTracer("test");
+    const { cache } = memoryCache();
+    await tracer.startActiveSpan("request", async (request) => {
+      await cache.getOrSet("k", () => {
+        tracer.startSpan("query").end();
+        return 1;
+      });
+      request.end();
+    });
+    const byName = new Map(spans().map((span) => [span.name, span]));
+    const idOf = (name: string) => byName.get(name)?.spanContext().spanId;
+    expect(byName.get("query")?.parentSpanContext?.spanId).toBe(idOf("xcache.getOrSet"));
+    expect(byName.get("xcache.getOrSet")?.parentSpanContext?.spanId).toBe(idOf("request"));
+  });
+
+  it("of a failed operation says so, by type", async () => {
+    const { tracerProvider, spans } = spanExporter();
+    traceWithOpenTelemetry({ tracerProvider });
+    const { cache } = memoryCache();
+    await expect(cache.get("")).rejects.toThrow();
+    expect(spans()[0]?.status.code).toBe(SpanStatusCode.ERROR);
+    expect(spans()[0]?.attributes["error.type"]).toBe("key");
+    expect(spans()[0]?.events[0]?.name).toBe("exception");
+  });
+
+  it("a stop that is late does not end what was begun after it", async () => {
+    const { tracerProvider, spans } = spanExporter();
+    const stopFirst = traceWithOpenTelemetry({ tracerProvider });
+    traceWithOpenTelemetry({ tracerProvider });
+    stopFirst();
+    await memoryCache().cache.get("k");
+    expect(spans()).toHaveLength(1);
+  });
+});
