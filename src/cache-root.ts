@@ -9,6 +9,7 @@ import { inOurWords } from "./core/guard.ts";
 import type { Space, Store, StoreObserver, Terms } from "./core/space.ts";
 import { type TermDefaults, usualTerms } from "./core/terms.ts";
 import { type CacheMetrics, metricsOf } from "./metrics/cache-metrics.ts";
+import type { History } from "./metrics/history.ts";
 import type { MetricSource } from "./metrics/source.ts";
 import { openStore } from "./open-store.ts";
 
@@ -17,6 +18,8 @@ export interface Member {
   readonly observer: StoreObserver;
   /** What it tells its metrics. */
   readonly source: MetricSource;
+  /** Adds its counts to those of other processes. */
+  readonly history: History;
   /** It may use the store again. */
   opened(): void;
   /** It may not use the store any more. `wasOpen`: until now it could. */
@@ -67,7 +70,11 @@ export class CacheRoot {
 
   #admit(member: Member): void {
     this.store.observers.add(member.observer);
-    this.#members.set(member, this.#metrics?.attach(member.source));
+    if (!this.config.enableMetrics) return;
+    const leaving = [member.history.attach(), this.#metrics?.attach(member.source)];
+    this.#members.set(member, () => {
+      for (const leave of leaving) leave?.();
+    });
   }
 
   async connect(): Promise<void> {
@@ -113,6 +120,7 @@ export class CacheRoot {
 
   async #close(): Promise<void> {
     const { store } = this;
+    const added = this.#addHistories();
     const [wasOpen, stopping] = [this.#isOpen, this.#stopping];
     this.#isOpen = false;
     this.#stopping = new AbortController();
@@ -124,10 +132,20 @@ export class CacheRoot {
       this.#members.set(member, undefined);
     }
     if (store.observers.size > 0) return;
+    const halfMs = (this.config.operationTimeout * 1000) / 2;
+    if (added !== undefined) await withDeadline(this.clock, halfMs, added, () => undefined);
     const left = store.disconnect().catch((error: unknown) => {
       throw inOurWords(error, "disconnect");
     });
-    await withDeadline(this.clock, this.config.operationTimeout * 1000, left, () => undefined);
+    await withDeadline(this.clock, halfMs, left, () => undefined);
+  }
+
+  /** What was counted and not told yet; undefined when there is nothing, or nobody to tell. */
+  #addHistories(): Promise<unknown> | undefined {
+    if (!this.config.enableMetrics || (this.store.breaker?.state ?? "closed") !== "closed") return undefined;
+    const late = [...this.#members.keys()].filter(({ history }) => history.isLate);
+    if (late.length === 0) return undefined;
+    return Promise.all(late.map(({ history }) => history.add().catch(() => {})));
   }
 }
 

@@ -19,6 +19,7 @@ export type {
   NearCacheConfig,
   TableConfig,
 } from "./config/types.ts";
+export type { StatsOptions } from "./core/arguments.ts";
 export type {
   Backend,
   BackendHost,
@@ -58,6 +59,8 @@ export type {
   CacheStats,
   ComprehensiveMetrics,
   DetailedHealth,
+  FleetMinute,
+  FleetStats,
   HealthCheckItem,
   HealthResult,
   OperationMetrics,

@@ -6,12 +6,13 @@ import { configFromYaml } from "./config/yaml.ts";
 import {
   requireDistinctKeys,
   requireEntries,
-  requireFlag,
   requireKeys,
   requireListener,
   requireOptions,
   requireSignal,
+  requireStatsOptions,
   requireValue,
+  type StatsOptions,
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { closedSpace, disconnectedError } from "./core/closed-space.ts";
@@ -21,10 +22,17 @@ import { glob } from "./core/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader, type Look } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
-import type { CacheStats, ComprehensiveMetrics, DetailedHealth, HealthResult } from "./core/records.ts";
+import type {
+  CacheStats,
+  ComprehensiveMetrics,
+  DetailedHealth,
+  FleetStats,
+  HealthResult,
+} from "./core/records.ts";
 import type { Inspection, Space } from "./core/space.ts";
 import { type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
 import { checkHealth, detailHealth, poolState } from "./health/health.ts";
+import { History } from "./metrics/history.ts";
 import type { Timing } from "./metrics/operation-record.ts";
 import type { MetricSource } from "./metrics/source.ts";
 import { traceIfRegistered } from "./metrics/spans.ts";
@@ -33,6 +41,7 @@ import { isGetTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
 import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
+const DAY_MS = 86_400_000;
 
 export interface ScanOptions {
   /** Stops the scan when it aborts. */
@@ -47,6 +56,7 @@ export class XCache implements AsyncDisposable {
   readonly #root: CacheRoot;
   readonly #telemetry: Telemetry;
   readonly #loader: Loader;
+  readonly #history: History;
   readonly #children = new Map<string, XCache>();
   readonly #place: Space;
   /** `#place`, or a space that refuses while disconnected. */
@@ -67,6 +77,12 @@ export class XCache implements AsyncDisposable {
       signal: () => root.signal,
       stored: (key, tags) => this.#telemetry.wrote(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
+    });
+    this.#history = new History({
+      recorder: this.#telemetry.recorder,
+      ledger: space.ledger,
+      clock: root.clock,
+      retentionMs: root.config.metricsRetentionDays * DAY_MS,
     });
     root.join(this.#member());
   }
@@ -247,12 +263,17 @@ export class XCache implements AsyncDisposable {
     return child;
   }
 
-  /** Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating. */
-  getStats(options: { readonly exact?: boolean } = {}): Promise<CacheStats> {
+  /**
+   * Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating. `fleet`: counts of all
+   * processes that use this prefix of the store with metrics on, minute by minute, over the last `since` seconds.
+   */
+  getStats(options: StatsOptions & { readonly fleet: true }): Promise<FleetStats>;
+  getStats(options?: StatsOptions): Promise<CacheStats>;
+  getStats(options: StatsOptions = {}): Promise<CacheStats> {
     return this.#telemetry.run("getStats", async () => {
-      requireOptions(options, ["exact"]);
-      const usage = await this.#space.usage(requireFlag(options.exact, "exact", false));
-      return this.#telemetry.recorder.stats(usage);
+      const { exact, fleet, since } = requireStatsOptions(options);
+      const own = this.#telemetry.recorder.stats(await this.#space.usage(exact));
+      return fleet ? this.#history.fleet(own, since) : own;
     });
   }
 
@@ -337,6 +358,7 @@ export class XCache implements AsyncDisposable {
   #member(): Member {
     return {
       source: this.#source(),
+      history: this.#history,
       observer: this.#telemetry.observer(this.#place),
       opened: () => {
         this.#space = this.#place;

@@ -113,3 +113,26 @@ export function requireSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal instanceof AbortSignal) return signal;
   throw wrong("signal must be an AbortSignal", signal);
 }
+
+export interface StatsOptions {
+  /** Scans instead of estimating the keys and bytes. */
+  readonly exact?: boolean;
+  /** Counts of all processes instead of this object's. */
+  readonly fleet?: boolean;
+  /** With `fleet`: how far back, in seconds. Default: an hour. */
+  readonly since?: number;
+}
+
+const HOUR_SECONDS = 3_600;
+
+export function requireStatsOptions(options: StatsOptions): Required<StatsOptions> {
+  requireOptions(options, ["exact", "fleet", "since"]);
+  const { since = HOUR_SECONDS } = options;
+  if (typeof since !== "number" || !(since > 0))
+    throw wrong("since must be a number of seconds above 0", since);
+  return {
+    exact: requireFlag(options.exact, "exact", false),
+    fleet: requireFlag(options.fleet, "fleet", false),
+    since,
+  };
+}

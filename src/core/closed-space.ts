@@ -13,6 +13,7 @@ function refuse(): never {
 
 export const closedSpace: Space = {
   changes: new Changes(),
+  ledger: { now: () => 0, add: refuse, read: refuse },
   peek: () => undefined,
   own: (value) => value,
   get: (_key, _done, failed) => failed(disconnectedError()),

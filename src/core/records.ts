@@ -20,6 +20,38 @@ export interface CacheStats {
   readonly approximate: boolean;
 }
 
+/** What all processes counted in one minute. */
+export interface FleetMinute {
+  /** When it began, ISO 8601. */
+  readonly at: string;
+  /** How many processes counted anything in it. */
+  readonly processes: number;
+  readonly hitRate: number;
+  readonly totalHits: number;
+  readonly totalMisses: number;
+  readonly totalSets: number;
+  readonly totalDeletes: number;
+  readonly totalInvalidations: number;
+  readonly totalErrors: number;
+  readonly totalEvictions: number;
+  /** How many calls the other figures are about. */
+  readonly totalOperations: number;
+  readonly avgResponseTime: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** As CacheStats, of all processes that use the same prefix of a store, over the last while. */
+export interface FleetStats extends CacheStats, Omit<FleetMinute, "at" | "processes"> {
+  /** When the time begins that the figures are about, ISO 8601. */
+  readonly since: string;
+  /** The most processes that counted anything in one minute. */
+  readonly processes: number;
+  /** Of the minutes in which something was counted, the oldest first. */
+  readonly history: readonly FleetMinute[];
+}
+
 export interface OperationMetrics {
   readonly count: number;
   readonly errors: number;

@@ -8,18 +8,21 @@ import { EntryReader } from "./entry-reader.ts";
 import { type Outcome, settle } from "./guard.ts";
 import type { Spelling } from "./keys.ts";
 import { admit, type LeaseSpace } from "./lease.ts";
+import type { Ledger } from "./ledger.ts";
 import { entryOf, isFresh } from "./liveness.ts";
 import { type NearSpace, nearSpace } from "./near.ts";
 import type { Remedy } from "./outbox.ts";
 import type { Entry } from "./record.ts";
 import { Seals } from "./seals.ts";
 import { SharedLeases } from "./shared-leases.ts";
+import { SharedLedger } from "./shared-ledger.ts";
 import type { Admission, AdmissionOptions, Found, Inspection, Space, SpaceUsage, Terms } from "./space.ts";
 import type { OpenedSpace, SpaceStore } from "./space-store.ts";
 
 export class SharedSpace implements OpenedSpace, Continued {
   readonly names: Spelling;
   readonly changes: Changes;
+  readonly ledger: Ledger;
   readonly #store: SpaceStore;
   readonly #seals: Seals;
   readonly #entries: Entries;
@@ -33,6 +36,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     this.#store = store;
     this.names = names;
     this.changes = changes;
+    this.ledger = new SharedLedger(store, names);
     this.#seals = new Seals(store.stamps, names, ancestors);
     this.#entries = new Entries(store, names, this.#seals);
     this.#near = nearSpace(store);

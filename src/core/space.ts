@@ -2,6 +2,7 @@
 import type { Backend, Failed } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { Changes } from "./changes.ts";
+import type { Ledger } from "./ledger.ts";
 import type { StoreRecord } from "./record.ts";
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -72,6 +73,8 @@ export interface SpaceUsage {
 }
 
 export interface Space {
+  /** Where this namespace's figures are added up. */
+  readonly ledger: Ledger;
   /** Changes made or learnt of in this process. */
   readonly changes: Changes;
   /** A hit at once, or undefined: then `get` knows. The value is the caller's own. */

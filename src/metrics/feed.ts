@@ -32,6 +32,7 @@ export class Feed implements Reporter {
   #durations: Duration[] = [];
   /** Of durations for which there was no room. */
   #lostWeight = 0;
+  readonly #leaving = new Map<MetricSource, () => void>();
   #timer: Timer | undefined;
   #clock: MetricSource["clock"] | undefined;
 
@@ -42,12 +43,13 @@ export class Feed implements Reporter {
 
   attach(source: MetricSource): void {
     this.#clock = source.clock;
-    source.recorder.reportTo(this);
+    this.#leaving.set(source, source.recorder.addReporter(this));
   }
 
   /** Call it before the source leaves: what it has counted is told. */
   detach(source: MetricSource): void {
-    source.recorder.reportTo(undefined);
+    this.#leaving.get(source)?.();
+    this.#leaving.delete(source);
     this.tell();
   }
 

@@ -54,7 +54,7 @@ export class Recorder {
   readonly errorCounts = new ErrorCounts();
   /** True while a reporter waits for something to be counted; then call `wake`. */
   isAwaited = false;
-  #reporter: Reporter | undefined;
+  readonly #reporters = new Set<Reporter>();
   readonly #clock: Clock;
   readonly #birth: Mark;
   readonly #operations = new Map<string, OperationRecord>();
@@ -71,24 +71,29 @@ export class Recorder {
     return this.#operations;
   }
 
-  reportTo(reporter: Reporter | undefined): void {
-    this.#reporter = reporter;
-    this.isAwaited = reporter !== undefined;
+  /** Returns how to stop reporting to it. */
+  addReporter(reporter: Reporter): () => void {
+    this.#reporters.add(reporter);
+    this.isAwaited = true;
+    return () => {
+      this.#reporters.delete(reporter);
+      this.isAwaited &&= this.#reporters.size > 0;
+    };
   }
 
-  /** The reporter has passed on what was counted, and waits for more. */
+  /** A reporter has passed on what was counted, and waits for more. */
   reported(): void {
-    this.isAwaited = this.#reporter !== undefined;
+    this.isAwaited = this.#reporters.size > 0;
   }
 
   wake(): void {
     this.isAwaited = false;
-    this.#reporter?.counted();
+    for (const reporter of this.#reporters) reporter.counted();
   }
 
   time(operation: string, seconds: number, weight: number): void {
     this.operation(operation).latency.add(seconds, weight);
-    this.#reporter?.timed(operation, seconds, weight);
+    for (const reporter of this.#reporters) reporter.timed(operation, seconds, weight);
   }
 
   operation(name: string): OperationRecord {
@@ -204,7 +209,7 @@ export class Recorder {
     const { at } = reading;
     this.#marks.push(reading);
     while (this.#marks.length > 1 && (this.#marks[1] as Mark).at <= at - RATE_WINDOW_MS) this.#marks.shift();
-    this.#reporter?.marked();
+    for (const reporter of this.#reporters) reporter.marked();
   }
 }
 

@@ -5,6 +5,7 @@ import { Changes } from "../../core/changes.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { CodecError } from "../../core/errors.ts";
+import { LocalLedger } from "../../core/ledger.ts";
 import type {
   Admission,
   AdmissionOptions,
@@ -44,6 +45,7 @@ const NO_TAGS: readonly string[] = [];
 
 export class MemorySpace implements Space {
   readonly changes: Changes;
+  readonly ledger: LocalLedger;
   readonly page: Page;
   readonly #core: MemoryCore;
   readonly #table: Table<MemorySeal>;
@@ -57,6 +59,7 @@ export class MemorySpace implements Space {
     this.#onOpen = onOpen;
     this.page = core.table.openPage();
     this.changes = new Changes(parent?.changes);
+    this.ledger = new LocalLedger(core.clock);
     onOpen(this);
   }
 

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { createCodec } from "../../src/codec/codec.ts";
+import { LocalLedger, sumOf } from "../../src/core/ledger.ts";
+import { SharedStore } from "../../src/core/shared-store.ts";
+import type { Space } from "../../src/core/space.ts";
+import { ManualClock } from "../../src/testing/index.ts";
+import { ReferenceStore } from "../support/reference-backend.ts";
+
+function openSpaces(count: number): { clock: ManualClock; store: ReferenceStore; spaces: readonly Space[] } {
+  const clock = new ManualClock();
+  const store = new ReferenceStore(clock);
+  const spaces = Array.from({ length: count }, () =>
+    new SharedStore(store.client(), {
+      clock,
+      codec: createCodec({ serialization: "msgpack", compression: false }),
+      breaker: { failureThreshold: 5, resetTimeout: 30 },
+      operationTimeoutMs: 1_000,
+      connectTimeoutMs: 1_000,
+      poolSize: 1,
+    }).space("p"),
+  );
+  return { clock, store, spaces };
+}
+
+test("rows are added number by number, whichever is longer", () => {
+  expect(sumOf([1, 2], [10, 20, 30])).toEqual([11, 22, 30]);
+  expect(sumOf([1, 2, 3], [])).toEqual([1, 2, 3]);
+  expect(sumOf([], [])).toEqual([]);
+});
+
+describe("a ledger in a shared store", () => {
+  test("loses nothing of what many add at once", async () => {
+    const { spaces } = openSpaces(5);
+    await Promise.all(spaces.map(({ ledger }, at) => ledger.add("row", [1, at], 60_000)));
+    expect(await spaces[0]!.ledger.read(["row", "absent"])).toEqual([[5, 10], undefined]);
+  });
+
+  test("keeps a row for as long as was asked the last time", async () => {
+    const { clock, spaces } = openSpaces(1);
+    const { ledger } = spaces[0]!;
+    await ledger.add("row", [1], 1_000);
+    await clock.advance(600);
+    await ledger.add("row", [1], 1_000);
+    await clock.advance(999);
+    expect(await ledger.read(["row"])).toEqual([[2]]);
+    await clock.advance(1);
+    expect(await ledger.read(["row"])).toEqual([undefined]);
+    expect(ledger.now()).toBe(clock.now());
+  });
+
+  test("puts a row in the place of something damaged, and reads none out of it", async () => {
+    const { clock, store, spaces } = openSpaces(1);
+    const { ledger } = spaces[0]!;
+    await ledger.add("row", [1], 60_000);
+    const [key] = store.keys().filter((one) => one.includes("row"));
+    store.put(key!, { frame: Uint8Array.of(1, 2, 3), expires: clock.now() + 60_000 });
+    await ledger.add("row", [7], 60_000);
+    expect(await ledger.read(["row"])).toEqual([[7]]);
+  });
+});
+
+test("a ledger without a store does the same for one process", async () => {
+  const clock = new ManualClock();
+  const ledger = new LocalLedger(clock);
+  ledger.add("a", [1], 1_000);
+  ledger.add("b", [1], 2_000);
+  ledger.add("a", [2], 1_000);
+  expect([ledger.read(["a", "b", "c"]), ledger.now()]).toEqual([[[3], [1], undefined], clock.now()]);
+  await clock.advance(1_000);
+  expect(ledger.read(["a", "b"])).toEqual([undefined, [1]]);
+  await clock.advance(1_000);
+  ledger.add("d", [1], 1_000);
+  expect(ledger.read(["a", "b", "d"])).toEqual([undefined, undefined, [1]]);
+});
