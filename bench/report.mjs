@@ -26,6 +26,20 @@ const REPORTS = {
       "all present. Each measurement has a server of its own, over loopback, without persistence.",
     ],
   },
+  memcached: {
+    title: "Memcached store, side by side",
+    text: [
+      "Values are objects of 200 bytes of JSON; reads pick evenly from 10,000 string keys, all present. Each measurement has a server of",
+      "its own, over loopback.",
+    ],
+  },
+  disk: {
+    title: "Store on disk, next to Redis",
+    text: [
+      "Values are objects of 200 bytes of JSON; reads and writes pick evenly from 10,000 string keys, all present. The baseline is raw",
+      'ioredis on a server of its own, over loopback, without persistence. xcache-flushed is `durability: "disk"`.',
+    ],
+  },
 };
 
 /** Drivers of one library for different stores lie in different folders. */

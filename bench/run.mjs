@@ -5,6 +5,7 @@ import os from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { REDIS_SERVER } from "./kv/server.mjs";
+import { MEMCACHED } from "./memcached/server.mjs";
 import { heading, scenarioSection } from "./report.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -31,6 +32,9 @@ const ORDER = [
   "kv-invalidate-tag",
   "kv-commands",
   "kv-tag-bytes",
+  "memcached-get-64",
+  "disk-get-64",
+  "disk-set-64",
 ];
 const DEFAULT_ROUNDS = 5;
 
@@ -39,11 +43,13 @@ const scenarioNames = [
   ...ORDER.filter((name) => found.includes(name)),
   ...found.filter((name) => !ORDER.includes(name)),
 ];
+/** Scenarios of these stores begin with their name; all others are of the memory store. */
+const STORES = ["kv", "memcached", "disk"];
+const storeOf = (name) => STORES.find((store) => name.startsWith(`${store}-`)) ?? "memory";
 /** The scenarios of each report, which is a file in results/. */
-const REPORTS = {
-  memory: scenarioNames.filter((name) => !name.startsWith("kv-")),
-  kv: scenarioNames.filter((name) => name.startsWith("kv-")),
-};
+const REPORTS = Object.fromEntries(
+  ["memory", ...STORES].map((store) => [store, scenarioNames.filter((name) => storeOf(name) === store)]),
+);
 const options = readOptions();
 
 function readOptions() {
@@ -122,10 +128,14 @@ function installedVersions() {
   return Object.fromEntries([["xcache", own], ...peers]);
 }
 
-/** Such as `Redis server v=7.0.15`; undefined where it cannot be asked. */
-function serverVersion() {
-  const { stdout } = spawnSync(REDIS_SERVER, ["--version"], { encoding: "utf8" });
-  return stdout?.split(" ").slice(0, 3).join(" ");
+/** The disk is compared with Redis. */
+const SERVERS = { kv: REDIS_SERVER, disk: REDIS_SERVER, memcached: MEMCACHED };
+
+/** Such as `Redis server v=7.0.15`; undefined where there is none, or it cannot be asked. */
+function serverVersion(report) {
+  if (SERVERS[report] === undefined) return undefined;
+  const { stdout } = spawnSync(SERVERS[report], ["--version"], { encoding: "utf8" });
+  return stdout?.trim().split(" ").slice(0, 3).join(" ");
 }
 
 const versions = installedVersions();
@@ -133,7 +143,7 @@ const command = `npm run bench${process.argv.length > 2 ? ` -- ${process.argv.sl
 
 async function runReport(report, names) {
   const facts = { command, rounds: options.rounds, startedAt: new Date(), load: os.loadavg()[0] };
-  const sections = [heading(report, { ...facts, server: report === "kv" ? serverVersion() : undefined })];
+  const sections = [heading(report, { ...facts, server: serverVersion(report) })];
   console.log(sections[0]);
   for (const name of names) {
     const { scenario } = await import(`./scenarios/${name}.mjs`);

@@ -1,4 +1,5 @@
 // From configuration to an opened store. Caches on one backend object share one store.
+import { DiskBackend } from "./backends/disk/backend.ts";
 import { KvBackend } from "./backends/kv/backend.ts";
 import { isKvAddress } from "./backends/kv/open-router.ts";
 import { MemoryBackend } from "./backends/memory/backend.ts";
@@ -72,6 +73,7 @@ function openBackend(kvUrl: string): Backend {
   const address = parseStoreAddress(kvUrl);
   if (address.kind === "memory") return new MemoryBackend(address.options);
   if (isKvAddress(address)) return new KvBackend({ kvUrl });
+  if (address.kind === "file") return new DiskBackend({ kvUrl });
   throw new UnsupportedError(`stores of kind ${address.kind} are not part of this version`, {
     hint: "Use memory:// or pass a backend object.",
   });

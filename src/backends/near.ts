@@ -1,6 +1,6 @@
 // The in-process tier in front of a shared store: the memory store's table, with pages for the namespaces.
 import type { Clock } from "../core/clock.ts";
-import type { NearPage, NearSeal, NearTier } from "../core/near.ts";
+import type { KeptSeal, NearPage, NearTier } from "../core/near.ts";
 import { Sweeper } from "./memory/expiry.ts";
 import type { Page } from "./memory/page.ts";
 import { Table } from "./memory/table.ts";
@@ -18,7 +18,7 @@ const DECODED_GROWTH = 2;
 
 export class MemoryNearTier implements NearTier {
   readonly sharesValues: boolean;
-  readonly #table: Table<NearSeal>;
+  readonly #table: Table<KeptSeal>;
 
   constructor({ maxEntries, maxBytes, values }: NearOptions, clock: Clock) {
     this.sharesValues = values === "shared";
@@ -32,10 +32,10 @@ export class MemoryNearTier implements NearTier {
 }
 
 class MemoryNearPage implements NearPage {
-  readonly #table: Table<NearSeal>;
+  readonly #table: Table<KeptSeal>;
   readonly #page: Page;
 
-  constructor(table: Table<NearSeal>) {
+  constructor(table: Table<KeptSeal>) {
     this.#table = table;
     this.#page = table.openPage();
   }
@@ -44,7 +44,7 @@ class MemoryNearPage implements NearPage {
     return this.#page.peek(key);
   }
 
-  keep(key: string, value: unknown, expires: number, seal: NearSeal | undefined, bytes: number): void {
+  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): void {
     const counted = bytes * DECODED_GROWTH + key.length * 2 + ENTRY_BYTES;
     this.#table.put(this.#page, key, value, seal, expires, 0, counted);
   }

@@ -32,6 +32,7 @@ export interface MemoryOptions {
 
 export interface FileOptions {
   readonly maxBytes?: number;
+  readonly durability?: "process" | "disk";
 }
 
 /** Who to log in as; percent-decoded. */

@@ -143,6 +143,11 @@ export interface Backend {
    */
   readThen?(key: string, isWatched: boolean, done: Taken, failed: Failed): void;
   writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
+  /**
+   * The version of the record under a key as it is now; undefined where there is none. For a store that tells nothing of
+   * changes but answers at once, in a microsecond or two: what is kept is compared with it whenever it is used.
+   */
+  versionNow?(key: string): Token | undefined;
   /** In the order of `keys`. `isWatched`: as in `readThen`; true where it is not said. */
   readMany(keys: readonly string[], isWatched?: boolean): Promise<readonly (StoreRecord | undefined)[]>;
   write(item: KeyedRecord): Promise<void>;

@@ -4,7 +4,7 @@ import type { Entries } from "./entries.ts";
 import { CodecError } from "./errors.ts";
 import type { Spelling } from "./keys.ts";
 import { isFresh } from "./liveness.ts";
-import type { NearSpace } from "./near.ts";
+import type { Near } from "./near.ts";
 import type { WatchedRead } from "./read-watch.ts";
 import type { Entry, StoreRecord } from "./record.ts";
 import type { Seals } from "./seals.ts";
@@ -22,17 +22,11 @@ export class EntryReader {
   readonly #names: Spelling;
   readonly #seals: Seals;
   readonly #entries: Entries;
-  readonly #near: NearSpace | undefined;
+  readonly #near: Near | undefined;
   /** What is kept near stays as it is: a caller gets a copy, unless values are shared. */
   readonly #copies: boolean;
 
-  constructor(
-    store: SpaceStore,
-    names: Spelling,
-    seals: Seals,
-    entries: Entries,
-    near: NearSpace | undefined,
-  ) {
+  constructor(store: SpaceStore, names: Spelling, seals: Seals, entries: Entries, near: Near | undefined) {
     this.#store = store;
     this.#names = names;
     this.#seals = seals;
@@ -213,7 +207,7 @@ export class EntryReader {
 
   /** Keeps a value near, and returns what its caller gets. */
   #kept(key: string, value: unknown, entry: Entry, read: WatchedRead): unknown {
-    this.#near?.keep(key, value, entry, read, this.#seals.heldLineage(), this.#seals.heldTags(entry));
+    this.#near?.keep(key, value, entry, read, this.#seals);
     return this.#copies ? this.#store.codec.copyTrusted(value) : value;
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from "./clock.ts";
 import { payloadLength } from "./payload-part.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Entry } from "./record.ts";
+import type { Seals } from "./seals.ts";
 import type { SettledBackend } from "./settled-backend.ts";
 import type { HeldStamp } from "./stamps.ts";
 
@@ -12,10 +13,15 @@ export interface NearPage {
   /** The value itself, if it is fresh and its seal is live. */
   peek(key: string): unknown;
   /** `expires` is a time of the local clock; `bytes` is what the value takes, about. */
-  keep(key: string, value: unknown, expires: number, seal: NearSeal | undefined, bytes: number): void;
+  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): void;
   drop(key: string): void;
   keys(): Iterable<string>;
   clear(): void;
+}
+
+/** What a kept value depends on besides its time. */
+export interface KeptSeal {
+  isLive(): boolean;
 }
 
 /** Bounded over all its pages together. */
@@ -26,7 +32,7 @@ export interface NearTier {
 }
 
 /** The stamps of a near entry's tags. */
-export class NearSeal {
+class NearSeal implements KeptSeal {
   readonly #stamps: readonly HeldStamp[];
 
   constructor(stamps: readonly HeldStamp[]) {
@@ -46,9 +52,15 @@ export class NearSeal {
 type TrustedChannel = PushChannel & Required<Pick<PushChannel, "isTrusted">>;
 
 /** Whether a near tier can be kept coherent over this store. */
-function tellsOfChanges(push: PushChannel | undefined): push is TrustedChannel {
+export function tellsOfChanges(push: PushChannel | undefined): push is TrustedChannel {
   return push?.isTrusted !== undefined;
 }
+
+/** What a near tier asks of the namespace's seals. */
+export type KnownSeals = Pick<Seals, "heldLineage" | "heldTags" | "stampsOf">;
+
+/** The in-process tier of a namespace, by whatever means it is kept coherent. */
+export type Near = Pick<NearSpace, "peek" | "begin" | "end" | "keep" | "drop" | "dropMatching" | "clear">;
 
 export interface NearSpaceOptions {
   readonly page: NearPage;
@@ -95,14 +107,9 @@ export class NearSpace {
   }
 
   /** Keeps a value if nothing it depends on can have changed unnoticed. A stamp that is not at hand is undefined. */
-  keep(
-    key: string,
-    value: unknown,
-    entry: Entry,
-    read: WatchedRead,
-    lineage: readonly (HeldStamp | undefined)[],
-    tags: readonly (HeldStamp | undefined)[],
-  ): void {
+  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownSeals): void {
+    const lineage = seals.heldLineage();
+    const tags = seals.heldTags(entry);
     if (!this.#reads.end(read) || !allAtHand(lineage) || !allAtHand(tags)) return;
     if (lineage !== this.#lineage && !sameStamps(lineage, this.#lineage)) this.#page.clear();
     this.#lineage = lineage;
@@ -135,17 +142,4 @@ function allAtHand(stamps: readonly (HeldStamp | undefined)[]): stamps is readon
 
 function sameStamps(some: readonly HeldStamp[], others: readonly HeldStamp[]): boolean {
   return some.length === others.length && some.every((stamp, at) => stamp === others[at]);
-}
-
-interface NearStore {
-  readonly near?: NearTier | undefined;
-  readonly backend: SettledBackend;
-  readonly clock: Clock;
-}
-
-/** The near tier's part for a namespace, if there is a tier and the store can keep it coherent. */
-export function nearSpace({ near, backend, clock }: NearStore): NearSpace | undefined {
-  const { push } = backend;
-  if (near === undefined || !tellsOfChanges(push)) return undefined;
-  return new NearSpace({ page: near.page(), push, backend, clock });
 }

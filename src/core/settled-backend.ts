@@ -25,6 +25,8 @@ export class SettledBackend implements Backend {
   readonly push?: PushChannel;
   readonly pool?: () => PoolState;
   readonly describe?: NonNullable<Backend["describe"]>;
+  /** Also undefined while anything is owed to the store, or when it fails: then it is asked in full. */
+  readonly versionNow?: NonNullable<Backend["versionNow"]>;
   readonly #backend: Backend;
   readonly #outbox: Outbox;
   readonly #clock: Clock;
@@ -36,6 +38,7 @@ export class SettledBackend implements Backend {
     if (backend.push !== undefined) this.push = backend.push;
     if (backend.pool !== undefined) this.pool = backend.pool.bind(backend);
     if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
+    if (backend.versionNow !== undefined) this.versionNow = (key) => this.#versionNow(key);
     this.#backend = backend;
     this.#outbox = outbox;
     this.#clock = clock;
@@ -149,6 +152,15 @@ export class SettledBackend implements Backend {
         const record = records[at];
         return record === undefined ? [] : [{ key, record, bytes }];
       });
+    }
+  }
+
+  #versionNow(key: string): Token | undefined {
+    if (this.#outbox.size > 0) return undefined;
+    try {
+      return this.#backend.versionNow?.(key);
+    } catch {
+      return undefined;
     }
   }
 

@@ -10,7 +10,8 @@ import type { Spelling } from "./keys.ts";
 import { admit, type LeaseSpace } from "./lease.ts";
 import type { Ledger } from "./ledger.ts";
 import { entryOf, isFresh } from "./liveness.ts";
-import { type NearSpace, nearSpace } from "./near.ts";
+import type { Near } from "./near.ts";
+import { nearSpace } from "./near-space.ts";
 import type { Remedy } from "./outbox.ts";
 import type { Entry } from "./record.ts";
 import { Seals } from "./seals.ts";
@@ -26,7 +27,7 @@ export class SharedSpace implements OpenedSpace, Continued {
   readonly #store: SpaceStore;
   readonly #seals: Seals;
   readonly #entries: Entries;
-  readonly #near: NearSpace | undefined;
+  readonly #near: Near | undefined;
   readonly #reader: EntryReader;
   readonly #listing: EntryListing;
   readonly #leases: LeaseSpace;

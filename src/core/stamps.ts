@@ -51,9 +51,9 @@ export class StampBook {
     return this.#backend.isOrdered;
   }
 
-  /** The stamp's id if it is at hand and the store would have told of a change. */
+  /** The stamp's id if it is at hand and the store would have told of a change, or if the store says it at once. */
   known(key: string): Token | undefined {
-    return this.#current(key)?.id;
+    return this.#current(key)?.id ?? this.#backend.versionNow?.(key);
   }
 
   /** The present ids, from the store where they are not at hand; undefined for a missing stamp. */

@@ -116,7 +116,10 @@ function memory(parts: Parts): StoreAddress {
   return { kind: "memory", options: readUrlOptions(MEMORY_OPTIONS, parts) };
 }
 
-const FILE_OPTIONS: UrlOptions<FileOptions> = { maxBytes: wholeNumber(1) };
+const FILE_OPTIONS: UrlOptions<FileOptions> = {
+  maxBytes: wholeNumber(1),
+  durability: oneOf("process", "disk"),
+};
 
 function directoryOf({ path }: Parts): string | undefined {
   try {

@@ -132,6 +132,7 @@ describe("other stores", () => {
     ["memory:///?values=copy", { kind: "memory", options: { values: "copy" } }],
     ["file:///var/cache/my%20app", { kind: "file", path: "/var/cache/my app", options: {} }],
     ["file://localhost/var/x@y?max_bytes=9", { kind: "file", path: "/var/x@y", options: { maxBytes: 9 } }],
+    ["file:///d?durability=disk", { kind: "file", path: "/d", options: { durability: "disk" } }],
   ])("%s", (url, address) => {
     expect(parseStoreAddress(url)).toEqual(address);
   });
@@ -223,6 +224,7 @@ describe("what is no address", () => {
     ["file://./dir", "a directory is given by its absolute path"],
     ["file:///a%00", "a directory is given by its absolute path"],
     ["file:///a%2Fb", "a directory is given by its absolute path"],
+    ["file:///d?durability=none", 'the option durability must be process or disk, got "none"'],
   ])("%j: %s", (url, reason) => {
     const error = configErrorOf(() => parseStoreAddress(url));
     expect(error.code).toBe("CONFIG_INVALID");

@@ -2,8 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DiskBackend } from "../../../dist/backends/disk/backend.js";
-import { XCache } from "../../../dist/index.js";
+import { DiskBackend, XCache } from "../../../dist/index.js";
 
 export async function open({ ttl, durability = "process" }) {
   const directory = mkdtempSync(join(tmpdir(), "xcache-bench-"));

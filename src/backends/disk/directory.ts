@@ -1,0 +1,85 @@
+// The folder of a store: which environment in it is this boot's, whether it is ours, and what is left of former boots.
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
+import { join } from "node:path";
+import { folderError, openError } from "./disk-error.ts";
+import type { Durability } from "./options.ts";
+import { requireSound } from "./sound-file.ts";
+
+/** Only for the user whose processes share the store. */
+const FOLDER_MODE = 0o700;
+const OF_DISK = "disk";
+const OF_BOOT = "boot-";
+
+export interface StoreFolder {
+  /** The folder of the environment. */
+  readonly path: string;
+  readonly isSynced: boolean;
+}
+
+/**
+ * Makes the folder if need be. What is not flushed at every commit may be damaged by a power cut, so such a store is one
+ * boot's only: the next one begins another, and nobody opens what may be damaged or lacks its last invalidations.
+ */
+export function prepareFolder(directory: string, durability: Durability, bootId = readBootId()): StoreFolder {
+  try {
+    const isSynced = durability === "disk" || bootId === undefined;
+    const name = isSynced ? OF_DISK : OF_BOOT + bootId;
+    mkdirSync(directory, { recursive: true, mode: FOLDER_MODE });
+    const names = readdirSync(directory);
+    refuseForeign(directory, names);
+    refuseOtherLevel(directory, names, name, durability, bootId);
+    mkdirSync(join(directory, name), { recursive: true, mode: FOLDER_MODE });
+    accessSync(join(directory, name), constants.W_OK | constants.X_OK);
+    requireSound(join(directory, name));
+    for (const former of names) {
+      if (former.startsWith(OF_BOOT) && former !== name)
+        rmSync(join(directory, former), { recursive: true, force: true });
+    }
+    return { path: realpathSync(join(directory, name)), isSynced };
+  } catch (error) {
+    throw openError(error, directory);
+  }
+}
+
+function refuseForeign(directory: string, names: readonly string[]): void {
+  const foreign = names.find((name) => name === "data.mdb" || name === "lock.mdb");
+  if (foreign === undefined) return;
+  throw folderError(directory, `${foreign} in it is an LMDB environment of something else`, {
+    hint: "Use a folder of its own for the cache.",
+  });
+}
+
+function refuseOtherLevel(
+  directory: string,
+  names: readonly string[],
+  own: string,
+  durability: Durability,
+  bootId: string | undefined,
+): void {
+  const opposite = own === OF_DISK ? OF_BOOT + bootId : OF_DISK;
+  const other = names.find((name) => name === opposite);
+  if (other === undefined) return;
+  const level = other === OF_DISK ? "disk" : "process";
+  throw folderError(directory, `it holds one with durability "${level}", and "${durability}" was asked for`, {
+    hint: `Give every process on it durability "${level}", use another folder, or stop all of them and remove ${other} in it.`,
+  });
+}
+
+/** Another one after every start of the machine; undefined where the system does not tell. */
+export function readBootId(): string | undefined {
+  const file = "/proc/sys/kernel/random/boot_id";
+  try {
+    return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,140 @@
+// An opened environment of LMDB: reads from the latest commit of any process, and what it takes on disk.
+import { BackendError } from "../../core/errors.ts";
+import type { DiskKey } from "./disk-key.ts";
+import { type Lmdb, type LmdbStore, openStore, type ReadTransaction, type StoreSettings } from "./lmdb.ts";
+
+export interface Range {
+  readonly start: Buffer;
+  readonly end: Buffer;
+}
+
+export interface Row {
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+export class Environment {
+  readonly path: string;
+  readonly store: LmdbStore;
+  /** In which every read is made: begun anew by a read that finds it ended. */
+  readonly #transaction: ReadTransaction;
+  readonly #reading: { readonly transaction: ReadTransaction };
+  readonly #end: (address: number) => void;
+  #isClosed = false;
+
+  constructor(lmdb: Lmdb, settings: StoreSettings) {
+    this.path = settings.path;
+    this.store = openStore(lmdb, settings);
+    this.#transaction = this.store.useReadTransaction();
+    this.#reading = { transaction: this.#transaction };
+    this.#end = lmdb.nativeAddon.resetTxn;
+    this.#end(this.#transaction.address);
+  }
+
+  /** The value under a key as of the latest commit; a copy. */
+  read(key: DiskKey): Buffer | undefined {
+    this.#open();
+    const value = this.#get(key);
+    this.#end(this.#transaction.address);
+    return value;
+  }
+
+  /** What `look` makes of the value under a key as of the latest commit; its bytes are gone afterwards. */
+  look<T>(key: DiskKey, look: (bytes: Uint8Array) => T): T | undefined {
+    this.#open();
+    const shared = this.store.getBinaryFast(key, this.#reading);
+    const seen = shared === undefined ? undefined : look(shared);
+    this.#end(this.#transaction.address);
+    return seen;
+  }
+
+  /** Several reads of one commit: none made in between is seen. */
+  snapshot<T>(work: (get: (key: DiskKey) => Buffer | undefined) => T): T {
+    this.#open();
+    try {
+      return work((key) => this.#get(key));
+    } finally {
+      // An open one would keep every page that is replaced from being used again, in all processes.
+      this.#end(this.#transaction.address);
+    }
+  }
+
+  /** The first `limit` keys of a range, and after `from` where that is given. */
+  keys({ start, end }: Range, limit: number, from?: Buffer): readonly Buffer[] {
+    return this.snapshot(() => this.#keys(start, end, limit, from));
+  }
+
+  /** As `keys`, with what lies under each. */
+  rows(range: Range, limit: number, from?: Buffer): readonly Row[] {
+    return this.snapshot(() => this.rowsWithin(range, limit, from));
+  }
+
+  /** As `rows`, within a snapshot. */
+  rowsWithin({ start, end }: Range, limit: number, from?: Buffer): readonly Row[] {
+    return this.#keys(start, end, limit, from).map((key) => ({
+      key,
+      value: this.#get(key) ?? Buffer.alloc(0),
+    }));
+  }
+
+  /** The key so many places after `from`, or after the beginning. */
+  keyAfter({ start, end }: Range, places: number, from: Buffer | undefined): Buffer | undefined {
+    return this.snapshot(() => {
+      const transaction = this.#transaction;
+      const [key] = this.store.getKeys({ transaction, start: from ?? start, end, offset: places, limit: 1 });
+      return key;
+    });
+  }
+
+  /** Bytes of all pages that hold something. */
+  get usedBytes(): number {
+    const stat = this.store.env.stat();
+    return (stat.treeBranchPageCount + stat.treeLeafPageCount + stat.overflowPages) * stat.pageSize;
+  }
+
+  /** Bytes of the file, pages that can be used again included. */
+  get fileBytes(): number {
+    const { lastPageNumber } = this.store.env.info();
+    return (lastPageNumber + 1) * this.store.env.stat().pageSize;
+  }
+
+  get isEmpty(): boolean {
+    return this.store.env.stat().entryCount === 0;
+  }
+
+  get readers(): number {
+    return this.store.env.info().numReaders;
+  }
+
+  /** Frees the places of readers that were killed: what they were reading could not be reclaimed. */
+  checkReaders(): void {
+    this.store.readerCheck();
+  }
+
+  /** Nothing may be under way. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#transaction.done();
+    await this.store.close();
+  }
+
+  #open(): void {
+    if (this.#isClosed) throw new BackendError("STORE_FAILED", "the store on disk is closed");
+  }
+
+  #get(key: DiskKey): Buffer | undefined {
+    const shared = this.store.getBinaryFast(key, this.#reading);
+    if (shared === undefined) return undefined;
+    const size = this.store.lastSize;
+    const own = Buffer.allocUnsafe(size);
+    own.set(shared.subarray(0, size));
+    return own;
+  }
+
+  #keys(start: Buffer, end: Buffer, limit: number, from: Buffer | undefined): Buffer[] {
+    const transaction = this.#transaction;
+    const options = from === undefined ? { start } : { start: from, exclusiveStart: true };
+    return [...this.store.getKeys({ transaction, ...options, end, limit })];
+  }
+}

@@ -1,0 +1,188 @@
+// The operations that change the store. Each decides by what is there when its turn has come, and is told how it ended.
+import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
+import { CodecError } from "../../core/errors.ts";
+import type { StoreRecord, Token } from "../../core/record.ts";
+import { type Change, putRecord, removeRecord } from "./change.ts";
+import { type DiskKey, recordKey } from "./disk-key.ts";
+import { comparable, decodeStored, encodeStored, endOf, type Facts, factsOf } from "./stored-record.ts";
+
+/** What an operation sees when its turn has come. */
+export interface View {
+  readonly now: number;
+  /** What is stored; a snapshot of the latest commit. */
+  get(key: DiskKey): Buffer | undefined;
+  /** What an earlier operation of the same commit puts there whatever happens. */
+  coming(key: string): Facts | undefined;
+}
+
+/** What an operation came to: a change, or nothing to be done. */
+export interface Plan {
+  readonly change: Change | undefined;
+  /** What stands there afterwards, where that is certain. */
+  readonly leaves?: Facts;
+}
+
+export interface Operation {
+  /** The record it is about; in one commit no other operation may be about the same, except writes after a write. */
+  readonly key: string | undefined;
+  readonly isWrite: boolean;
+  plan(view: View): Plan;
+  /** The change is committed; or there was none. Returns false where it has to be decided again. */
+  committed(held: boolean): boolean;
+  failed(error: unknown): void;
+}
+
+const NOTHING: Plan = { change: undefined };
+
+export class WriteOperation implements Operation {
+  readonly key: string;
+  readonly isWrite = true;
+  readonly #item: KeyedRecord;
+  readonly #done: () => void;
+  readonly failed: Failed;
+
+  constructor(item: KeyedRecord, done: () => void, failed: Failed) {
+    this.key = item.key;
+    this.#item = item;
+    this.#done = done;
+    this.failed = failed;
+  }
+
+  plan(view: View): Plan {
+    const key = recordKey(this.key);
+    const next = encodeStored(key, this.#item, view.now);
+    const before = view.coming(this.key) ?? factsIn(view.get(key));
+    return { change: putRecord(key, next, before), leaves: next };
+  }
+
+  committed(): boolean {
+    this.#done();
+    return true;
+  }
+}
+
+export class SwapOperation implements Operation {
+  readonly key: string;
+  readonly isWrite = false;
+  readonly failed: Failed;
+  readonly #expected: Token | undefined;
+  readonly #next: Omit<KeyedRecord, "key"> | undefined;
+  readonly #done: (result: SwapResult) => void;
+  #lost: SwapResult | undefined;
+
+  constructor(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+    done: (result: SwapResult) => void,
+    failed: Failed,
+  ) {
+    this.key = key;
+    this.#expected = expected;
+    this.#next = next;
+    this.#done = done;
+    this.failed = failed;
+  }
+
+  plan(view: View): Plan {
+    const key = recordKey(this.key);
+    const bytes = view.get(key);
+    const present = presentIn(bytes, this.key, view.now);
+    if (present?.version !== this.#expected) {
+      this.#lost = { won: false, current: present };
+      return NOTHING;
+    }
+    const before = factsIn(bytes);
+    if (this.#next === undefined)
+      return before === undefined ? NOTHING : { change: removeRecord(key, before) };
+    const next = encodeStored(key, { key: this.key, ...this.#next }, view.now);
+    const version = before === undefined ? null : comparable(before.version);
+    return { change: putRecord(key, next, before, { key, version }) };
+  }
+
+  committed(held: boolean): boolean {
+    if (held) this.#done(this.#lost ?? { won: true });
+    return held;
+  }
+}
+
+export class TakeOperation implements Operation {
+  readonly key: string;
+  readonly isWrite = false;
+  readonly failed: Failed;
+  readonly #done: (record: StoreRecord | undefined) => void;
+  #taken: StoreRecord | undefined;
+  #damage: unknown;
+
+  constructor(key: string, done: (record: StoreRecord | undefined) => void, failed: Failed) {
+    this.key = key;
+    this.#done = done;
+    this.failed = failed;
+  }
+
+  plan(view: View): Plan {
+    const key = recordKey(this.key);
+    const bytes = view.get(key);
+    try {
+      this.#taken = presentIn(bytes, this.key, view.now);
+      if (bytes === undefined || this.#taken === undefined) return NOTHING;
+      return { change: removeRecord(key, factsOf(bytes)) };
+    } catch (error) {
+      // What is damaged is removed as well; its rows go when their time comes.
+      this.#damage = error;
+      return { change: { puts: [], removals: [key] } };
+    }
+  }
+
+  committed(held: boolean): boolean {
+    if (this.#damage !== undefined) this.failed(this.#damage);
+    else if (held) this.#done(this.#taken);
+    return held;
+  }
+}
+
+/** A change that was decided before; what nobody waits for is found again when it fails. */
+export class ChangeOperation implements Operation {
+  readonly key: string | undefined;
+  readonly isWrite = false;
+  readonly failed: Failed;
+  readonly #change: Change;
+  readonly #done: (held: boolean) => void;
+
+  constructor(
+    key: string | undefined,
+    change: Change,
+    done: (held: boolean) => void = () => {},
+    failed: Failed = () => {},
+  ) {
+    this.key = key;
+    this.#change = change;
+    this.#done = done;
+    this.failed = failed;
+  }
+
+  plan(): Plan {
+    return { change: this.#change };
+  }
+
+  committed(held: boolean): boolean {
+    this.#done(held);
+    return true;
+  }
+}
+
+/** The record in these bytes, unless it has ended or is that of another key. Throws CodecError. */
+function presentIn(bytes: Buffer | undefined, key: string, now: number): StoreRecord | undefined {
+  return bytes === undefined || endOf(bytes) <= now ? undefined : decodeStored(bytes, key);
+}
+
+/** Undefined where there is nothing that makes sense: it is overwritten or, in time, removed by hand. */
+function factsIn(bytes: Buffer | undefined): Facts | undefined {
+  if (bytes === undefined) return undefined;
+  try {
+    return factsOf(bytes);
+  } catch (error) {
+    if (error instanceof CodecError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,88 @@
+// What a store on disk can be told, and from where: an object, or a file:// address.
+import { isAbsolute } from "node:path";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { suggestName } from "../../core/nearest.ts";
+import { parseStoreAddress } from "../../core/store-url.ts";
+
+/**
+ * What an acknowledged change survives. `process`: the end of every process, however it ends; the store is empty after
+ * the machine was restarted. `disk`: a power cut as well, since every commit waits for the disk.
+ */
+export type Durability = "process" | "disk";
+
+interface Settings {
+  /** Most bytes of the store, about; the oldest entries make room. At least 1,048,576. Default: 1 GiB. */
+  readonly maxBytes?: number;
+  /** What an acknowledged change survives; the same in every process. Default: `process`. */
+  readonly durability?: Durability;
+}
+
+export interface DiskFolderOptions extends Settings {
+  /** An absolute path, made if it does not exist; a folder of its own, on a disk of this machine. */
+  readonly directory: string;
+}
+
+export interface DiskUrlOptions {
+  /** As in `file:///var/cache/app?max_bytes=268435456&durability=disk`. */
+  readonly kvUrl: string;
+}
+
+export type DiskOptions = DiskFolderOptions | DiskUrlOptions;
+
+export type ResolvedOptions = Required<DiskFolderOptions>;
+
+const DEFAULT_MAX_BYTES = 1024 ** 3;
+const LEAST_MAX_BYTES = 1024 ** 2;
+/** A quarter of the address space that a process has on every 64-bit system. */
+const MOST_MAX_BYTES = 2 ** 45;
+const NAMES = ["directory", "maxBytes", "durability"];
+
+/** Throws ConfigError. */
+export function resolveOptions(options: unknown): ResolvedOptions {
+  if (typeof options !== "object" || options === null) {
+    throw invalid(`DiskBackend options must be an object, got ${describeArrival(options)}`);
+  }
+  const given = "kvUrl" in options ? fromUrl(options) : options;
+  for (const name of Object.keys(given)) {
+    if (NAMES.includes(name)) continue;
+    throw new ConfigError(
+      "CONFIG_UNKNOWN_FIELD",
+      `DiskBackend has no option ${JSON.stringify(name)}; ${suggestName(name, NAMES)}`,
+    );
+  }
+  const {
+    directory,
+    maxBytes = DEFAULT_MAX_BYTES,
+    durability = "process",
+  } = given as Record<string, unknown>;
+  if (typeof directory !== "string" || !isAbsolute(directory) || directory.includes("\0")) {
+    throw invalid(`directory must be an absolute path, got ${describeArrival(directory)}`);
+  }
+  if (
+    !Number.isInteger(maxBytes) ||
+    (maxBytes as number) < LEAST_MAX_BYTES ||
+    (maxBytes as number) > MOST_MAX_BYTES
+  ) {
+    throw invalid(
+      `maxBytes (max_bytes in a store address) must be a whole number of bytes from ${LEAST_MAX_BYTES} to ${MOST_MAX_BYTES}, got ${describeArrival(maxBytes)}`,
+    );
+  }
+  if (durability !== "process" && durability !== "disk") {
+    throw invalid(`durability must be "process" or "disk", got ${describeArrival(durability)}`);
+  }
+  return { directory, maxBytes: maxBytes as number, durability };
+}
+
+function fromUrl(options: object): object {
+  const { kvUrl, ...rest } = options as Record<string, unknown>;
+  const others = Object.keys(rest);
+  if (others.length > 0) throw invalid(`DiskBackend takes kvUrl alone, got ${others.join(", ")} as well`);
+  const address = parseStoreAddress(kvUrl);
+  if (address.kind !== "file")
+    throw invalid(`kvUrl must be a file:// address, got one of kind ${address.kind}`);
+  return { directory: address.path, ...address.options };
+}
+
+function invalid(message: string): ConfigError {
+  return new ConfigError("CONFIG_INVALID", message);
+}

@@ -1,0 +1,108 @@
+// Looks through the keys of a store in steps, each of which lets others have their turn.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ScanItem, Usage } from "../../core/backend.ts";
+import { AREA, plainPrefix, rangeOf } from "./disk-key.ts";
+import type { Environment, Range } from "./environment.ts";
+import { storedKey } from "./stored-key.ts";
+import { decodeStoredHeader, endOf } from "./stored-record.ts";
+
+const STEP = 200;
+/** Keys that are counted in one go. */
+const COUNTED = 5_000;
+/** Records that are looked at for their size. */
+const SAMPLE = 1_000;
+/** What a record takes besides its key and bytes, its rows included. */
+const OVERHEAD_BYTES = 120;
+
+interface Part {
+  readonly range: Range;
+  /** Whether only some of the keys in it have the prefix. */
+  readonly isMixed: boolean;
+}
+
+/** Where keys with this prefix are. */
+function partsFor(prefix: string): readonly Part[] {
+  const plain = plainPrefix(prefix);
+  const hashed = { range: rangeOf(AREA.hashed, Buffer.alloc(0)), isMixed: true };
+  return plain === undefined ? [hashed] : [{ range: rangeOf(AREA.plain, plain), isMixed: false }, hashed];
+}
+
+/** Every record whose key starts with `prefix`; payloads are left out. */
+export async function* scanStore(
+  environment: () => Environment,
+  prefix: string,
+  now: () => number,
+  signal: AbortSignal | undefined,
+): AsyncIterable<readonly ScanItem[]> {
+  for (const { range } of partsFor(prefix)) {
+    let from: Buffer | undefined;
+    for (;;) {
+      if (signal?.aborted) return;
+      const rows = environment().rows(range, STEP, from);
+      if (rows.length === 0) break;
+      from = rows.at(-1)?.key;
+      const at = now();
+      yield rows.flatMap(({ key: diskKey, value }) => {
+        const key = storedKey(diskKey, value);
+        if (endOf(value) <= at || !key.startsWith(prefix)) return [];
+        const record = decodeStoredHeader(value, key);
+        return record === undefined ? [] : [{ key, record, bytes: sizeOf(diskKey, value) }];
+      });
+      await nextTurn();
+    }
+  }
+}
+
+/** The number of keys is exact, but for those that have ended; their size is that of some of them. */
+export async function storeUsage(environment: () => Environment, prefix: string): Promise<Usage> {
+  let keys = 0;
+  let bytes = 0;
+  for (const part of partsFor(prefix)) {
+    const counted = part.isMixed
+      ? await countMixed(environment, part.range, prefix)
+      : await count(environment, part.range);
+    keys += counted.keys;
+    bytes += counted.bytes;
+  }
+  return { keys, bytes, approximate: true };
+}
+
+interface Counted {
+  readonly keys: number;
+  readonly bytes: number;
+}
+
+async function count(environment: () => Environment, range: Range): Promise<Counted> {
+  const sample = environment().rows(range, SAMPLE);
+  const sampled = sample.reduce((sum, { key, value }) => sum + sizeOf(key, value), 0);
+  let keys = sample.length;
+  if (keys < SAMPLE) return { keys, bytes: sampled };
+  let from = sample.at(-1)?.key;
+  while (from !== undefined) {
+    await nextTurn();
+    const next = environment().keyAfter(range, COUNTED, from);
+    keys += next === undefined ? environment().keys(range, COUNTED, from).length : COUNTED;
+    from = next;
+  }
+  return { keys, bytes: Math.round((sampled / SAMPLE) * keys) };
+}
+
+/** Keys that were hashed are few and long. */
+async function countMixed(environment: () => Environment, range: Range, prefix: string): Promise<Counted> {
+  let keys = 0;
+  let bytes = 0;
+  let from: Buffer | undefined;
+  for (;;) {
+    const rows = environment().rows(range, STEP, from);
+    if (rows.length === 0) return { keys, bytes };
+    from = rows.at(-1)?.key;
+    for (const { key, value } of rows) {
+      if (!storedKey(key, value).startsWith(prefix)) continue;
+      keys++;
+      bytes += sizeOf(key, value);
+    }
+    await nextTurn();
+  }
+}
+
+const sizeOf = (key: Buffer, value: Buffer): number => key.length + value.length + OVERHEAD_BYTES;

@@ -1,0 +1,138 @@
+// One environment for all backends of a thread on one folder: LMDB must not be opened twice, and they share its commits.
+import type { BackendHost } from "../../core/backend.ts";
+import { withDeadline } from "../../core/deadline.ts";
+import { Committer } from "./committer.ts";
+import { prepareFolder, type StoreFolder } from "./directory.ts";
+import { openError } from "./disk-error.ts";
+import { Environment } from "./environment.ts";
+import { checkFormat } from "./format.ts";
+import { type Lmdb, loadLmdb } from "./lmdb.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { Room } from "./room.ts";
+import { Sweep } from "./sweep.ts";
+
+/** Pages that wait to be used again and a value that comes in take room besides what is bounded. */
+const MAP_FACTOR = 4;
+const LEAST_MAP_BYTES = 256 * 1024 ** 2;
+
+export class SharedEnvironment {
+  readonly environment: Environment;
+  readonly committer: Committer;
+  readonly sweep: Sweep;
+  readonly isSynced: boolean;
+  readonly #users = new Set<BackendHost>();
+  readonly #limitMs: number;
+  readonly #host: BackendHost;
+  /** Resolves when it is known to be ours. */
+  readonly checked: Promise<void>;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    environment: Environment,
+    { maxBytes, directory }: ResolvedOptions,
+    host: BackendHost,
+    isSynced: boolean,
+  ) {
+    this.environment = environment;
+    this.isSynced = isSynced;
+    const room = new Room(environment, {
+      maxBytes,
+      evicted: (key) => {
+        for (const user of this.#users) user.evicted(key);
+      },
+    });
+    this.#host = host;
+    this.#limitMs = host.operationTimeoutMs;
+    this.committer = new Committer(environment, host.clock, room);
+    this.sweep = new Sweep(environment, this.committer, host.clock, this.#limitMs);
+    this.checked = checkFormat(this, directory, host.connectTimeoutMs);
+  }
+
+  /** Whether it can be used: not one that is about to close. */
+  enter(host: BackendHost): boolean {
+    if (this.#closing !== undefined) return false;
+    this.#users.add(host);
+    return true;
+  }
+
+  /** Resolves when what was under way is committed; the last one out closes. */
+  async leave(host: BackendHost): Promise<void> {
+    if (!this.#users.delete(host)) return;
+    await this.#whenIdle();
+    if (this.#users.size > 0 || this.#closing !== undefined) return;
+    this.sweep.stop();
+    // To close under a commit that waits for another process would wait as well, and with it everything here.
+    if (this.committer.isIdle) await this.#close();
+    else
+      this.committer
+        .whenIdle()
+        .then(() => (this.#users.size === 0 ? this.#close() : undefined), this.#host.report);
+  }
+
+  get closed(): Promise<void> | undefined {
+    return this.#closing;
+  }
+
+  #whenIdle(): Promise<void> {
+    return withDeadline(this.#host.clock, this.#limitMs, this.committer.whenIdle(), () => undefined);
+  }
+
+  #close(): Promise<void> {
+    this.#closing ??= this.environment.close().finally(() => {
+      opened.delete(this.environment.path);
+      if (opened.size === 0) process.off("exit", endDespiteLock);
+    });
+    return this.#closing;
+  }
+}
+
+const opened = new Map<string, SharedEnvironment>();
+
+/** Opens the store in a folder, or joins who has it open. Throws ConnectionError or MissingPeerError. */
+export async function enterEnvironment(
+  options: ResolvedOptions,
+  host: BackendHost,
+): Promise<SharedEnvironment> {
+  const lmdb = await loadLmdb();
+  const { path, isSynced } = prepareFolder(options.directory, options.durability);
+  for (;;) {
+    const present = opened.get(path) ?? open(lmdb, { path, isSynced }, options, host);
+    if (!present.enter(host)) {
+      await present.closed;
+      continue;
+    }
+    try {
+      await present.checked;
+      return present;
+    } catch (error) {
+      await present.leave(host);
+      throw error;
+    }
+  }
+}
+
+function open(
+  lmdb: Lmdb,
+  { path, isSynced }: StoreFolder,
+  options: ResolvedOptions,
+  host: BackendHost,
+): SharedEnvironment {
+  try {
+    const mapBytes = Math.max(LEAST_MAP_BYTES, options.maxBytes * MAP_FACTOR);
+    const environment = new Environment(lmdb, { path, isSynced, mapBytes });
+    const shared = new SharedEnvironment(environment, options, host, isSynced);
+    if (opened.size === 0) process.on("exit", endDespiteLock);
+    opened.set(path, shared);
+    return shared;
+  } catch (error) {
+    throw openError(error, options.directory);
+  }
+}
+
+/**
+ * Node waits for its threads before it ends, and one that waits for a lock of a process that is stopped would make it
+ * wait for ever.
+ */
+function endDespiteLock(): void {
+  for (const { committer } of opened.values()) if (committer.isStuck) process.kill(process.pid, "SIGKILL");
+}

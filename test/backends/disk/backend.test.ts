@@ -1,0 +1,185 @@
+// What is special about the store on disk: its options, its keys, and several backends of one process on one folder.
+import fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { DiskBackend } from "../../../src/backends/disk/backend.ts";
+import { recordKey } from "../../../src/backends/disk/disk-key.ts";
+import type { DiskOptions } from "../../../src/backends/disk/options.ts";
+import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
+import { until } from "../../support/until.ts";
+import { freshFolders } from "./folder.ts";
+import { entry, item, opened } from "./opened.ts";
+import { compiled, OwnProcess } from "./own-process.ts";
+
+const freshFolder = freshFolders();
+beforeAll(() => compiled());
+
+describe("options", () => {
+  test.each([
+    [undefined, "CONFIG_INVALID", "an object"],
+    [{}, "CONFIG_INVALID", "directory must be an absolute path, got undefined"],
+    [{ directory: "relative" }, "CONFIG_INVALID", 'got "relative"'],
+    [{ directory: "/d", maxBytes: 5 }, "CONFIG_INVALID", "from 1048576 to"],
+    [{ directory: "/d", maxBytes: 1e6 + 0.5 }, "CONFIG_INVALID", "a whole number"],
+    [{ directory: "/d", durability: "none" }, "CONFIG_INVALID", '"process" or "disk", got "none"'],
+    [{ directory: "/d", maxByte: 1 }, "CONFIG_UNKNOWN_FIELD", 'did you mean "maxBytes"?'],
+    [{ kvUrl: "redis://h" }, "CONFIG_INVALID", "must be a file:// address"],
+    [{ kvUrl: "file:///d", maxBytes: 2 ** 20 }, "CONFIG_INVALID", "kvUrl alone, got maxBytes as well"],
+  ])("%j are refused", (options, code, words) => {
+    const make = (): DiskBackend => new DiskBackend(options as unknown as DiskOptions);
+    expect(make).toThrow(ConfigError);
+    expect(make).toThrow(words);
+    expect(make).toThrow(expect.objectContaining({ code }));
+  });
+
+  test("of an address and of an object are the same, and are told", async () => {
+    const directory = freshFolder();
+    const maxBytes = 2 ** 21;
+    for (const options of [
+      { directory, maxBytes, durability: "disk" as const },
+      { kvUrl: `file://${directory}?max_bytes=${maxBytes}&durability=disk` },
+    ]) {
+      const backend = new DiskBackend(options);
+      expect(await backend.describe()).toMatchObject({ directory, maxBytes, durability: "disk", readers: 1 });
+      await backend.disconnect();
+    }
+  });
+});
+
+describe("keys", () => {
+  const written = (key: string): string => {
+    const diskKey = recordKey(key);
+    return typeof diskKey === "string"
+      ? `2${Buffer.from(diskKey).toString("hex")}`
+      : diskKey.toString("hex").slice(1);
+  };
+  /** Around the longest that fits, and with halves of surrogate pairs. */
+  const anyKey = fc.oneof(
+    fc.string({ unit: "binary", minLength: 1, maxLength: 20 }),
+    fc
+      .array(fc.constantFrom("\ud800", "\udc00", "a", "\u00e9", "\u20ac"), { minLength: 1, maxLength: 8 })
+      .map((units) => units.join("")),
+    fc
+      .tuple(fc.integer({ min: 640, max: 1_990 }), fc.constantFrom("x", "\u00e9", "\u20ac"))
+      .map(([length, unit]) => unit.repeat(length)),
+  );
+
+  test("that differ are kept under keys that differ and fit LMDB", () => {
+    fc.assert(
+      fc.property(anyKey, anyKey, (one, other) => {
+        expect(written(one) === written(other)).toBe(one === other);
+        expect(written(one).length / 2).toBeLessThanOrEqual(1_978);
+      }),
+    );
+  });
+
+  test("beyond LMDB's limit come back whole from a scan, and a record under their hash that is another's is no answer", async () => {
+    const backend = opened({ directory: freshFolder() });
+    const keys = ["a", "b"].map((last) => `prefix:${"\u20ac".repeat(1_000)}${last}`);
+    for (const key of keys) await backend.write(item(key));
+    const found: string[] = [];
+    for await (const batch of backend.scan("prefix:")) found.push(...batch.map(({ key }) => key));
+    expect(found.sort()).toEqual(keys);
+    expect(await backend.usage("prefix:")).toMatchObject({ keys: 2 });
+    expect(await backend.usage("other:")).toMatchObject({ keys: 0 });
+    await backend.disconnect();
+  });
+});
+
+describe("backends of one process on one folder", () => {
+  test("share it: one sees what the other wrote, and goes on when the other is gone", async () => {
+    const directory = freshFolder();
+    const [one, other] = [opened({ directory }), opened({ directory })];
+    await Promise.all([one.connect(), other.connect()]);
+    await one.write(item("key"));
+    expect(await other.read("key")).toBeDefined();
+    expect(await other.describe()).toMatchObject({ readers: 1 });
+    const last = one.write(item("last"));
+    await one.disconnect();
+    await last;
+    expect(await other.read("last")).toBeDefined();
+    await expect(one.read("key")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await expect(one.write(item("key"))).rejects.toBeInstanceOf(ConnectionError);
+    await one.connect();
+    expect(await one.read("last")).toBeDefined();
+    await Promise.all([one.disconnect(), other.disconnect()]);
+  });
+
+  test("can be opened and closed at once any number of times", async () => {
+    const directory = freshFolder();
+    for (let round = 0; round < 10; round++) {
+      const backends = Array.from({ length: 3 }, () => opened({ directory }));
+      await Promise.all(backends.map((backend, at) => backend.write(item(`${round}-${at}`))));
+      const closing = backends.map((backend) => backend.disconnect());
+      const next = opened({ directory });
+      expect(await next.read(`${round}-1`)).toBeDefined();
+      await Promise.all([...closing, next.disconnect()]);
+    }
+  });
+});
+
+test("changes of one tick are one commit, in the order they were made", async () => {
+  const backend = opened({ directory: freshFolder() });
+  await backend.connect();
+  const done: string[] = [];
+  const note = (what: string) => (): void => void done.push(what);
+  await Promise.all([
+    backend.write(item("a")).then(note("write a")),
+    backend.write(item("b", Buffer.from("old"))).then(note("write b")),
+    backend.write(item("b", Buffer.from("new"))).then(note("write b again")),
+    backend.take("a").then(note("take a")),
+    backend.write(item("c")).then(note("write c")),
+  ]);
+  expect(done).toEqual(["write a", "write b", "write b again", "take a", "write c"]);
+  expect(await backend.read("a")).toBeUndefined();
+  const b = await backend.read("b");
+  expect(b?.kind === "entry" && Buffer.from(b.payload.bytes).toString()).toBe("new");
+  await backend.disconnect();
+});
+
+test("of many swaps from one version at once one wins, and the others get its record", async () => {
+  const directory = freshFolder();
+  const [one, other] = [opened({ directory }), opened({ directory })];
+  const first = item("key");
+  await one.write(first);
+  const records = Array.from({ length: 20 }, () => entry("key"));
+  const results = await Promise.all(
+    records.map((record, at) =>
+      (at % 2 === 0 ? one : other).swap("key", first.record.version, { record, lifetimeMs: 1_000 }),
+    ),
+  );
+  expect(results.filter(({ won }) => won)).toHaveLength(1);
+  const winner = records[results.findIndex(({ won }) => won)];
+  for (const result of results) if (!result.won) expect(result.current?.version).toBe(winner?.version);
+  await Promise.all([one.disconnect(), other.disconnect()]);
+});
+
+test("the places of readers that were killed are free again", async () => {
+  const directory = freshFolder();
+  const backend = opened({ directory });
+  await backend.connect();
+  for (let round = 0; round < 3; round++) {
+    await using own = new OwnProcess(
+      `
+      const backend = openBackend();
+      await backend.read("key");
+      say("read");
+      await told();
+    `,
+      { directory },
+    );
+    await own.heard("read");
+    expect(await backend.describe()).toMatchObject({ readers: 2 });
+    own.signal("SIGKILL");
+    await own.ended();
+  }
+  const readers = await until(
+    async () => {
+      await backend.read("key");
+      return (await backend.describe()).readers;
+    },
+    { what: "the store tells its readers" },
+  );
+  // Whoever opens it clears what is left of the dead.
+  expect(readers).toBeLessThanOrEqual(2);
+  await backend.disconnect();
+});
