@@ -10,8 +10,11 @@ export type { AlertManagerOptions } from "./alerts/options.ts";
 export type { AlertPattern, PatternOptions } from "./alerts/patterns.ts";
 export type { SmtpOptions, SmtpTlsOptions } from "./alerts/smtp.ts";
 export type { AlertState } from "./alerts/watch.ts";
+export { DiskBackend } from "./backends/disk/backend.ts";
+export type { DiskFolderOptions, DiskOptions, DiskUrlOptions, Durability } from "./backends/disk/options.ts";
 export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
+export { cachedDependency } from "./cached-dependency.ts";
 export type {
   CacheConfig,
   CircuitBreakerConfig,
@@ -65,6 +68,21 @@ export type {
   HealthResult,
   OperationMetrics,
 } from "./core/records.ts";
+export type {
+  AcquiredConnection,
+  CacheForSessions,
+  ConnectionDriver,
+  Keeping,
+  PooledStatement,
+  SessionAdapter,
+  SessionScope,
+  SessionStatement,
+  SessionTracker,
+  TableSettings,
+  TrackedConnection,
+  TransactionStatus,
+} from "./core/session.ts";
+export { tableTag } from "./db/table-tag.ts";
 export {
   asCached,
   type CacheControls,
@@ -75,6 +93,7 @@ export {
   type WarmOptions,
 } from "./functions/cached.ts";
 export { setDefaultCache } from "./functions/default-cache.ts";
+export type { CachedDependency, DependencyOptions } from "./functions/dependency.ts";
 export { CacheMetrics } from "./metrics/cache-metrics.ts";
 export type { CollectorFailures, FailureReason } from "./metrics/guarded-collector.ts";
 export type { EndpointAddress } from "./metrics/metrics-endpoint.ts";

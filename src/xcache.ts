@@ -1,7 +1,7 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
 import { type CacheRoot, type Member, openPlace, Place } from "./cache-root.ts";
 import { configFromEnv } from "./config/env.ts";
-import type { CacheConfig } from "./config/types.ts";
+import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
   requireDistinctKeys,
@@ -95,6 +95,11 @@ export class XCache implements AsyncDisposable {
   /** Reads a YAML file, synchronously. Throws ConfigError naming the key or line at fault. */
   static fromYaml(path: string): XCache {
     return new XCache(configFromYaml(path));
+  }
+
+  /** The configured settings of database tables, by name. */
+  get tables(): Readonly<Record<string, TableConfig>> {
+    return this.#root.config.tables;
   }
 
   /**

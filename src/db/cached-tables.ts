@@ -1,0 +1,45 @@
+// The tables whose reads are cached, with the tags and the lifetime of their entries.
+import type { GetOrSetOptions } from "../core/options.ts";
+import type { SessionScope, TableSettings } from "../core/session.ts";
+import { bareName, tableTag } from "./table-tag.ts";
+import type { Writes } from "./transaction.ts";
+
+export class CachedTables {
+  readonly #scope: SessionScope;
+  readonly #named: ReadonlyMap<string, TableSettings>;
+
+  constructor(scope: SessionScope) {
+    this.#scope = scope;
+    this.#named = new Map(scope.tables.map((table) => [bareName(table), settingsOf(scope, table)]));
+  }
+
+  /** Whether all of them are cached tables, which is what a read must be of. */
+  include(tables: readonly string[]): boolean {
+    return tables.every((table) => this.#named.has(table.toLowerCase()));
+  }
+
+  /** How a read of these tables is stored. What the cache does with old values elsewhere is not for sessions. */
+  termsOf(tables: readonly string[]): GetOrSetOptions & { readonly tags: readonly string[] } {
+    const settings = tables.map((table) => this.#named.get(table.toLowerCase()) ?? {});
+    const ttls = settings.flatMap(({ ttl }) => ttl ?? []);
+    const ttl = this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
+    const tags = [...tables.map(tableTag), ...settings.flatMap(({ tags = [] }) => tags)];
+    return {
+      tags: [...new Set(tags)],
+      ...(ttl === undefined ? {} : { ttl }),
+      staleIfError: 0,
+      staleWhileRevalidate: 0,
+    };
+  }
+
+  /** The tags of what was written, whether it is cached here or by others. */
+  tagsOf(writes: Writes): readonly string[] {
+    const tables = writes.anything ? [...writes.tables, ...this.#named.keys()] : [...writes.tables];
+    return [...new Set(tables.map(tableTag))];
+  }
+}
+
+function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): TableSettings {
+  for (const name of [table, bareName(table)]) if (Object.hasOwn(tables, name)) return tables[name] ?? {};
+  return {};
+}

@@ -1,0 +1,103 @@
+// A client of node-postgres whose queries are watched.
+import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/session.ts";
+import { mirror } from "../mirror.ts";
+import { PgDriver } from "./driver.ts";
+import { fetchKept, isKeepable, restoreKept, resultMaker } from "./kept-result.ts";
+import {
+  type Callback,
+  isSubmittable,
+  type PgClient,
+  type QueryResult,
+  type Submittable,
+} from "./library.ts";
+import { type QueryCall, queryCall } from "./query-call.ts";
+
+export interface WatchedClient {
+  readonly client: PgClient;
+  readonly driver: PgDriver;
+  readonly connection: TrackedConnection;
+}
+
+const drivers = new WeakMap<PgClient, PgDriver>();
+
+/** To be called whenever a client is handed out. */
+export function watchClient(client: PgClient, tracker: SessionTracker): WatchedClient {
+  let driver = drivers.get(client);
+  const connection = tracker.connection(client, () => {
+    const made = new PgDriver(client, () => connection.settingsChanged());
+    drivers.set(client, made);
+    driver = made;
+    return made;
+  });
+  return { client, driver: driver!, connection };
+}
+
+export function wrapClient(watched: WatchedClient): PgClient {
+  const { client } = watched;
+  const wrapped: PgClient = mirror(client, {
+    query: (...args: unknown[]) => query(watched, args),
+    connect: (callback?: Callback) =>
+      callback === undefined
+        ? client.connect()?.then((connected) => (connected === client ? wrapped : connected))
+        : client.connect((error, connected) => callback(error, connected === client ? wrapped : connected)),
+  });
+  return wrapped;
+}
+
+function query(watched: WatchedClient, args: readonly unknown[]): unknown {
+  const [first, ...others] = args;
+  if (isSubmittable(first)) {
+    // Whoever made it is told of its failure by itself.
+    watched.connection.run(submission(watched, first, others)).catch(() => {});
+    return first;
+  }
+  const call = queryCall(args);
+  if (call === undefined) return watched.client.query(first, ...others);
+  const result = watched.connection.run(statementOf(watched, call));
+  return call.callback === undefined ? result : callBack(result, call.callback, null);
+}
+
+export function statementOf({ client }: WatchedClient, call: QueryCall): SessionStatement<unknown> {
+  const { config, sent } = call;
+  const maker = isKeepable(config) ? resultMaker(client) : undefined;
+  return {
+    text: config.text,
+    values: config.values,
+    execute: async () => client.query(...(sent as [unknown, unknown])),
+    commands: commandsOf,
+    keeping: maker && {
+      fetch: () => fetchKept(client, config),
+      restore: (data) => restoreKept(data, maker, config),
+    },
+  };
+}
+
+/** Over once the server is ready for another query: a cursor takes as long as its reader. */
+function submission(
+  { client, driver }: WatchedClient,
+  submittable: Submittable,
+  others: readonly unknown[],
+): SessionStatement<void> {
+  const text = submittable.text ?? submittable.cursor?.text;
+  return {
+    text: typeof text === "string" ? text : undefined,
+    execute: async () => {
+      client.query(submittable, ...others);
+      if (!(await driver.answered())) throw new Error("The connection was lost during a query.");
+    },
+  };
+}
+
+function commandsOf(result: unknown): readonly string[] {
+  const results = (Array.isArray(result) ? result : [result]) as readonly (QueryResult | undefined)[];
+  return results.map((one) => one?.command ?? "");
+}
+
+/** Outside of any promise, so that what the callback throws is uncaught, as with the library itself. */
+export function callBack(result: Promise<unknown>, callback: Callback, noError: null | undefined): undefined {
+  result.then(
+    (value) => process.nextTick(callback, noError, value),
+    (error: unknown) => process.nextTick(callback, error),
+  );
+  return undefined;
+}

@@ -1,0 +1,105 @@
+// What of node-postgres is used, as its objects look; the package itself is never imported.
+import type { EventEmitter } from "node:events";
+
+/** As `client.query` takes it. */
+export interface QueryConfig {
+  readonly text?: string;
+  readonly values?: readonly unknown[];
+  readonly name?: string;
+  readonly rowMode?: string;
+  readonly types?: TypeParsers;
+  readonly binary?: boolean;
+  readonly rows?: number;
+  readonly portal?: string;
+  readonly queryMode?: string;
+  readonly query_timeout?: number;
+  readonly callback?: Callback;
+}
+
+export interface TypeParsers {
+  getTypeParser(oid: number, format?: string): (value: string) => unknown;
+}
+
+export type Callback = (error: unknown, result?: unknown) => void;
+
+/** A query that drives the connection itself: a cursor, a stream, a `pg.Query`. */
+export interface Submittable {
+  submit(connection: unknown): unknown;
+  readonly text?: unknown;
+  readonly cursor?: { readonly text?: unknown };
+}
+
+export interface Field {
+  readonly name: string;
+  readonly tableID: number;
+  readonly columnID: number;
+  readonly dataTypeID: number;
+  readonly dataTypeSize: number;
+  readonly dataTypeModifier: number;
+  readonly format: string;
+}
+
+export interface QueryResult {
+  command: string | null;
+  rowCount: number | null;
+  oid: number | null;
+  rows: unknown[];
+  fields: Field[];
+}
+
+/** A result while it is being put together. */
+export interface ResultBuilder extends QueryResult {
+  _types?: TypeParsers | undefined;
+  addFields(fields: readonly Field[]): void;
+  parseRow(row: readonly (string | null)[]): unknown;
+  addRow(row: unknown): void;
+}
+
+export type QueryClass = new (config: QueryConfig) => { readonly _result?: ResultBuilder };
+
+export interface PgClient extends EventEmitter {
+  readonly connectionParameters: object;
+  readonly host?: string;
+  readonly port?: number;
+  readonly database?: string;
+  readonly binary?: boolean;
+  readonly connection?: EventEmitter;
+  readonly readyForQuery?: boolean;
+  readonly _types?: TypeParsers;
+  readonly _queryable?: boolean;
+  readonly _ending?: boolean;
+  readonly _ended?: boolean;
+  /** Of a client that belongs to a pool. */
+  release?(error?: unknown): void;
+  connect(callback?: Callback): Promise<unknown> | undefined;
+  query(query: unknown, values?: unknown, callback?: unknown): unknown;
+  getTransactionStatus?(): string | null;
+}
+
+export interface PgPool extends EventEmitter {
+  readonly options: object;
+  readonly totalCount: number;
+  connect(
+    callback?: (error: unknown, client?: PgClient, done?: unknown) => void,
+  ): Promise<PgClient> | undefined;
+  query(query: unknown, values?: unknown, callback?: unknown): unknown;
+}
+
+export function isClient(session: object): session is PgClient {
+  const { query, connect, connectionParameters } = session as Partial<PgClient>;
+  return (
+    typeof query === "function" && typeof connect === "function" && typeof connectionParameters === "object"
+  );
+}
+
+export function isPool(session: object): session is PgPool {
+  const { query, connect, options, totalCount } = session as Partial<PgPool>;
+  const isLikely = typeof query === "function" && typeof connect === "function";
+  return isLikely && typeof options === "object" && typeof totalCount === "number";
+}
+
+export function isSubmittable(query: unknown): query is Submittable {
+  return (
+    typeof query === "object" && query !== null && "submit" in query && typeof query.submit === "function"
+  );
+}

@@ -1,0 +1,62 @@
+// The key of a cached read: its tables, and a digest of everything that decides its result.
+import { hash } from "node:crypto";
+import { meansTheMoment } from "./sql-functions.ts";
+
+/** undefined: a value has no exact text, or one that means another moment each time. */
+export function readKey(
+  fingerprint: string,
+  text: string,
+  values: readonly unknown[],
+  tables: readonly string[],
+): string | undefined {
+  const texts = values.map(valueText);
+  if (texts.includes(undefined)) return undefined;
+  const digest = hash("sha256", JSON.stringify([fingerprint, text, texts]), "base64url");
+  return `sql:${tables.join(",")}:${digest}`;
+}
+
+/** Different values give different texts; undefined where that cannot be said. */
+function valueText(value: unknown): string | undefined {
+  switch (typeof value) {
+    case "string":
+      return meansTheMoment(value) ? undefined : `s${value}`;
+    case "number":
+      return Object.is(value, -0) ? "n-0" : `n${value}`;
+    case "bigint":
+      return `i${value}`;
+    case "boolean":
+      return `b${value}`;
+    // Databases know one kind of nothing.
+    case "undefined":
+      return "0";
+    case "object":
+      return value === null ? "0" : objectText(value);
+    default:
+      return undefined;
+  }
+}
+
+function objectText(value: object): string | undefined {
+  // Drivers send the local time and its offset.
+  if (value instanceof Date) return `d${value.getTime()}${value.getTimezoneOffset()}`;
+  if (ArrayBuffer.isView(value)) {
+    return `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64url")}`;
+  }
+  if (Array.isArray(value)) {
+    const texts = value.map(valueText);
+    return texts.includes(undefined) ? undefined : `a${JSON.stringify(texts)}`;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // Anything with a class may be sent in a way of its own.
+  if (prototype !== Object.prototype && prototype !== null) return undefined;
+  return "toPostgres" in value ? undefined : jsonText(value);
+}
+
+/** Plain objects are sent as JSON. */
+function jsonText(value: object): string | undefined {
+  try {
+    return `j${JSON.stringify(value)}`;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,118 @@
+// Watches the sessions of databases for a cache: reads are cached under the tags of their tables, commits invalidate them.
+import { type Clock, systemClock } from "../core/clock.ts";
+import { ConfigError } from "../core/errors.ts";
+import type {
+  AcquiredConnection,
+  ConnectionDriver,
+  PooledStatement,
+  SessionScope,
+  SessionTracker,
+  TrackedConnection,
+} from "../core/session.ts";
+import { CachedTables } from "./cached-tables.ts";
+import { WatchedConnection, type Watcher } from "./connection.ts";
+import { ConnectionState } from "./connection-state.ts";
+import { invalidations } from "./invalidation.ts";
+import { ReadCache } from "./read-cache.ts";
+import { areShareable, combined, type Settings } from "./settings.ts";
+import { statementsIn } from "./statement.ts";
+
+/** Shared by all who watch: a transaction may pass through several hands. */
+const states = new WeakMap<object, ConnectionState>();
+
+/** What the connections of a pool have in common, as the latest of them said. */
+interface Home {
+  readonly settings: Settings;
+  readonly dialect: ConnectionDriver["dialect"];
+}
+
+/** The tracker of a scope, to be given to an adapter. */
+export function trackSessions(scope: SessionScope, clock: Clock = systemClock): SessionTracker {
+  return new Sessions(scope, clock);
+}
+
+class Sessions implements SessionTracker {
+  readonly #watcher: Watcher;
+  readonly #homes = new WeakMap<object, Home>();
+
+  constructor(scope: SessionScope, clock: Clock) {
+    const tables = new CachedTables(scope);
+    const delivery = invalidations(scope.cache, clock);
+    const reads = new ReadCache(scope.cache, tables, delivery);
+    this.#watcher = { tables, reads, invalidations: delivery };
+  }
+
+  connection(connection: object, driver: () => ConnectionDriver): WatchedConnection {
+    let state = states.get(connection);
+    if (state === undefined) {
+      state = new ConnectionState(driver());
+      states.set(connection, state);
+    }
+    state.handOut();
+    return new WatchedConnection(state, this.#watcher);
+  }
+
+  async pooled<Result>(
+    pool: object,
+    statement: PooledStatement<Result>,
+    acquire: () => Promise<AcquiredConnection<Result>>,
+  ): Promise<Result> {
+    const home = this.#homes.get(pool);
+    const statements = home === undefined ? [] : statementsIn(statement.text, home.dialect);
+    const read = this.#watcher.reads.readOf(statement, statement.restore, statements);
+    if (home === undefined || read === undefined || !knows(home, read.tables)) {
+      return this.#run(pool, acquire, (acquired) => acquired.connection.run(acquired.statement));
+    }
+    const { settings } = home;
+    if (areShareable(settings, read.tables)) {
+      const answer = await this.#watcher.reads.whileFree(read, settings, () =>
+        this.#run(pool, acquire, (acquired) =>
+          watched(acquired.connection).fetch(acquired.statement, settings, read.tables),
+        ),
+      );
+      if (answer !== undefined) return answer.result;
+    }
+    return this.#run(pool, acquire, ({ connection, statement: { keeping: _, ...uncached } }) =>
+      connection.run(uncached),
+    );
+  }
+
+  async #run<Result, Outcome>(
+    pool: object,
+    acquire: () => Promise<AcquiredConnection<Result>>,
+    work: (acquired: AcquiredConnection<Result>) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const acquired = await acquire();
+    const { state } = watched(acquired.connection);
+    let outcome: Outcome;
+    try {
+      outcome = await work(acquired);
+    } catch (error) {
+      acquired.release(error);
+      throw error;
+    }
+    // Not those of a connection that somebody has changed: it comes back to the pool like that.
+    const settings = state.originalSettings;
+    if (settings !== undefined) this.#learn(pool, settings, state.driver.dialect);
+    acquired.release();
+    return outcome;
+  }
+
+  #learn(pool: object, settings: Settings, dialect: Home["dialect"]): void {
+    const known = this.#homes.get(pool)?.settings;
+    const isSame = known !== undefined && known.fingerprint === settings.fingerprint;
+    this.#homes.set(pool, { dialect, settings: isSame ? combined(known, settings) : settings });
+  }
+}
+
+function watched(connection: TrackedConnection): WatchedConnection {
+  if (connection instanceof WatchedConnection) return connection;
+  throw new ConfigError(
+    "ARGUMENT_INVALID",
+    "pooled(): expected a connection of the same tracker, got another object.",
+  );
+}
+
+function knows({ settings }: Home, tables: readonly string[]): boolean {
+  return tables.every((table) => settings.askedTables.has(table));
+}

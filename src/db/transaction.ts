@@ -1,0 +1,145 @@
+// What the transaction of a connection has done so far: which tables it wrote, and whether its reads may be cached.
+import type { TransactionStatus } from "../core/session.ts";
+import type { Statement } from "./statement.ts";
+
+/** Tables that were written. */
+export class Writes {
+  readonly tables: Set<string>;
+  /** Also tables that nobody named. */
+  anything: boolean;
+
+  constructor(tables: Iterable<string> = [], anything = false) {
+    this.tables = new Set(tables);
+    this.anything = anything;
+  }
+
+  get isEmpty(): boolean {
+    return this.tables.size === 0 && !this.anything;
+  }
+
+  add(tables: Iterable<string>, anything: boolean): void {
+    for (const table of tables) this.tables.add(table);
+    this.anything ||= anything;
+  }
+
+  copy(): Writes {
+    return new Writes(this.tables, this.anything);
+  }
+}
+
+interface Savepoint {
+  readonly name: string;
+  readonly writes: Writes;
+}
+
+export class Transaction {
+  #writes = new Writes();
+  #savepoints: Savepoint[] = [];
+  #isOpen = false;
+  /** It was begun here, so that everything it did is known. */
+  #isKnown = false;
+  /** It has written, or holds locks: it may know more than others were told, so its reads go to the database. */
+  #readsDatabase = false;
+
+  /** As concluded from the statements; what the database says counts more. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether reads may be cached while the database says that a transaction is open. */
+  get mayCache(): boolean {
+    return this.#isKnown && !this.#readsDatabase;
+  }
+
+  /**
+   * Takes note of statements that were carried out, with the commands that the database answered and the state
+   * before and after them. Returns what has been committed by them.
+   */
+  carriedOut(
+    statements: readonly Statement[],
+    commands: readonly string[],
+    before: TransactionStatus,
+    status: TransactionStatus | undefined,
+  ): Writes {
+    const committed = new Writes();
+    // One that was begun elsewhere stays unknown, whatever is said here.
+    if (before !== "idle") this.#isOpen = true;
+    statements.forEach((statement, at) => {
+      this.#note(statement, commands[at], committed);
+    });
+    const isOpen = status === undefined ? this.#isOpen : status !== "idle";
+    if (isOpen) {
+      this.#isOpen = true;
+    } else {
+      committed.add(this.#writes.tables, this.#writes.anything);
+      this.end();
+    }
+    return committed;
+  }
+
+  /** What these statements may write, together with what the transaction has written. */
+  atStake(statements: readonly Statement[]): Writes {
+    const writes = this.#writes.copy();
+    for (const statement of statements) {
+      if (statement.kind === "write") writes.add(statement.tables, statement.effects.anything);
+    }
+    return writes;
+  }
+
+  /** A statement failed in it: what it did before may count for nothing, and nothing it is told is sure. */
+  failed(statements: readonly Statement[]): void {
+    this.#writes = this.atStake(statements);
+    this.#readsDatabase = true;
+  }
+
+  end(): void {
+    this.#writes = new Writes();
+    this.#savepoints = [];
+    this.#isOpen = false;
+    this.#isKnown = false;
+    this.#readsDatabase = false;
+  }
+
+  #note(statement: Statement, command: string | undefined, committed: Writes): void {
+    switch (statement.kind) {
+      case "begin":
+        // A second BEGIN is only a warning.
+        if (!this.#isOpen) this.#isKnown = true;
+        this.#isOpen = true;
+        return;
+      case "commit":
+        // A transaction that had failed is rolled back, and the answer says so.
+        if (command !== "ROLLBACK") committed.add(this.#writes.tables, this.#writes.anything);
+        this.end();
+        return;
+      case "rollback":
+        this.end();
+        return;
+      case "savepoint":
+        this.#savepoints.push({ name: statement.name, writes: this.#writes.copy() });
+        return;
+      case "rollback to":
+      case "release":
+        this.#leave(statement.kind, statement.name);
+        return;
+      case "write":
+        this.#writes.add(statement.tables, statement.effects.anything);
+        this.#readsDatabase = true;
+        return;
+      case "harmless":
+        if (statement.effects.locks !== undefined) this.#readsDatabase = true;
+    }
+  }
+
+  #leave(how: "rollback to" | "release", name: string): void {
+    const at = this.#savepoints.findLastIndex((savepoint) => savepoint.name === name);
+    const savepoint = this.#savepoints[at];
+    if (savepoint === undefined) return;
+    if (how === "release") {
+      this.#savepoints.length = at;
+    } else {
+      this.#savepoints.length = at + 1;
+      this.#writes = savepoint.writes.copy();
+    }
+  }
+}

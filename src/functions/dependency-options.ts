@@ -1,0 +1,64 @@
+// What `cachedDependency` can be told, and the check that it was told something sensible.
+import { requireOptions } from "../core/arguments.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import type { CacheForSessions, SessionAdapter } from "../core/session.ts";
+import { ttlToMs } from "../core/terms.ts";
+
+export interface DependencyOptions {
+  /** Default: the one given to setDefaultCache, looked up at each call. */
+  readonly cache?: CacheForSessions;
+  /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
+  readonly ttl?: number;
+  /** The table, or the tables, whose reads are cached. */
+  readonly tableName: string | readonly string[];
+  /** For a library that is not known here. Default: found by what the session looks like. */
+  readonly adapter?: SessionAdapter;
+}
+
+const OPTION_NAMES: readonly (keyof DependencyOptions)[] = ["cache", "ttl", "tableName", "adapter"];
+
+/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
+export function checkDependencyOptions(given: unknown): asserts given is DependencyOptions {
+  expectThat(typeof given === "object" && given !== null, "the options", "an object with a tableName", given);
+  requireOptions(given, OPTION_NAMES);
+  const { cache, ttl, tableName, adapter } = given as DependencyOptions;
+  expectThat(
+    cache === undefined || isSessionCache(cache),
+    "cache",
+    "a cache with get, getOrSet and invalidateTags",
+    cache,
+  );
+  if (ttl !== undefined) ttlToMs(ttl);
+  const names = tableNames({ tableName });
+  expectThat(
+    names.length > 0 && names.every((name) => typeof name === "string" && name !== ""),
+    "tableName",
+    "a table's name or a list of names",
+    tableName,
+  );
+  expectThat(
+    adapter === undefined || (typeof adapter === "object" && typeof adapter?.wrap === "function"),
+    "adapter",
+    "a SessionAdapter",
+    adapter,
+  );
+}
+
+export function tableNames({ tableName }: Pick<DependencyOptions, "tableName">): readonly string[] {
+  return Array.isArray(tableName) ? tableName : [tableName as string];
+}
+
+export function isSessionCache(value: unknown): value is CacheForSessions {
+  if (typeof value !== "object" || value === null) return false;
+  const { get, getOrSet, invalidateTags } = value as Partial<CacheForSessions>;
+  return [get, getOrSet, invalidateTags].every((method) => typeof method === "function");
+}
+
+export function expectThat(holds: boolean, what: string, expected: string, arrived: unknown): asserts holds {
+  if (!holds) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `cachedDependency(): ${what} must be ${expected}; got ${describeArrival(arrived)}.`,
+    );
+  }
+}

