@@ -13,6 +13,7 @@ export type { AlertState } from "./alerts/watch.ts";
 export { DiskBackend } from "./backends/disk/backend.ts";
 export type { DiskFolderOptions, DiskOptions, DiskUrlOptions, Durability } from "./backends/disk/options.ts";
 export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
+export { MemcachedBackend, type MemcachedOptions } from "./backends/memcached/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
 export { cachedDependency } from "./cached-dependency.ts";
 export type {
@@ -35,6 +36,7 @@ export type {
   ScanItem,
   SwapResult,
   Taken,
+  TakenSealed,
   Usage,
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";

@@ -1,14 +1,14 @@
 // From configuration to an opened store. Caches on one backend object share one store.
 import { DiskBackend } from "./backends/disk/backend.ts";
 import { KvBackend } from "./backends/kv/backend.ts";
-import { isKvAddress } from "./backends/kv/open-router.ts";
+import { MemcachedBackend } from "./backends/memcached/backend.ts";
 import { MemoryBackend } from "./backends/memory/backend.ts";
 import { MemoryNearTier } from "./backends/near.ts";
 import { createCodec } from "./codec/codec.ts";
 import type { ResolvedConfig } from "./config/types.ts";
 import type { Backend } from "./core/backend.ts";
 import type { Clock } from "./core/clock.ts";
-import { ConfigError, UnsupportedError } from "./core/errors.ts";
+import { ConfigError } from "./core/errors.ts";
 import { SharedStore } from "./core/shared-store.ts";
 import type { Store } from "./core/space.ts";
 import { parseStoreAddress } from "./core/store-url.ts";
@@ -71,10 +71,14 @@ function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Stor
 
 function openBackend(kvUrl: string): Backend {
   const address = parseStoreAddress(kvUrl);
-  if (address.kind === "memory") return new MemoryBackend(address.options);
-  if (isKvAddress(address)) return new KvBackend({ kvUrl });
-  if (address.kind === "file") return new DiskBackend({ kvUrl });
-  throw new UnsupportedError(`stores of kind ${address.kind} are not part of this version`, {
-    hint: "Use memory:// or pass a backend object.",
-  });
+  switch (address.kind) {
+    case "memory":
+      return new MemoryBackend(address.options);
+    case "file":
+      return new DiskBackend({ kvUrl });
+    case "memcached":
+      return new MemcachedBackend({ kvUrl });
+    default:
+      return new KvBackend({ kvUrl });
+  }
 }

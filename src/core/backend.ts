@@ -85,6 +85,8 @@ export interface Usage {
   readonly keys: number;
   readonly bytes: number;
   readonly approximate: boolean;
+  /** `server`: of everything there, since the store cannot tell prefixes apart. Default: `prefix`. */
+  readonly scope?: "prefix" | "server";
 }
 
 /**
@@ -105,6 +107,12 @@ export type Failed = (error: unknown) => void;
 
 /** Takes a record. Returns whether its payload is still needed: if not, the store may use the memory again. */
 export type Taken = (record: StoreRecord | undefined) => boolean;
+
+/** As `Taken`, with the ids of the stamps that were asked for with it. */
+export type TakenSealed = (
+  record: StoreRecord | undefined,
+  stamps: readonly (Token | undefined)[],
+) => boolean;
 
 /**
  * A store of records. Every method works on exact keys, whatever characters they hold, and is atomic per key.
@@ -143,6 +151,11 @@ export interface Backend {
    */
   readThen?(key: string, isWatched: boolean, done: Taken, failed: Failed): void;
   writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
+  /**
+   * As `readThen`, together with the present ids of stamps and in one round trip: for a store that does not tell of
+   * changes, where they are asked for with every entry. A missing stamp is undefined.
+   */
+  readSealedThen?(key: string, stamps: readonly string[], done: TakenSealed, failed: Failed): void;
   /**
    * The version of the record under a key as it is now; undefined where there is none. For a store that tells nothing of
    * changes but answers at once, in a microsecond or two: what is kept is compared with it whenever it is used.

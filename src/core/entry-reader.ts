@@ -6,7 +6,7 @@ import type { Spelling } from "./keys.ts";
 import { isFresh } from "./liveness.ts";
 import type { Near } from "./near.ts";
 import type { WatchedRead } from "./read-watch.ts";
-import type { Entry, StoreRecord } from "./record.ts";
+import type { Entry, StoreRecord, Token } from "./record.ts";
 import type { Seals } from "./seals.ts";
 import type { Found } from "./space.ts";
 import type { SpaceStore } from "./space-store.ts";
@@ -16,6 +16,8 @@ const NOT_AT_ONCE: unique symbol = Symbol("not at once");
 
 type Met = StoreRecord | undefined;
 type Watched = WatchedRead | undefined;
+/** The present stamps of the namespace, where they came with the record. */
+type Present = readonly (Token | undefined)[] | undefined;
 
 export class EntryReader {
   readonly #store: SpaceStore;
@@ -47,8 +49,8 @@ export class EntryReader {
         const fail = (error: unknown): void => call.fail(error);
         this.#read(
           key,
-          (record, read) => {
-            const value = this.#atOnce(key, record, read);
+          (record, read, present) => {
+            const value = this.#atOnce(key, record, read, present);
             if (value === NOT_AT_ONCE) {
               this.#found(key, record, read).then(
                 (found) => call.succeed(found?.fresh ? found.value : undefined),
@@ -81,8 +83,8 @@ export class EntryReader {
         };
         this.#read(
           key,
-          (record, read) => {
-            const value = this.#atOnce(key, record, read);
+          (record, read, present) => {
+            const value = this.#atOnce(key, record, read, present);
             if (value === NOT_AT_ONCE) {
               this.#found(key, record, read).then((found) => call.succeed(found), failedToRead);
               return true;
@@ -150,35 +152,40 @@ export class EntryReader {
     this.#store.report(error);
   };
 
-  #read(key: string, done: (record: Met, read: Watched) => boolean, failed: Failed): void {
+  #read(key: string, done: (record: Met, read: Watched, present: Present) => boolean, failed: Failed): void {
     const spelled = this.#names.entry(key);
     const read = this.#near?.begin(spelled);
     const notRead = (error: unknown): void => {
       this.#end(read);
       failed(error);
     };
-    const isRead = (record: Met): boolean => {
+    const isRead = (record: Met, present?: Present): boolean => {
       try {
-        return done(record, read);
+        return done(record, read, present);
       } catch (error) {
         failed(error);
         return false;
       }
     };
     try {
-      this.#store.backend.readThen(spelled, read !== undefined, isRead, notRead);
+      const { backend } = this.#store;
+      if (backend.readsSealed) backend.readSealedThen(spelled, this.#seals.lineage, isRead, notRead);
+      else backend.readThen(spelled, read !== undefined, isRead, notRead);
     } catch (error) {
       notRead(error);
     }
   }
 
   /** The fresh value of a record just read, or undefined; NOT_AT_ONCE where the store has to be asked more. */
-  #atOnce(key: string, record: Met, read: Watched): unknown {
+  #atOnce(key: string, record: Met, read: Watched, present?: Present): unknown {
     if (record === undefined) {
       this.#end(read);
       return undefined;
     }
-    if (record.kind !== "entry" || !this.#seals.isKnownLive(record)) return NOT_AT_ONCE;
+    if (record.kind !== "entry") return NOT_AT_ONCE;
+    const seals = this.#seals;
+    if (!(present === undefined ? seals.isKnownLive(record) : seals.isSealedWith(record, present)))
+      return NOT_AT_ONCE;
     if (!isFresh(record, this.#store.backend)) return NOT_AT_ONCE;
     let value: unknown;
     try {

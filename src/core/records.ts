@@ -18,6 +18,8 @@ export interface CacheStats {
   readonly uptimeSeconds: number;
   /** Keys and bytes were sampled or include entries not yet reclaimed; `{ exact: true }` counts. */
   readonly approximate: boolean;
+  /** What keys and bytes are of: this prefix or, where the store cannot tell prefixes apart, everything on its servers. */
+  readonly scope: "prefix" | "server";
 }
 
 /** What all processes counted in one minute. */

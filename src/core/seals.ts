@@ -133,6 +133,13 @@ export class Seals {
     return true;
   }
 
+  /** Whether these are the present stamps of the lineage, and all that the seal is made of. */
+  isSealedWith({ lineage, tags }: Seal, present: readonly (Token | undefined)[]): boolean {
+    if (tags.length > 0 || lineage.length !== present.length) return false;
+    for (let at = 0; at < lineage.length; at++) if (lineage[at] !== present[at]) return false;
+    return true;
+  }
+
   /** Before something is judged dead, a mismatch with what is at hand is confirmed by the store. */
   async #confirm(expected: readonly (readonly [string, Token])[]): Promise<boolean> {
     const present = await this.#book.confirm(expected.map(([key]) => key));

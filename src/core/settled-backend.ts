@@ -10,6 +10,7 @@ import type {
   ScanOptions,
   SwapResult,
   Taken,
+  TakenSealed,
   Usage,
 } from "./backend.ts";
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
@@ -95,6 +96,21 @@ export class SettledBackend implements Backend {
     if (settling !== undefined) this.#after(settling, () => this.#backend.read(key)).then(done, failed);
     else if (this.#backend.readThen === undefined) this.#backend.read(key).then(done, failed);
     else this.#backend.readThen(key, isWatched, done, failed);
+  }
+
+  /** Whether stamps can be read together with an entry, and have to be. */
+  get readsSealed(): boolean {
+    return this.push === undefined && this.#backend.readSealedThen !== undefined;
+  }
+
+  readSealedThen(key: string, stamps: readonly string[], done: TakenSealed, failed: Failed): void {
+    const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key, ...stamps]);
+    if (settling === undefined) this.#backend.readSealedThen?.(key, stamps, done, failed);
+    else
+      this.#after(settling, () => this.#backend.readMany([key, ...stamps])).then(
+        ([record, ...present]) => done(record, present.map(stampId)),
+        failed,
+      );
   }
 
   readMany(keys: readonly string[], isWatched = true): Promise<readonly Found[]> {
@@ -183,3 +199,5 @@ export class SettledBackend implements Backend {
     return work();
   }
 }
+
+const stampId = (record: Found): Token | undefined => (record?.kind === "stamp" ? record.version : undefined);

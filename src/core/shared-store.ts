@@ -5,6 +5,7 @@ import { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import { Continuity } from "./continuity.ts";
+import { ConnectionError } from "./errors.ts";
 import { Guard, isStoreFailure } from "./guard.ts";
 import { spelling } from "./keys.ts";
 import type { NearTier } from "./near.ts";
@@ -171,12 +172,20 @@ export class SharedStore implements Store, SpaceStore {
       // All of them first: a namespace's note may be on any.
       await this.backend.connect();
       for (const server of this.#continuity.servers) {
-        for (const space of unchecked)
-          await this.#continuity.check(space, { ...server, records: this.backend });
+        for (const space of unchecked) await this.#check(space, server);
       }
     } catch (error) {
       this.#unchecked.push(...unchecked);
       throw error;
+    }
+  }
+
+  /** Of a server that cannot be reached nothing is served; it is met again when it can, and compared with then. */
+  async #check(space: SharedSpace, server: MetServer): Promise<void> {
+    try {
+      await this.#continuity.check(space, { ...server, records: this.backend });
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
     }
   }
 

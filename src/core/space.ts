@@ -1,5 +1,5 @@
 // What the cache object asks of one namespace of a store. Memory answers at once, shared stores with promises.
-import type { Backend, Failed } from "./backend.ts";
+import type { Backend, Failed, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { Changes } from "./changes.ts";
 import type { Ledger } from "./ledger.ts";
@@ -66,11 +66,7 @@ export interface AdmissionOptions {
   readonly force: boolean;
 }
 
-export interface SpaceUsage {
-  readonly keys: number;
-  readonly bytes: number;
-  readonly approximate: boolean;
-}
+export type SpaceUsage = Usage;
 
 export interface Space {
   /** Where this namespace's figures are added up. */

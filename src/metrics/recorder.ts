@@ -153,6 +153,7 @@ export class Recorder {
       memoryUsageMb: usage.bytes / (1024 * 1024),
       uptimeSeconds: (this.#clock.now() - this.#birth.at) / 1000,
       approximate: usage.approximate,
+      scope: usage.scope ?? "prefix",
     };
   }
 

@@ -2,6 +2,7 @@
 import { exchange } from "./exchange.ts";
 import { binaryOf, thisMachine } from "./machine.ts";
 import { type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
+import { until } from "./until.ts";
 
 export interface MemcachedOptions {
   /** Default: 64. */
@@ -34,4 +35,39 @@ export async function startMemcached(options: MemcachedOptions = {}): Promise<Me
     },
   }));
   return Object.assign(server, { url: `memcached://127.0.0.1:${server.port}` });
+}
+
+/** Several servers as one store. */
+export interface MemcachedRing extends AsyncDisposable {
+  readonly servers: readonly MemcachedServer[];
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export async function startMemcachedRing(
+  count: number,
+  options: MemcachedOptions = {},
+): Promise<MemcachedRing> {
+  const servers = await Promise.all(Array.from({ length: count }, () => startMemcached(options)));
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+  return { servers, url: urlOf(servers), stop, [Symbol.asyncDispose]: stop };
+}
+
+/** The address of these servers together. */
+export function urlOf(servers: readonly MemcachedServer[]): string {
+  return `memcached://${servers.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
+}
+
+/** Stops a server from running, and resolves when it has stopped: its threads go on for a moment after the signal. */
+export async function freezeMemcached(server: MemcachedServer): Promise<void> {
+  server.freeze();
+  const { port } = server;
+  const isSilent = (): Promise<boolean> =>
+    exchange({ port, timeoutMs: 50 }, "mn\r\n", (reply) => reply !== "").then(
+      () => false,
+      () => true,
+    );
+  await until(isSilent, { what: "the server has stopped" });
 }

@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import type { CacheConfig } from "../../src/config/types.ts";
-import { ConfigError, UnsupportedError, type XCacheError } from "../../src/core/errors.ts";
+import { ConfigError, type XCacheError } from "../../src/core/errors.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { XCache } from "../../src/xcache.ts";
 
@@ -161,12 +161,6 @@ describe("what is wrong with it is said at once, by name", () => {
       message: expect.stringContaining("absent.yaml"),
     });
     expect(thrownBy(() => XCache.fromYaml(undefined as never))).toMatchObject({ code: "ARGUMENT_INVALID" });
-  });
-
-  it("a store that is not part of this version says so", () => {
-    for (const kvUrl of ["memcached://host:1"]) {
-      expect(thrownBy(() => new XCache({ kvUrl }))).toBeInstanceOf(UnsupportedError);
-    }
   });
 
   describe.each<[name: string, open: (kvUrl: string) => XCache]>([

@@ -19,6 +19,7 @@ describe("getStats", () => {
       memoryUsageMb: 0,
       uptimeSeconds: 0,
       approximate: false,
+      scope: "prefix",
     });
   });
 

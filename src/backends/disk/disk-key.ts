@@ -1,6 +1,6 @@
 // Keys as LMDB has them: a byte that says what it is, and the key's own bytes, or a hash of a key that is too long.
 import { createHash } from "node:crypto";
-import { keyArgument, keyOfBytes } from "../kv/key-bytes.ts";
+import { keyArgument, keyOfBytes } from "../key-bytes.ts";
 
 /** A string stands for the record under exactly this key; anything else is given as its bytes. */
 export type DiskKey = string | Buffer;

@@ -9,7 +9,7 @@ import type { KeyedRecord } from "../../core/backend.ts";
 import { CodecError } from "../../core/errors.ts";
 import { decodeHeader, decodeRecord, INCOMPLETE, RecordBytes, VERSION_OFFSET } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { keyOfBytes } from "../kv/key-bytes.ts";
+import { keyOfBytes } from "../key-bytes.ts";
 import { type DiskKey, fullKeyBytes, isHashed } from "./disk-key.ts";
 
 const FLAG = { fullKey: 1, leavesLast: 2 } as const;

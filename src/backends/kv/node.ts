@@ -1,8 +1,8 @@
 // One server of the store: its links, its time, and how far its pushes can be trusted.
 import type { Clock, Timer } from "../../core/clock.ts";
 import { ConnectionError, UnsupportedError, type XCacheError } from "../../core/errors.ts";
+import { keyOfBytes } from "../key-bytes.ts";
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
-import { keyOfBytes } from "./key-bytes.ts";
 import { Link } from "./link.ts";
 import type { Reply } from "./reply.ts";
 import { ServerClock } from "./server-clock.ts";

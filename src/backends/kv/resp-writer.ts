@@ -1,5 +1,5 @@
 // Writes commands as RESP, one after another, so that a tick's commands leave in one write.
-import { keyArgument } from "./key-bytes.ts";
+import { keyArgument } from "../key-bytes.ts";
 
 /** Something that writes its own bytes. */
 export interface SelfWriting {

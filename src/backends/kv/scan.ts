@@ -3,8 +3,8 @@ import type { ScanItem, Usage } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { decodeHeader, decodeRecord, INCOMPLETE } from "../../core/frame.ts";
 import type { StoreRecord } from "../../core/record.ts";
+import { keyOfBytes } from "../key-bytes.ts";
 import type { Connection } from "./connection.ts";
-import { keyOfBytes } from "./key-bytes.ts";
 import type { KvNode } from "./node.ts";
 import type { Reply } from "./reply.ts";
 

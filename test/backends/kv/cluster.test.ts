@@ -1,8 +1,8 @@
 // The contract suite on a cluster of six servers, and what only a cluster can get wrong.
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { keyArgument } from "../../../src/backends/key-bytes.ts";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import { ClusterServers } from "../../../src/backends/kv/cluster.ts";
-import { keyArgument } from "../../../src/backends/kv/key-bytes.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import { backendContract } from "../../../src/testing/index.ts";

@@ -1,0 +1,228 @@
+// The store on memcached: one server, or several on a consistent-hash ring.
+import type { MemcachedAddress } from "../../core/address.ts";
+import type {
+  Backend,
+  BackendHost,
+  Capabilities,
+  Failed,
+  KeyedRecord,
+  PoolState,
+  ScanItem,
+  SwapResult,
+  Taken,
+  Usage,
+} from "../../core/backend.ts";
+import { ConfigError, ConnectionError, UnsupportedError } from "../../core/errors.ts";
+import type { StoreRecord, Token } from "../../core/record.ts";
+import { redactUrl } from "../../core/redact.ts";
+import { parseStoreAddress } from "../../core/store-url.ts";
+import type { MemcachedNode } from "./node.ts";
+import type { SealedDone } from "./read-answer.ts";
+import type { Records } from "./records.ts";
+import { Servers } from "./servers.ts";
+
+export interface MemcachedOptions {
+  /** memcached://host:port, or several hosts with commas between them. */
+  readonly kvUrl: string;
+}
+
+export class MemcachedBackend implements Backend {
+  readonly name = "memcached";
+  readonly capabilities: Capabilities;
+  readonly #address: MemcachedAddress;
+  readonly #url: string;
+  #host: BackendHost | undefined;
+  #servers: Servers | undefined;
+
+  /** Throws ConfigError for an address that is not one of memcached. */
+  constructor({ kvUrl }: MemcachedOptions) {
+    const address = parseStoreAddress(kvUrl);
+    if (address.kind !== "memcached") {
+      throw new ConfigError(
+        "CONFIG_INVALID",
+        `kvUrl must be an address of memcached, got ${redactUrl(kvUrl)}`,
+        { hint: "Write memcached://host:11211, several hosts with commas between them." },
+      );
+    }
+    // On one server all stamps share a connection; of several each may be on another.
+    const ordered = address.hosts.length === 1;
+    this.capabilities = { shared: true, scan: false, ttlResolutionMs: 1_000, ordered };
+    this.#address = address;
+    this.#url = redactUrl(kvUrl);
+  }
+
+  open(host: BackendHost): void {
+    this.#host = host;
+  }
+
+  async connect(): Promise<void> {
+    await this.#open().connect();
+  }
+
+  async disconnect(): Promise<void> {
+    this.#servers?.close();
+    this.#servers = undefined;
+  }
+
+  async ping(): Promise<void> {
+    await Promise.all(this.#open().nodes.map((node) => asked(node, (connection) => connection.ping())));
+  }
+
+  answersInPart(): boolean {
+    const nodes = this.#servers?.nodes ?? [];
+    const since = this.#opened.clock.now() - this.#opened.operationTimeoutMs;
+    return nodes.length > 1 && nodes.some((node) => node.hasAnsweredSince(since));
+  }
+
+  now(): number {
+    const now = this.#opened.clock.now();
+    return now + this.#offset(now);
+  }
+
+  clockErrorMs(): number {
+    const now = this.#opened.clock.coarse();
+    return this.#ahead(now) - this.#offset(now);
+  }
+
+  aheadMs(): number {
+    // The error grows by less than a millisecond in the time that this clock may lag.
+    return this.#ahead(this.#opened.clock.coarse()) + 1;
+  }
+
+  read(key: string): Promise<StoreRecord | undefined> {
+    return this.#records.read(key);
+  }
+
+  readThen(key: string, _isWatched: boolean, done: Taken, failed: Failed): void {
+    this.#records.readThen(key, done, failed);
+  }
+
+  /** As `readThen`, together with the present ids of stamps and in one round trip; a missing one is undefined. */
+  readSealedThen(key: string, stamps: readonly string[], done: SealedDone, failed: Failed): void {
+    this.#records.readSealedThen(key, stamps, done, failed);
+  }
+
+  writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
+    this.#records.writeThen(item, done, failed);
+  }
+
+  readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return this.#records.readMany(keys);
+  }
+
+  write(item: KeyedRecord): Promise<void> {
+    return this.#records.write(item);
+  }
+
+  writeMany(items: readonly KeyedRecord[]): Promise<void> {
+    return this.#records.writeMany(items);
+  }
+
+  swap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+  ): Promise<SwapResult> {
+    return this.#records.swap(key, expected, next);
+  }
+
+  take(key: string): Promise<StoreRecord | undefined> {
+    return this.#records.take(key);
+  }
+
+  takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    return this.#records.takeMany(keys);
+  }
+
+  touch(keys: readonly string[]): Promise<void> {
+    return this.#records.touch(keys);
+  }
+
+  // biome-ignore lint/correctness/useYield: there is nothing to yield.
+  async *scan(): AsyncIterable<readonly ScanItem[]> {
+    throw new UnsupportedError("memcached cannot list keys", {
+      operation: "keys",
+      hint: "Give entries a tag and use invalidateTags(), or use Redis, Valkey or a file:// store.",
+    });
+  }
+
+  /** Of all items on the servers, whoever put them there: memcached does not tell them apart by prefix. */
+  async usage(): Promise<Usage> {
+    const answers = await Promise.allSettled(
+      this.#open().nodes.map((node) => asked(node, (connection) => node.statistics(connection))),
+    );
+    const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    const failed = answers.find((answer) => answer.status === "rejected");
+    if (told.length === 0 && failed !== undefined) throw failed.reason;
+    const sum = (name: string): number =>
+      told.reduce((total, statistics) => total + Number(statistics.get(name) ?? 0), 0);
+    return { keys: sum("curr_items"), bytes: sum("bytes"), approximate: true, scope: "server" };
+  }
+
+  pool(): PoolState {
+    const links = this.#servers?.nodes.flatMap(({ links }) => links) ?? [];
+    const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
+    const waiting = links.reduce((sum, link) => sum + link.waiting, 0);
+    return { size: links.length, inUse, idle: links.length - inUse, waiting };
+  }
+
+  async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
+    const servers = this.#open();
+    await servers.connect();
+    const up = servers.nodes.filter(({ links }) => links.some(({ connection }) => connection !== undefined));
+    const facts = up[0]?.facts;
+    return {
+      address: this.#url,
+      kind: "memcached",
+      version: facts?.version ?? "unknown",
+      servers: servers.nodes.length,
+      serversUp: up.length,
+      largestRecordBytes: Math.min(...up.map((node) => node.facts.largestRecord)),
+      evicts: up.every((node) => node.facts.evicts),
+    };
+  }
+
+  get #opened(): BackendHost {
+    if (this.#host === undefined)
+      throw new ConnectionError("the store was not opened", { code: "DISCONNECTED" });
+    return this.#host;
+  }
+
+  #open(): Servers {
+    this.#servers ??= new Servers(this.#address, this.#opened);
+    return this.#servers;
+  }
+
+  get #records(): Records {
+    return this.#open().records;
+  }
+
+  /**
+   * What is added to our time: once the server's is known well, the earliest that it may be, so that nothing is ever
+   * written to expire late. Until then the middle: the server drops entries in time by itself.
+   */
+  #offset(now: number): number {
+    const time = this.#reference()?.time;
+    if (time === undefined) return 0;
+    return time.isClose(now) ? time.low(now) : (time.low(now) + time.high(now)) / 2;
+  }
+
+  #ahead(now: number): number {
+    return this.#reference()?.time.high(now) ?? 0;
+  }
+
+  #reference(): MemcachedNode | undefined {
+    const reference = this.#servers?.reference();
+    reference?.useTime();
+    return reference;
+  }
+}
+
+function asked<T>(
+  node: MemcachedNode,
+  question: (connection: NonNullable<MemcachedNode["ahead"]["connection"]>) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    node.links[0]?.whenUp((connection) => question(connection).then(resolve, reject), reject);
+  });
+}

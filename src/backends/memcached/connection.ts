@@ -1,0 +1,273 @@
+// One connection to one server: pipelined commands, the reads of a tick together, a deadline on what was sent.
+import type { Socket } from "node:net";
+import type { Timer } from "../../core/clock.ts";
+import { atEndOfTurn } from "../../core/end-of-turn.ts";
+import type { XCacheError } from "../../core/errors.ts";
+import { holdProcess, releaseProcess } from "../../core/process-hold.ts";
+import { CasMemory } from "./cas-memory.ts";
+import type { ItemKeys } from "./item-key.ts";
+import { MetaReader, type MetaReply } from "./meta-reader.ts";
+import { MetaWriter, type SelfWriting } from "./meta-writer.ts";
+import { CommandPending, type Pending, type ReadAnswer, ReadsPending, StatisticsPending } from "./pending.ts";
+import { lost, notAnswered, notMemcached, tooLarge } from "./reply-error.ts";
+import { nameOf } from "./ring.ts";
+import { NO_FACTS, type Statistics } from "./server-facts.ts";
+import { openSocket, type SocketSettings } from "./socket.ts";
+import { TickReads } from "./tick-reads.ts";
+
+export interface ConnectionSettings extends SocketSettings {
+  readonly operationTimeoutMs: number;
+  readonly keys: ItemKeys;
+}
+
+/** Reads that are sent and answered together at most. */
+const MOST_READ_TOGETHER = 512;
+const READ_ONE = " b v";
+const READ_FLAGS = Array.from({ length: MOST_READ_TOGETHER }, (_, at) => ` b v q O${at}`);
+
+export class Connection {
+  /** When the latest command that was answered had been sent. */
+  provenAt = 0;
+  /** What the server says of itself; set before anything else is sent. */
+  facts = NO_FACTS;
+  /** The CAS of records that were swapped in here: void with the connection, for a server that restarts begins at 1. */
+  readonly cas = new CasMemory();
+  readonly #settings: ConnectionSettings;
+  readonly #closedNow: (error: XCacheError) => void;
+  readonly #writer: MetaWriter;
+  readonly #socket: Socket;
+  #pending: Pending[] = [];
+  #answered = 0;
+  #unsent = 0;
+  #reads = new TickReads();
+  #flushing = false;
+  #watch: Timer | undefined;
+  #holdsProcess = false;
+  #closed: XCacheError | undefined;
+
+  private constructor(settings: ConnectionSettings, socket: Socket, closed: (error: XCacheError) => void) {
+    this.#settings = settings;
+    this.#closedNow = closed;
+    this.#writer = new MetaWriter(settings.keys);
+    this.#socket = socket;
+    const reader = new MetaReader((reply) => this.#reply(reply));
+    const { name } = this;
+    socket.unref();
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 5_000);
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        reader.feed(chunk);
+      } catch (error) {
+        this.destroy(notMemcached(name, error));
+      }
+    });
+    socket.on("error", (error) => this.destroy(lost(name, error)));
+    socket.on("close", () => this.destroy(lost(name, undefined)));
+  }
+
+  /** `closed` is called once, after everything pending was told. `signal` ends it, made or in the making. */
+  static async open(
+    settings: ConnectionSettings,
+    signal: AbortSignal,
+    closed: (error: XCacheError) => void,
+  ): Promise<Connection> {
+    const connection = new Connection(settings, await openSocket(settings, signal), closed);
+    signal.addEventListener("abort", () => connection.destroy(signal.reason), { once: true });
+    return connection;
+  }
+
+  get name(): string {
+    return nameOf(this.#settings.endpoint);
+  }
+
+  get isOpen(): boolean {
+    return this.#closed === undefined;
+  }
+
+  /** How many commands wait for their replies. */
+  get inFlight(): number {
+    return this.#pending.length - this.#answered;
+  }
+
+  /** After the other commands of this tick, so that a read which is asked for after a write sees it. */
+  read(key: string, answer: ReadAnswer): void {
+    if (this.#closed !== undefined) {
+      answer.failed(this.#closed);
+      return;
+    }
+    this.#reads.add(key, answer);
+    this.#flushSoon();
+  }
+
+  /** Who reads one of the library's own records in this tick; nothing of it was sent yet. */
+  reading(key: string): ReadAnswer | undefined {
+    return this.#reads.of(key);
+  }
+
+  /** mg or md; leaves with the other commands of this tick, in order. */
+  send(verb: "mg" | "md", key: string, flags: string, pending: Pending): void {
+    if (this.#refuses(pending)) return;
+    this.#writer.command(verb, key, flags);
+    this.#append(pending);
+  }
+
+  /** ms. What the server would not take is refused here. */
+  store(key: string, flags: string, data: Uint8Array | SelfWriting, pending: Pending): void {
+    if (this.#refuses(pending)) return;
+    const { largestRecord } = this.facts;
+    if (data.length > largestRecord) {
+      pending.fail(tooLarge(data.length, largestRecord));
+      return;
+    }
+    this.#writer.store(key, flags, data);
+    this.#append(pending);
+  }
+
+  command(verb: "mg" | "md", key: string, flags: string): Promise<MetaReply> {
+    return new Promise((resolve, reject) =>
+      this.send(verb, key, flags, new CommandPending((reply) => resolve(kept(reply)), reject)),
+    );
+  }
+
+  /** As `store`, answered by a promise. */
+  stored(key: string, flags: string, data: Uint8Array | SelfWriting): Promise<MetaReply> {
+    return new Promise((resolve, reject) =>
+      this.store(key, flags, data, new CommandPending((reply) => resolve(kept(reply)), reject)),
+    );
+  }
+
+  /** Resolves when everything that was sent before has been answered. */
+  ping(): Promise<void> {
+    return new Promise((resolve, reject) => this.#line("mn", new CommandPending(() => resolve(), reject)));
+  }
+
+  /** `what`: one of the server's own words, such as "settings". */
+  statistics(what = ""): Promise<Statistics> {
+    return new Promise((resolve, reject) =>
+      this.#line(`stats${what && ` ${what}`}`, new StatisticsPending(resolve, reject)),
+    );
+  }
+
+  /** Whatever was sent may still be carried out: only a closed socket makes sure that nothing follows it. */
+  destroy(reason: XCacheError): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = reason;
+    this.#watch?.cancel();
+    this.#hold(false);
+    this.#socket.destroy();
+    const pending = this.#pending.slice(this.#answered);
+    const { answers } = this.#reads;
+    this.#pending = [];
+    this.#answered = 0;
+    this.#reads = new TickReads();
+    for (const each of pending) each.fail(reason);
+    for (const answer of answers) answer.failed(reason);
+    this.#closedNow(reason);
+  }
+
+  #refuses(pending: Pending): boolean {
+    if (this.#closed === undefined) return false;
+    pending.fail(this.#closed);
+    return true;
+  }
+
+  #line(text: string, pending: Pending): void {
+    if (this.#refuses(pending)) return;
+    this.#writer.line(text);
+    this.#append(pending);
+  }
+
+  #append(pending: Pending): void {
+    this.#pending.push(pending);
+    this.#unsent++;
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    atEndOfTurn(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    if (this.#closed !== undefined) return;
+    if (this.#reads.keys.length > 0) this.#appendReads();
+    this.#flushing = false;
+    const now = this.#settings.clock.now();
+    for (let at = this.#pending.length - this.#unsent; at < this.#pending.length; at++) {
+      (this.#pending[at] as Pending).sentAt = now;
+    }
+    this.#unsent = 0;
+    this.#hold(true);
+    this.#socket.write(this.#writer.take());
+    if (this.#watch === undefined) this.#arm();
+  };
+
+  /** Only somebody who waits for a reply keeps the process alive. */
+  #hold(isAwaited: boolean): void {
+    if (isAwaited === this.#holdsProcess) return;
+    this.#holdsProcess = isAwaited;
+    if (isAwaited) holdProcess();
+    else releaseProcess();
+  }
+
+  #appendReads(): void {
+    const { keys, answers } = this.#reads;
+    this.#reads = new TickReads();
+    for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
+      const end = Math.min(from + MOST_READ_TOGETHER, keys.length);
+      if (end - from === 1) this.#writer.command("mg", keys[from] as string, READ_ONE);
+      else {
+        for (let at = from; at < end; at++)
+          this.#writer.command("mg", keys[at] as string, READ_FLAGS[at - from] as string);
+        this.#writer.line("mn");
+      }
+      this.#append(new ReadsPending(end - from === keys.length ? answers : answers.slice(from, end)));
+    }
+  }
+
+  #reply(reply: MetaReply): void {
+    const next = this.#pending[this.#answered];
+    if (next === undefined) throw new Error("a reply that nobody asked for");
+    this.provenAt = next.sentAt;
+    if (!next.take(reply)) return;
+    // It may have ended the connection.
+    if (this.#closed !== undefined) return;
+    this.#pending[this.#answered++] = undefined as never;
+    if (this.#answered === this.#pending.length) {
+      this.#pending = [];
+      this.#answered = 0;
+      this.#hold(false);
+    } else if (this.#answered > 1_024) {
+      this.#pending = this.#pending.slice(this.#answered);
+      this.#answered = 0;
+    }
+  }
+
+  /** One timer for the oldest command, looked at again only when it fires: replies cost no timer of their own. */
+  #arm(): void {
+    this.#watch = undefined;
+    const oldest = this.#pending[this.#answered];
+    if (oldest === undefined) return;
+    const { clock, operationTimeoutMs } = this.#settings;
+    const wait = oldest.sentAt + operationTimeoutMs - clock.now();
+    // A process that was busy or stopped first looks at what has arrived meanwhile.
+    if (wait > 0) this.#watch = clock.after(wait, () => this.#arm());
+    else setImmediate(() => this.#judge(oldest));
+  }
+
+  #judge(late: Pending): void {
+    if (this.#closed !== undefined) return;
+    if (this.#pending[this.#answered] !== late) {
+      if (this.#watch === undefined) this.#arm();
+      return;
+    }
+    this.destroy(notAnswered(this.name, this.#settings.operationTimeoutMs));
+  }
+}
+
+/** As it was told; its value stays where it arrived, which nobody writes to again. */
+function kept({ code, text, bytes, start, end, opaque, cas }: MetaReply): MetaReply {
+  return { code, text, bytes, start, end, opaque, cas };
+}

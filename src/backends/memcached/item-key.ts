@@ -1,0 +1,97 @@
+// What a record's key is called on a server: base64 text, which memcached decodes (flag b) before it looks.
+//
+// 6 bytes say whose key it is: of the list of servers, so that another list finds nothing of this one; the same for a key
+// that is too long and stands there as its SHA-256; or fixed ones for notes about servers. 6 bytes are 8 letters without
+// padding, so the rest is encoded by itself. No byte of a key is sent as it is: nothing in it can end a command.
+import { createHash } from "node:crypto";
+import { keyArgument } from "../key-bytes.ts";
+import { anchoredTo } from "./anchor.ts";
+
+/** Longest key text that memcached takes. */
+export const LONGEST_ITEM_KEY = 250;
+const PREFIX_LETTERS = 8;
+/** Bytes of a key that fit next to the prefix: 60 groups of 3 become 240 letters. */
+const MOST_BYTES = 180;
+/** A UTF-16 unit takes 3 bytes at most. */
+const SURELY_FITS = MOST_BYTES / 3;
+
+const ALPHABET = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", "latin1");
+const PADDING = "=".charCodeAt(0);
+const NOTE_PREFIX = lettersOf(Buffer.from("xcache"));
+const NOTE_MARK = "!";
+
+export class ItemKeys {
+  readonly #prefix: Buffer;
+  readonly #hashedPrefix: Buffer;
+
+  /** `fingerprint`: of the list of servers. */
+  constructor(fingerprint: Buffer) {
+    this.#prefix = lettersOf(fingerprint);
+    this.#hashedPrefix = lettersOf(sha256(fingerprint).subarray(0, fingerprint.length));
+  }
+
+  /** Writes the text of a key, which takes at most LONGEST_ITEM_KEY letters, and returns where it ends. */
+  write(out: Buffer, at: number, key: string): number {
+    if (isHashed(key)) {
+      return writeBytes(out, writePrefix(out, at, this.#hashedPrefix), sha256(bytesOf(key)));
+    }
+    const isNote = key.includes(NOTE_MARK) && anchoredTo(key) !== undefined;
+    const start = writePrefix(out, at, isNote ? NOTE_PREFIX : this.#prefix);
+    const end = writeAscii(out, start, key);
+    return end < 0 ? writeBytes(out, start, bytesOf(key)) : end;
+  }
+}
+
+/** Whether a key is too long to be spelled: then its record carries it, to be compared. */
+export function isHashed(key: string): boolean {
+  return key.length > SURELY_FITS && Buffer.byteLength(key) > MOST_BYTES;
+}
+
+function bytesOf(key: string): Buffer {
+  const exact = keyArgument(key);
+  return typeof exact === "string" ? Buffer.from(exact) : exact;
+}
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest();
+
+function lettersOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(Buffer.from(bytes).toString("base64"), "latin1");
+}
+
+function writePrefix(out: Buffer, at: number, prefix: Buffer): number {
+  for (let index = 0; index < PREFIX_LETTERS; index++) out[at + index] = prefix[index] as number;
+  return at + PREFIX_LETTERS;
+}
+
+function writeBytes(out: Buffer, at: number, bytes: Buffer): number {
+  return at + out.write(bytes.toString("base64"), at, "latin1");
+}
+
+/** The common case, for which a loop beats the calls into the runtime. -1 when the key is not ASCII. */
+function writeAscii(out: Buffer, start: number, key: string): number {
+  const { length } = key;
+  const whole = length - (length % 3);
+  let union = 0;
+  let to = start;
+  let at = 0;
+  for (; at < whole; at += 3) {
+    const a = key.charCodeAt(at);
+    const b = key.charCodeAt(at + 1);
+    const c = key.charCodeAt(at + 2);
+    union |= a | b | c;
+    out[to++] = ALPHABET[(a >> 2) & 63] as number;
+    out[to++] = ALPHABET[((a & 3) << 4) | ((b >> 4) & 15)] as number;
+    out[to++] = ALPHABET[((b & 15) << 2) | ((c >> 6) & 3)] as number;
+    out[to++] = ALPHABET[c & 63] as number;
+  }
+  if (at < length) {
+    const a = key.charCodeAt(at);
+    const b = at + 1 < length ? key.charCodeAt(at + 1) : 0;
+    union |= a | b;
+    out[to++] = ALPHABET[(a >> 2) & 63] as number;
+    out[to++] = ALPHABET[((a & 3) << 4) | ((b >> 4) & 15)] as number;
+    out[to++] = at + 1 < length ? (ALPHABET[(b & 15) << 2] as number) : PADDING;
+    out[to++] = PADDING;
+  }
+  return union > 0x7f ? -1 : to;
+}

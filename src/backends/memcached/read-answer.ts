@@ -1,0 +1,182 @@
+// Who waits for records that are read. Classes for the same reason as `Pending`.
+import type { Failed } from "../../core/backend.ts";
+import { decodeRecord } from "../../core/frame.ts";
+import type { StoreRecord, Token } from "../../core/record.ts";
+import type { ReadAnswer } from "./pending.ts";
+
+type Found = StoreRecord | undefined;
+
+/** Told a record, and the ids that stamps have; undefined for one that is missing. */
+export type SealedDone = (record: Found, stamps: readonly (Token | undefined)[]) => unknown;
+
+/** A export class for the same reason as `Pending`. */
+export class RecordAnswer implements ReadAnswer {
+  readonly #key: string;
+  readonly #done: (record: Found) => unknown;
+  readonly #failed: Failed;
+
+  constructor(key: string, done: (record: Found) => unknown, failed: Failed) {
+    this.#key = key;
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  found(bytes: Buffer, start: number, end: number): void {
+    let record: Found;
+    try {
+      record = decodeRecord(bytes, this.#key, start, end);
+    } catch (error) {
+      this.#failed(error);
+      return;
+    }
+    this.#done(record);
+  }
+
+  missing(): void {
+    this.#done(undefined);
+  }
+
+  failed(error: unknown): void {
+    this.#failed(error);
+  }
+}
+
+/** Records that are asked for together, complete when the last one is there. */
+export class ManyRecords {
+  readonly #keys: readonly string[];
+  readonly #records: Found[];
+  readonly #done: (records: readonly Found[]) => void;
+  readonly #failed: Failed;
+  #left: number;
+
+  constructor(keys: readonly string[], done: (records: readonly Found[]) => void, failed: Failed) {
+    this.#keys = keys;
+    this.#records = new Array<Found>(keys.length).fill(undefined);
+    this.#done = done;
+    this.#failed = failed;
+    this.#left = keys.length;
+    if (this.#left === 0) done(this.#records);
+  }
+
+  found(at: number, bytes: Buffer, start: number, end: number): void {
+    try {
+      this.#records[at] = decodeRecord(bytes, this.#keys[at] as string, start, end);
+    } catch (error) {
+      this.fail(error);
+    }
+    this.missing();
+  }
+
+  missing(): void {
+    if (--this.#left === 0) this.#done(this.#records);
+  }
+
+  fail(error: unknown): void {
+    this.#failed(error);
+  }
+}
+
+export class PartAnswer implements ReadAnswer {
+  readonly #many: ManyRecords;
+  readonly #at: number;
+
+  constructor(many: ManyRecords, at: number) {
+    this.#many = many;
+    this.#at = at;
+  }
+
+  found(bytes: Buffer, start: number, end: number): void {
+    this.#many.found(this.#at, bytes, start, end);
+  }
+
+  missing(): void {
+    this.#many.missing();
+  }
+
+  failed(error: unknown): void {
+    this.#many.fail(error);
+  }
+}
+
+/** A record and the stamps that are read with it, complete when the last of them is there. */
+export class SealedRecord implements ReadAnswer {
+  readonly #key: string;
+  readonly #done: SealedDone;
+  readonly #failed: Failed;
+  readonly #stamps: (Token | undefined)[] = [];
+  #record: Found;
+  #left: number;
+
+  constructor(key: string, stamps: number, done: SealedDone, failed: Failed) {
+    this.#key = key;
+    this.#done = done;
+    this.#failed = failed;
+    this.#left = stamps + 1;
+  }
+
+  found(bytes: Buffer, start: number, end: number): void {
+    try {
+      this.#record = decodeRecord(bytes, this.#key, start, end);
+    } catch (error) {
+      this.failed(error);
+      return;
+    }
+    this.missing();
+  }
+
+  stamp(at: number, id: Token | undefined): void {
+    this.#stamps[at] = id;
+    this.missing();
+  }
+
+  missing(): void {
+    if (--this.#left === 0) this.#done(this.#record, this.#stamps);
+  }
+
+  failed(error: unknown): void {
+    this.#left = -1;
+    this.#failed(error);
+  }
+}
+
+/** One stamp for everybody who reads it in a tick. */
+export class StampAnswer implements ReadAnswer {
+  readonly #key: string;
+  readonly #waiting: SealedRecord[];
+  readonly #places: number[];
+
+  constructor(key: string, sealed: SealedRecord, at: number) {
+    this.#key = key;
+    this.#waiting = [sealed];
+    this.#places = [at];
+  }
+
+  add(sealed: SealedRecord, at: number): void {
+    this.#waiting.push(sealed);
+    this.#places.push(at);
+  }
+
+  found(bytes: Buffer, start: number, end: number): void {
+    let record: Found;
+    try {
+      record = decodeRecord(bytes, this.#key, start, end);
+    } catch (error) {
+      this.failed(error);
+      return;
+    }
+    this.#tell(record?.kind === "stamp" ? record.version : undefined);
+  }
+
+  missing(): void {
+    this.#tell(undefined);
+  }
+
+  failed(error: unknown): void {
+    for (const sealed of this.#waiting) sealed.failed(error);
+  }
+
+  #tell(id: Token | undefined): void {
+    for (let at = 0; at < this.#waiting.length; at++)
+      (this.#waiting[at] as SealedRecord).stamp(this.#places[at] as number, id);
+  }
+}

@@ -1,0 +1,81 @@
+// Why there is no connection, and a server's refusals, in our own words.
+import {
+  BackendError,
+  CodecError,
+  ConnectionError,
+  OperationTimeoutError,
+  UnsupportedError,
+  type XCacheError,
+} from "../../core/errors.ts";
+import { toError } from "../../core/events.ts";
+import type { MetaReply } from "./meta-reader.ts";
+
+const ADDRESS = "Check that memcached runs at this address; TLS and SASL are not supported.";
+const SIZE = "Store less under one key, turn compression on, or start memcached with a larger -I.";
+
+export function lost(name: string, cause: Error | undefined): ConnectionError {
+  if (cause === undefined) return new ConnectionError(`${name} cannot be reached: it closed the connection`);
+  // A host with several addresses fails with an error for each, and no words of its own.
+  const parts = cause instanceof AggregateError ? cause.errors.map((each) => toError(each).message) : [];
+  const words = parts.join("; ") || cause.message || String(cause);
+  return new ConnectionError(`${name} cannot be reached: ${words}`, { cause });
+}
+
+export function notAccepted(name: string, limitMs: number): OperationTimeoutError {
+  return new OperationTimeoutError(
+    `${name} did not accept a connection within connect_timeout (${limitMs / 1_000} s)`,
+  );
+}
+
+export function notAnswered(name: string, limitMs: number): OperationTimeoutError {
+  return new OperationTimeoutError(`${name} did not answer within operation_timeout (${limitMs / 1_000} s)`);
+}
+
+export function disconnected(): ConnectionError {
+  return new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });
+}
+
+export function notMemcached(name: string, cause: unknown): ConnectionError {
+  return new ConnectionError(`what answers at ${name} does not speak the protocol of memcached`, {
+    cause,
+    hint: ADDRESS,
+  });
+}
+
+export function tooOld(name: string, version: string): UnsupportedError {
+  return new UnsupportedError(`${name} runs memcached ${version}, which has no base64 keys`, {
+    hint: "Use memcached 1.6.10 or later.",
+  });
+}
+
+export function withoutCas(name: string): UnsupportedError {
+  return new UnsupportedError(`${name} was started without compare-and-swap`, {
+    hint: "Start memcached without -C (--disable-cas).",
+  });
+}
+
+/** Nothing of it was sent. */
+export function tooLarge(length: number, most: number): CodecError {
+  return new CodecError(
+    "VALUE_TOO_LARGE",
+    `an entry of ${length} bytes was refused: the server takes at most ${most} bytes`,
+    { hint: SIZE },
+  );
+}
+
+const isRefusal = (code: string): boolean =>
+  code === "SERVER_ERROR" || code === "CLIENT_ERROR" || code === "ERROR";
+
+/** The error that a reply is; undefined for any other reply. */
+export function refusalIn({ code, text }: MetaReply): XCacheError | undefined {
+  if (!isRefusal(code)) return undefined;
+  const words = `the store answered: ${code}${text === "" ? "" : ` ${text}`}`;
+  if (/too large/i.test(text)) return new CodecError("VALUE_TOO_LARGE", words, { hint: SIZE });
+  if (/out of memory/i.test(text)) {
+    return new BackendError("STORE_FAILED", words, {
+      hint: "The server is full: give it more memory (-m), or let it evict (start it without -M).",
+    });
+  }
+  if (/unauthenticated|authentication/i.test(text)) return new ConnectionError(words, { hint: ADDRESS });
+  return new BackendError("STORE_FAILED", words);
+}

@@ -1,0 +1,46 @@
+// What a server says of itself, by `stats` and `stats settings`.
+
+export type Statistics = ReadonlyMap<string, string>;
+
+export interface ServerFacts {
+  readonly version: string;
+  /** Largest record that surely fits into an item. */
+  readonly largestRecord: number;
+  /** Whether compare-and-swap works; a server may be started without. */
+  readonly hasCas: boolean;
+  /** Whether it drops old items when it is full, instead of refusing new ones. */
+  readonly evicts: boolean;
+}
+
+const DEFAULT_ITEM_SIZE = 1024 * 1024;
+/** Key, header, CAS and line end of an item, all counted by the server. */
+const ITEM_OVERHEAD = 320;
+/** From this version on there are base64 keys. */
+const LEAST_VERSION: readonly number[] = [1, 6, 10];
+
+export const NO_FACTS: ServerFacts = {
+  version: "unknown",
+  largestRecord: DEFAULT_ITEM_SIZE - ITEM_OVERHEAD,
+  hasCas: true,
+  evicts: true,
+};
+
+export function serverFacts(general: Statistics, settings: Statistics): ServerFacts {
+  const itemSize = Number(settings.get("item_size_max"));
+  return {
+    version: general.get("version") ?? NO_FACTS.version,
+    largestRecord: (itemSize > ITEM_OVERHEAD ? itemSize : DEFAULT_ITEM_SIZE) - ITEM_OVERHEAD,
+    hasCas: settings.get("cas_enabled") !== "no",
+    evicts: settings.get("evictions") !== "off",
+  };
+}
+
+/** Whether a version has all that is needed; one that is not spelled in numbers is given the benefit of the doubt. */
+export function isRecent(version: string): boolean {
+  const parts = /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number) ?? LEAST_VERSION;
+  for (const [at, least] of LEAST_VERSION.entries()) {
+    const part = parts[at] as number;
+    if (part !== least) return part > least;
+  }
+  return true;
+}

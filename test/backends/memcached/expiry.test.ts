@@ -1,0 +1,84 @@
+// Expiry by a store that counts whole seconds: never late, and short lifetimes are of use.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
+import { XCache } from "../../../src/xcache.ts";
+import { type MemcachedRing, startMemcachedRing } from "../../support/memcached.ts";
+import { until } from "../../support/until.ts";
+
+let ring: MemcachedRing;
+beforeAll(async () => {
+  ring = await startMemcachedRing(2);
+});
+afterAll(() => ring.stop());
+
+interface Opened extends AsyncDisposable {
+  readonly cache: XCache;
+  readonly backend: MemcachedBackend;
+}
+
+/** As a process of its own would have it. */
+async function open(): Promise<Opened> {
+  const backend = new MemcachedBackend({ kvUrl: ring.url });
+  const cache = new XCache({ backend, keyPrefix: "expiry" });
+  await cache.connect();
+  return { cache, backend, [Symbol.asyncDispose]: () => cache.disconnect() };
+}
+
+/** Reads until the value is gone; returns when the last read began that found it. */
+async function lastSeen(cache: XCache, key: string): Promise<number> {
+  let last = 0;
+  await until(
+    async () => {
+      const began = performance.now();
+      if ((await cache.get(key)) === undefined) return true;
+      last = began;
+      return false;
+    },
+    { what: `${key} is gone` },
+  );
+  return last;
+}
+
+const isClose = ({ cache, backend }: Opened): Promise<unknown> =>
+  until(async () => (await cache.exists("any")) === false && backend.clockErrorMs() <= 25, {
+    what: "the server's time is known closely",
+  });
+
+describe("an entry", () => {
+  it("is never served after its ttl, by any process, from the first moment of either on", async () => {
+    await using writer = await open();
+    await using reader = await open();
+    const names = ["one", "two", "half"];
+    const ttls = [1, 2, 1.5];
+    const seen = names.map(async (name, at) => {
+      await writer.cache.set(name, at, { ttl: ttls[at] as number });
+      const stored = performance.now();
+      const last = await Promise.all([lastSeen(writer.cache, name), lastSeen(reader.cache, name)]);
+      return Math.max(...last) - stored;
+    });
+    for (const [at, ms] of (await Promise.all(seen)).entries()) {
+      expect(ms, names[at]).toBeLessThanOrEqual((ttls[at] as number) * 1_000);
+    }
+  });
+
+  it("lives for nearly all of its whole seconds once the server's time is known", async () => {
+    await using writer = await open();
+    await using reader = await open();
+    await Promise.all([isClose(writer), isClose(reader)]);
+    const lives = [1, 2].map(async (ttl) => {
+      const began = performance.now();
+      await writer.cache.set(`long ${ttl}`, 1, { ttl });
+      const stored = performance.now();
+      const last = await Promise.all([
+        lastSeen(writer.cache, `long ${ttl}`),
+        lastSeen(reader.cache, `long ${ttl}`),
+      ]);
+      for (const each of last) {
+        expect(each - stored).toBeLessThanOrEqual(ttl * 1_000);
+        // Both bounds of the time, and a busy machine.
+        expect(each - began).toBeGreaterThan(ttl * 1_000 - 600);
+      }
+    });
+    await Promise.all(lives);
+  });
+});
