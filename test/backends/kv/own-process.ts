@@ -6,7 +6,7 @@ import ts from "typescript";
 import { runFolder } from "../../support/run-folder.ts";
 
 const SOURCES = join(import.meta.dirname, "../../../src");
-const PARTS = ["core", "backends/kv"];
+const PARTS = ["core", "backends", "backends/kv"];
 
 let folder: string | undefined;
 
@@ -20,7 +20,8 @@ function compiled(): string {
     rewriteRelativeImportExtensions: true,
   };
   for (const part of PARTS) {
-    for (const name of readdirSync(join(SOURCES, part))) {
+    const files = readdirSync(join(SOURCES, part)).filter((name) => name.endsWith(".ts"));
+    for (const name of files) {
       const text = readFileSync(join(SOURCES, part, name), "utf8");
       const file = join(folder, part, name.replace(/ts$/, "js"));
       mkdirSync(dirname(file), { recursive: true });

@@ -79,7 +79,7 @@ describe("the timer of a store", () => {
     await first.set("a", 1);
     await first.disconnect();
     expect(clock.pending).toBe(0);
-    const second = cacheWithClock({ backend, keyPrefix: "another" }, clock);
+    const second = cacheWithClock({ backend, keyPrefix: "another", enableMetrics: false }, clock);
     await second.set("b", 1, { ttl: 30 });
     expect(clock.pending).toBe(1);
     const store = backend.store(clock, createCodec());
