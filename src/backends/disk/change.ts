@@ -50,9 +50,6 @@ export function removeRecord(key: DiskKey, present: Facts): Change {
   };
 }
 
-/** Removes a row that leads nowhere. */
-export const removeRow = (row: Buffer): Change => ({ puts: [], removals: [row] });
-
 /** Hands a change to LMDB, inside a batch; says whether its condition held, once that is committed. */
 export function issue(store: LmdbStore, change: Change): Promise<boolean> | undefined {
   const { condition } = change;
@@ -68,3 +65,9 @@ export function issue(store: LmdbStore, change: Change): Promise<boolean> | unde
 /** Bytes that a change adds, about. */
 export const sizeOf = ({ puts }: Change): number =>
   puts.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+
+/** Whether a change can be seen in the store: what it puts has a random version in it. */
+export function isMade({ puts, removals }: Change, get: (key: DiskKey) => Buffer | undefined): boolean {
+  if (puts.length > 0) return puts.some(({ key, value }) => get(key)?.equals(value) === true);
+  return removals.every((key) => get(key) === undefined);
+}

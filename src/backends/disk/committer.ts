@@ -4,23 +4,17 @@
 // pool, so a process that hangs with the lock keeps others from changing anything but not from reading, and what waits
 // here is given up when its time is over.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
-import { type Change, issue, sizeOf } from "./change.ts";
-import { commitError, isFatal } from "./disk-error.ts";
-import type { Environment } from "./environment.ts";
+import type { ConnectionError } from "../../core/errors.ts";
+import { isMade, issue, sizeOf } from "./change.ts";
+import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
+import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import type { Operation, View } from "./operation.ts";
+import { isTaken, latestDue, type Planned, type Plans, type Queued } from "./queued.ts";
 import type { Room } from "./room.ts";
 import type { Facts } from "./stored-record.ts";
 
 /** A commit is kept short: others wait for it. */
 const MOST_OPERATIONS = 1_000;
-
-interface Queued {
-  readonly operation: Operation;
-  readonly due: number;
-  /** Somebody was told how it ended. */
-  isOver: boolean;
-}
 
 interface Issued {
   readonly queued: Queued;
@@ -31,10 +25,13 @@ export class Committer {
   readonly #environment: Environment;
   readonly #clock: Clock;
   readonly #room: Room;
+  readonly #limitMs: number;
   #queue: Queued[] = [];
-  #flying: readonly Queued[] = [];
+  #flying: readonly Planned[] = [];
   /** When the commit under way has taken too long. */
   #flightDue = Number.POSITIVE_INFINITY;
+  /** Whether a thread works on the commit under way. */
+  #isBegun = false;
   #isScheduled = false;
   #timer: Timer | undefined;
   #timerDue = Number.POSITIVE_INFINITY;
@@ -42,14 +39,22 @@ export class Committer {
   #isFailing = false;
   #idle: (() => void)[] = [];
 
-  constructor(environment: Environment, clock: Clock, room: Room) {
+  /** `limitMs`: how long a commit may take that only makes room. */
+  constructor(environment: Environment, clock: Clock, room: Room, limitMs: number) {
     this.#environment = environment;
     this.#clock = clock;
     this.#room = room;
+    this.#limitMs = limitMs;
   }
 
   get isIdle(): boolean {
-    return this.#flying.length === 0 && this.#queue.length === 0;
+    return !this.#isScheduled && this.#flying.length === 0 && this.#queue.length === 0;
+  }
+
+  /** Whether no thread works on a commit: what is seen in the store has been made, even if LMDB has yet to tell. */
+  get isAtRest(): boolean {
+    if (this.#flying.length === 0 || !this.#isBegun) return true;
+    return this.#environment.snapshot((get) => this.#flying.some(({ change }) => isMade(change, get)));
   }
 
   /** Whether the commit under way waits for a process that does not let go of the store. */
@@ -74,7 +79,7 @@ export class Committer {
       return;
     }
     if (this.isStuck) {
-      operation.failed(this.#late());
+      operation.failed(lateError());
       return;
     }
     const queued = { operation, due: this.#clock.now() + limitMs, isOver: false };
@@ -89,12 +94,13 @@ export class Committer {
     // What the rest of this tick adds goes along.
     process.nextTick(() => {
       this.#isScheduled = false;
-      this.#commit();
+      // Who was told of a failure while this was planned may have begun another one, which follows when this one ends.
+      if (this.#flying.length === 0) this.#commit();
     });
   }
 
   #commit(): void {
-    const { planned, done } = this.#plan();
+    const { planned, done } = this.#planned();
     for (const queued of done) this.#settle(queued, true);
     if (planned.length === 0) {
       if (this.#queue.length > 0) this.#schedule();
@@ -102,22 +108,44 @@ export class Committer {
       return;
     }
     const batch = planned.map(({ queued }) => queued);
-    this.#flying = batch;
-    this.#flightDue = Math.max(...batch.map(({ due }) => due));
+    this.#flying = planned;
+    this.#flightDue = latestDue(batch) ?? this.#clock.now() + this.#limitMs;
     this.#issue(planned).then(
       (issued) => this.#landed(issued),
       (error: unknown) => this.#crashed(batch, error),
     );
   }
 
+  /** As `#plan`; where the store cannot be read, whoever waits is told. */
+  #planned(): Plans {
+    const waiting = this.#queue;
+    try {
+      return this.#plan();
+    } catch (thrown) {
+      this.#queue = [];
+      const error = commitError(thrown, this.#environment.path);
+      for (const queued of waiting) this.#fail(queued, error);
+      return { planned: [], done: [] };
+    }
+  }
+
   /** What goes into the next commit, decided by one snapshot. */
-  #plan(): { readonly planned: readonly Planned[]; readonly done: readonly Queued[] } {
+  #plan(): Plans {
     const planned: Planned[] = [];
     const done: Queued[] = [];
     const now = this.#clock.now();
     this.#environment.snapshot((get) => {
       const coming = new Map<string, Facts | undefined>();
-      const view: View = { now, get, coming: (key) => coming.get(key) };
+      let bytesRead = 0;
+      const view: View = {
+        now,
+        get: (key) => {
+          const present = get(key);
+          bytesRead += present?.length ?? 0;
+          return present;
+        },
+        coming: (key) => coming.get(key),
+      };
       let bytes = 0;
       let taken = 0;
       for (const queued of this.#queue) {
@@ -125,10 +153,11 @@ export class Committer {
         // In the order they came: what this process changes is changed in that order.
         if (isTaken(operation, coming)) break;
         if (planned.length >= MOST_OPERATIONS || bytes >= this.#room.mostAtOnce) break;
+        if (bytesRead >= MOST_BYTES_AT_ONCE) break;
         taken++;
         if (queued.isOver) continue;
         if (now >= queued.due) {
-          this.#fail(queued, this.#late());
+          this.#fail(queued, lateError());
           continue;
         }
         const plan = this.#decide(queued, view);
@@ -170,6 +199,10 @@ export class Committer {
         issued.push({ queued, held });
       }
     });
+    // The binding begins at the end of this turn, just before.
+    setImmediate(() => {
+      this.#isBegun = true;
+    });
     try {
       await whole;
     } catch (error) {
@@ -199,18 +232,16 @@ export class Committer {
 
   /** Nothing more is asked of LMDB but reads. */
   #break(cause: Error): void {
-    this.#fatal = new ConnectionError(`the store on disk takes no more changes: ${cause.message}`, {
-      cause,
-      hint: "Restart the process; if that does not help, stop all processes that use the folder and remove it.",
-    });
+    this.#fatal = noMoreChanges(cause);
     for (const queued of this.#queue) this.#fail(queued, this.#fatal);
     this.#queue = [];
   }
 
   #next(): void {
     this.#flying = [];
+    this.#isBegun = false;
     this.#flightDue = Number.POSITIVE_INFINITY;
-    if (this.#queue.length > 0 || this.#room.isOwed) this.#schedule();
+    if (this.#queue.length > 0 || (this.#room.isOwed && this.#fatal === undefined)) this.#schedule();
     else this.#rest();
   }
 
@@ -243,36 +274,12 @@ export class Committer {
     this.#timer = this.#clock.after(due - this.#clock.now(), () => {
       this.#timerDue = Number.POSITIVE_INFINITY;
       const now = this.#clock.now();
-      const waiting = [...this.#flying, ...this.#queue].filter(({ isOver }) => !isOver);
-      for (const queued of waiting) if (now >= queued.due) this.#fail(queued, this.#late());
+      const flying = this.#flying.map(({ queued }) => queued);
+      const waiting = [...flying, ...this.#queue].filter(({ isOver }) => !isOver);
+      for (const queued of waiting) if (now >= queued.due) this.#fail(queued, lateError());
       const left = waiting.filter(({ isOver, due }) => !isOver && due < Number.POSITIVE_INFINITY);
-      if (left.length > 0) this.#watch(Math.min(...left.map(({ due }) => due)));
+      const next = left.reduce((least, { due }) => Math.min(least, due), Number.POSITIVE_INFINITY);
+      if (left.length > 0) this.#watch(next);
     });
   }
-
-  #late(): OperationTimeoutError {
-    return new OperationTimeoutError(
-      "another process has kept the store on disk locked for all of operation_timeout",
-      {
-        hint: "A process on this store is stopped or hangs while it writes: let it go on, or end it. Reads go on.",
-      },
-    );
-  }
-}
-
-interface Planned {
-  readonly queued: Queued;
-  readonly change: Change;
-}
-
-/** Whether an operation has to wait for the next commit: its record is changed in this one. */
-function isTaken({ key, isWrite }: Operation, coming: ReadonlyMap<string, Facts | undefined>): boolean {
-  if (key === undefined || !coming.has(key)) return false;
-  return !isWrite || coming.get(key) === undefined;
-}
-
-/** The binding says only that a commit failed, and has the reason in a promise. */
-async function causeOf(error: unknown): Promise<unknown> {
-  const { commitError: reason } = error as { commitError?: Promise<never> };
-  return reason === undefined ? error : reason.catch((cause: unknown) => cause);
 }

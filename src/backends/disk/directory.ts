@@ -3,6 +3,7 @@ import {
   accessSync,
   constants,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -18,6 +19,8 @@ import { requireSound } from "./sound-file.ts";
 const FOLDER_MODE = 0o700;
 const OF_DISK = "disk";
 const OF_BOOT = "boot-";
+/** Of an environment of LMDB. */
+const OWN_FILES = ["data.mdb", "lock.mdb"];
 
 export interface StoreFolder {
   /** The folder of the environment. */
@@ -40,18 +43,27 @@ export function prepareFolder(directory: string, durability: Durability, bootId 
     mkdirSync(join(directory, name), { recursive: true, mode: FOLDER_MODE });
     accessSync(join(directory, name), constants.W_OK | constants.X_OK);
     requireSound(join(directory, name));
-    for (const former of names) {
-      if (former.startsWith(OF_BOOT) && former !== name)
-        rmSync(join(directory, former), { recursive: true, force: true });
-    }
+    for (const former of names) if (former !== name) removeFormer(join(directory, former), former);
     return { path: realpathSync(join(directory, name)), isSynced };
   } catch (error) {
     throw openError(error, directory);
   }
 }
 
+/** Only what is a store and nothing else: a folder of somebody else may have such a name. */
+function removeFormer(path: string, name: string): void {
+  if (!name.startsWith(OF_BOOT) || !lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  try {
+    const isStore = readdirSync(path).every((file) => OWN_FILES.includes(file));
+    if (isStore) rmSync(path, { recursive: true, force: true });
+  } catch (error) {
+    // Another process removes it as well.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
+
 function refuseForeign(directory: string, names: readonly string[]): void {
-  const foreign = names.find((name) => name === "data.mdb" || name === "lock.mdb");
+  const foreign = names.find((name) => OWN_FILES.includes(name));
   if (foreign === undefined) return;
   throw folderError(directory, `${foreign} in it is an LMDB environment of something else`, {
     hint: "Use a folder of its own for the cache.",

@@ -1,6 +1,6 @@
 // Failures of the disk and of LMDB as typed errors that say what to do.
 import { statfsSync } from "node:fs";
-import { ConnectionError, type ErrorDetails, XCacheError } from "../../core/errors.ts";
+import { ConnectionError, type ErrorDetails, OperationTimeoutError, XCacheError } from "../../core/errors.ts";
 
 /** What lmdb and Node call a write that found no room; LMDB takes a write that was cut short for an I/O error. */
 const NO_ROOM = new Set<unknown>(["ENOSPC", "EDQUOT", "EFBIG", "EIO", 28, 122, 27, 5, -30792]);
@@ -29,6 +29,27 @@ export function commitError(thrown: unknown, path: string): XCacheError {
   });
 }
 
+/** The binding says only that a commit failed, and has the reason in a promise. */
+export async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError: reason } = error as { commitError?: Promise<never> };
+  return reason === undefined ? error : reason.catch((cause: unknown) => cause);
+}
+
+/** Why a change was given up. */
+export function lateError(): OperationTimeoutError {
+  return new OperationTimeoutError("the store on disk did not commit the change within operation_timeout", {
+    hint: "A process on this store may be stopped, or hang, while it writes: let it go on, or end it. Or more is written at once than the disk takes in that time. Reads go on.",
+  });
+}
+
+/** Why nothing is changed any more, after a failure that is fatal. */
+export function noMoreChanges(cause: Error): ConnectionError {
+  return new ConnectionError(`the store on disk takes no more changes: ${cause.message}`, {
+    cause,
+    hint: "Restart the process; if that does not help, stop all processes that use the folder and remove it.",
+  });
+}
+
 function freeBytes(path: string): number | undefined {
   try {
     const { bavail, bsize } = statfsSync(path);
@@ -53,6 +74,10 @@ const FOLDER_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: 
   ENOSPC: ["the disk is full", "Free some space, or use a folder on another disk."],
   ENAMETOOLONG: ["its path is too long", "Use a shorter path."],
   ELOOP: ["its path is a circle of links", "Use a folder."],
+  READERS_FULL: [
+    "as many threads as it takes have it open",
+    "End some of them; a process needs one place for each thread that opens it.",
+  ],
 };
 
 const ERRNO: Readonly<Record<number, string>> = {
@@ -61,6 +86,7 @@ const ERRNO: Readonly<Record<number, string>> = {
   30: "EROFS",
   20: "ENOTDIR",
   28: "ENOSPC",
+  [-30790]: "READERS_FULL",
 };
 
 /** Why a store could not be opened in a folder. */

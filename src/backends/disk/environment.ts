@@ -13,6 +13,9 @@ export interface Row {
   readonly value: Buffer;
 }
 
+/** How much is copied in one go: nothing else has its turn meanwhile. */
+export const MOST_BYTES_AT_ONCE = 4 * 1024 ** 2;
+
 export class Environment {
   readonly path: string;
   readonly store: LmdbStore;
@@ -34,18 +37,22 @@ export class Environment {
   /** The value under a key as of the latest commit; a copy. */
   read(key: DiskKey): Buffer | undefined {
     this.#open();
-    const value = this.#get(key);
-    this.#end(this.#transaction.address);
-    return value;
+    try {
+      return this.#get(key);
+    } finally {
+      this.#end(this.#transaction.address);
+    }
   }
 
   /** What `look` makes of the value under a key as of the latest commit; its bytes are gone afterwards. */
   look<T>(key: DiskKey, look: (bytes: Uint8Array) => T): T | undefined {
     this.#open();
-    const shared = this.store.getBinaryFast(key, this.#reading);
-    const seen = shared === undefined ? undefined : look(shared);
-    this.#end(this.#transaction.address);
-    return seen;
+    try {
+      const shared = this.store.getBinaryFast(key, this.#reading);
+      return shared === undefined ? undefined : look(shared);
+    } finally {
+      this.#end(this.#transaction.address);
+    }
   }
 
   /** Several reads of one commit: none made in between is seen. */
@@ -64,17 +71,22 @@ export class Environment {
     return this.snapshot(() => this.#keys(start, end, limit, from));
   }
 
-  /** As `keys`, with what lies under each. */
+  /** As `keys`, with what lies under each; fewer where they are so large that to copy them would take long. */
   rows(range: Range, limit: number, from?: Buffer): readonly Row[] {
     return this.snapshot(() => this.rowsWithin(range, limit, from));
   }
 
   /** As `rows`, within a snapshot. */
   rowsWithin({ start, end }: Range, limit: number, from?: Buffer): readonly Row[] {
-    return this.#keys(start, end, limit, from).map((key) => ({
-      key,
-      value: this.#get(key) ?? Buffer.alloc(0),
-    }));
+    const rows: Row[] = [];
+    let bytes = 0;
+    for (const key of this.#keys(start, end, limit, from)) {
+      const value = this.#get(key) ?? Buffer.alloc(0);
+      rows.push({ key, value });
+      bytes += value.length;
+      if (bytes >= MOST_BYTES_AT_ONCE) break;
+    }
+    return rows;
   }
 
   /** The key so many places after `from`, or after the beginning. */

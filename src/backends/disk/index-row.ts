@@ -38,6 +38,15 @@ export function endedBy(now: number): { readonly start: Buffer; readonly end: Bu
   return { start, end: expiryRow(Math.min(NEVER, Math.floor(now) + 1), "\0".repeat(VERSION_BYTES)) };
 }
 
+/** The rows of what was written before a time; of entries, or of what leaves last. */
+export function writtenBefore(
+  time: number,
+  leavesLast: boolean,
+): { readonly start: Buffer; readonly end: Buffer } {
+  const start = inArea(AREA.age, Buffer.from([leavesLast ? 1 : 0]));
+  return { start, end: ageRow(Math.max(0, Math.floor(time)), leavesLast, "\0".repeat(VERSION_BYTES)) };
+}
+
 /** The rows of all records, in the order in which they make room. */
 export const byAge = (): { readonly start: Buffer; readonly end: Buffer } => rangeOf(AREA.age, NOTHING);
 

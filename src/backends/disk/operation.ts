@@ -1,10 +1,17 @@
 // The operations that change the store. Each decides by what is there when its turn has come, and is told how it ended.
 import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
-import { CodecError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type Change, putRecord, removeRecord } from "./change.ts";
 import { type DiskKey, recordKey } from "./disk-key.ts";
-import { comparable, decodeStored, encodeStored, endOf, type Facts, factsOf } from "./stored-record.ts";
+import {
+  comparable,
+  decodeStored,
+  encodeStored,
+  endOf,
+  type Facts,
+  factsIn,
+  factsOf,
+} from "./stored-record.ts";
 
 /** What an operation sees when its turn has come. */
 export interface View {
@@ -174,15 +181,4 @@ export class ChangeOperation implements Operation {
 /** The record in these bytes, unless it has ended or is that of another key. Throws CodecError. */
 function presentIn(bytes: Buffer | undefined, key: string, now: number): StoreRecord | undefined {
   return bytes === undefined || endOf(bytes) <= now ? undefined : decodeStored(bytes, key);
-}
-
-/** Undefined where there is nothing that makes sense: it is overwritten or, in time, removed by hand. */
-function factsIn(bytes: Buffer | undefined): Facts | undefined {
-  if (bytes === undefined) return undefined;
-  try {
-    return factsOf(bytes);
-  } catch (error) {
-    if (error instanceof CodecError) return undefined;
-    throw error;
-  }
 }

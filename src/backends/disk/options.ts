@@ -33,8 +33,8 @@ export type ResolvedOptions = Required<DiskFolderOptions>;
 
 const DEFAULT_MAX_BYTES = 1024 ** 3;
 const LEAST_MAX_BYTES = 1024 ** 2;
-/** A quarter of the address space that a process has on every 64-bit system. */
-const MOST_MAX_BYTES = 2 ** 45;
+/** Four times as much is mapped, which is a quarter of the address space that a process has on every 64-bit system. */
+const MOST_MAX_BYTES = 2 ** 43;
 const NAMES = ["directory", "maxBytes", "durability"];
 
 /** Throws ConfigError. */

@@ -3,13 +3,11 @@
 // Pages are what counts, but a page is free only when all on it is gone, and what leaves lies scattered. So it is not
 // removed until the pages are few enough, which would empty the store, but in proportion to what is added: about as much
 // from 98 of 100 parts on, more above.
-import { removeRecord, removeRow } from "./change.ts";
 import type { DiskKey } from "./disk-key.ts";
-import type { Environment, Row } from "./environment.ts";
-import { byAge, isRowOf } from "./index-row.ts";
+import type { Environment } from "./environment.ts";
+import { byAge } from "./index-row.ts";
 import { ChangeOperation } from "./operation.ts";
-import { storedKey } from "./stored-key.ts";
-import { factsOf } from "./stored-record.ts";
+import { type RowRemoval, removalBy } from "./row-removal.ts";
 
 /** From here on something leaves. */
 const BEGINS = 0.9;
@@ -78,22 +76,19 @@ export class Room {
       for (const row of rows) {
         if (this.#owed <= 0) break;
         const bytes = get(row.value);
-        const key = bytes === undefined ? undefined : storedKey(row.value, bytes);
-        if (key !== undefined && isInUse(key)) continue;
-        this.#owed -= row.key.length + row.value.length + (bytes?.length ?? 0) + OVERHEAD_BYTES;
-        leaving.push(this.#removal(row, bytes, key));
+        const removal = removalBy(row, bytes);
+        if (removal.key !== undefined && isInUse(removal.key)) continue;
+        const freed = removal.key === undefined ? 0 : (bytes?.length ?? 0);
+        this.#owed -= row.key.length + row.value.length + freed + OVERHEAD_BYTES;
+        leaving.push(this.#operation(removal));
       }
     }
     return leaving;
   }
 
-  #removal(row: Row, bytes: Buffer | undefined, key: string | undefined): ChangeOperation {
-    const facts = bytes === undefined ? undefined : factsOf(bytes);
-    if (facts === undefined || key === undefined || !isRowOf(row.key, facts)) {
-      return new ChangeOperation(undefined, removeRow(row.key));
-    }
-    return new ChangeOperation(key, removeRecord(row.value, facts), (isRemoved) => {
-      if (isRemoved && !facts.leavesLast) this.#options.evicted(key);
+  #operation({ change, key, facts }: RowRemoval): ChangeOperation {
+    return new ChangeOperation(key, change, (isRemoved) => {
+      if (isRemoved && key !== undefined && facts?.leavesLast === false) this.#options.evicted(key);
     });
   }
 }

@@ -11,6 +11,7 @@ const STEP = 200;
 const COUNTED = 5_000;
 /** Records that are looked at for their size. */
 const SAMPLE = 1_000;
+const SAMPLE_BYTES = 64 * 1024 ** 2;
 /** What a record takes besides its key and bytes, its rows included. */
 const OVERHEAD_BYTES = 120;
 
@@ -73,18 +74,35 @@ interface Counted {
 }
 
 async function count(environment: () => Environment, range: Range): Promise<Counted> {
-  const sample = environment().rows(range, SAMPLE);
-  const sampled = sample.reduce((sum, { key, value }) => sum + sizeOf(key, value), 0);
-  let keys = sample.length;
-  if (keys < SAMPLE) return { keys, bytes: sampled };
-  let from = sample.at(-1)?.key;
+  const sample = await sampleOf(environment, range);
+  let { keys } = sample;
+  let from = sample.last;
   while (from !== undefined) {
     await nextTurn();
     const next = environment().keyAfter(range, COUNTED, from);
     keys += next === undefined ? environment().keys(range, COUNTED, from).length : COUNTED;
     from = next;
   }
-  return { keys, bytes: Math.round((sampled / SAMPLE) * keys) };
+  return { keys, bytes: keys === 0 ? 0 : Math.round((sample.bytes / sample.keys) * keys) };
+}
+
+/** The first records of a range; `last` is undefined where there are no more. */
+async function sampleOf(
+  environment: () => Environment,
+  range: Range,
+): Promise<Counted & { readonly last: Buffer | undefined }> {
+  let keys = 0;
+  let bytes = 0;
+  let last: Buffer | undefined;
+  while (keys < SAMPLE && bytes < SAMPLE_BYTES) {
+    const rows = environment().rows(range, SAMPLE - keys, last);
+    if (rows.length === 0) return { keys, bytes, last: undefined };
+    last = rows.at(-1)?.key;
+    keys += rows.length;
+    bytes += rows.reduce((sum, { key, value }) => sum + sizeOf(key, value), 0);
+    await nextTurn();
+  }
+  return { keys, bytes, last };
 }
 
 /** Keys that were hashed are few and long. */

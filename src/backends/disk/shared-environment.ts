@@ -8,6 +8,7 @@ import { Environment } from "./environment.ts";
 import { checkFormat } from "./format.ts";
 import { type Lmdb, loadLmdb } from "./lmdb.ts";
 import type { ResolvedOptions } from "./options.ts";
+import { endDespiteLock } from "./process-end.ts";
 import { Room } from "./room.ts";
 import { Sweep } from "./sweep.ts";
 
@@ -20,7 +21,8 @@ export class SharedEnvironment {
   readonly committer: Committer;
   readonly sweep: Sweep;
   readonly isSynced: boolean;
-  readonly #users = new Set<BackendHost>();
+  /** How often each has entered: one may come again before it has left. */
+  readonly #users = new Map<BackendHost, number>();
   readonly #limitMs: number;
   readonly #host: BackendHost;
   /** Resolves when it is known to be ours. */
@@ -38,12 +40,12 @@ export class SharedEnvironment {
     const room = new Room(environment, {
       maxBytes,
       evicted: (key) => {
-        for (const user of this.#users) user.evicted(key);
+        for (const user of this.#users.keys()) user.evicted(key);
       },
     });
     this.#host = host;
     this.#limitMs = host.operationTimeoutMs;
-    this.committer = new Committer(environment, host.clock, room);
+    this.committer = new Committer(environment, host.clock, room, this.#limitMs);
     this.sweep = new Sweep(environment, this.committer, host.clock, this.#limitMs);
     this.checked = checkFormat(this, directory, host.connectTimeoutMs);
   }
@@ -51,13 +53,15 @@ export class SharedEnvironment {
   /** Whether it can be used: not one that is about to close. */
   enter(host: BackendHost): boolean {
     if (this.#closing !== undefined) return false;
-    this.#users.add(host);
+    this.#users.set(host, (this.#users.get(host) ?? 0) + 1);
     return true;
   }
 
   /** Resolves when what was under way is committed; the last one out closes. */
   async leave(host: BackendHost): Promise<void> {
-    if (!this.#users.delete(host)) return;
+    const entered = this.#users.get(host) ?? 0;
+    if (entered > 1) this.#users.set(host, entered - 1);
+    else this.#users.delete(host);
     await this.#whenIdle();
     if (this.#users.size > 0 || this.#closing !== undefined) return;
     this.sweep.stop();
@@ -80,7 +84,7 @@ export class SharedEnvironment {
   #close(): Promise<void> {
     this.#closing ??= this.environment.close().finally(() => {
       opened.delete(this.environment.path);
-      if (opened.size === 0) process.off("exit", endDespiteLock);
+      if (opened.size === 0) process.off("exit", atExit);
     });
     return this.#closing;
   }
@@ -121,7 +125,7 @@ function open(
     const mapBytes = Math.max(LEAST_MAP_BYTES, options.maxBytes * MAP_FACTOR);
     const environment = new Environment(lmdb, { path, isSynced, mapBytes });
     const shared = new SharedEnvironment(environment, options, host, isSynced);
-    if (opened.size === 0) process.on("exit", endDespiteLock);
+    if (opened.size === 0) process.on("exit", atExit);
     opened.set(path, shared);
     return shared;
   } catch (error) {
@@ -129,10 +133,6 @@ function open(
   }
 }
 
-/**
- * Node waits for its threads before it ends, and one that waits for a lock of a process that is stopped would make it
- * wait for ever.
- */
-function endDespiteLock(): void {
-  for (const { committer } of opened.values()) if (committer.isStuck) process.kill(process.pid, "SIGKILL");
+function atExit(): void {
+  endDespiteLock([...opened.values()].map(({ committer }) => committer));
 }

@@ -63,8 +63,11 @@ export function encodeStored(
   return { bytes, ends, written, leavesLast, version: record.version };
 }
 
-/** When the store drops the record in these bytes. */
-export const endOf = (bytes: Buffer): number => bytes.readUIntBE(ENDS_AT, TIME_BYTES);
+/** When the store drops the record in these bytes. Throws CodecError. */
+export function endOf(bytes: Buffer): number {
+  if (bytes.length < HEAD) throw damaged();
+  return bytes.readUIntBE(ENDS_AT, TIME_BYTES);
+}
 
 /** As `endOf`, of bytes that belong to somebody else. */
 export function endIn(bytes: Uint8Array): number {
@@ -96,6 +99,17 @@ export function factsOf(bytes: Buffer): Facts {
     leavesLast: ((bytes[0] as number) & FLAG.leavesLast) !== 0,
     version: bytes.toString("latin1", at, at + 8),
   };
+}
+
+/** As `factsOf`; undefined where there is nothing, or nothing that makes sense: that is overwritten or removed. */
+export function factsIn(bytes: Buffer | undefined): Facts | undefined {
+  if (bytes === undefined) return undefined;
+  try {
+    return factsOf(bytes);
+  } catch (error) {
+    if (error instanceof CodecError) return undefined;
+    throw error;
+  }
 }
 
 /** The record; undefined if it is that of another key with the same hash. Throws CodecError. */

@@ -1,12 +1,11 @@
-// Removes what has ended, a little at a time, while the store is used; a process that does not use it rests.
+// Removes what has ended or is left over, a little at a time, while the store is used; a process that does not use it rests.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { removeRecord, removeRow } from "./change.ts";
 import type { Committer } from "./committer.ts";
-import type { Environment, Row } from "./environment.ts";
-import { endedBy, isRowOf } from "./index-row.ts";
+import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
+import { endedBy } from "./index-row.ts";
 import { ChangeOperation } from "./operation.ts";
-import { storedKey } from "./stored-key.ts";
-import { factsOf } from "./stored-record.ts";
+import { OvertakenRows } from "./overtaken-rows.ts";
+import { removalBy } from "./row-removal.ts";
 
 /** How often somebody looks, about: each process at a time of its own, so that mostly one finds what there is. */
 const EVERY_MS = 1_000;
@@ -21,6 +20,7 @@ export class Sweep {
   readonly #committer: Committer;
   readonly #clock: Clock;
   readonly #limitMs: number;
+  readonly #overtaken: OvertakenRows;
   #timer: Timer | undefined;
   #isUsed = false;
   #looks = 0;
@@ -30,6 +30,7 @@ export class Sweep {
     this.#committer = committer;
     this.#clock = clock;
     this.#limitMs = limitMs;
+    this.#overtaken = new OvertakenRows(environment, committer);
   }
 
   /** The store is used just now. */
@@ -49,25 +50,25 @@ export class Sweep {
       this.#timer = undefined;
       if (!this.#isUsed) return;
       this.#isUsed = false;
-      const removed = this.#committer.isStuck ? 0 : this.#look();
-      if (removed === MOST_AT_ONCE) this.#isUsed = true;
-      this.#later(removed === MOST_AT_ONCE ? AGAIN_MS : EVERY_MS);
+      // Where changes fail it would find the same again and again.
+      const isMore = !this.#committer.isStuck && this.#look() && !this.#committer.isReadOnly;
+      if (isMore) this.#isUsed = true;
+      this.#later(isMore ? AGAIN_MS : EVERY_MS);
     });
   }
 
-  #look(): number {
+  /** Whether there is more than it takes at once. */
+  #look(): boolean {
     if (this.#looks++ % LOOKS_A_CHECK === 0) this.#environment.checkReaders();
     const rows = this.#environment.rows(endedBy(this.#clock.now()), MOST_AT_ONCE);
-    for (const row of rows) this.#committer.add(this.#removal(row), this.#limitMs);
-    return rows.length;
-  }
-
-  #removal(row: Row): ChangeOperation {
-    const bytes = this.#environment.read(row.value);
-    const facts = bytes === undefined ? undefined : factsOf(bytes);
-    if (bytes === undefined || facts === undefined || !isRowOf(row.key, facts)) {
-      return new ChangeOperation(undefined, removeRow(row.key));
+    let bytesSeen = 0;
+    for (const row of rows) {
+      if (bytesSeen >= MOST_BYTES_AT_ONCE) return true;
+      const bytes = this.#environment.read(row.value);
+      bytesSeen += bytes?.length ?? 0;
+      const { change, key } = removalBy(row, bytes);
+      this.#committer.add(new ChangeOperation(key, change), this.#limitMs);
     }
-    return new ChangeOperation(storedKey(row.value, bytes), removeRecord(row.value, facts));
+    return this.#overtaken.remove(this.#clock.now(), this.#limitMs) || rows.length === MOST_AT_ONCE;
   }
 }

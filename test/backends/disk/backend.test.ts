@@ -2,7 +2,10 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
+import { prepareFolder } from "../../../src/backends/disk/directory.ts";
 import { recordKey } from "../../../src/backends/disk/disk-key.ts";
+import { Environment } from "../../../src/backends/disk/environment.ts";
+import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import type { DiskOptions } from "../../../src/backends/disk/options.ts";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
 import { until } from "../../support/until.ts";
@@ -20,6 +23,7 @@ describe("options", () => {
     [{ directory: "relative" }, "CONFIG_INVALID", 'got "relative"'],
     [{ directory: "/d", maxBytes: 5 }, "CONFIG_INVALID", "from 1048576 to"],
     [{ directory: "/d", maxBytes: 1e6 + 0.5 }, "CONFIG_INVALID", "a whole number"],
+    [{ directory: "/d", maxBytes: 2 ** 44 }, "CONFIG_INVALID", "to 8796093022208, got"],
     [{ directory: "/d", durability: "none" }, "CONFIG_INVALID", '"process" or "disk", got "none"'],
     [{ directory: "/d", maxByte: 1 }, "CONFIG_UNKNOWN_FIELD", 'did you mean "maxBytes"?'],
     [{ kvUrl: "redis://h" }, "CONFIG_INVALID", "must be a file:// address"],
@@ -72,7 +76,7 @@ describe("keys", () => {
     );
   });
 
-  test("beyond LMDB's limit come back whole from a scan, and a record under their hash that is another's is no answer", async () => {
+  test("beyond LMDB's limit come back whole from a scan", async () => {
     const backend = opened({ directory: freshFolder() });
     const keys = ["a", "b"].map((last) => `prefix:${"\u20ac".repeat(1_000)}${last}`);
     for (const key of keys) await backend.write(item(key));
@@ -81,6 +85,27 @@ describe("keys", () => {
     expect(found.sort()).toEqual(keys);
     expect(await backend.usage("prefix:")).toMatchObject({ keys: 2 });
     expect(await backend.usage("other:")).toMatchObject({ keys: 0 });
+    await backend.disconnect();
+  });
+
+  test("beyond LMDB's limit are compared in full: a record under their hash that is another's is no answer", async () => {
+    const directory = freshFolder();
+    const backend = opened({ directory });
+    const [mine, other] = ["mine", "other"].map((name) => name.repeat(1_000)) as [string, string];
+    await backend.write(item(other));
+    const { path } = prepareFolder(directory, "process");
+    const environment = new Environment(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 28 });
+    const bytes = environment.read(recordKey(other)) as Buffer;
+    // As if both had one hash.
+    await environment.store.put(recordKey(mine), bytes, 1);
+    await environment.close();
+    expect(await backend.read(other)).toBeDefined();
+    expect(await backend.read(mine)).toBeUndefined();
+    expect(await backend.readMany([mine])).toEqual([undefined]);
+    expect(backend.versionNow(mine)).toBeUndefined();
+    expect(await backend.take(mine)).toBeUndefined();
+    await backend.write(item(mine));
+    expect(await backend.read(mine)).toMatchObject({ key: mine });
     await backend.disconnect();
   });
 });
@@ -102,6 +127,18 @@ describe("backends of one process on one folder", () => {
     await one.connect();
     expect(await one.read("last")).toBeDefined();
     await Promise.all([one.disconnect(), other.disconnect()]);
+  });
+
+  test("can be connected again before a disconnect has ended", async () => {
+    const backend = opened({ directory: freshFolder() });
+    const first = backend.connect();
+    const gone = backend.disconnect();
+    const second = backend.connect();
+    await expect(first).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await Promise.all([gone, second]);
+    await backend.write(item("key"));
+    expect(await backend.read("key")).toBeDefined();
+    await backend.disconnect();
   });
 
   test("can be opened and closed at once any number of times", async () => {
@@ -133,6 +170,39 @@ test("changes of one tick are one commit, in the order they were made", async ()
   expect(await backend.read("a")).toBeUndefined();
   const b = await backend.read("b");
   expect(b?.kind === "entry" && Buffer.from(b.payload.bytes).toString()).toBe("new");
+  await backend.disconnect();
+});
+
+test("a change made while another one is told that it failed follows what was made before it", async () => {
+  const directory = freshFolder();
+  const [hasty, other] = [opened({ directory }, { operationTimeoutMs: 0 }), opened({ directory })];
+  await Promise.all([other.connect(), hasty.connect()]);
+  const taken = new Promise((resolve) => {
+    hasty.writeThen(
+      item("late"),
+      () => resolve("written"),
+      () => resolve(other.take("key")),
+    );
+  });
+  await other.write(item("key"));
+  expect(await taken).toMatchObject({ key: "key" });
+  expect(await other.read("key")).toBeUndefined();
+  await Promise.all([hasty.disconnect(), other.disconnect()]);
+});
+
+test("large records are looked through a few at a time, and none is left out", async () => {
+  const directory = freshFolder();
+  const backend = opened({ directory });
+  const keys = Array.from({ length: 9 }, (_, at) => `key${at}`);
+  for (const key of keys) await backend.write(item(key, Buffer.alloc(1_500_000)));
+  const sizes: number[] = [];
+  for await (const batch of backend.scan("key")) sizes.push(batch.length);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(9);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(3);
+  const { keys: counted, bytes } = await backend.usage("key");
+  expect(counted).toBe(9);
+  expect(bytes).toBeGreaterThan(9 * 1_500_000);
+  expect(bytes).toBeLessThan(9 * 1_501_000);
   await backend.disconnect();
 });
 

@@ -123,6 +123,17 @@ test("a store that commits do not flush is left alone by the next boot, which be
   expect(now.isSynced).toBe(false);
 });
 
+test("what is not a store of a former boot is left alone, whatever its name", async () => {
+  const directory = freshFolder();
+  mkdirSync(join(directory, "boot-photos"), { recursive: true });
+  writeFileSync(join(directory, "boot-photos", "data.mdb"), "");
+  writeFileSync(join(directory, "boot-photos", "one.jpg"), "photo");
+  writeFileSync(join(directory, "boot-loader"), "text");
+  prepareFolder(directory, "process", "this-boot");
+  expect(readdirSync(directory).sort()).toEqual(["boot-loader", "boot-photos", "boot-this-boot"]);
+  expect(readdirSync(join(directory, "boot-photos"))).toEqual(["data.mdb", "one.jpg"]);
+});
+
 test("where the system does not tell its boots apart, every commit is flushed", () => {
   expect(prepareFolder(freshFolder(), "process", undefined).isSynced).toBe(readBootId() === undefined);
   const folder = freshFolder();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Environment } from "../../../src/backends/disk/environment.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
+import { encodeStored } from "../../../src/backends/disk/stored-record.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { until } from "../../support/until.ts";
 import { freshFolders } from "./folder.ts";
@@ -14,6 +15,14 @@ const MEGABYTE = 1024 ** 2;
 
 /** The file of the store in a folder. */
 const pathIn = (directory: string): string => join(directory, readdirSync(directory)[0] as string);
+
+/** Puts three bytes in the place of a record. */
+async function damage(directory: string, key: string): Promise<void> {
+  const settings = { path: pathIn(directory), isSynced: false, mapBytes: 2 ** 28 };
+  const environment = new Environment(await loadLmdb(), settings);
+  await environment.store.put(key, Buffer.from([0, 1, 2]), 1);
+  await environment.close();
+}
 
 describe("a bounded store", () => {
   test.each([
@@ -54,6 +63,26 @@ describe("a bounded store", () => {
       await backend.disconnect();
     },
   );
+
+  test("drops a damaged record like any other, and takes what is written in its place", async () => {
+    const directory = freshFolder();
+    const backend = opened({ directory, maxBytes: MEGABYTE });
+    for (const key of ["damaged", "rewritten"]) {
+      await backend.write(item(key));
+      await damage(directory, key);
+    }
+    await backend.write(item("rewritten"));
+    for (let at = 0; at < 600; at += 20) {
+      await backend.writeMany(
+        Array.from({ length: 20 }, (_, more) => item(`${at + more}`, Buffer.alloc(2_000))),
+      );
+      // In use just then, and among the oldest.
+      await backend.write(item("rewritten"));
+    }
+    expect(await backend.read("damaged")).toBeUndefined();
+    expect(await backend.read("rewritten")).toBeDefined();
+    await backend.disconnect();
+  });
 
   test("is as full as it was after a restart", async () => {
     const directory = freshFolder();
@@ -118,6 +147,52 @@ describe("what has ended", () => {
       { what: "the file holds only what has not ended" },
     );
     expect(await backend.read("later")).toBeDefined();
+    await backend.disconnect();
+  });
+
+  test("is removed also where it is damaged", async () => {
+    const directory = freshFolder();
+    const clock = new ManualClock();
+    const backend = opened({ directory }, { clock });
+    await backend.write(item("key", undefined, 1_000));
+    await damage(directory, "key");
+    await until(
+      async () => {
+        await backend.read("other");
+        await clock.advance(1_000);
+        // What it says of itself.
+        return (await left(directory)) === 1;
+      },
+      { what: "the record and its rows are gone" },
+    );
+    expect(await backend.read("key")).toBeUndefined();
+    await backend.disconnect();
+  });
+
+  test("a record that another process has overtaken leaves no row behind", async () => {
+    const directory = freshFolder();
+    const clock = new ManualClock();
+    const backend = opened({ directory }, { clock });
+    const before = [item("key"), { ...item("tag"), record: stamp() }];
+    await backend.writeMany(before);
+    // As a process leaves them that has not seen what it replaced: the records are others, the rows stay.
+    const settings = { path: pathIn(directory), isSynced: false, mapBytes: 2 ** 28 };
+    const environment = new Environment(await loadLmdb(), settings);
+    for (const { key } of before) {
+      const { bytes } = encodeStored(key, { ...item(key), record: stamp() }, clock.now());
+      await environment.store.put(key, bytes, 1);
+    }
+    await environment.close();
+    expect(await left(directory)).toBe(1 + 2 + 2);
+    await until(
+      async () => {
+        await backend.read("key");
+        await clock.advance(1_000);
+        return (await left(directory)) === 1 + 2;
+      },
+      { what: "the rows are gone" },
+    );
+    expect(await backend.readMany(["key", "tag"])).toEqual([expect.anything(), expect.anything()]);
     await backend.disconnect();
   });
 

@@ -1,0 +1,57 @@
+// When nothing is under way any more: only then may the store be closed.
+import { mkdirSync } from "node:fs";
+import { expect, test } from "vitest";
+import { Committer } from "../../../src/backends/disk/committer.ts";
+import { Environment } from "../../../src/backends/disk/environment.ts";
+import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
+import { WriteOperation } from "../../../src/backends/disk/operation.ts";
+import type { Room } from "../../../src/backends/disk/room.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { BackendError } from "../../../src/core/errors.ts";
+import { freshFolders } from "./folder.ts";
+import { item } from "./opened.ts";
+
+const freshFolder = freshFolders();
+
+async function environmentIn(path: string): Promise<Environment> {
+  mkdirSync(path);
+  return new Environment(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 28 });
+}
+
+function written(committer: Committer): Promise<void> {
+  return new Promise((resolve, reject) =>
+    committer.add(new WriteOperation(item("key"), resolve, reject), 10_000),
+  );
+}
+
+test("a committer that has more room to make is not idle", async () => {
+  const environment = await environmentIn(freshFolder());
+  let owed = 2;
+  const room = {
+    mostAtOnce: 2 ** 20,
+    get isOwed() {
+      return owed > 0;
+    },
+    make: () => {
+      owed--;
+      return [];
+    },
+  } as unknown as Room;
+  const committer = new Committer(environment, systemClock, room, 10_000);
+  await written(committer);
+  expect(owed).toBe(1);
+  expect(committer.isIdle).toBe(false);
+  await committer.whenIdle();
+  expect(owed).toBe(0);
+  expect(committer.isIdle).toBe(true);
+  await environment.close();
+});
+
+test("whoever waits is told when the store cannot be read", async () => {
+  const environment = await environmentIn(freshFolder());
+  const room = { mostAtOnce: 2 ** 20, isOwed: false, make: () => [] } as unknown as Room;
+  const committer = new Committer(environment, systemClock, room, 10_000);
+  await environment.close();
+  await expect(written(committer)).rejects.toBeInstanceOf(BackendError);
+  expect(committer.isIdle).toBe(true);
+});
