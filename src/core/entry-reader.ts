@@ -6,7 +6,7 @@ import type { Spelling } from "./keys.ts";
 import { isFresh } from "./liveness.ts";
 import type { Near } from "./near.ts";
 import type { WatchedRead } from "./read-watch.ts";
-import type { Entry, StoreRecord, Token } from "./record.ts";
+import { type Entry, type StoreRecord, stampId, type Token } from "./record.ts";
 import type { Seals } from "./seals.ts";
 import type { Found } from "./space.ts";
 import type { SpaceStore } from "./space-store.ts";
@@ -121,13 +121,13 @@ export class EntryReader {
     const spelled = keys.map(this.#names.entry);
     const near = this.#near;
     const reads: readonly Watched[] = near === undefined ? [] : spelled.map((key) => near.begin(key));
-    const records = await this.#readMany(spelled).catch((error: unknown) => {
+    const { records, present } = await this.#readMany(spelled).catch((error: unknown) => {
       for (const read of reads) this.#end(read);
       throw error;
     });
     const doubtful: Promise<void>[] = [];
     for (const [at, key] of keys.entries()) {
-      const value = this.#atOnce(key, records[at], reads[at]);
+      const value = this.#atOnce(key, records[at], reads[at], present);
       if (value === NOT_AT_ONCE) {
         const found = this.#found(key, records[at], reads[at]).catch(this.#asAbsent);
         doubtful.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
@@ -136,14 +136,17 @@ export class EntryReader {
     if (doubtful.length > 0) await Promise.all(doubtful);
   }
 
-  async #readMany(spelled: readonly string[]): Promise<readonly Met[]> {
+  /** With the namespace's stamps where these have to be read with every entry. */
+  async #readMany(spelled: readonly string[]): Promise<{ records: readonly Met[]; present?: Present }> {
     const { backend } = this.#store;
     try {
-      return await backend.readMany(spelled, this.#near !== undefined);
+      if (!backend.readsSealed) return { records: await backend.readMany(spelled, this.#near !== undefined) };
+      const records = await backend.readMany([...spelled, ...this.#seals.lineage]);
+      return { records, present: records.slice(spelled.length).map(stampId) };
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
       // One of them is damaged: one by one it shows which.
-      return Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent)));
+      return { records: await Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent))) };
     }
   }
 

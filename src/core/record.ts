@@ -57,3 +57,7 @@ export interface Stamp {
 
 /** One of the three. `version` identifies exactly this record and is what `swap` compares. */
 export type StoreRecord = Entry | Lease | Stamp;
+
+/** The id of a stamp that was read; undefined where there is none. */
+export const stampId = (record: StoreRecord | undefined): Token | undefined =>
+  record?.kind === "stamp" ? record.version : undefined;

@@ -21,7 +21,7 @@ export interface CacheForSessions {
 /** What a session is watched for. */
 export interface SessionScope {
   readonly cache: CacheForSessions;
-  /** The tables whose reads are cached. */
+  /** The tables whose reads are cached; `*`: all. */
   readonly tables: readonly string[];
   /** Seconds. Default: the smallest of the tables', else the cache's own. */
   readonly ttl?: number;
@@ -57,8 +57,16 @@ export interface SessionTracker {
   ): Promise<Result>;
 }
 
+/** What the application has said about one read. */
+export interface StatementTerms {
+  /** Tags besides those of its tables. */
+  readonly tags?: readonly string[];
+  /** Seconds. Default: as for its tables. */
+  readonly ttl?: number | undefined;
+}
+
 /** A statement that is not on any connection yet. */
-export interface PooledStatement<Result> extends Pick<SessionStatement<Result>, "text" | "values"> {
+export interface PooledStatement<Result> extends Pick<SessionStatement<Result>, "text" | "values" | "terms"> {
   readonly restore?: Keeping<Result>["restore"] | undefined;
 }
 
@@ -82,6 +90,7 @@ export interface SessionStatement<Result> {
   /** undefined: not known, so that it may have done anything. */
   readonly text: string | undefined;
   readonly values?: readonly unknown[] | undefined;
+  readonly terms?: StatementTerms | undefined;
   /** Sends it as the library would, and returns what its user gets. */
   execute(): Promise<Result>;
   /** How its result is kept. Absent: it is never cached. */
@@ -93,6 +102,8 @@ export interface SessionStatement<Result> {
 export interface Keeping<Result> {
   /** Sends the statement and returns its result as plain data. */
   fetch(): Promise<unknown>;
+  /** Whether what was fetched comes back from a cache as it went in. Default: yes. */
+  isKeepable?(data: unknown): boolean;
   /** What the library would have returned; undefined when this is not what `fetch` returns. */
   restore(data: unknown): Result | undefined;
 }

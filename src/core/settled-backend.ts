@@ -16,7 +16,7 @@ import type {
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
 import { OperationTimeoutError } from "./errors.ts";
 import type { Outbox } from "./outbox.ts";
-import type { StoreRecord, Token } from "./record.ts";
+import { type StoreRecord, stampId, type Token } from "./record.ts";
 
 type Found = StoreRecord | undefined;
 
@@ -199,5 +199,3 @@ export class SettledBackend implements Backend {
     return work();
   }
 }
-
-const stampId = (record: Found): Token | undefined => (record?.kind === "stamp" ? record.version : undefined);

@@ -95,7 +95,7 @@ export function readNetwork(
   const [first = "", ...others] = list.split(",");
   const read = (text: string): HostPort => readHost(text, defaultPort, parts.fail);
   const hosts: readonly [HostPort, ...HostPort[]] = [read(first), ...others.map(read)];
-  if (new Set(hosts.map(({ host, port }) => `${host}:${port}`)).size < hosts.length) {
+  if (new Set(hosts.map(({ host, port }) => `${host.toLowerCase()}:${port}`)).size < hosts.length) {
     return parts.fail("a host is named twice");
   }
   return { ...login, hosts };

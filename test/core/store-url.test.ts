@@ -178,6 +178,7 @@ describe("what is no address", () => {
     ["redis://h1,h2", "several hosts need redis+cluster:// or redis+sentinel://"],
     ["redis+cluster://h1,h2,h1", "a host is named twice"],
     ["memcached://h,h:11211", "a host is named twice"],
+    ["redis+cluster://host:1,HOST:1", "a host is named twice"],
     ["redis://user@h", "a user name needs a password"],
     ["redis://user:@h", "a user name needs a password"],
     ["redis://u:%zz@h", "the user name or password is not valid percent-encoding"],

@@ -23,6 +23,7 @@ import { isKvAddress, type KvAddress, openRouter } from "./open-router.ts";
 import { type Commands, Records } from "./records.ts";
 import type { Router } from "./router.ts";
 import { nodeUsage, scanNode } from "./scan.ts";
+import type { ServerFacts } from "./server-facts.ts";
 import { Trust } from "./trust.ts";
 
 export interface KvOptions {
@@ -89,8 +90,9 @@ export class KvBackend implements Backend {
 
   answersInPart(): boolean {
     const nodes = this.#router?.nodes ?? [];
-    const since = this.#opened.clock.now() - this.#opened.operationTimeoutMs;
-    return nodes.length > 1 && nodes.some((node) => node.hasAnsweredSince(since));
+    const { clock, operationTimeoutMs } = this.#opened;
+    const now = clock.now();
+    return nodes.length > 1 && nodes.some((node) => node.isAnswering(now, operationTimeoutMs));
   }
 
   now(): number {
@@ -184,6 +186,7 @@ export class KvBackend implements Backend {
       version: facts?.version ?? "unknown",
       masters: nodes.length,
       tracking: nodes.every((node) => node.tracks),
+      ...(facts?.evictionPolicy === undefined ? {} : memoryFacts(facts)),
     };
   }
 
@@ -246,6 +249,10 @@ export class KvBackend implements Backend {
       owns: (key) => router.isOn(key, node),
     });
   }
+}
+
+function memoryFacts({ evictionPolicy = "", maxMemoryBytes, usedMemoryBytes }: ServerFacts) {
+  return { evictionPolicy, maxMemoryBytes, usedMemoryBytes };
 }
 
 /** What concerns the server behind a connection that is not in use yet goes over that; the rest as always. */

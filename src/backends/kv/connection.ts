@@ -114,6 +114,12 @@ export class Connection {
     return this.#pending.length - this.#answered;
   }
 
+  /** When the oldest command that has no reply yet was sent; Infinity while none waits for one. */
+  get awaitedSince(): number {
+    const oldest = this.#pending[this.#answered];
+    return oldest === undefined || oldest.sentAt === 0 ? Number.POSITIVE_INFINITY : oldest.sentAt;
+  }
+
   /** Leaves with the other commands of this tick, in order. */
   send(args: readonly Argument[], answer: Answer): void {
     if (this.#closed !== undefined) {

@@ -90,9 +90,13 @@ export class KvNode {
     return this.#links.every((link) => this.epochOf(link) !== 0);
   }
 
-  /** Whether something that was sent after `since` was answered. */
-  hasAnsweredSince(since: number): boolean {
-    return this.#links.some(({ connection }) => (connection?.provenAt ?? 0) > since);
+  /** Whether it has answered within `patienceMs`, or nothing was asked of it that it should have answered by now. */
+  isAnswering(now: number, patienceMs: number): boolean {
+    return this.#links.some(
+      ({ connection }) =>
+        connection !== undefined &&
+        (connection.provenAt > now - patienceMs || connection.awaitedSince > now - patienceMs / 2),
+    );
   }
 
   /** Drops every connection and makes new ones. */

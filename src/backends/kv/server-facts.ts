@@ -10,6 +10,11 @@ export interface ServerFacts {
   /** For how long its process runs. */
   readonly uptimeSeconds: number;
   readonly isMaster: boolean;
+  /** What it does when its memory is full, such as `allkeys-lru`; undefined where it does not say. */
+  readonly evictionPolicy: string | undefined;
+  /** Its bound, 0 for none, and how much of it is in use. */
+  readonly maxMemoryBytes: number;
+  readonly usedMemoryBytes: number;
 }
 
 /** From the answer to INFO; `undefined` where the server refused it. */
@@ -27,5 +32,8 @@ export function serverFacts(info: Reply | undefined): ServerFacts {
     runId: fields.get("run_id"),
     uptimeSeconds: Number(fields.get("uptime_in_seconds") ?? 0),
     isMaster: (fields.get("role") ?? "master") === "master",
+    evictionPolicy: fields.get("maxmemory_policy"),
+    maxMemoryBytes: Number(fields.get("maxmemory") ?? 0),
+    usedMemoryBytes: Number(fields.get("used_memory") ?? 0),
   };
 }

@@ -19,6 +19,7 @@ import { parseStoreAddress } from "../../core/store-url.ts";
 import type { MemcachedNode } from "./node.ts";
 import type { SealedDone } from "./read-answer.ts";
 import type { Records } from "./records.ts";
+import { nameOf } from "./ring.ts";
 import { Servers } from "./servers.ts";
 
 export interface MemcachedOptions {
@@ -43,6 +44,11 @@ export class MemcachedBackend implements Backend {
         `kvUrl must be an address of memcached, got ${redactUrl(kvUrl)}`,
         { hint: "Write memcached://host:11211, several hosts with commas between them." },
       );
+    }
+    if (new Set(address.hosts.map(nameOf)).size < address.hosts.length) {
+      throw new ConfigError("CONFIG_INVALID", `kvUrl names a host twice, got ${redactUrl(kvUrl)}`, {
+        hint: "Name every server once; upper and lower case are the same.",
+      });
     }
     // On one server all stamps share a connection; of several each may be on another.
     const ordered = address.hosts.length === 1;
@@ -70,8 +76,7 @@ export class MemcachedBackend implements Backend {
 
   answersInPart(): boolean {
     const nodes = this.#servers?.nodes ?? [];
-    const since = this.#opened.clock.now() - this.#opened.operationTimeoutMs;
-    return nodes.length > 1 && nodes.some((node) => node.hasAnsweredSince(since));
+    return nodes.length > 1 && nodes.some((node) => node.isAnswering());
   }
 
   now(): number {
@@ -197,14 +202,9 @@ export class MemcachedBackend implements Backend {
     return this.#open().records;
   }
 
-  /**
-   * What is added to our time: once the server's is known well, the earliest that it may be, so that nothing is ever
-   * written to expire late. Until then the middle: the server drops entries in time by itself.
-   */
+  /** What is added to our time: the earliest that the server's may be, so that nothing is ever written to expire late. */
   #offset(now: number): number {
-    const time = this.#reference()?.time;
-    if (time === undefined) return 0;
-    return time.isClose(now) ? time.low(now) : (time.low(now) + time.high(now)) / 2;
+    return this.#reference()?.time.low(now) ?? 0;
   }
 
   #ahead(now: number): number {
@@ -212,9 +212,7 @@ export class MemcachedBackend implements Backend {
   }
 
   #reference(): MemcachedNode | undefined {
-    const reference = this.#servers?.reference();
-    reference?.useTime();
-    return reference;
+    return this.#servers?.reference();
   }
 }
 

@@ -5,6 +5,8 @@
 import type { Token } from "../../core/record.ts";
 
 const MOST_KEPT = 10_000;
+/** Keys may have 64 KiB: so many of those would be too much. */
+const LONGEST_KEPT = 1_024;
 
 interface Known {
   readonly version: Token;
@@ -16,6 +18,7 @@ export class CasMemory {
 
   keep(key: string, version: Token, cas: string): void {
     this.#known.delete(key);
+    if (key.length > LONGEST_KEPT) return;
     if (this.#known.size >= MOST_KEPT) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(key, { version, cas });
   }

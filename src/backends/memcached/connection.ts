@@ -8,7 +8,16 @@ import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";
 import { MetaReader, type MetaReply } from "./meta-reader.ts";
 import { MetaWriter, type SelfWriting } from "./meta-writer.ts";
-import { CommandPending, type Pending, type ReadAnswer, ReadsPending, StatisticsPending } from "./pending.ts";
+import {
+  CHANGED,
+  CommandPending,
+  NOTHING,
+  type Pending,
+  READ,
+  type ReadAnswer,
+  ReadsPending,
+  StatisticsPending,
+} from "./pending.ts";
 import { lost, notAnswered, notMemcached, tooLarge } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
 import { NO_FACTS, type Statistics } from "./server-facts.ts";
@@ -72,8 +81,14 @@ export class Connection {
     signal: AbortSignal,
     closed: (error: XCacheError) => void,
   ): Promise<Connection> {
-    const connection = new Connection(settings, await openSocket(settings, signal), closed);
-    signal.addEventListener("abort", () => connection.destroy(signal.reason), { once: true });
+    const connection = new Connection(settings, await openSocket(settings, signal), (error) => {
+      // The signal outlives every connection: what listens to it stays as long.
+      signal.removeEventListener("abort", abort);
+      closed(error);
+    });
+    const abort = (): void => connection.destroy(signal.reason);
+    signal.addEventListener("abort", abort);
+    if (signal.aborted) abort();
     return connection;
   }
 
@@ -88,6 +103,11 @@ export class Connection {
   /** How many commands wait for their replies. */
   get inFlight(): number {
     return this.#pending.length - this.#answered;
+  }
+
+  /** Since when an answer is awaited; Infinity where none is. */
+  get awaitedSince(): number {
+    return this.#pending[this.#answered]?.sentAt || Number.POSITIVE_INFINITY;
   }
 
   /** After the other commands of this tick, so that a read which is asked for after a write sees it. */
@@ -126,20 +146,27 @@ export class Connection {
 
   command(verb: "mg" | "md", key: string, flags: string): Promise<MetaReply> {
     return new Promise((resolve, reject) =>
-      this.send(verb, key, flags, new CommandPending((reply) => resolve(kept(reply)), reject)),
+      this.send(
+        verb,
+        key,
+        flags,
+        new CommandPending(verb === "mg" ? READ : CHANGED, (reply) => resolve(kept(reply)), reject),
+      ),
     );
   }
 
-  /** As `store`, answered by a promise. */
+  /** As `store` under a condition, answered by a promise. */
   stored(key: string, flags: string, data: Uint8Array | SelfWriting): Promise<MetaReply> {
     return new Promise((resolve, reject) =>
-      this.store(key, flags, data, new CommandPending((reply) => resolve(kept(reply)), reject)),
+      this.store(key, flags, data, new CommandPending(CHANGED, (reply) => resolve(kept(reply)), reject)),
     );
   }
 
   /** Resolves when everything that was sent before has been answered. */
   ping(): Promise<void> {
-    return new Promise((resolve, reject) => this.#line("mn", new CommandPending(() => resolve(), reject)));
+    return new Promise((resolve, reject) =>
+      this.#line("mn", new CommandPending(NOTHING, () => resolve(), reject)),
+    );
   }
 
   /** `what`: one of the server's own words, such as "settings". */

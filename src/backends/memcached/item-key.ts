@@ -17,26 +17,30 @@ const SURELY_FITS = MOST_BYTES / 3;
 
 const ALPHABET = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", "latin1");
 const PADDING = "=".charCodeAt(0);
-const NOTE_PREFIX = lettersOf(Buffer.from("xcache"));
 const NOTE_MARK = "!";
 
+interface Prefixes {
+  readonly spelled: Buffer;
+  /** Of keys that are too long. */
+  readonly hashed: Buffer;
+}
+
+const NOTE_PREFIXES = prefixesOf(Buffer.from("xcache"));
+
 export class ItemKeys {
-  readonly #prefix: Buffer;
-  readonly #hashedPrefix: Buffer;
+  readonly #prefixes: Prefixes;
 
   /** `fingerprint`: of the list of servers. */
   constructor(fingerprint: Buffer) {
-    this.#prefix = lettersOf(fingerprint);
-    this.#hashedPrefix = lettersOf(sha256(fingerprint).subarray(0, fingerprint.length));
+    this.#prefixes = prefixesOf(fingerprint);
   }
 
   /** Writes the text of a key, which takes at most LONGEST_ITEM_KEY letters, and returns where it ends. */
   write(out: Buffer, at: number, key: string): number {
-    if (isHashed(key)) {
-      return writeBytes(out, writePrefix(out, at, this.#hashedPrefix), sha256(bytesOf(key)));
-    }
     const isNote = key.includes(NOTE_MARK) && anchoredTo(key) !== undefined;
-    const start = writePrefix(out, at, isNote ? NOTE_PREFIX : this.#prefix);
+    const { spelled, hashed } = isNote ? NOTE_PREFIXES : this.#prefixes;
+    if (isHashed(key)) return writeBytes(out, writePrefix(out, at, hashed), sha256(bytesOf(key)));
+    const start = writePrefix(out, at, spelled);
     const end = writeAscii(out, start, key);
     return end < 0 ? writeBytes(out, start, bytesOf(key)) : end;
   }
@@ -52,7 +56,13 @@ function bytesOf(key: string): Buffer {
   return typeof exact === "string" ? Buffer.from(exact) : exact;
 }
 
-const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest();
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash("sha256").update(bytes).digest();
+}
+
+function prefixesOf(bytes: Buffer): Prefixes {
+  return { spelled: lettersOf(bytes), hashed: lettersOf(sha256(bytes).subarray(0, bytes.length)) };
+}
 
 function lettersOf(bytes: Uint8Array): Buffer {
   return Buffer.from(Buffer.from(bytes).toString("base64"), "latin1");

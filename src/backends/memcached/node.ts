@@ -2,10 +2,9 @@
 import type { HostPort } from "../../core/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
-import type { XCacheError } from "../../core/errors.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import { type Carrier, Link } from "./link.ts";
-import { notMemcached, tooOld, withoutCas } from "./reply-error.ts";
+import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
 import { isRecent, NO_FACTS, type ServerFacts, type Statistics, serverFacts } from "./server-facts.ts";
 import { ServerTime } from "./server-time.ts";
@@ -81,9 +80,15 @@ export class MemcachedNode {
     await Promise.all(this.links.map((link) => link.connect()));
   }
 
-  /** Whether something that was sent after `since` was answered. */
-  hasAnsweredSince(since: number): boolean {
-    return this.links.some(({ connection }) => (connection?.provenAt ?? 0) > since);
+  /** Whether it has answered of late, or nothing was asked of it that it should have answered by now. */
+  isAnswering(): boolean {
+    const { clock, settings } = this.#host;
+    const [now, patienceMs] = [clock.now(), settings.operationTimeoutMs];
+    return this.links.some(
+      ({ connection }) =>
+        connection !== undefined &&
+        (connection.provenAt > now - patienceMs || connection.awaitedSince > now - patienceMs / 2),
+    );
   }
 
   /** Its time is looked at again now and then, while somebody uses it. */
@@ -117,8 +122,9 @@ export class MemcachedNode {
         const connection = await Connection.open({ ...settings, endpoint: this.#endpoint }, signal, closed);
         try {
           await this.#prepare(connection);
-        } catch (error) {
-          connection.destroy(error as XCacheError);
+        } catch (thrown) {
+          const error = unusable(this.name, thrown);
+          connection.destroy(error);
           throw error;
         } finally {
           if (this.#greeted === connection) this.#greeted = undefined;
@@ -155,13 +161,20 @@ export class MemcachedNode {
     }
     const waiting = { run, failed };
     this.#waiting.push(waiting);
-    const giveUp = (error: unknown): void => {
+    const isStillWaiting = (): boolean => {
       const at = this.#waiting.indexOf(waiting);
-      if (at < 0) return;
-      this.#waiting.splice(at, 1);
-      failed(error);
+      if (at >= 0) this.#waiting.splice(at, 1);
+      return at >= 0;
     };
-    this.links[0]?.whenUp(() => {}, giveUp);
+    // It may have been greeted before: then it only has to be met.
+    this.links[0]?.whenUp(
+      (connection) => {
+        if (isStillWaiting()) run(connection);
+      },
+      (error) => {
+        if (isStillWaiting()) failed(error);
+      },
+    );
   }
 
   #takeWaiting(): readonly Waiting[] {

@@ -19,21 +19,34 @@ export abstract class Pending {
   abstract fail(error: XCacheError): void;
 }
 
+/** What may answer a command besides a refusal: one that reads, */
+export const READ: readonly string[] = ["VA", "HD", "EN"];
+/** that stores whatever stands there, */
+export const STORED: readonly string[] = ["HD"];
+/** that changes something under a condition, */
+export const CHANGED: readonly string[] = ["HD", "NS", "EX", "NF"];
+/** and `mn`. */
+export const NOTHING: readonly string[] = ["MN"];
+
 /** Told the one reply to a command; a refusal is an error. */
 export class CommandPending extends Pending {
+  readonly #codes: readonly string[];
   #done: ((reply: MetaReply) => void) | undefined;
   #failed: Failed | undefined;
 
-  constructor(done: (reply: MetaReply) => void, failed: Failed) {
+  constructor(codes: readonly string[], done: (reply: MetaReply) => void, failed: Failed) {
     super();
+    this.#codes = codes;
     this.#done = done;
     this.#failed = failed;
   }
 
   take(reply: MetaReply): boolean {
+    const refusal = refusalIn(reply);
+    if (refusal === undefined && !this.#codes.includes(reply.code))
+      throw new Error(`${reply.code} where ${this.#codes.join(", ")} was expected`);
     const [done, failed] = [this.#done, this.#failed];
     this.#letGo();
-    const refusal = refusalIn(reply);
     if (refusal === undefined) done?.(reply);
     else failed?.(refusal);
     return true;

@@ -9,7 +9,7 @@ type Found = StoreRecord | undefined;
 /** Told a record, and the ids that stamps have; undefined for one that is missing. */
 export type SealedDone = (record: Found, stamps: readonly (Token | undefined)[]) => unknown;
 
-/** A export class for the same reason as `Pending`. */
+/** Of one record. */
 export class RecordAnswer implements ReadAnswer {
   readonly #key: string;
   readonly #done: (record: Found) => unknown;

@@ -7,7 +7,7 @@ import { isHashed } from "./item-key.ts";
 import { isHarmlessLater, lifetimeToken } from "./lifetime.ts";
 import type { MetaReply } from "./meta-reader.ts";
 import type { Place } from "./node.ts";
-import { CommandPending, type ReadAnswer } from "./pending.ts";
+import { CommandPending, READ, type ReadAnswer, STORED } from "./pending.ts";
 import {
   ManyRecords,
   PartAnswer,
@@ -68,7 +68,7 @@ export class Records {
     const place = this.#places.placeOf(key);
     const send = (connection: Connection): void => {
       try {
-        connection.store(key, ...this.#item(place, item, ""), new CommandPending(done, failed));
+        connection.store(key, ...this.#item(place, item, ""), new CommandPending(STORED, done, failed));
       } catch (error) {
         failed(error);
       }
@@ -107,7 +107,7 @@ export class Records {
       this.#places
         .placeOf(key)
         .carrier.whenUp(
-          (connection) => connection.send("mg", key, TAKE, new CommandPending(told, reject)),
+          (connection) => connection.send("mg", key, TAKE, new CommandPending(READ, told, reject)),
           reject,
         );
     });

@@ -11,6 +11,7 @@ import { toError } from "../../core/events.ts";
 import type { MetaReply } from "./meta-reader.ts";
 
 const ADDRESS = "Check that memcached runs at this address; TLS and SASL are not supported.";
+const CONNECTIONS = "Start memcached with a larger -c, or lower pool_size.";
 const SIZE = "Store less under one key, turn compression on, or start memcached with a larger -I.";
 
 export function lost(name: string, cause: Error | undefined): ConnectionError {
@@ -42,9 +43,22 @@ export function notMemcached(name: string, cause: unknown): ConnectionError {
   });
 }
 
+/** Why a connection that was made is of no use. A refusal by the way is no answer to those who wait for the connection. */
+export function unusable(name: string, thrown: unknown): XCacheError {
+  const error = toError(thrown);
+  const isTold =
+    error instanceof ConnectionError ||
+    error instanceof OperationTimeoutError ||
+    error instanceof UnsupportedError;
+  if (isTold) return error;
+  const { hint } = error as Partial<XCacheError>;
+  const details = hint === undefined ? { cause: error } : { cause: error, hint };
+  return new ConnectionError(`${name} cannot be used: ${error.message}`, details);
+}
+
 export function tooOld(name: string, version: string): UnsupportedError {
-  return new UnsupportedError(`${name} runs memcached ${version}, which has no base64 keys`, {
-    hint: "Use memcached 1.6.10 or later.",
+  return new UnsupportedError(`${name} runs memcached ${version}, which is too old`, {
+    hint: "Use memcached 1.6.13 or later: those before it fail at compare-and-swap.",
   });
 }
 
@@ -77,5 +91,6 @@ export function refusalIn({ code, text }: MetaReply): XCacheError | undefined {
     });
   }
   if (/unauthenticated|authentication/i.test(text)) return new ConnectionError(words, { hint: ADDRESS });
+  if (/too many open connections/i.test(text)) return new ConnectionError(words, { hint: CONNECTIONS });
   return new BackendError("STORE_FAILED", words);
 }

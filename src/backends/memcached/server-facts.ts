@@ -15,8 +15,8 @@ export interface ServerFacts {
 const DEFAULT_ITEM_SIZE = 1024 * 1024;
 /** Key, header, CAS and line end of an item, all counted by the server. */
 const ITEM_OVERHEAD = 320;
-/** From this version on there are base64 keys. */
-const LEAST_VERSION: readonly number[] = [1, 6, 10];
+/** Those before it compare every `md` with CAS 0, so that nothing is removed, and tell a wrong CAS of what is stored. */
+const LEAST_VERSION: readonly number[] = [1, 6, 13];
 
 export const NO_FACTS: ServerFacts = {
   version: "unknown",

@@ -10,6 +10,8 @@ const DRIFT = 1 / 2_000;
 const JITTER_MS = 4;
 /** Closer bounds are not worth a question. */
 const CLOSE_MS = 25;
+/** A question makes bounds of a second; wider ones have not been looked at for a while. */
+const USABLE_MS = 1_500;
 /** So far from a beginning a question is asked that must not meet it. */
 const BESIDE_MS = 10;
 /** How often bounds that are close are looked at again. */
@@ -52,6 +54,11 @@ export class ServerTime {
   /** And at most this. */
   high(now: number): number {
     return this.#high + this.#drift(now);
+  }
+
+  /** Whether it was asked so lately that the bounds are of use. */
+  isKnown(now: number): boolean {
+    return this.high(now) - this.low(now) <= USABLE_MS;
   }
 
   /** Whether the second's beginning has been found. */

@@ -73,10 +73,20 @@ export class Servers implements Places {
     return this.reference()?.time.isClose(this.#host.clock.coarse()) === true;
   }
 
-  /** Whose time is the store's: the first of the list that has told it, the same one for every process. */
+  /**
+   * Whose time is the store's: the first of the list that has told it, the same one for every process. One that has been
+   * away for so long that its time is not known any more is passed over.
+   */
   reference(): MemcachedNode | undefined {
-    for (const node of this.nodes) if (node.time.askedAt > 0) return node;
-    return undefined;
+    const now = this.#host.clock.coarse();
+    let first: MemcachedNode | undefined;
+    for (const node of this.nodes) {
+      if (node.time.askedAt === 0) continue;
+      node.useTime();
+      if (node.time.isKnown(now)) return node;
+      first ??= node;
+    }
+    return first;
   }
 
   #nodeOf(key: string): MemcachedNode {

@@ -130,6 +130,24 @@ describe("commands", () => {
     expect(await Promise.all(replies)).toEqual(replies.map((_, at) => at));
   });
 
+  test("say since when the oldest of them has been waiting, and nothing while none does", async () => {
+    const connection = await open();
+    expect(connection.awaitedSince).toBe(Number.POSITIVE_INFINITY);
+    const first = connection.command("ONE");
+    const client = await fake.received("ONE");
+    const sentAt = clock.now();
+    await clock.advance(100);
+    const second = connection.command("TWO");
+    await fake.received("TWO");
+    expect(connection.awaitedSince).toBe(sentAt);
+    client.say("+1\r\n");
+    await first;
+    expect(connection.awaitedSince).toBe(sentAt + 100);
+    client.say("+2\r\n");
+    await second;
+    expect(connection.awaitedSince).toBe(Number.POSITIVE_INFINITY);
+  });
+
   test("prove the connection as of the moment they were sent", async () => {
     const connection = await open();
     const before = clock.now();

@@ -61,24 +61,40 @@ describe("an entry", () => {
     }
   });
 
+  it("that may be used stale is not served as a fresh one after its ttl, by whoever has just connected", async () => {
+    await using reader = await open();
+    await isClose(reader);
+    // Who connects when a second begins takes it for its middle.
+    await until(() => reader.backend.now() % 1_000 < 150, { what: "a second begins" });
+    await using writer = await open();
+    await writer.cache.getOrSet("stale", () => 1, { ttl: 2, staleIfError: 60 });
+    const stored = performance.now();
+    expect((await lastSeen(reader.cache, "stale")) - stored).toBeLessThanOrEqual(2_000);
+  });
+
   it("lives for nearly all of its whole seconds once the server's time is known", async () => {
     await using writer = await open();
     await using reader = await open();
-    await Promise.all([isClose(writer), isClose(reader)]);
-    const lives = [1, 2].map(async (ttl) => {
-      const began = performance.now();
-      await writer.cache.set(`long ${ttl}`, 1, { ttl });
-      const stored = performance.now();
-      const last = await Promise.all([
-        lastSeen(writer.cache, `long ${ttl}`),
-        lastSeen(reader.cache, `long ${ttl}`),
-      ]);
-      for (const each of last) {
-        expect(each - stored).toBeLessThanOrEqual(ttl * 1_000);
-        // Both bounds of the time, and a busy machine.
-        expect(each - began).toBeGreaterThan(ttl * 1_000 - 600);
-      }
-    });
+    const latest: number[] = [];
+    const lives = [1, 2].map((ttl) =>
+      until(
+        async () => {
+          await Promise.all([isClose(writer), isClose(reader)]);
+          const began = performance.now();
+          await writer.cache.set(`long ${ttl}`, 1, { ttl });
+          const stored = performance.now();
+          const last = await Promise.all([
+            lastSeen(writer.cache, `long ${ttl}`),
+            lastSeen(reader.cache, `long ${ttl}`),
+          ]);
+          latest.push(Math.max(...last) - stored - ttl * 1_000);
+          // Both bounds of the time, and a busy machine. On such a one a server's seconds may leap, and are looked for again.
+          return Math.min(...last) - began > ttl * 1_000 - 600;
+        },
+        { what: `one of ${ttl} s lives long` },
+      ),
+    );
     await Promise.all(lives);
+    expect(Math.max(...latest)).toBeLessThanOrEqual(0);
   });
 });

@@ -29,6 +29,7 @@ export class FakeServer {
   /** May be replaced at any time. */
   script: Script;
   readonly #server: Server;
+  #port = 0;
 
   private constructor(script: Script) {
     this.script = script;
@@ -39,11 +40,16 @@ export class FakeServer {
     const server = new FakeServer(script);
     server.#server.listen(0, "127.0.0.1");
     await once(server.#server, "listening");
+    server.#port = (server.#server.address() as AddressInfo).port;
     return server;
   }
 
   get url(): string {
-    return `memcached://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `memcached://127.0.0.1:${this.endpoint.port}`;
+  }
+
+  get endpoint(): { readonly host: string; readonly port: number } {
+    return { host: "127.0.0.1", port: this.#port };
   }
 
   /** Those still there. */

@@ -251,6 +251,11 @@ describe("what memcached cannot do", () => {
   });
 });
 
+it("a server that is named twice is refused, in whatever case", () => {
+  expect(() => new MemcachedBackend({ kvUrl: "memcached://cache:1,Cache:1" })).toThrow(/twice/);
+  expect(() => new MemcachedBackend({ kvUrl: "memcached://cache:1,cache:2" })).not.toThrow();
+});
+
 it("an address of something else is refused", () => {
   expect(() => new MemcachedBackend({ kvUrl: "redis://user:secret@h" })).toThrow(
     /must be an address of memcached/,

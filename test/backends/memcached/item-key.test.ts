@@ -72,6 +72,10 @@ describe("the text of a key", () => {
     for (const key of ["a", "k".repeat(200), "p!n", "p:!x:server@h:1"]) {
       expect(textOf(key, others)).not.toBe(textOf(key));
     }
-    expect(textOf("p!x:server@h:1", others)).toBe(textOf("p!x:server@h:1"));
+    for (const prefix of ["p", "p".repeat(200)]) {
+      const note = `${prefix}!x:server@h:1`;
+      expect(textOf(note, others)).toBe(textOf(note));
+      expect(textOf(note)).not.toBe(textOf(`${note}1`));
+    }
   });
 });

@@ -80,6 +80,17 @@ describe("another list of servers", () => {
     expect(await again.get(names[0] ?? "")).toBe("new");
   });
 
+  it("is noticed although a long prefix makes the keys of notes too long to be spelled", async () => {
+    const prefix = "p".repeat(200);
+    const whole = open(ring.servers, prefix);
+    await fill(whole, "old");
+    await end(whole);
+    const fewer = open(ring.servers.slice(0, 2), prefix);
+    await fewer.delete(names);
+    await end(fewer);
+    expect((await open(ring.servers, prefix).getMany(names)).size).toBe(0);
+  });
+
   it("is noticed in each namespace by itself, and an unchanged one keeps what it has", async () => {
     tests++;
     const [mine, other] = [open(ring.servers, "mine"), open(ring.servers, "other")];

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
 import { until } from "../../support/until.ts";
 import { FakeServer, greet, type Script } from "./fake-server.ts";
-import { failure, opened, stampFor, timed, works } from "./opened.ts";
+import { failure, type OpenedBackend, opened, stampFor, timed, works } from "./opened.ts";
 
 const TIMEOUT_MS = 200;
 /** How much longer than the deadline a call may take on a busy machine. */
@@ -111,7 +111,36 @@ describe("replies", () => {
   });
 });
 
+describe("a reply that is none to the command", () => {
+  it.each<[string, string, (backend: OpenedBackend) => Promise<unknown>]>([
+    ["a write that was not stored", "NS", (backend) => backend.write(stampFor("k"))],
+    ["a write that met nothing", "EN", (backend) => backend.write(stampFor("k"))],
+    ["a swap that found a miss", "EN", (backend) => backend.swap("k", undefined, stampFor("k"))],
+    ["a taken record that was stored", "NS", (backend) => backend.take("k")],
+  ])("is no success: %s", async (_name, code, call) => {
+    const server = await fake((line, client) => (/^m[sg] /.test(line) ? `${code}\r\n` : greet(line, client)));
+    await using backend = opened(server.url, quick);
+    await backend.connect();
+    expect(await failure(call(backend))).toBeInstanceOf(ConnectionError);
+    await until(() => server.clients[0]?.socket.destroyed === true, { what: "it is ended" });
+  });
+});
+
 describe("a server that", () => {
+  it("refuses what is needed to meet it is not there: nothing that is owed to it counts as refused", async () => {
+    const server = await fake((line, client) => {
+      if (line.startsWith("ms")) return "SERVER_ERROR out of memory storing object\r\n";
+      return line.startsWith("mg") ? "EN\r\n" : greet(line, client);
+    });
+    await using backend = opened(server.url, {
+      ...quick,
+      met: ({ records }) => records.write(stampFor("note")),
+    });
+    const error = await failure(backend.take("k"));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ hint: expect.stringContaining("-m") });
+  });
+
   it("accepts and never answers costs a call its deadline, and is left alone in between", async () => {
     const server = await fake(() => undefined);
     await using backend = opened(server.url, quick);
@@ -154,6 +183,9 @@ describe("a server that", () => {
     ["is no memcached", "-ERR unknown command\r\n", ConnectionError, /does not speak/],
     ["asks for a password", "CLIENT_ERROR unauthenticated\r\n", ConnectionError, /unauthenticated/],
     ["is too old", "STAT version 1.4.15\r\nSTAT time 1\r\nEND\r\n", UnsupportedError, /1\.4\.15/],
+    ["removes nothing by its CAS", "STAT version 1.6.12\r\nEND\r\n", UnsupportedError, /1\.6\.12/],
+    ["has too many clients", "ERROR Too many open connections\r\n", ConnectionError, /Too many open/],
+    ["refuses to tell", "SERVER_ERROR out of memory\r\n", ConnectionError, /cannot be used.*out of memory/],
     ["says nothing of itself", "END\r\n", ConnectionError, /does not speak/],
   ])("%s is refused, and it says why", async (_name, answer, type, words) => {
     const server = await fake((line, client) => (line === "stats" ? answer : greet(line, client)));

@@ -1,0 +1,165 @@
+// Servers beside the way of calls: what connections leave behind, which servers count as there, and whose time counts.
+import { getEventListeners } from "node:events";
+import { afterEach, describe, expect, it } from "vitest";
+import { CasMemory } from "../../../src/backends/memcached/cas-memory.ts";
+import { Connection } from "../../../src/backends/memcached/connection.ts";
+import { ItemKeys } from "../../../src/backends/memcached/item-key.ts";
+import { MemcachedNode } from "../../../src/backends/memcached/node.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { ConnectionError } from "../../../src/core/errors.ts";
+import { until } from "../../support/until.ts";
+import { FakeServer, greet, type Script } from "./fake-server.ts";
+import { failure, opened } from "./opened.ts";
+
+const servers: FakeServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+async function fake(script: Script = greet): Promise<FakeServer> {
+  const server = await FakeServer.start(script);
+  servers.push(server);
+  return server;
+}
+
+const settings = {
+  clock: systemClock,
+  operationTimeoutMs: 1_000,
+  connectTimeoutMs: 1_000,
+  keys: new ItemKeys(Buffer.alloc(6)),
+};
+
+/** Ends when the test says so. */
+class Meeting {
+  end: () => void = () => {};
+  readonly over = new Promise<void>((resolve) => {
+    this.end = resolve;
+  });
+}
+
+/** Tells a time that is ahead by `aheadMs`, and lets that grow. */
+function leapingClock() {
+  let aheadMs = 0;
+  const now = (): number => systemClock.now() + aheadMs;
+  return {
+    ...settings,
+    clock: { ...systemClock, now, coarse: now },
+    leap: (ms: number): void => {
+      aheadMs += ms;
+    },
+  };
+}
+
+const urlOf = (...some: readonly FakeServer[]): string =>
+  `memcached://${some.map(({ url }) => url.replace("memcached://", "")).join(",")}`;
+
+/** In the order in which a store has them. */
+async function pair(script: Script): Promise<[FakeServer, FakeServer]> {
+  const both = [await fake(script), await fake(script)];
+  return both.sort((a, b) => (a.url < b.url ? -1 : 1)) as [FakeServer, FakeServer];
+}
+
+describe("a connection", () => {
+  it("that was lost is not held by the signal that could have ended it", async () => {
+    const server = await fake();
+    const { signal } = new AbortController();
+    for (let round = 0; round < 3; round++) {
+      const connection = await Connection.open({ ...settings, endpoint: server.endpoint }, signal, () => {});
+      expect(getEventListeners(signal, "abort").length).toBe(1);
+      connection.destroy(new ConnectionError("lost"));
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+    }
+  });
+});
+
+describe("the CAS of a record", () => {
+  it("is not remembered under a key of such length that ten thousand would fill the memory", () => {
+    const memory = new CasMemory();
+    const version = systemClock.token();
+    for (const [key, cas] of [
+      ["k".repeat(1_000), "7"],
+      ["k".repeat(2_000), undefined],
+    ] as const) {
+      memory.keep(key, version, "7");
+      expect(memory.take(key, version)).toBe(cas);
+    }
+  });
+});
+
+describe("a server that is being met over two connections", () => {
+  it("is reached by who needs it for another one, although the second was met before the first", async () => {
+    const server = await fake();
+    const meetings: Meeting[] = [];
+    const node = new MemcachedNode(server.endpoint, {
+      clock: systemClock,
+      poolSize: 2,
+      settings,
+      met: () => {
+        const meeting = new Meeting();
+        meetings.push(meeting);
+        return meeting.over;
+      },
+    });
+    const [first, second] = node.links;
+    const firstUp = first?.connect();
+    await until(() => meetings.length === 1, { what: "the first is met" });
+    const secondUp = second?.connect();
+    await until(() => meetings.length === 2, { what: "the second is met" });
+    meetings[1]?.end();
+    await secondUp;
+    const reached = new Promise<Connection>((resolve, reject) => node.ahead.whenUp(resolve, reject));
+    meetings[0]?.end();
+    await firstUp;
+    expect(await reached).toBe(first?.connection);
+    node.close();
+  });
+});
+
+describe("a store in part", () => {
+  it("answers as long as one server has answered all it was asked, however long ago", async () => {
+    const [one, other] = await pair(greet);
+    const { leap, ...host } = leapingClock();
+    await using backend = opened(urlOf(one, other), host);
+    await backend.connect();
+    await one.stop();
+    await until(() => failure(backend.ping()).then((error) => error instanceof ConnectionError), {
+      what: "it is noticed",
+    });
+    await until(() => backend.pool().inUse === 0, { what: "the other one has answered" });
+    leap(60_000);
+    expect(backend.answersInPart()).toBe(true);
+    // What has just been asked of it says nothing yet.
+    const reading = backend.ping().catch(() => {});
+    expect(backend.answersInPart()).toBe(true);
+    await reading;
+  });
+
+  it("does not answer when what was asked is overdue everywhere", async () => {
+    const [one, other] = await pair(greet);
+    await using backend = opened(urlOf(one, other), { operationTimeoutMs: 100 });
+    await backend.connect();
+    for (const server of [one, other]) server.script = () => undefined;
+    await failure(backend.ping());
+    await until(() => !backend.answersInPart(), { what: "both are known to be silent" });
+  });
+});
+
+describe("the store's time", () => {
+  it("is that of the next server once the first has been away so long that its own is not known any more", async () => {
+    const { leap, ...host } = leapingClock();
+    const [first, second] = await pair((line, client) =>
+      line === "stats"
+        ? `STAT version 1.6.18\r\nSTAT time ${Math.floor(host.clock.now() / 1_000)}\r\nEND\r\n`
+        : greet(line, client),
+    );
+    await using backend = opened(urlOf(first, second), host);
+    await backend.connect();
+    for (const { socket } of first.clients) socket.destroy();
+    await first.stop();
+    leap(24 * 3_600_000);
+    // By so much two clocks may have drifted apart in a day.
+    expect(backend.clockErrorMs()).toBeGreaterThan(20_000);
+    await until(() => backend.clockErrorMs() < 2_000, { what: "the other one is asked" });
+    expect(Math.abs(backend.now() - host.clock.now())).toBeLessThan(2_000);
+  });
+});
