@@ -33,6 +33,7 @@ export class History implements Reporter {
   readonly #pending = new Map<number, Row>();
   #timer: Timer | undefined;
   #adding: Promise<void> | undefined;
+  #isAttached = false;
 
   constructor(options: HistoryOptions) {
     this.#options = options;
@@ -42,8 +43,10 @@ export class History implements Reporter {
   /** Begins to add, and returns how to end that. */
   attach(): () => void {
     const leave = this.#options.recorder.addReporter(this);
+    this.#isAttached = true;
     return () => {
       leave();
+      this.#isAttached = false;
       this.#timer?.cancel();
       this.#timer = undefined;
     };
@@ -76,7 +79,8 @@ export class History implements Reporter {
 
   /** The figures of everybody over the last `seconds`; `own` tells the keys and bytes. */
   async fleet(own: CacheStats, seconds: number): Promise<FleetStats> {
-    await this.add();
+    // Whoever only looks leaves no trace.
+    if (this.#isAttached) await this.add();
     const { ledger, retentionMs } = this.#options;
     const now = ledger.now();
     const first = Math.floor((now - Math.min(seconds * 1_000, retentionMs)) / MINUTE_MS);

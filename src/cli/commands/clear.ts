@@ -1,0 +1,36 @@
+// xcache clear: every entry of a prefix or namespace.
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import type { ExitCode } from "../exit-code.ts";
+import { removeWithCare } from "../removal.ts";
+import { type Session, withSession } from "../session.ts";
+import { visible } from "../visible-text.ts";
+
+export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
+  const { namespace = [] } = context.flags;
+  return withSession(context, (session) => {
+    const prefix = session.settings.config.keyPrefix;
+    const place = namespace.length === 0 ? "" : ` in the namespace "${visible(namespace.join(" / "))}"`;
+    return removeWithCare(context, {
+      what: `of the prefix "${visible(prefix)}"${place} at ${session.address}`,
+      facts: { prefix, namespace },
+      isDryRun: options.dryRun === true,
+      isConfirmed: options.yes === true,
+      count: () => estimate(session),
+      remove: async () => {
+        await session.cache.clear();
+        return undefined;
+      },
+    });
+  });
+}
+
+/** Cheap, since nobody waits for an exact count of what is to go anyway. */
+async function estimate({
+  cache,
+  store,
+}: Session): Promise<{ entries: number | undefined; isAbout: boolean }> {
+  if (!store.backend.capabilities.scan) return { entries: undefined, isAbout: true };
+  const { totalKeys, approximate } = await cache.getStats();
+  return { entries: totalKeys, isAbout: approximate };
+}

@@ -1,0 +1,17 @@
+// xcache delete: entries by their keys.
+import { counted, countText } from "../amount.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { withSession } from "../session.ts";
+
+export function run(context: CommandContext, { args }: CommandInput): Promise<ExitCode> {
+  const { out } = context;
+  const keys = [...new Set(args)];
+  return withSession(context, async ({ cache }) => {
+    const deleted = await cache.delete(keys);
+    if (out.json) await out.jsonLine({ requested: keys.length, deleted });
+    else await out.line(`deleted ${countText(deleted)} of ${counted(keys.length, "key")}`);
+    return EXIT.ok;
+  });
+}

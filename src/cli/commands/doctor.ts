@@ -1,0 +1,75 @@
+// xcache doctor: settings with their origin, the connection, the server, the packages, and what to do about each.
+
+import type { LayeredConfig } from "../../config/origin.ts";
+import { FIELD_NAMES, type FieldName, wireName } from "../../config/schema.ts";
+import { redactUrl } from "../../core/redact.ts";
+import { toWire } from "../../core/wire.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { examine, type Finding } from "../examination.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { openSession } from "../session.ts";
+import { tableLines } from "../table.ts";
+import { jsonText, visible } from "../visible-text.ts";
+
+interface Setting {
+  readonly name: string;
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+export async function run(context: CommandContext, _input: CommandInput): Promise<ExitCode> {
+  const { out } = context;
+  const session = openSession(context);
+  const settings = settingsOf(session.settings);
+  try {
+    const { findings, isReached } = await examine(session);
+    const isFine = findings.every(({ state }) => state !== "problem");
+    if (out.json) await out.jsonLine({ ok: isFine, settings, findings });
+    else {
+      await out.line(out.data.bold("Settings"));
+      const rows = settings.map(({ name, value, origin }) => [
+        `  ${name}`,
+        typeof value === "string" ? visible(value) : jsonText(value),
+        origin === "default" ? out.data.dim(origin) : out.data.cyan(origin),
+      ]);
+      await out.lines(tableLines(rows));
+      await out.line("");
+      await out.line(out.data.bold("Findings"));
+      for (const finding of findings) await out.lines(findingLines(context, finding));
+    }
+    await out.flush();
+    if (!isReached) return EXIT.unreachable;
+    return isFine ? EXIT.ok : EXIT.failed;
+  } finally {
+    await session.cache.disconnect().catch(() => {});
+  }
+}
+
+/** Objects that only code can give have no place here. */
+function settingsOf({ config, sources }: LayeredConfig): readonly Setting[] {
+  const shown = FIELD_NAMES.filter((field) => field !== "backend" && field !== "metrics");
+  return shown.map((field) => ({
+    name: wireName(field),
+    value: settingValue(config, field),
+    origin: sources[field],
+  }));
+}
+
+function settingValue(config: LayeredConfig["config"], field: FieldName): unknown {
+  const value: unknown = config[field];
+  if (field === "kvUrl") return redactUrl(config.kvUrl);
+  if (value === Number.POSITIVE_INFINITY) return "never";
+  if (field === "tables") {
+    const tables = Object.entries(config.tables).map(([name, table]) => [name, toWire(table)]);
+    return Object.fromEntries(tables);
+  }
+  return toWire(value);
+}
+
+function findingLines({ out }: CommandContext, { state, name, detail, advice }: Finding): readonly string[] {
+  const { green, yellow, red, cyan } = out.data;
+  const mark = { ok: green("ok"), warning: yellow("warning"), problem: red("problem") }[state];
+  const line = `  ${mark} ${name.replaceAll("_", " ")}: ${visible(detail)}`;
+  return advice === null ? [line] : [line, `      ${cyan("→")} ${visible(advice)}`];
+}

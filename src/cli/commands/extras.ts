@@ -1,0 +1,68 @@
+// xcache extras: the command that installs what a feature needs.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { suggestName } from "../../core/nearest.ts";
+import { CommandError } from "../command-error.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { EXTRA_NAMES, EXTRAS, type ExtraName } from "../extra-packages.ts";
+import { installedVersion, peerRanges } from "../installed-package.ts";
+import { addArguments, commandLine, packageManagerOf } from "../package-manager.ts";
+
+export async function run({ out, env }: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
+  const names = args.map(requireExtra);
+  const packages = [...new Set(names.flatMap((name) => EXTRAS[name]))];
+  const ranges = peerRanges();
+  const manager = packageManagerOf(process.cwd(), env);
+  const words = [
+    manager,
+    ...addArguments(
+      manager,
+      packages.map((name) => `${name}@${ranges[name] ?? "latest"}`),
+    ),
+  ];
+  const command = packages.length === 0 ? null : commandLine(words);
+  const installed = packages.filter((name) => installedVersion(name) !== undefined);
+  if (out.json) {
+    await out.jsonLine({ extras: names, package_manager: manager, packages, installed, command });
+  } else if (command === null) out.say(`${names.join(", ")}: nothing to install, xcache has all it needs.`);
+  else {
+    await out.line(command);
+    if (installed.length > 0) out.note(`installed already: ${installed.join(", ")}`);
+  }
+  await out.flush();
+  return options.install === true && command !== null ? install(words) : EXIT.ok;
+}
+
+function requireExtra(name: string): ExtraName {
+  if ((EXTRA_NAMES as readonly string[]).includes(name)) return name as ExtraName;
+  throw new CommandError(
+    `there is no extra ${JSON.stringify(name)}`,
+    `${sentence(suggestName(name, EXTRA_NAMES))}`,
+  );
+}
+
+const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}`;
+
+/** What it says is talk: our stdout holds the command. */
+async function install([manager = "npm", ...args]: readonly string[]): Promise<ExitCode> {
+  // On Windows package managers are scripts, which only a shell runs; every word comes from our own tables.
+  const child = spawn(manager, args, { stdio: ["inherit", 2, 2], shell: process.platform === "win32" });
+  try {
+    const [code] = (await once(child, "exit")) as [number | null];
+    if (code === 0) return EXIT.ok;
+    throw new CommandError(
+      `${manager} ended with ${code ?? "a signal"}`,
+      "See what it printed above.",
+      EXIT.failed,
+    );
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(
+      `${manager} could not be run`,
+      `Install ${manager}, or run the command yourself.`,
+      EXIT.failed,
+    );
+  }
+}

@@ -1,0 +1,117 @@
+// xcache invalidate: entries by tag, by pattern or by a list of keys.
+import { CommandError } from "../command-error.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { countEntries, type EntryFilter } from "../entry-scan.ts";
+import type { ExitCode } from "../exit-code.ts";
+import { openLines } from "../line-source.ts";
+import { type Removal, removeWithCare } from "../removal.ts";
+import { type Session, withSession } from "../session.ts";
+import { visible } from "../visible-text.ts";
+
+interface Options {
+  readonly tag?: readonly string[];
+  readonly pattern?: string;
+  readonly keysFrom?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly count: boolean;
+}
+
+/** Keys asked for or removed at once. */
+const TOGETHER = 500;
+
+export async function run(context: CommandContext, input: CommandInput): Promise<ExitCode> {
+  const options = input.options as unknown as Options;
+  const { tag, pattern, keysFrom, dryRun = false, yes = false } = options;
+  if ([tag, pattern, keysFrom].filter((each) => each !== undefined).length !== 1) {
+    throw new CommandError(
+      "say what to invalidate: one of --tag, --pattern and --keys-from",
+      "See `xcache invalidate --help`; `xcache clear` removes everything.",
+    );
+  }
+  const keys = keysFrom === undefined ? [] : await readKeys(context, keysFrom);
+  return withSession(context, (session) => {
+    const care = { isDryRun: dryRun, isConfirmed: yes };
+    if (tag !== undefined)
+      return removeWithCare(context, { ...byTag(context, session, tag, options.count), ...care });
+    if (pattern !== undefined)
+      return removeWithCare(context, { ...byPattern(context, session, pattern, options.count), ...care });
+    return removeWithCare(context, { ...byKeys(session, keys), ...care });
+  });
+}
+
+type Target = Omit<Removal, "isDryRun" | "isConfirmed">;
+
+function byTag(context: CommandContext, session: Session, tags: readonly string[], counts: boolean): Target {
+  const names = tags.map((tag) => `"${visible(tag)}"`).join(", ");
+  return {
+    what: tags.length === 1 ? `with the tag ${names}` : `with one of the tags ${names}`,
+    facts: { tags },
+    count: () => count(context, session, { tags }, counts),
+    remove: async () => {
+      await session.cache.invalidateTags(tags);
+      return undefined;
+    },
+  };
+}
+
+function byPattern(context: CommandContext, session: Session, pattern: string, counts: boolean): Target {
+  return {
+    what: `whose keys match ${visible(pattern)}`,
+    facts: { pattern },
+    count: () => count(context, session, { pattern }, counts),
+    remove: () => session.cache.invalidatePattern(pattern, { signal: context.interrupt.signal }),
+  };
+}
+
+function byKeys(session: Session, keys: readonly string[]): Target {
+  return {
+    what: "of the list of keys",
+    facts: { requested: keys.length },
+    count: async () => ({ entries: await countPresent(session, keys) }),
+    remove: async () => {
+      let removed = 0;
+      for (let at = 0; at < keys.length; at += TOGETHER)
+        removed += await session.cache.delete(keys.slice(at, at + TOGETHER));
+      return removed;
+    },
+  };
+}
+
+/** A store that cannot list its keys still can invalidate tags. */
+async function count(
+  { stop }: CommandContext,
+  session: Session,
+  filter: EntryFilter,
+  counts: boolean,
+): Promise<{ entries: number | undefined }> {
+  if (!counts || !session.store.backend.capabilities.scan) return { entries: undefined };
+  return { entries: await countEntries(session, filter, stop) };
+}
+
+async function countPresent({ space }: Session, keys: readonly string[]): Promise<number> {
+  let present = 0;
+  for (let at = 0; at < keys.length; at += TOGETHER) {
+    const found = await Promise.all(keys.slice(at, at + TOGETHER).map((key) => space.inspect(key)));
+    present += found.filter((entry) => entry !== undefined).length;
+  }
+  return present;
+}
+
+/** A line is a key, or an object with a key as `list --json` and `export` print it. */
+async function readKeys(context: CommandContext, file: string): Promise<readonly string[]> {
+  const keys = new Set<string>();
+  for await (const { text } of await openLines(context, file)) keys.add(keyOf(text));
+  return [...keys];
+}
+
+function keyOf(line: string): string {
+  if (!line.startsWith("{")) return line;
+  try {
+    const { key } = JSON.parse(line) as { key?: unknown };
+    return typeof key === "string" ? key : line;
+  } catch {
+    return line;
+  }
+}

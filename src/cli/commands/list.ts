@@ -1,0 +1,70 @@
+// xcache list: keys as they are found, with cursors and in bounded memory.
+import type { Inspection } from "../../core/space.ts";
+import { bytesText, counted } from "../amount.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { padEnd, padStart } from "../display-width.ts";
+import { durationText } from "../duration.ts";
+import { type EntryFilter, entryRow, scanEntries } from "../entry-scan.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Output } from "../output.ts";
+import { withSession } from "../session.ts";
+import { visible } from "../visible-text.ts";
+
+interface Options {
+  readonly pattern?: string;
+  readonly tag?: readonly string[];
+  readonly limit?: number;
+  readonly long?: boolean;
+}
+
+export function run(context: CommandContext, input: CommandInput): Promise<ExitCode> {
+  const { pattern, tag: tags, limit = Number.POSITIVE_INFINITY, long = false } = input.options as Options;
+  const { out, stop, interrupt } = context;
+  const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
+  const textOf = long ? (entry: Inspection) => longLine(out, entry) : plainLine;
+  return withSession(context, async (session) => {
+    let listed = 0;
+    if (long && out.isTerminal && !out.json) await out.line(out.data.dim(LONG_HEAD));
+    for await (const batch of scanEntries(session, filter, stop)) {
+      for (const entry of batch.slice(0, limit - listed)) {
+        if (out.json) await out.jsonLine(entryRow(entry));
+        else await out.line(textOf(entry));
+        listed++;
+      }
+      // At once, however few: the next batch may be long in coming.
+      await out.flush();
+      if (listed >= limit) break;
+    }
+    if (interrupt.isRaised) {
+      out.say(`interrupted after ${counted(listed, "key")}; there may be more`);
+      return EXIT.interrupted;
+    }
+    if (out.isTerminal) out.note(summary(listed, limit, filter));
+    return EXIT.ok;
+  });
+}
+
+const plainLine = ({ key }: Inspection): string => visible(key);
+
+/** What stands before the key has a fixed width, since the rows to come are not known. */
+const WIDTHS = { ttl: 8, size: 10, age: 8 } as const;
+const LONG_HEAD = `${"TTL".padStart(WIDTHS.ttl)}  ${"SIZE".padStart(WIDTHS.size)}  ${"AGE".padStart(WIDTHS.age)}  KEY  TAGS`;
+
+function longLine({ data }: Output, { key, ttlMs, bytes, ageMs, tags }: Inspection): string {
+  const cells = [
+    padStart(durationText(ttlMs / 1_000), WIDTHS.ttl),
+    padStart(bytesText(bytes), WIDTHS.size),
+    padStart(durationText(ageMs === undefined ? undefined : ageMs / 1_000), WIDTHS.age),
+    padEnd(visible(key), 0),
+  ];
+  const named = tags.map((tag) => data.cyan(`#${visible(tag)}`));
+  return [...cells, ...(named.length > 0 ? [named.join(" ")] : [])].join("  ");
+}
+
+function summary(listed: number, limit: number, filter: EntryFilter): string {
+  if (listed >= limit) return `the first ${counted(listed, "key")}; there may be more`;
+  if (listed > 0 || (filter.pattern === undefined && filter.tags === undefined))
+    return counted(listed, "key");
+  return "no keys match; `xcache search` finds keys that are only alike";
+}

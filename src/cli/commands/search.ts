@@ -1,0 +1,40 @@
+// xcache search: keys that resemble a text, best first.
+import { type FuzzyMatch, fuzzySearch } from "../../search/fuzzy.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { padStart } from "../display-width.ts";
+import { scanEntries } from "../entry-scan.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Output } from "../output.ts";
+import { type Session, withSession } from "../session.ts";
+import { visible } from "../visible-text.ts";
+
+export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
+  const { out, stop, interrupt } = context;
+  const { threshold = 80, limit = 10 } = options as { threshold?: number; limit?: number };
+  return withSession(context, async (session) => {
+    // Not by the cache object, which gives up what it has found when it is stopped.
+    const matches = await fuzzySearch(keyBatches(session, stop), args[0] ?? "", { threshold, limit });
+    for (const match of matches) {
+      if (out.json) await out.jsonLine({ key: match.key, score: match.score });
+      else await out.line(`${padStart(String(match.score), 3)}  ${shown(out, match)}`);
+    }
+    await out.flush();
+    if (interrupt.isRaised) {
+      out.say("interrupted; these are the best of the keys looked at so far");
+      return EXIT.interrupted;
+    }
+    if (matches.length === 0) out.note(`no key scores ${threshold} or more; try a lower --threshold`);
+    return EXIT.ok;
+  });
+}
+
+async function* keyBatches(session: Session, stop: AbortSignal): AsyncIterable<readonly string[]> {
+  for await (const batch of scanEntries(session, {}, stop)) yield batch.map(({ key }) => key);
+}
+
+/** The key, with what was found in it underlined. */
+function shown({ data }: Output, { key, range: [start, end] }: FuzzyMatch): string {
+  const part = (from: number, to?: number): string => visible(key.slice(from, to));
+  return `${part(0, start)}${start < end ? data.underline(part(start, end)) : ""}${part(end)}`;
+}

@@ -1,0 +1,55 @@
+// xcache set: a value under a key.
+import { text as textOf } from "node:stream/consumers";
+import { CommandError } from "../command-error.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { durationText } from "../duration.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { fromJson } from "../json-value.ts";
+import { withSession } from "../session.ts";
+import { typeOf } from "../value-text.ts";
+import { visible } from "../visible-text.ts";
+
+interface Options {
+  /** Seconds. */
+  readonly ttl?: number;
+  readonly tags?: readonly string[];
+  readonly string?: boolean;
+}
+
+export async function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
+  const { out, stdin } = context;
+  const { ttl, tags = [], string = false } = options as Options;
+  const [key = "", given = ""] = args;
+  const text = given === "-" ? await textOf(stdin) : given;
+  const value = string ? text : readText(text);
+  return withSession(context, async ({ cache, settings }) => {
+    await cache.set(key, value, { ...(ttl === undefined ? {} : { ttl }), tags });
+    const seconds = ttl ?? settings.config.defaultTtl;
+    const type = typeOf(value);
+    if (out.json) {
+      await out.jsonLine({ key, type, ttl_seconds: Number.isFinite(seconds) ? seconds : null, tags });
+    } else {
+      const end = Number.isFinite(seconds) ? `for ${durationText(seconds)}` : "for ever";
+      await out.line(`stored "${visible(key)}" (${type}) ${end}`);
+    }
+    return EXIT.ok;
+  });
+}
+
+function readText(text: string): unknown {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  try {
+    return fromJson(json);
+  } catch (error) {
+    throw new CommandError(
+      `the value is JSON that cannot be stored: ${(error as Error).message}`,
+      "Pass --string to store the text itself.",
+    );
+  }
+}

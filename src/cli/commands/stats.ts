@@ -1,0 +1,42 @@
+// xcache stats: how all processes that use the cache fare, out of the store.
+import type { FleetStats } from "../../core/records.ts";
+import { CommandError } from "../command-error.ts";
+import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext } from "../context.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { statsJson } from "../fleet-figures.ts";
+import { withSession } from "../session.ts";
+import { NO_HISTORY, statsLines } from "../stats-view.ts";
+import { watch } from "../watch.ts";
+
+interface Options {
+  readonly watch?: boolean;
+  /** Seconds. */
+  readonly interval?: number;
+  readonly since?: number;
+  readonly count?: number;
+  readonly exact?: boolean;
+}
+
+export function run(context: CommandContext, input: CommandInput): Promise<ExitCode> {
+  const { out } = context;
+  const options = input.options as Options;
+  const { interval = 2, since = 3_600, count = Number.POSITIVE_INFINITY, exact = false } = options;
+  if (options.watch !== true && (options.interval !== undefined || options.count !== undefined)) {
+    throw new CommandError("--interval and --count are for --watch", "Add --watch, or leave them away.");
+  }
+  return withSession(context, async ({ cache, space, ...session }) => {
+    const look = (): Promise<FleetStats> => cache.getStats({ fleet: true, since, exact });
+    if (options.watch === true) {
+      return watch(context, { cache, space, ...session }, { intervalMs: interval * 1_000, count, look });
+    }
+    const stats = await look();
+    const now = space.ledger.now();
+    if (out.json) await out.jsonLine(statsJson(stats, now));
+    else {
+      await out.lines(statsLines(out, stats, now));
+      if (stats.history.length === 0) out.note(NO_HISTORY);
+    }
+    return EXIT.ok;
+  });
+}

@@ -1,0 +1,52 @@
+// How many columns of a terminal a text takes, and how it is cut to fit.
+
+/** East Asian wide and fullwidth characters, and pictures. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
+const NO_WIDTH = /\p{Mn}|\p{Me}|\u200d|[\ufe00-\ufe0f]/u;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
+const COLOUR = /\u001b\[[\d;]*m/g;
+const PLAIN = /^[\u0020-\u007e]*$/;
+
+function widthOf(character: string): number {
+  if (NO_WIDTH.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Colours take no room. */
+export function displayWidth(text: string): number {
+  const bare = text.replace(COLOUR, "");
+  if (PLAIN.test(bare)) return bare.length;
+  let width = 0;
+  for (const character of bare) width += widthOf(character);
+  return width;
+}
+
+export const padEnd = (text: string, width: number): string =>
+  text + " ".repeat(Math.max(0, width - displayWidth(text)));
+
+export const padStart = (text: string, width: number): string =>
+  " ".repeat(Math.max(0, width - displayWidth(text))) + text;
+
+/** At most `width` columns; what is left out shows as `…`. Colours are kept and ended. */
+export function cutTo(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let shown = "";
+  let used = 0;
+  let hasColour = false;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
+  for (const part of text.split(/(\u001b\[[\d;]*m)/)) {
+    if (part.startsWith("\u001b")) {
+      shown += part;
+      hasColour = true;
+      continue;
+    }
+    for (const character of part) {
+      const next = widthOf(character);
+      if (used + next > width - 1) return `${shown}…${hasColour ? "\u001b[0m" : ""}`;
+      shown += character;
+      used += next;
+    }
+  }
+  return shown;
+}

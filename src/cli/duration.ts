@@ -1,0 +1,44 @@
+// Durations as people write them: 90, 1.5s, 5m, 1h, 7d, and how they are shown.
+
+const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** Seconds; undefined for what is no duration. A number without a unit is seconds. `never` and `Infinity`: Infinity. */
+export function parseDuration(text: string): number | undefined {
+  if (text === "never" || text === "Infinity") return Number.POSITIVE_INFINITY;
+  const parts = /^(\d+(?:\.\d+)?)(ms|[smhd])?$/.exec(text.trim());
+  if (parts === null) return undefined;
+  const seconds = Number(parts[1]) * SECONDS[parts[2] ?? "s"]!;
+  return seconds > 0 ? seconds : undefined;
+}
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+  ["s", 1],
+] as const;
+
+/** Its two largest units: `2h 5m`. `never` for what does not end. */
+export function durationText(seconds: number | undefined): string {
+  if (seconds === undefined) return "-";
+  if (seconds === Number.POSITIVE_INFINITY) return "never";
+  if (seconds < 1) return `${Math.round(seconds * 1_000)}ms`;
+  let left = Math.floor(seconds);
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(left / size);
+    if (count === 0 && parts.length === 0) continue;
+    if (count > 0) parts.push(`${count}${unit}`);
+    left -= count * size;
+    if (parts.length === 2 || count === 0) break;
+  }
+  return parts.join(" ");
+}
+
+/** Short times as a store takes them. */
+export function latencyText(seconds: number): string {
+  const ms = seconds * 1_000;
+  if (ms === 0) return "0 ms";
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  return ms < 100 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
+}

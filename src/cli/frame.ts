@@ -1,0 +1,41 @@
+// Lines that are drawn again in the same place of a terminal.
+import { cutTo } from "./display-width.ts";
+import type { Stream } from "./output.ts";
+
+const HIDE_CURSOR = "\u001b[?25l";
+const SHOW_CURSOR = "\u001b[?25h";
+const CLEAR_DOWN = "\u001b[J";
+const CLEAR_RIGHT = "\u001b[K";
+
+export class Frame {
+  readonly #stream: Stream;
+  #height = 0;
+
+  constructor(stream: Stream) {
+    this.#stream = stream;
+  }
+
+  begin(): void {
+    this.#stream.write(HIDE_CURSOR);
+    // Whatever ends the program, the terminal is left as it was found.
+    process.once("exit", this.#restore);
+  }
+
+  /** In one write, so that nothing flickers. Never more than fits: what has scrolled away cannot be drawn over. */
+  draw(lines: readonly string[]): void {
+    const { columns = 80, rows = 24 } = this.#stream;
+    const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => cutTo(line, columns));
+    const up = this.#height === 0 ? "\r" : `\r\u001b[${this.#height}A`;
+    this.#stream.write(`${up}${shown.map((line) => `${line}${CLEAR_RIGHT}\n`).join("")}${CLEAR_DOWN}`);
+    this.#height = shown.length;
+  }
+
+  end(): void {
+    process.off("exit", this.#restore);
+    this.#restore();
+  }
+
+  readonly #restore = (): void => {
+    this.#stream.write(SHOW_CURSOR);
+  };
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+// The program `xcache`. It answers --version by itself, so that nothing else has to be loaded for it.
+import { VERSION } from "../version.ts";
+
+const given = process.argv.slice(2);
+
+if (given.length === 1 && (given[0] === "--version" || given[0] === "-V")) {
+  process.stdout.write(`${VERSION}\n`);
+} else {
+  const { runProgram } = await import("./program.ts");
+  process.exitCode = await runProgram(given);
+}

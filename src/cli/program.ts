@@ -1,0 +1,159 @@
+// The command line as a whole: its grammar from the table of commands, and how every run ends.
+import { Command, CommanderError, Option } from "commander";
+import pc from "picocolors";
+import { VERSION } from "../version.ts";
+import type { CommandSpec, OptionSpec } from "./command-spec.ts";
+import { COMMANDS } from "./command-table.ts";
+import type { CommandContext } from "./context.ts";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+import type { GlobalFlags } from "./global-flags.ts";
+import { type Failure, failureOf } from "./hints.ts";
+import { Interrupt } from "./interrupt.ts";
+import { Output } from "./output.ts";
+import { COMPLETE } from "./specs/complete.ts";
+import { GLOBAL_OPTIONS } from "./specs/global.ts";
+import { hasColour } from "./terminal.ts";
+import { jsonText, visibleLines } from "./visible-text.ts";
+
+/** Runs a command line and returns the exit code. Never throws. */
+export async function runProgram(given: readonly string[]): Promise<ExitCode> {
+  const run: Run = { exitCode: EXIT.ok, complaint: "" };
+  const program = makeProgram(given, run);
+  try {
+    await program.parseAsync(given, { from: "user" });
+    return run.exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return EXIT.ok;
+    complain(run.complaint, given.includes("--json"));
+    return EXIT.usage;
+  }
+}
+
+/** One run of the program. */
+interface Run {
+  exitCode: ExitCode;
+  /** What the parser of the command line has to say. */
+  complaint: string;
+}
+
+function makeProgram(given: readonly string[], run: Run): Command {
+  const isAllowed = !given.includes("--no-color");
+  const hasColours = hasColour(process.stdout, process.env, isAllowed);
+  const { bold } = pc.createColors(hasColours);
+  const program = new Command("xcache")
+    .description("See, search and steer a cache from the terminal.")
+    .usage("<command> [options]")
+    .version(VERSION, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command]", "show help of a command")
+    .configureHelp({ showGlobalOptions: true, styleTitle: bold })
+    .configureOutput({
+      writeErr: (text) => {
+        run.complaint += text;
+      },
+      getOutHasColors: () => hasColours,
+      getErrHasColors: () => false,
+    })
+    .exitOverride()
+    .addHelpText("after", examplesText(bold, PROGRAM_EXAMPLES) + EXIT_CODES);
+  for (const option of GLOBAL_OPTIONS) program.addOption(optionOf(option));
+  for (const spec of [...COMMANDS, COMPLETE]) addCommand(program, spec, run, bold);
+  return program;
+}
+
+const PROGRAM_EXAMPLES = [
+  ["xcache doctor", "start here"],
+  ["xcache stats --watch", "live figures"],
+  ["xcache list --pattern 'user:*' --long", "what is in it"],
+  ["xcache invalidate --tag users", "and out again"],
+] as const;
+
+const EXIT_CODES = `
+Exit codes:
+  0 done, 1 failed or unhealthy, 2 wrong usage or configuration,
+  3 store unreachable, 4 not supported, 130 interrupted
+`;
+
+function addCommand(program: Command, spec: CommandSpec, run: Run, bold: (text: string) => string): void {
+  const command = program
+    .command(spec.name, { hidden: spec.isHidden ?? false })
+    .summary(spec.summary)
+    .description([sentence(spec.summary), spec.detail].filter(Boolean).join("\n\n"))
+    .helpGroup(`${spec.group}:`)
+    .showHelpAfterError(`See \`xcache ${spec.name} --help\`.`);
+  for (const { name, summary } of spec.arguments ?? []) command.argument(name, summary);
+  for (const option of spec.options ?? []) command.addOption(optionOf(option));
+  command.addHelpText("after", examplesText(bold, spec.examples));
+  command.action(async () => {
+    run.exitCode = await runCommand(spec, program.opts<GlobalFlags>(), {
+      args: command.args,
+      options: command.opts(),
+    });
+  });
+}
+
+const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+
+function optionOf({ flags, summary, parse }: OptionSpec): Option {
+  const option = new Option(flags, summary);
+  return parse === undefined ? option : option.argParser(parse);
+}
+
+function examplesText(bold: (text: string) => string, examples: CommandSpec["examples"]): string {
+  if (examples.length === 0) return "";
+  const lines = examples.map(([line, meaning]) => `  $ ${line}\n      ${meaning}`);
+  return `\n${bold("Examples:")}\n${lines.join("\n")}\n`;
+}
+
+async function runCommand(
+  spec: CommandSpec,
+  flags: GlobalFlags,
+  input: { readonly args: readonly string[]; readonly options: Readonly<Record<string, unknown>> },
+): Promise<ExitCode> {
+  const { env, stdin, stdout, stderr } = process;
+  const out = new Output({ stdout, stderr, env, json: flags.json === true, color: flags.color });
+  const interrupt = new Interrupt();
+  const stop = AbortSignal.any([interrupt.signal, out.closed]);
+  const context: CommandContext = { out, flags, env, stdin, interrupt, stop };
+  const ignore = interrupt.listen();
+  try {
+    const command = await spec.load();
+    const exitCode = await command.run(context, input);
+    await out.flush();
+    return exitCode;
+  } catch (error) {
+    await out.flush();
+    // What fails because it was told to stop has not failed.
+    if (interrupt.isRaised) return EXIT.interrupted;
+    if (out.closed.aborted) return EXIT.ok;
+    const usesDefault = flags.kvUrl === undefined && flags.config === undefined && !env.XCACHE_KV_URL;
+    const failure = failureOf(error, usesDefault);
+    tell(out, failure);
+    return failure.exitCode;
+  } finally {
+    ignore();
+  }
+}
+
+function tell(out: Output, { code, message, hint, exitCode }: Failure): void {
+  if (out.json) out.say(jsonText({ error: { code, message, hint, exit_code: exitCode } }));
+  else out.say(`${out.talk.red("error:")} ${message}\n${out.talk.cyan("hint:")} ${hint}`);
+}
+
+/** What is wrong with the command line. Without a command it is the help itself. */
+function complain(complaint: string, isJson: boolean): void {
+  const text = visibleLines(complaint).trimEnd();
+  if (!isJson) {
+    process.stderr.write(`${text}\n`);
+    return;
+  }
+  const [message = "", ...rest] = text.split("\n");
+  const error = {
+    code: "usage",
+    message: message.replace(/^error: /, ""),
+    hint: rest.filter(Boolean).join(" ") || "See xcache --help.",
+    exit_code: EXIT.usage,
+  };
+  process.stderr.write(`${jsonText({ error })}\n`);
+}

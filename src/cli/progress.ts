@@ -1,0 +1,51 @@
+// How far a long command is: a bar with rate and time left on a terminal, nothing elsewhere.
+import type { Clock } from "../core/clock.ts";
+import { countText } from "./amount.ts";
+import { cutTo } from "./display-width.ts";
+import { durationText } from "./duration.ts";
+import type { Output } from "./output.ts";
+
+const EVERY_MS = 100;
+const BAR = 24;
+const CLEAR_LINE = "\r\u001b[2K";
+
+export class Progress {
+  readonly #out: Output;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  #shownAt = 0;
+  #isShown = false;
+
+  constructor(out: Output, clock: Clock) {
+    this.#out = out;
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+  }
+
+  /** `share`: how much of it is done, 0 to 1; undefined where that is not known. */
+  update(done: number, share: number | undefined): void {
+    const now = this.#clock.now();
+    if (!this.#out.showsProgress || this.#out.json || now - this.#shownAt < EVERY_MS) return;
+    this.#shownAt = now;
+    this.#isShown = true;
+    const { stderr } = this.#out;
+    const line = progressLine(done, share, (now - this.#startedAt) / 1_000);
+    stderr.write(CLEAR_LINE + cutTo(line, (stderr.columns ?? 80) - 1));
+  }
+
+  /** Takes the bar away. Returns the seconds it took. */
+  end(): number {
+    if (this.#isShown) this.#out.stderr.write(CLEAR_LINE);
+    this.#isShown = false;
+    return (this.#clock.now() - this.#startedAt) / 1_000;
+  }
+}
+
+export function progressLine(done: number, share: number | undefined, seconds: number): string {
+  const rate = `${countText(done / Math.max(seconds, 0.001))}/s`;
+  if (share === undefined) return `${countText(done)}  ${rate}`;
+  const full = Math.round(Math.min(1, share) * BAR);
+  const left = share > 0 ? Math.max(0, seconds / Math.min(1, share) - seconds) : undefined;
+  const percent = `${Math.floor(Math.min(1, share) * 100)} %`.padStart(5);
+  return `${"█".repeat(full)}${"░".repeat(BAR - full)} ${percent}  ${countText(done)}  ${rate}  ${durationText(left)} left`;
+}

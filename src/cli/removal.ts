@@ -1,0 +1,52 @@
+// The care that every command takes before it removes many entries: count, ask, remove, tell.
+import { counted } from "./amount.ts";
+import { confirm, requireSomebody } from "./confirm.ts";
+import type { CommandContext } from "./context.ts";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+
+export interface Removal {
+  /** What would go, in words: `with the tag "users"`. */
+  readonly what: string;
+  /** In JSON. */
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly isDryRun: boolean;
+  readonly isConfirmed: boolean;
+  /** How many entries would go; undefined where that is not known. `isAbout`: an estimate. */
+  count(): Promise<{ readonly entries: number | undefined; readonly isAbout?: boolean }>;
+  /** Returns how many went, where that is known. */
+  remove(): Promise<number | undefined>;
+}
+
+export async function removeWithCare(context: CommandContext, removal: Removal): Promise<ExitCode> {
+  const { out, interrupt, stdin } = context;
+  const { what, facts, isDryRun, isConfirmed } = removal;
+  // Before the store is looked through for nothing.
+  if (!isDryRun && !isConfirmed) requireSomebody(stdin.isTTY === true && out.stderr.isTTY === true);
+  const { entries, isAbout = false } = await removal.count();
+  if (interrupt.isRaised) {
+    out.say(`interrupted after counting ${entriesText(entries, isAbout)} ${what}; nothing was removed`);
+    return EXIT.interrupted;
+  }
+  const amount = entriesText(entries, isAbout);
+  const tell = async (text: string, removed: number | null): Promise<void> => {
+    const row = { ...facts, matched: entries ?? null, approximate: isAbout, removed, dry_run: isDryRun };
+    await (out.json ? out.jsonLine(row) : out.line(text));
+  };
+  if (isDryRun) {
+    await tell(`would remove ${amount} ${what}`, 0);
+    return EXIT.ok;
+  }
+  if (!isConfirmed && !(await confirm(context, `Remove ${amount} ${what}?`))) {
+    out.say("nothing was removed");
+    return interrupt.isRaised ? EXIT.interrupted : EXIT.failed;
+  }
+  const removed = await removal.remove();
+  const went = removed === undefined ? amount : entriesText(removed, false);
+  await tell(`removed ${went} ${what}`, removed ?? (isAbout ? null : (entries ?? null)));
+  return EXIT.ok;
+}
+
+function entriesText(entries: number | undefined, isAbout: boolean): string {
+  if (entries === undefined) return "all entries";
+  return `${isAbout ? "about " : ""}${counted(entries, "entry", "entries")}`;
+}

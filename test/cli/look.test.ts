@@ -1,0 +1,162 @@
+// The commands that look, with their output piped: data on stdout, talk on stderr, nothing that moves.
+import { beforeAll, describe, expect, test } from "vitest";
+import { jsonLines, type Ran, xcache } from "./installed.ts";
+import { diskUrl, testFolder, withCache } from "./store.ts";
+
+const folder = testFolder();
+const kvUrl = diskUrl(folder);
+const run = (...args: string[]): Promise<Ran> => xcache(args, { env: { XCACHE_KV_URL: kvUrl } });
+
+const HOSTILE = "evil:\u001b[2J\nsecond\u202eline\u009b31m";
+const SHOWN = "evil:\\x1b[2J\\nsecond\\u202eline\\x9b31m";
+
+beforeAll(() =>
+  withCache({ kvUrl }, async (cache) => {
+    const ttl = Number.POSITIVE_INFINITY;
+    await cache.set("user:ada", { name: "Ada", roles: ["admin"] }, { ttl, tags: ["users", "team:7"] });
+    await cache.set("user:grace", "Grace", { ttl: 3_600, tags: ["users"] });
+    await cache.set("page:/", "<h1>Hi</h1>\n", { ttl });
+    await cache.set("bytes", Buffer.from([0, 1, 254, 255]), { ttl });
+    await cache.set("when", new Map([[new Date(0), 5n]]), { ttl });
+    await cache.set(HOSTILE, `value \u001b[31m red\nline`, { ttl, tags: ["\u0007bell"] });
+  }),
+);
+
+describe("ping", () => {
+  test("tells the latency, what the store is, and its address", async () => {
+    const { code, stdout, stderr } = await run("ping");
+    expect(stdout).toMatch(
+      /^PONG {5}[\d.]+ ms\nstore {4}folder on disk, durability \w+\naddress {2}file:\/\/\S+\n$/,
+    );
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+
+  test("asks as often as it is told", async () => {
+    const { stdout } = await run("ping", "--count", "3");
+    expect(stdout).toMatch(/^1 .+\n2 .+\n3 .+\nPONG {5}least [\d.]+ ms, average [\d.]+ ms, most [\d.]+ ms\n/);
+  });
+});
+
+describe("list", () => {
+  test("prints a key a line, the control characters of keys escaped, and no summary into a pipe", async () => {
+    const { code, stdout, stderr } = await run("list");
+    const keys = stdout.split("\n").filter(Boolean);
+    expect(keys.sort()).toEqual(["bytes", SHOWN, "page:/", "user:ada", "user:grace", "when"].sort());
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+
+  test("keeps to a pattern, to tags, to both, and to a limit", async () => {
+    const [pattern, tag, tags, both, limit] = await Promise.all([
+      run("list", "--pattern", "user:*"),
+      run("list", "--tag", "team:7"),
+      run("list", "--tag", "team:7", "users"),
+      run("list", "--tag", "users", "--pattern", "*grace"),
+      run("list", "--limit", "2"),
+    ]);
+    expect(pattern.stdout).toBe("user:ada\nuser:grace\n");
+    expect(tag.stdout).toBe("user:ada\n");
+    expect(tags.stdout).toBe("user:ada\nuser:grace\n");
+    expect(both.stdout).toBe("user:grace\n");
+    expect(limit.stdout.split("\n")).toHaveLength(3);
+  });
+
+  test("has time to live, size, age and tags in its long form", async () => {
+    const { stdout } = await run("list", "--long", "--pattern", "user:*");
+    const [ada, grace] = stdout.split("\n");
+    expect(ada).toMatch(/^ {3}never {2} +\d+ B {2} +\S+( \S+)? {2}user:ada {2}#users #team:7$/);
+    expect(grace).toMatch(/^ +(59m \d+s|1h) {2} +\d+ B {2} +\S+( \S+)? {2}user:grace {2}#users$/);
+  });
+
+  test("has the keys as they are in JSON, escaped as JSON has it", async () => {
+    const ran = await run("list", "--json", "--pattern", "evil*");
+    expect(ran.stdout).toContain("\\u001b[2J\\nsecond\\u202eline\\u009b31m");
+    expect(jsonLines(ran)[0]).toMatchObject({ key: HOSTILE, tags: ["\u0007bell"], ttl_seconds: null });
+  });
+});
+
+describe("search", () => {
+  test("prints scores and keys, best first, down to the threshold", async () => {
+    const [strict, loose] = await Promise.all([
+      run("search", "user grac"),
+      run("search", "user grace", "--threshold", "40", "--limit", "2"),
+    ]);
+    expect(strict.stdout).toBe("100  user:grace\n");
+    expect(loose.stdout).toMatch(/^100 {2}user:grace\n {1}\d\d {2}user:ada\n$/);
+  });
+
+  test("says on stderr that nothing was found", async () => {
+    const { code, stdout, stderr } = await run("search", "zzzzzz");
+    expect([code, stdout]).toEqual([0, ""]);
+    expect(stderr).toContain("--threshold");
+  });
+});
+
+describe("get", () => {
+  test("shows objects as JSON, text as it is, and the rest as Node does", async () => {
+    const [object, text, map, hostile] = await Promise.all([
+      run("get", "user:ada"),
+      run("get", "page:/"),
+      run("get", "when"),
+      run("get", HOSTILE),
+    ]);
+    expect(object.stdout).toBe('{\n  "name": "Ada",\n  "roles": [\n    "admin"\n  ]\n}\n');
+    expect(text.stdout).toBe("<h1>Hi</h1>\n\n");
+    expect(map.stdout).toBe("Map(1) { 1970-01-01T00:00:00.000Z => 5n }\n");
+    expect(hostile.stdout).toBe("value \\x1b[31m red\nline\n");
+  });
+
+  test("gives text and bytes as they are with --raw", async () => {
+    const [text, bytes] = await Promise.all([
+      run("get", "page:/", "--raw"),
+      run("get", "bytes", "--raw", "--json"),
+    ]);
+    expect(text.stdout).toBe("<h1>Hi</h1>\n");
+    expect(Buffer.from(bytes.stdout)).toEqual(Buffer.from(Buffer.from([0, 1, 254, 255]).toString()));
+  });
+
+  test("fails with 1 where there is no entry, and says how to find others", async () => {
+    const { code, stdout, stderr } = await run("get", "nobody");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^error: there is no entry under "nobody"\nhint: .*xcache search/);
+  });
+});
+
+test("tags prints the tags of an entry, a line each", async () => {
+  const [some, none, absent] = await Promise.all([
+    run("tags", "user:ada"),
+    run("tags", "page:/"),
+    run("tags", "x"),
+  ]);
+  expect(some.stdout).toBe("users\nteam:7\n");
+  expect([none.code, none.stdout, none.stderr]).toEqual([0, "", "the entry has no tags\n"]);
+  expect(absent.code).toBe(1);
+});
+
+test("health prints a line, or one for each check", async () => {
+  const [brief, detailed] = await Promise.all([run("health"), run("health", "--detailed")]);
+  expect(brief.stdout).toMatch(/^healthy file:\S+ answered in [\d.]+ ms\n$/);
+  expect(detailed.stdout).toMatch(
+    /^healthy file:\S+\n {2}ok {2}store .+\n {2}ok {2}circuit_breaker {2}closed\n/,
+  );
+  expect([brief.code, detailed.code]).toEqual([0, 0]);
+});
+
+test("stats says so when no process has counted anything", async () => {
+  const { code, stdout, stderr } = await run("stats");
+  expect(stdout).toMatch(/^hit rate {4}0\.0 % .*\noperations {2}0 /);
+  expect(stdout).toMatch(/\nkeys {8}about 6\n/);
+  expect(stderr).toContain("enable_metrics");
+  expect(code).toBe(0);
+});
+
+test("looking leaves no trace in the statistics", async () => {
+  const looks = [
+    ["stats", "--watch", "--count", "2", "--interval", "1ms"],
+    ["get", "user:ada"],
+    ["list"],
+    ["search", "x"],
+  ];
+  for (const look of looks) await run(...look);
+  const [stats] = jsonLines(await run("stats", "--json"));
+  expect(stats).toMatchObject({ total_operations: 0, history: [] });
+});
