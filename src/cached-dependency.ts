@@ -1,9 +1,14 @@
 // `cachedDependency`, put together from the function's side and the databases'.
+import { drizzleSessions } from "./db/drizzle.ts";
+import { knexSessions } from "./db/knex.ts";
+import { kyselySessions } from "./db/kysely.ts";
 import { pgSessions } from "./db/pg.ts";
+import { prismaSessions } from "./db/prisma.ts";
 import { trackSessions } from "./db/session.ts";
+import { typeormSessions } from "./db/typeorm.ts";
 import { type CachedDependency, dependencyWrapper } from "./functions/dependency.ts";
 
 export const cachedDependency: CachedDependency = dependencyWrapper({
-  adapters: [pgSessions],
+  adapters: [pgSessions, knexSessions, kyselySessions, drizzleSessions, typeormSessions, prismaSessions],
   trackSessions,
 });

@@ -1,8 +1,11 @@
 // The tables whose reads are cached, with the tags and the lifetime of their entries.
 import type { GetOrSetOptions } from "../core/options.ts";
-import type { SessionScope, TableSettings } from "../core/session.ts";
+import type { SessionScope, StatementTerms, TableSettings } from "../core/session.ts";
 import { bareName, tableTag } from "./table-tag.ts";
 import type { Writes } from "./transaction.ts";
+
+/** In place of a name: all tables. Their reads carry its tag, for what may have written anything. */
+export const ANY_TABLE = "*";
 
 export class CachedTables {
   readonly #scope: SessionScope;
@@ -13,17 +16,31 @@ export class CachedTables {
     this.#named = new Map(scope.tables.map((table) => [bareName(table), settingsOf(scope, table)]));
   }
 
+  get #isAny(): boolean {
+    return this.#named.has(ANY_TABLE);
+  }
+
   /** Whether all of them are cached tables, which is what a read must be of. */
   include(tables: readonly string[]): boolean {
-    return tables.every((table) => this.#named.has(table.toLowerCase()));
+    return this.#isAny || tables.every((table) => this.#named.has(table.toLowerCase()));
   }
 
   /** How a read of these tables is stored. What the cache does with old values elsewhere is not for sessions. */
-  termsOf(tables: readonly string[]): GetOrSetOptions & { readonly tags: readonly string[] } {
-    const settings = tables.map((table) => this.#named.get(table.toLowerCase()) ?? {});
+  termsOf(
+    tables: readonly string[],
+    terms: StatementTerms = {},
+  ): GetOrSetOptions & { readonly tags: readonly string[] } {
+    const settings = tables.map(
+      (table) => this.#named.get(table.toLowerCase()) ?? settingsOf(this.#scope, table),
+    );
     const ttls = settings.flatMap(({ ttl }) => ttl ?? []);
-    const ttl = this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
-    const tags = [...tables.map(tableTag), ...settings.flatMap(({ tags = [] }) => tags)];
+    const ttl = terms.ttl ?? this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
+    const tagged = this.#isAny ? [...tables, ANY_TABLE] : tables;
+    const tags = [
+      ...tagged.map(tableTag),
+      ...settings.flatMap(({ tags = [] }) => tags),
+      ...(terms.tags ?? []),
+    ];
     return {
       tags: [...new Set(tags)],
       ...(ttl === undefined ? {} : { ttl }),

@@ -71,7 +71,7 @@ export class WatchedConnection implements TrackedConnection {
     try {
       const data = await (keeping === undefined ? execute() : keeping.fetch());
       const isSame = present?.fingerprint === settings.fingerprint && changes === this.state.changes;
-      return { data, isShareable: isSame };
+      return { data, isShareable: isSame && keeping?.isKeepable?.(data) !== false };
     } catch (error) {
       await this.#failed([], error, wasUsable, wasOpen);
       throw error;
@@ -138,7 +138,8 @@ export class WatchedConnection implements TrackedConnection {
     if (driver.isRefusal(error)) {
       // Of several statements, those before the refused one may have been committed by one of them.
       if (mayHaveCommitted && statements.length > 1) await invalidations.deliver(atStake);
-      if (mayHaveCommitted) transaction.end();
+      if (this.#hasEnded(statements)) transaction.end();
+      else if (wasOpen && driver.dialect === "postgres") transaction.aborted();
       else if (wasOpen) transaction.failed([]);
     } else if (mayHaveCommitted || !wasOpen) {
       transaction.end();
@@ -146,5 +147,16 @@ export class WatchedConnection implements TrackedConnection {
     } else {
       transaction.failed(statements);
     }
+  }
+
+  /**
+   * Whether a refusal of these leaves no transaction. SQLite keeps one whose commit had to wait for others; what it
+   * refuses to roll back is none.
+   */
+  #hasEnded(statements: readonly Statement[]): boolean {
+    const { status, driver } = this.state;
+    if (driver.status !== undefined && driver.dialect === "sqlite") return status === "idle";
+    const ends = driver.dialect === "postgres" ? ["commit", "rollback"] : ["rollback"];
+    return statements.some(({ kind }) => ends.includes(kind));
   }
 }

@@ -1,5 +1,5 @@
 // Reads answered from the cache, or loaded into it. Whatever goes wrong with the cache, the read goes to the database.
-import type { CacheForSessions, PooledStatement, SessionStatement } from "../core/session.ts";
+import type { CacheForSessions, PooledStatement, SessionStatement, StatementTerms } from "../core/session.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { readKey } from "./read-key.ts";
@@ -12,6 +12,7 @@ export interface CacheableRead<Result> {
   readonly values: readonly unknown[];
   /** As the statement names them. */
   readonly tables: readonly string[];
+  readonly terms: StatementTerms | undefined;
   restore(data: unknown): Result | undefined;
 }
 
@@ -43,7 +44,7 @@ export class ReadCache {
 
   /** The read of these statements, when it is one and of cached tables only. */
   readOf<Result>(
-    { text, values = [] }: Pick<SessionStatement<Result>, "text" | "values">,
+    { text, values = [], terms }: Pick<SessionStatement<Result>, "text" | "values" | "terms">,
     restore: PooledStatement<Result>["restore"],
     statements: readonly Statement[],
   ): CacheableRead<Result> | undefined {
@@ -53,7 +54,7 @@ export class ReadCache {
     }
     // The driver has its own words for values that are no list.
     if (!Array.isArray(values) || !this.#tables.include(only.tables)) return undefined;
-    return { text, values, tables: only.tables, restore };
+    return { text, values, tables: only.tables, terms, restore };
   }
 
   /**
@@ -90,11 +91,12 @@ export class ReadCache {
   }
 
   async #plan<Result>(
-    { text, values, tables }: CacheableRead<Result>,
+    { text, values, tables, terms: own }: CacheableRead<Result>,
     { fingerprint }: Settings,
   ): Promise<Plan | undefined> {
-    const terms = this.#tables.termsOf(tables);
-    const key = readKey(fingerprint, text, values, tables);
+    const terms = this.#tables.termsOf(tables, own);
+    // With other tags it is another entry: one that was stored without them would not be dropped by them.
+    const key = readKey([fingerprint, ...(own?.tags ?? [])].join("\u001f"), text, values, tables);
     if (key === undefined || !(await this.#invalidations.isSettled(terms.tags))) return undefined;
     return { key, terms };
   }

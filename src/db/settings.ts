@@ -1,4 +1,5 @@
 // What besides rows decides the result of a read: the database it is in, and the settings of the session.
+import { randomUUID } from "node:crypto";
 import type { ConnectionDriver } from "../core/session.ts";
 
 /** What a database said about a connection. */
@@ -46,6 +47,8 @@ SELECT pg_catalog.concat_ws(chr(31), current_database(), session_user, current_u
 /** The paths of the files that are open tell what is seen; tables of the connection alone hide those of the file. */
 const SQLITE_QUESTION = `
 SELECT (SELECT group_concat(name || '=' || file, char(31)) FROM pragma_database_list) AS fingerprint,
+       (SELECT file FROM pragma_database_list WHERE name = 'main') AS file,
+       1 AS sample,
        '' AS isolation,
        CASE WHEN EXISTS (SELECT 1 FROM sqlite_temp_master) THEN 'true' ELSE 'false' END AS peculiar,
        coalesce((SELECT group_concat(name, char(31)) FROM sqlite_master
@@ -58,13 +61,25 @@ export async function askSettings(driver: ConnectionDriver, tables: readonly str
   const [row] = await driver.ask(question, [tables.join("\u001f")]);
   const plain = textOf(row, "tables").toLowerCase().split("\u001f");
   const isPostgres = driver.dialect === "postgres";
+  // Of SQLite's whole numbers an application may want others than JavaScript's.
+  const numbers = isPostgres ? "" : typeof row?.sample;
+  const place = isPostgres || textOf(row, "file") !== "" ? driver.database : identityOf(driver);
   return {
-    fingerprint: `${driver.dialect}\u001f${driver.database}\u001f${textOf(row, "fingerprint")}`,
+    fingerprint: `${driver.dialect}\u001f${place}\u001f${textOf(row, "fingerprint")}${numbers}`,
     readsCommitted: isPostgres && /^read (un)?committed$/.test(textOf(row, "isolation")),
     askedTables: new Set(tables),
     isPeculiar: textOf(row, "peculiar") !== "false",
     plainTables: new Set(plain),
   };
+}
+
+/** A database in memory is its connection's own. */
+const identities = new WeakMap<ConnectionDriver, string>();
+
+function identityOf(driver: ConnectionDriver): string {
+  const identity = identities.get(driver) ?? randomUUID();
+  identities.set(driver, identity);
+  return identity;
 }
 
 /** Whether reads of these tables may be cached under these settings. */

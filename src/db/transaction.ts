@@ -36,6 +36,10 @@ export class Transaction {
   #writes = new Writes();
   #savepoints: Savepoint[] = [];
   #isOpen = false;
+  /** SQLite: begun by a savepoint, whose release commits it. */
+  #isOfSavepoint = false;
+  /** The database has refused a statement of it and will answer its commit with a rollback. */
+  #isAborted = false;
   /** It was begun here, so that everything it did is known. */
   #isKnown = false;
   /** It has written, or holds locks: it may know more than others were told, so its reads go to the database. */
@@ -71,7 +75,7 @@ export class Transaction {
     if (isOpen) {
       this.#isOpen = true;
     } else {
-      committed.add(this.#writes.tables, this.#writes.anything);
+      this.#commit(committed);
       this.end();
     }
     return committed;
@@ -92,10 +96,18 @@ export class Transaction {
     this.#readsDatabase = true;
   }
 
+  /** A statement was refused, so that only rolling back, to a savepoint at least, is left. */
+  aborted(): void {
+    this.failed([]);
+    this.#isAborted = true;
+  }
+
   end(): void {
     this.#writes = new Writes();
     this.#savepoints = [];
     this.#isOpen = false;
+    this.#isOfSavepoint = false;
+    this.#isAborted = false;
     this.#isKnown = false;
     this.#readsDatabase = false;
   }
@@ -108,19 +120,27 @@ export class Transaction {
         this.#isOpen = true;
         return;
       case "commit":
-        // A transaction that had failed is rolled back, and the answer says so.
-        if (command !== "ROLLBACK") committed.add(this.#writes.tables, this.#writes.anything);
+        // A transaction that had failed is rolled back, and the answer says so where the library passes it on.
+        if (command === undefined ? !this.#isAborted : command !== "ROLLBACK") this.#commit(committed);
         this.end();
         return;
       case "rollback":
         this.end();
         return;
       case "savepoint":
+        if (!this.#isOpen) this.#isOfSavepoint = true;
+        this.#isOpen = true;
         this.#savepoints.push({ name: statement.name, writes: this.#writes.copy() });
         return;
       case "rollback to":
+        this.#isAborted = false;
+        this.#leave(statement.kind, statement.name);
+        return;
       case "release":
         this.#leave(statement.kind, statement.name);
+        if (!this.#isOfSavepoint || this.#savepoints.length > 0) return;
+        this.#commit(committed);
+        this.end();
         return;
       case "write":
         this.#writes.add(statement.tables, statement.effects.anything);
@@ -129,6 +149,10 @@ export class Transaction {
       case "harmless":
         if (statement.effects.locks !== undefined) this.#readsDatabase = true;
     }
+  }
+
+  #commit(committed: Writes): void {
+    committed.add(this.#writes.tables, this.#writes.anything);
   }
 
   #leave(how: "rollback to" | "release", name: string): void {

@@ -3,18 +3,25 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import type { CacheForSessions, SessionScope, TableSettings } from "../../src/core/session.ts";
+import { drizzleSessions } from "../../src/db/drizzle.ts";
+import { knexSessions } from "../../src/db/knex.ts";
+import { kyselySessions } from "../../src/db/kysely.ts";
 import { pgSessions } from "../../src/db/pg.ts";
+import { prismaSessions } from "../../src/db/prisma.ts";
 import { trackSessions } from "../../src/db/session.ts";
+import { typeormSessions } from "../../src/db/typeorm.ts";
 import { type CachedDependency, dependencyWrapper } from "../../src/functions/dependency.ts";
 import { XCache } from "../../src/xcache.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
+
+const ADAPTERS = [pgSessions, knexSessions, kyselySessions, drizzleSessions, typeormSessions, prismaSessions];
 
 /** As the package puts it together. */
 export const cachedDependency: CachedDependency = cachedDependencyWith(systemClock);
 
 export function cachedDependencyWith(clock: Clock): CachedDependency {
   const track = (scope: SessionScope) => trackSessions(scope, clock);
-  return dependencyWrapper({ adapters: [pgSessions], trackSessions: track });
+  return dependencyWrapper({ adapters: ADAPTERS, trackSessions: track });
 }
 
 /** A cache that counts what sessions ask of it. */
@@ -57,6 +64,8 @@ export interface TestDatabase {
   pool(config?: pg.PoolConfig, user?: string): pg.Pool;
   client(config?: pg.ClientConfig, user?: string): Promise<pg.Client>;
   memoryCache(): CountingCache;
+  /** To be done at the end of the test. */
+  atEnd(close: () => Promise<unknown>): void;
   /** Changes a row where nobody sees it. */
   changeBehind(name: string): Promise<void>;
 }
@@ -118,6 +127,9 @@ export function testDatabase(settings: Readonly<Record<string, string>> = {}): T
       const made = new XCache({ kvUrl: "memory://" });
       closing.push(() => made.disconnect());
       return countingCache(made);
+    },
+    atEnd(close) {
+      closing.push(close);
     },
     async changeBehind(changed) {
       await raw.query("UPDATE users SET name = $1 WHERE id = 1", [changed]);

@@ -46,15 +46,21 @@ export function wrapClient(watched: WatchedClient): PgClient {
 
 function query(watched: WatchedClient, args: readonly unknown[]): unknown {
   const [first, ...others] = args;
-  if (isSubmittable(first)) {
-    // Whoever made it is told of its failure by itself.
-    watched.connection.run(submission(watched, first, others)).catch(() => {});
-    return first;
-  }
+  if (isSubmittable(first)) return submit(watched, first, others);
   const call = queryCall(args);
   if (call === undefined) return watched.client.query(first, ...others);
   const result = watched.connection.run(statementOf(watched, call));
   return call.callback === undefined ? result : callBack(result, call.callback, null);
+}
+
+export function submit(
+  watched: WatchedClient,
+  submittable: Submittable,
+  others: readonly unknown[],
+): Submittable {
+  // Whoever made it is told of its failure by itself.
+  watched.connection.run(submission(watched, submittable, others)).catch(() => {});
+  return submittable;
 }
 
 export function statementOf({ client }: WatchedClient, call: QueryCall): SessionStatement<unknown> {

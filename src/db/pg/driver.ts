@@ -52,11 +52,7 @@ export class PgDriver implements ConnectionDriver {
   }
 
   isRefusal(error: unknown): boolean {
-    if (typeof error !== "object" || error === null) return false;
-    const { code, severity } = error as { readonly code?: unknown; readonly severity?: unknown };
-    // An error of the system has a code as well, but no severity.
-    if (typeof code !== "string" || typeof severity !== "string") return false;
-    return severity !== "FATAL" && severity !== "PANIC" && !NO_REFUSAL.test(code);
+    return isServerRefusal(error);
   }
 
   answered(): Promise<boolean> {
@@ -73,4 +69,13 @@ export class PgDriver implements ConnectionDriver {
     this.#waiting = [];
     for (const resolve of waiting) resolve(isAnswered);
   }
+}
+
+/** Whether the server itself refused a statement, and the connection lives on. */
+export function isServerRefusal(error: unknown): boolean {
+  if (typeof error !== "object" || error === null) return false;
+  const { code, severity } = error as { readonly code?: unknown; readonly severity?: unknown };
+  // An error of the system has a code as well, but no severity.
+  if (typeof code !== "string" || typeof severity !== "string") return false;
+  return severity !== "FATAL" && severity !== "PANIC" && !NO_REFUSAL.test(code);
 }

@@ -25,6 +25,7 @@ export type Callback = (error: unknown, result?: unknown) => void;
 /** A query that drives the connection itself: a cursor, a stream, a `pg.Query`. */
 export interface Submittable {
   submit(connection: unknown): unknown;
+  handleError?(error: unknown, connection: unknown): void;
   readonly text?: unknown;
   readonly cursor?: { readonly text?: unknown };
 }
@@ -69,6 +70,7 @@ export interface PgClient extends EventEmitter {
   readonly _queryable?: boolean;
   readonly _ending?: boolean;
   readonly _ended?: boolean;
+  readonly processID?: unknown;
   /** Of a client that belongs to a pool. */
   release?(error?: unknown): void;
   connect(callback?: Callback): Promise<unknown> | undefined;

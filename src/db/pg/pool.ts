@@ -1,21 +1,23 @@
 // A pool of node-postgres whose queries, and those of the clients it hands out, are watched.
-import type {
-  AcquiredConnection,
-  PooledStatement,
-  SessionStatement,
-  SessionTracker,
-} from "../../core/session.ts";
+import type { SessionTracker } from "../../core/session.ts";
 import { mirror } from "../mirror.ts";
-import { callBack, statementOf, type WatchedClient, watchClient, wrapClient } from "./client.ts";
-import { isKeepable, type ResultMaker, restoreKept, resultMaker } from "./kept-result.ts";
+import { callBack, watchClient, wrapClient } from "./client.ts";
 import { type Callback, isSubmittable, type PgClient, type PgPool, type Submittable } from "./library.ts";
-import { type QueryCall, queryCall } from "./query-call.ts";
+import { type ClientSource, PooledClients } from "./pooled-clients.ts";
+import { queryCall } from "./query-call.ts";
+
+export function clientsOf(pool: PgPool): ClientSource {
+  return {
+    pool,
+    take: async () => (await pool.connect()) as PgClient,
+    giveBack: (client, error) => client.release?.(error),
+  };
+}
 
 export function wrapPool(pool: PgPool, tracker: SessionTracker): PgPool {
   /** One for each client, so that what an application remembers of a client stays true. */
   const wrappers = new WeakMap<PgClient, PgClient>();
-  /** As the latest client has it: parsers may be set when a client connects. */
-  let maker: ResultMaker | undefined;
+  const clients = new PooledClients(clientsOf(pool), tracker);
 
   const wrapperOf = (client: PgClient): PgClient => {
     const watched = watchClient(client, tracker);
@@ -24,50 +26,18 @@ export function wrapPool(pool: PgPool, tracker: SessionTracker): PgPool {
     return wrapper;
   };
 
-  const acquire = async (
-    statementOver: (watched: WatchedClient) => SessionStatement<unknown>,
-  ): Promise<AcquiredConnection<unknown>> => {
-    const client = (await pool.connect()) as PgClient;
-    maker = resultMaker(client);
-    // A client without a listener would end the process when its connection is lost; the query is told of it anyway.
-    const ignore = (): void => {};
-    client.on("error", ignore);
-    const watched = watchClient(client, tracker);
-    return {
-      connection: watched.connection,
-      statement: statementOver(watched),
-      release(error) {
-        client.removeListener("error", ignore);
-        client.release?.(error);
-      },
-    };
-  };
-
-  const run = (call: QueryCall): Promise<unknown> => {
-    const { config } = call;
-    const known = isKeepable(config) ? maker : undefined;
-    const statement: PooledStatement<unknown> = {
-      text: config.text,
-      values: config.values,
-      restore: known && ((data) => restoreKept(data, known, config)),
-    };
-    return tracker.pooled(pool, statement, () => acquire((watched) => statementOf(watched, call)));
-  };
-
   const submit = (submittable: Submittable, values: unknown): Promise<unknown> => {
     const { text } = submittable;
     const statement = { text: typeof text === "string" ? text : undefined };
-    return tracker.pooled(pool, statement, () =>
-      acquire(({ client }) => ({
-        ...statement,
-        execute: () =>
-          new Promise((resolve, reject) => {
-            client.query(submittable, values, (error: unknown, result: unknown) =>
-              error ? reject(error) : resolve(result),
-            );
-          }),
-      })),
-    );
+    return clients.run(statement, ({ client }) => ({
+      ...statement,
+      execute: () =>
+        new Promise((resolve, reject) => {
+          client.query(submittable, values, (error: unknown, result: unknown) =>
+            error ? reject(error) : resolve(result),
+          );
+        }),
+    }));
   };
 
   return mirror(pool, {
@@ -80,7 +50,7 @@ export function wrapPool(pool: PgPool, tracker: SessionTracker): PgPool {
       }
       const call = queryCall(args);
       if (call === undefined) return pool.query(first, second, third);
-      const result = run(call);
+      const result = clients.query(call);
       return call.callback === undefined ? result : callBack(result, call.callback, undefined);
     },
     connect(callback?: (error: unknown, client?: PgClient, done?: unknown) => void) {

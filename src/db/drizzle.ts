@@ -1,0 +1,79 @@
+// Sessions of drizzle over node-postgres or sqlite-proxy, and its `cache` option.
+import type { Cache, MutationOption } from "drizzle-orm/cache/core";
+import { ConfigError } from "../core/errors.ts";
+import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import { DrizzleCache, type DrizzleCacheOptions } from "./drizzle/cache.ts";
+import {
+  type DatabaseClass,
+  type DrizzleDatabase,
+  isPgDatabase,
+  isRemoteDatabase,
+  isSynchronousDatabase,
+  type PgSession,
+  type RemoteSession,
+} from "./drizzle/library.ts";
+import { watchRemote } from "./drizzle/remote.ts";
+import { onceFor } from "./once-for.ts";
+import { pgSessions } from "./pg.ts";
+
+export type { DrizzleCacheOptions } from "./drizzle/cache.ts";
+
+/** For `cachedDependency`, which finds it by itself. */
+export const drizzleSessions: SessionAdapter<object> = {
+  name: "drizzle",
+  recognises: (session): session is object =>
+    isPgDatabase(session) || isRemoteDatabase(session) || isSynchronousDatabase(session),
+  wrap: onceFor(wrapSession),
+};
+
+/** drizzle's cache, to be given as `cache` together with `client(pool)` as `client`. */
+export interface XCacheForDrizzle extends Cache {
+  /** The pool or client of node-postgres whose commits count and whose marked reads are cached. */
+  client<Client extends object>(client: Client): Client;
+  invalidate(params: MutationOption): Promise<void>;
+}
+
+/** Throws ConfigError ARGUMENT_INVALID when `client` is given anything but a pool or a client of node-postgres. */
+export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
+  const cache = new DrizzleCache(options);
+  return Object.assign(cache, {
+    client<Client extends object>(client: Client): Client {
+      if (pgSessions.recognises(client)) return pgSessions.wrap(client, cache.tracker) as typeof client;
+      throw new ConfigError(
+        "ARGUMENT_INVALID",
+        "drizzleCache().client(): expected a pool or a client of node-postgres.",
+      );
+    },
+  });
+}
+
+function wrapSession(session: object, tracker: SessionTracker): object {
+  if (isPgDatabase(session)) return overPostgres(session, tracker);
+  if (isRemoteDatabase(session)) return overRemote(session, tracker);
+  throw new ConfigError(
+    "ARGUMENT_INVALID",
+    "drizzle over better-sqlite3 answers at once, so that there is no time to ask a cache.",
+    { hint: "Use drizzle-orm/sqlite-proxy with a callback that asks better-sqlite3." },
+  );
+}
+
+function overPostgres(session: DrizzleDatabase<PgSession>, tracker: SessionTracker): object {
+  const { client, schema, options } = session.session;
+  const watched = pgSessions.wrap(client, tracker);
+  const own = madeLike(session.session, watched, session.dialect, schema, options);
+  const made = madeLike(session, session.dialect, own, schema);
+  return Object.assign(made, { $client: watched, $cache: session.$cache });
+}
+
+function overRemote(session: DrizzleDatabase<RemoteSession>, tracker: SessionTracker): object {
+  const { schema, logger, cache } = session.session;
+  const { client, batch } = watchRemote(session.session, tracker);
+  const own = madeLike(session.session, client, session.dialect, schema, batch, { logger, cache });
+  const made = madeLike(session, session.resultKind, session.dialect, own, schema);
+  return Object.assign(made, { $cache: session.$cache });
+}
+
+/** An object of the same class. */
+function madeLike(one: object, ...parts: readonly unknown[]): object {
+  return new (one.constructor as DatabaseClass)(...parts);
+}

@@ -1,0 +1,64 @@
+// drizzle's `cache` option: results of `$withCache()` are cached, and dropped when a commit has changed their tables.
+import type { Cache, MutationOption } from "drizzle-orm/cache/core";
+import type { CacheForSessions, SessionTracker } from "../../core/session.ts";
+import { ANY_TABLE } from "../cached-tables.ts";
+import { MarkedReads } from "../marked-reads.ts";
+import { trackSessions } from "../session.ts";
+import { tableTag } from "../table-tag.ts";
+
+export interface DrizzleCacheOptions {
+  readonly cache: CacheForSessions;
+  /** Seconds. Default: the smallest of the tables', else the cache's `defaultTtl`. */
+  readonly ttl?: number;
+  /** Whether every query is cached, not only those with `$withCache()`. Default: false. */
+  readonly global?: boolean;
+}
+
+const TABLE_NAME = Symbol.for("drizzle:Name");
+
+/**
+ * Only marks what drizzle asks for. It is read and stored where statements are sent: drizzle itself tells of writes
+ * before they are committed, and asks within transactions as well.
+ */
+export class DrizzleCache implements Cache {
+  readonly tracker: SessionTracker;
+  readonly #cache: CacheForSessions;
+  readonly #isGlobal: boolean;
+  readonly #reads = new MarkedReads();
+
+  constructor({ cache, ttl, global = false }: DrizzleCacheOptions) {
+    this.#cache = cache;
+    this.#isGlobal = global;
+    const scope = { cache, tables: [ANY_TABLE], ...(ttl === undefined ? {} : { ttl }) };
+    this.tracker = this.#reads.tracker(trackSessions(scope));
+  }
+
+  strategy(): "explicit" | "all" {
+    return this.#isGlobal ? "all" : "explicit";
+  }
+
+  get(key: string, _tables: string[], isTag: boolean): Promise<undefined> {
+    this.#reads.mark({ tags: isTag ? [key] : [] });
+    return Promise.resolve(undefined);
+  }
+
+  async put(): Promise<void> {}
+
+  async onMutate(): Promise<void> {}
+
+  /** As `db.$cache.invalidate({ tables, tags })`. */
+  get invalidate(): (params: MutationOption) => Promise<void> {
+    return ({ tables = [], tags = [] }) =>
+      this.#cache.invalidateTags([
+        ...[tables].flat().map((table) => tableTag(nameOf(table))),
+        ...[tags].flat(),
+      ]);
+  }
+
+  /** drizzle puts `onMutate` here. */
+  set invalidate(_: (params: MutationOption) => Promise<void>) {}
+}
+
+function nameOf(table: string | object): string {
+  return typeof table === "string" ? table : String((table as Record<symbol, unknown>)[TABLE_NAME]);
+}

@@ -1,0 +1,61 @@
+// What of drizzle is used, as its objects look; the package itself is never imported.
+import type { Cache } from "drizzle-orm/cache/core";
+import { isClient, isPool, type PgClient, type PgPool } from "../pg/library.ts";
+
+const KIND = Symbol.for("drizzle:entityKind");
+
+export interface SessionOptions {
+  readonly logger?: unknown;
+  readonly cache?: Cache | undefined;
+}
+
+interface SessionParts {
+  readonly schema: unknown;
+  readonly logger?: unknown;
+  readonly cache?: Cache;
+}
+
+export interface PgSession extends SessionParts {
+  readonly client: PgClient | PgPool;
+  readonly options: SessionOptions;
+}
+
+/** Sends a statement to wherever the database is. */
+export type RemoteCallback = (sql: string, params: unknown[], method: string) => Promise<{ rows?: unknown }>;
+export type RemoteBatch = (
+  queries: readonly { readonly sql: string; readonly params: readonly unknown[] }[],
+) => Promise<unknown>;
+
+export interface RemoteSession extends SessionParts {
+  readonly client: RemoteCallback;
+  readonly batchCLient?: RemoteBatch;
+}
+
+export interface DrizzleDatabase<Session> {
+  readonly dialect: object;
+  readonly session: Session;
+  readonly resultKind?: string;
+  readonly $client?: unknown;
+  $cache?: unknown;
+}
+
+export type DatabaseClass = new (...parts: readonly unknown[]) => object;
+
+function kindOf(session: object): unknown {
+  return (session.constructor as { readonly [KIND]?: unknown })[KIND];
+}
+
+export function isPgDatabase(session: object): session is DrizzleDatabase<PgSession> {
+  if (kindOf(session) !== "NodePgDatabase") return false;
+  const { client } = (session as DrizzleDatabase<PgSession>).session;
+  return isPool(client) || isClient(client);
+}
+
+export function isRemoteDatabase(session: object): session is DrizzleDatabase<RemoteSession> {
+  return kindOf(session) === "SqliteRemoteDatabase";
+}
+
+/** One that answers at once, so that there is no time to ask a cache. */
+export function isSynchronousDatabase(session: object): boolean {
+  return kindOf(session) === "BetterSQLite3Database";
+}

@@ -1,0 +1,89 @@
+// Sessions of knex: `knex` itself over PostgreSQL or SQLite, or a transaction of it.
+import { EventEmitter } from "node:events";
+import type { Knex } from "knex";
+import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/session.ts";
+import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client.ts";
+import { isKnex, type KnexClient, type KnexConnection, type KnexSession } from "./knex/library.ts";
+import { onceFor } from "./once-for.ts";
+import { watchClient } from "./pg/client.ts";
+import type { PgClient } from "./pg/library.ts";
+
+const wrapped = onceFor(wrapSession);
+
+/** For `cachedDependency`, which finds it by itself. */
+export const knexSessions: SessionAdapter<Knex> = {
+  name: "knex",
+  recognises: (session): session is Knex => isKnex(session),
+  wrap: (session, tracker) => {
+    const known = session as unknown as KnexSession;
+    return (known.isTransaction ? wrapTransaction(known, tracker) : wrapped(known, tracker)) as never;
+  },
+};
+
+function wrapSession(session: KnexSession, tracker: SessionTracker): KnexSession {
+  return withClient(session, derivedClient(session.client, watchedClass(session.client, tracker)));
+}
+
+/** The same `knex`, whose builders run on another client. */
+function withClient(
+  session: KnexSession,
+  client: KnexClient,
+  members: Readonly<Record<string, unknown>> = {},
+): KnexSession {
+  const context: object = Object.create(session.context, { client: { value: client, writable: true } });
+  const own: Record<string, unknown> = { ...members, client, context };
+  return new Proxy(session, {
+    apply: (target, self, args) => Object.assign(Reflect.apply(target, self, args) as object, { client }),
+    get: (target, property, receiver) =>
+      typeof property === "string" && Object.hasOwn(own, property)
+        ? own[property]
+        : Reflect.get(target, property, receiver),
+  });
+}
+
+/** Everything the client has, at any time, with the methods of `derived` in place of its own. */
+function derivedClient(client: KnexClient, derived: WatchedClass): KnexClient {
+  const descriptors = Object.getOwnPropertyDescriptors(derived.prototype) as PropertyDescriptorMap;
+  const watched = Object.create(client, descriptors) as KnexClient;
+  // What changes the client must reach the client: its pool, and its listeners.
+  for (const name of [...Object.keys(EventEmitter.prototype), "destroy", "initializePool"]) {
+    const method: unknown = client[name as keyof KnexClient];
+    if (typeof method !== "function") continue;
+    const value = (...args: unknown[]): unknown => {
+      const result: unknown = Reflect.apply(method, client, args);
+      return result === client ? watched : result;
+    };
+    Object.defineProperty(watched, name, { value, configurable: true, writable: true });
+  }
+  return watched;
+}
+
+/** It was begun where nobody watched: its reads are its own, its commit counts. */
+async function connectionOf(client: KnexClient, tracker: SessionTracker): Promise<TrackedConnection> {
+  const connection = await client.acquireConnection();
+  return client.driverName === "pg"
+    ? watchClient(connection as PgClient, tracker).connection
+    : sqliteConnection(connection, tracker, (query) => client._query(connection, query));
+}
+
+function wrapTransaction(session: KnexSession, tracker: SessionTracker): KnexSession {
+  const { client } = session;
+  const connection = connectionOf(client, tracker);
+  const run = async <Result>(text: string, execute: () => Promise<Result>): Promise<Result> =>
+    (await connection).run({ text, execute, commands: (result) => commandsOf(result) });
+  class Watched extends (client.constructor as WatchedClass) {
+    override query(...[held, query]: Parameters<KnexClient["query"]>) {
+      const text = typeof query === "string" ? query : query.sql;
+      return run(text, () => client.query(held as KnexConnection, query));
+    }
+  }
+  return withClient(session, derivedClient(client, Watched), {
+    commit: (value?: unknown) => run("COMMIT", async () => session.commit?.(value)),
+    rollback: (error?: unknown) => run("ROLLBACK", async () => session.rollback?.(error)),
+  });
+}
+
+function commandsOf(result: unknown): readonly string[] {
+  const { response } = (result ?? {}) as { readonly response?: { readonly command?: string } };
+  return response?.command === undefined ? [] : [response.command];
+}

@@ -1,0 +1,54 @@
+// What of knex is used, as its objects look; the package itself is never imported.
+import type { EventEmitter } from "node:events";
+
+/** A compiled statement, and what came of it. */
+export interface QueryObject {
+  sql: string;
+  bindings?: readonly unknown[];
+  readonly options?: object;
+  readonly method?: string;
+  response?: unknown;
+}
+
+/** A connection of its pool: whatever the driver has. */
+export interface KnexConnection {
+  readonly inTransaction?: boolean;
+  __knex__disposed?: unknown;
+}
+
+export interface KnexClient extends EventEmitter {
+  readonly dialect: string;
+  readonly driverName: string;
+  readonly pool?: object;
+  /** Of the client of a transaction. */
+  readonly transacting?: boolean;
+  acquireConnection(): Promise<KnexConnection>;
+  releaseConnection(connection: KnexConnection): Promise<void>;
+  query(connection: KnexConnection, query: QueryObject | string): Promise<QueryObject>;
+  _query(connection: KnexConnection, query: QueryObject): Promise<QueryObject>;
+  _stream(connection: KnexConnection, query: QueryObject, ...rest: unknown[]): Promise<unknown>;
+  runner(builder: unknown): object;
+  destroy(callback?: unknown): Promise<void>;
+  initializePool(config?: unknown): void;
+}
+
+export type KnexClientClass = abstract new (...args: never[]) => KnexClient;
+
+/** `knex` itself, or a transaction, which looks the same and can be committed. */
+export interface KnexSession {
+  (...args: never[]): object;
+  readonly client: KnexClient;
+  readonly context: object;
+  readonly isTransaction?: boolean;
+  commit?(value?: unknown): Promise<unknown>;
+  rollback?(error?: unknown): Promise<unknown>;
+}
+
+const DIALECTS: readonly unknown[] = ["postgresql", "sqlite3"];
+
+export function isKnex(session: object): session is KnexSession {
+  if (typeof session !== "function") return false;
+  const { client, context } = session as Partial<KnexSession>;
+  const hasParts = typeof client === "object" && client !== null && typeof context === "object";
+  return hasParts && typeof client._query === "function" && DIALECTS.includes(client.dialect);
+}

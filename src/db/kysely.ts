@@ -1,0 +1,112 @@
+// Sessions of kysely over PostgreSQL or SQLite, and a dialect whose connections are watched.
+import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
+import { ConfigError } from "../core/errors.ts";
+import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import { foreignTransaction, type Source, sourceOf, WatchedConnection } from "./kysely/connection.ts";
+import { type AnyKysely, type DatabaseConnection, dialectOf, isKysely } from "./kysely/library.ts";
+import { onceFor } from "./once-for.ts";
+import type { SqlDialect } from "./sql-tokens.ts";
+import { trackerOf, type WatchOptions } from "./watch-options.ts";
+
+/** For `cachedDependency`, which finds it by itself. */
+export const kyselySessions: SessionAdapter<AnyKysely> = {
+  name: "kysely",
+  recognises: isKysely,
+  wrap: onceFor(wrapSession),
+};
+
+/**
+ * A dialect like the given one, with reads of the named tables cached and commits invalidating. Throws ConfigError
+ * ARGUMENT_INVALID, also for a dialect of another database than PostgreSQL or SQLite.
+ */
+export function cachedDialect(dialect: Dialect, options: WatchOptions): Dialect {
+  const tracker = trackerOf("cachedDialect", options);
+  const sql = dialectOf(dialect.createAdapter());
+  if (sql === undefined) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      "cachedDialect(): expected a dialect of PostgreSQL or SQLite, got one of another database.",
+    );
+  }
+  return {
+    createAdapter: () => dialect.createAdapter(),
+    createQueryCompiler: () => dialect.createQueryCompiler(),
+    createIntrospector: (session) => dialect.createIntrospector(session),
+    createDriver: () => watchedDriver(dialect.createDriver(), sql, tracker),
+  };
+}
+
+function wrapSession(session: AnyKysely, tracker: SessionTracker): AnyKysely {
+  const executor = session.getExecutor();
+  const dialect = dialectOf(executor.adapter)!;
+  const source = session.isTransaction
+    ? foreignTransaction(executor, dialect, tracker)
+    : sourceOf({ dialect, pool: session, ...heldBy(executor) }, tracker);
+  const provider = {
+    async provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
+      const connection = new WatchedConnection(tracker, source);
+      try {
+        return await consumer(connection);
+      } finally {
+        connection.release();
+      }
+    },
+  };
+  return withExecutor(session, executor.withConnectionProvider(provider));
+}
+
+/**
+ * The same session with another executor: what it makes for itself and a plugin, whose executor the present one is
+ * asked for. Everything else that a session holds is out of reach.
+ */
+function withExecutor(session: AnyKysely, executor: QueryExecutor): AnyKysely {
+  const present = session.getExecutor();
+  Object.defineProperty(present, "withPlugin", { value: () => executor, configurable: true });
+  try {
+    return session.withPlugin({} as KyselyPlugin);
+  } finally {
+    Reflect.deleteProperty(present, "withPlugin");
+  }
+}
+
+/** Connections that an executor provides to whoever asks, for as long as that takes. */
+function heldBy(executor: QueryExecutor) {
+  const ends = new WeakMap<DatabaseConnection, () => void>();
+  return {
+    take: () =>
+      new Promise<DatabaseConnection>((resolve, reject) => {
+        const hold = (connection: DatabaseConnection): Promise<void> =>
+          new Promise((end) => {
+            ends.set(connection, end);
+            resolve(connection);
+          });
+        executor.provideConnection(hold).catch(reject);
+      }),
+    giveBack: (connection: DatabaseConnection) => ends.get(connection)?.(),
+  };
+}
+
+function watchedDriver(driver: Driver, dialect: SqlDialect, tracker: SessionTracker): Driver {
+  const source: Source = sourceOf(
+    {
+      dialect,
+      pool: driver,
+      take: () => driver.acquireConnection(),
+      giveBack: (connection) => void driver.releaseConnection(connection),
+    },
+    tracker,
+  );
+  return {
+    init: () => driver.init(),
+    destroy: () => driver.destroy(),
+    acquireConnection: async () => new WatchedConnection(tracker, source),
+    releaseConnection: async (connection) => (connection as WatchedConnection).release(),
+    // The driver sends its statements over whatever connection it is given.
+    beginTransaction: (connection, settings) => driver.beginTransaction(connection, settings),
+    commitTransaction: (connection) => driver.commitTransaction(connection),
+    rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
+    ...(driver.savepoint && { savepoint: driver.savepoint.bind(driver) }),
+    ...(driver.rollbackToSavepoint && { rollbackToSavepoint: driver.rollbackToSavepoint.bind(driver) }),
+    ...(driver.releaseSavepoint && { releaseSavepoint: driver.releaseSavepoint.bind(driver) }),
+  };
+}

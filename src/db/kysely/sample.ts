@@ -1,0 +1,46 @@
+// How a connection shows values of PostgreSQL's types: its parsers are out of sight, but not what they make of a sample.
+import { hash } from "node:crypto";
+
+const TYPES: Readonly<Record<string, string>> = {
+  int2: "1",
+  int4: "1",
+  int8: "9007199254740993",
+  float4: "1.5",
+  float8: "1.5",
+  numeric: "1.50",
+  money: "1.5",
+  bool: "t",
+  text: "a",
+  bpchar: "a",
+  uuid: "00000000-0000-0000-0000-000000000001",
+  bytea: "\\x01",
+  date: "2020-01-02",
+  time: "03:04:05",
+  timetz: "03:04:05+02",
+  timestamp: "2020-07-02 03:04:05",
+  timestamptz: "2020-07-02 03:04:05+02",
+  interval: "1 day 2 hours",
+  json: '{"a":[1]}',
+  jsonb: '{"a":[1]}',
+  point: "(1,2)",
+  inet: "10.0.0.1",
+};
+
+/** Every type by itself and as an array. */
+export const SAMPLE = `SELECT ${Object.entries(TYPES)
+  .flatMap(([type, text], at) => [
+    `'${text}'::${type} AS v${at}`,
+    `ARRAY['${text}'::${type}]::${type}[] AS a${at}`,
+  ])
+  .join(", ")}`;
+
+export function sampleDigest(row: Readonly<Record<string, unknown>> | undefined): string {
+  return hash("sha256", JSON.stringify(Object.values(row ?? {}).map(look)), "base64url");
+}
+
+function look(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(look);
+  if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
+  const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+  return [name, value instanceof Date ? value.getTime() : JSON.stringify(value)];
+}

@@ -1,0 +1,77 @@
+// The clients of a pool, whichever library's it is: taken for a statement, watched, and given back.
+import type { PooledStatement, SessionStatement, SessionTracker } from "../../core/session.ts";
+import type { ConnectionSource } from "../lease.ts";
+import { statementOf, type WatchedClient, watchClient } from "./client.ts";
+import { isKeepable, type ResultMaker, restoreKept, resultMaker } from "./kept-result.ts";
+import type { PgClient } from "./library.ts";
+import type { QueryCall } from "./query-call.ts";
+
+/** Where clients come from. */
+export interface ClientSource {
+  readonly pool: object;
+  take(): Promise<PgClient>;
+  giveBack(client: PgClient, error: unknown): void;
+}
+
+export class PooledClients implements ConnectionSource<WatchedClient> {
+  readonly #source: ClientSource;
+  readonly #tracker: SessionTracker;
+  /** As the latest client has it: parsers may be set when a client connects. */
+  #maker: ResultMaker | undefined;
+
+  constructor(source: ClientSource, tracker: SessionTracker) {
+    this.#source = source;
+    this.#tracker = tracker;
+  }
+
+  get pool(): object {
+    return this.#source.pool;
+  }
+
+  async take(): Promise<WatchedClient> {
+    const client = await this.#source.take();
+    this.#maker = resultMaker(client);
+    // A client without a listener would end the process when its connection is lost; the query is told of it anyway.
+    client.on("error", ignore);
+    return watchClient(client, this.#tracker);
+  }
+
+  giveBack({ client }: WatchedClient, error: unknown): void {
+    client.removeListener("error", ignore);
+    this.#source.giveBack(client, error);
+  }
+
+  track({ connection }: WatchedClient): WatchedClient["connection"] {
+    return connection;
+  }
+
+  statement({ config }: QueryCall): PooledStatement<unknown> {
+    const known = isKeepable(config) ? this.#maker : undefined;
+    return {
+      text: config.text,
+      values: config.values,
+      restore: known && ((data) => restoreKept(data, known, config)),
+    };
+  }
+
+  /** Runs a statement on any of them. */
+  run<Result>(
+    statement: PooledStatement<Result>,
+    over: (watched: WatchedClient) => SessionStatement<Result>,
+  ): Promise<Result> {
+    return this.#tracker.pooled(this.pool, statement, async () => {
+      const watched = await this.take();
+      return {
+        connection: watched.connection,
+        statement: over(watched),
+        release: (error) => this.giveBack(watched, error),
+      };
+    });
+  }
+
+  query(call: QueryCall): Promise<unknown> {
+    return this.run(this.statement(call), (watched) => statementOf(watched, call));
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,78 @@
+// Sessions of typeorm over PostgreSQL or SQLite: a data source, its manager or a query runner; and its `cache` option.
+import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import { onceFor } from "./once-for.ts";
+import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
+import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";
+import {
+  type DataSource,
+  driverOf,
+  type EntityManager,
+  isDataSource,
+  isManager,
+  isRunner,
+  type QueryResultCache,
+  type QueryRunner,
+} from "./typeorm/library.ts";
+
+export type { TypeormCacheOptions } from "./typeorm/cache.ts";
+
+type TypeormSession = DataSource | EntityManager | QueryRunner;
+
+/** For `cachedDependency`, which finds it by itself. */
+export const typeormSessions: SessionAdapter<TypeormSession> = {
+  name: "typeorm",
+  recognises: (session): session is TypeormSession =>
+    isDataSource(session) || isManager(session) || isRunner(session),
+  wrap(session, tracker) {
+    if (isDataSource(session)) return watchedSource(session, tracker);
+    if (isManager(session)) return watchedSource(session.dataSource, tracker).manager;
+    return withManager(watchedRunner(session, tracker), watchedSource(session.dataSource, tracker));
+  },
+};
+
+/** For `cache.provider` of a data source: queries with `.cache()` are cached until a commit changes their tables. */
+export function typeormCache(options: TypeormCacheOptions): (source: DataSource) => QueryResultCache {
+  return (source) => new TypeormCache(source, options);
+}
+
+const watchedSource = onceFor(watchSource);
+
+/** What changes the data source must reach it. */
+const OWN_METHODS = ["initialize", "destroy", "setOptions", "buildMetadatas"] as const;
+
+/** Everything the data source has, at any time, with a driver whose connections are watched. */
+function watchSource(source: DataSource, tracker: SessionTracker): DataSource {
+  const driver = driverOf(source);
+  const watched = Object.create(source) as DataSource;
+  const watchedDriver: object = Object.create(driver, {
+    ...watchedMembers(driver, tracker),
+    dataSource: { value: watched },
+    connection: { value: watched },
+  });
+  const members: Record<string, unknown> = { driver: watchedDriver };
+  for (const name of OWN_METHODS) {
+    const method = (source as unknown as Record<string, (...args: unknown[]) => unknown>)[name];
+    members[name] = async (...args: unknown[]) => {
+      const result = await method?.apply(source, args);
+      return result === source ? watched : result;
+    };
+  }
+  for (const name of ["relationLoader", "relationIdLoader"] as const) {
+    members[name] = new (source[name].constructor as new (owner: DataSource) => object)(watched);
+  }
+  for (const [name, value] of Object.entries(members)) Object.defineProperty(watched, name, { value });
+  Object.defineProperty(watched, "manager", { value: watched.createEntityManager() });
+  return watched;
+}
+
+/** A manager of its own, so that entities are read and written by the watched runner. */
+function withManager(runner: QueryRunner, source: DataSource): QueryRunner {
+  const { manager } = runner;
+  const own = source.createEntityManager(runner);
+  // Making it has put it into the runner that the application holds.
+  Object.assign(runner, { manager });
+  return new Proxy(runner, {
+    get: (target, property, receiver) =>
+      property === "manager" ? own : Reflect.get(target, property, receiver),
+  });
+}

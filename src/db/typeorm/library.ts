@@ -1,0 +1,65 @@
+// What of typeorm is used, as its objects look; the package itself is never imported.
+import type { DataSource, DataSourceOptions, EntityManager, QueryRunner } from "typeorm";
+import type { PgClient, PgPool } from "../pg/library.ts";
+
+export type { DataSource, EntityManager, QueryRunner };
+
+type CacheProvider = NonNullable<
+  Extract<NonNullable<DataSourceOptions["cache"]>, { readonly provider?: unknown }>["provider"]
+>;
+export type QueryResultCache = ReturnType<CacheProvider>;
+export type QueryResultCacheOptions = Parameters<QueryResultCache["getFromCache"]>[0];
+
+/** Its driver, of PostgreSQL or of SQLite. */
+export interface TypeormDriver {
+  readonly options: { readonly type: string };
+  /** PostgreSQL. */
+  master?: PgPool;
+  slaves?: PgPool[];
+  /** SQLite: one for all query runners, of which there is one as well. */
+  readonly databaseConnection?: SqliteHandle;
+  queryRunner?: QueryRunner | undefined;
+  createQueryRunner(mode: string): QueryRunner;
+}
+
+export interface SqliteHandle {
+  readonly inTransaction?: boolean;
+  prepare(text: string): { all(...values: unknown[]): unknown[] };
+}
+
+/** A runner before it is typed away. */
+export interface OpenRunner {
+  readonly driver: TypeormDriver;
+  readonly dataSource: DataSource;
+  connect(): Promise<PgClient>;
+  getStmt?(text: string): Promise<unknown>;
+  query(text: string, values?: unknown[], isStructured?: boolean): Promise<unknown>;
+}
+
+const TYPES = ["postgres", "better-sqlite3"];
+
+export function driverOf(source: DataSource): TypeormDriver {
+  return source.driver as unknown as TypeormDriver;
+}
+
+export function isPostgres({ options }: TypeormDriver): boolean {
+  return options.type === "postgres";
+}
+
+export function isDataSource(session: object): session is DataSource {
+  const { createQueryRunner, entityMetadatas, driver } = session as Partial<DataSource>;
+  const looksRight = typeof createQueryRunner === "function" && Array.isArray(entityMetadatas);
+  return looksRight && driver !== undefined && TYPES.includes(driver.options.type);
+}
+
+/** One of no transaction. */
+export function isManager(session: object): session is EntityManager {
+  const { dataSource, getRepository, queryRunner } = session as Partial<EntityManager>;
+  const looksRight = typeof getRepository === "function" && queryRunner === undefined;
+  return looksRight && typeof dataSource === "object" && isDataSource(dataSource);
+}
+
+export function isRunner(session: object): session is QueryRunner {
+  const { startTransaction, dataSource } = session as Partial<QueryRunner & OpenRunner>;
+  return typeof startTransaction === "function" && typeof dataSource === "object" && isDataSource(dataSource);
+}

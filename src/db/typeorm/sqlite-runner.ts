@@ -1,0 +1,71 @@
+// A query runner of typeorm over SQLite whose queries are watched.
+import type { SessionTracker, TrackedConnection } from "../../core/session.ts";
+import { SqliteDriver } from "../sqlite-driver.ts";
+import type { OpenRunner, QueryRunner, SqliteHandle } from "./library.ts";
+
+/** With structure: as the library returns it to itself. */
+interface Structured {
+  readonly raw: unknown;
+}
+
+/** Rows of the cache, or the library's own result. */
+type Outcome = { readonly rows: unknown[] } | { readonly result: unknown };
+
+const tracked = new WeakMap<SessionTracker, WeakMap<SqliteHandle, TrackedConnection>>();
+
+export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker): QueryRunner {
+  const open = runner as unknown as OpenRunner;
+  const query: OpenRunner["query"] = async (text, values = [], isStructured = false) => {
+    const connection = connectionOf((await open.connect()) as unknown as SqliteHandle, tracker);
+    let fetched: Structured | undefined;
+    const outcome = await connection.run<Outcome>({
+      text,
+      values,
+      execute: async () => ({ result: await open.query(text, values, isStructured) }),
+      keeping: {
+        async fetch() {
+          fetched = (await open.query(text, values, true)) as Structured;
+          return fetched.raw;
+        },
+        restore: (rows) => (Array.isArray(rows) ? { rows } : undefined),
+      },
+    });
+    if ("result" in outcome) return outcome.result;
+    if (fetched !== undefined) return isStructured ? fetched : fetched.raw;
+    return answeredWith(open, outcome.rows).query(text, values, isStructured);
+  };
+  return new Proxy(runner, {
+    get: (target, property, receiver) =>
+      property === "query" ? query : Reflect.get(target, property, receiver),
+  });
+}
+
+/** The runner with an answer at hand: what it tells its listeners and its caller is up to it. */
+function answeredWith(runner: OpenRunner, rows: unknown[]): OpenRunner {
+  const getStmt = async (): Promise<unknown> => ({ reader: true, all: () => rows });
+  return Object.create(runner, { getStmt: { value: getStmt } }) as OpenRunner;
+}
+
+function connectionOf(handle: SqliteHandle, tracker: SessionTracker): TrackedConnection {
+  const ofTracker = tracked.get(tracker) ?? new WeakMap<SqliteHandle, TrackedConnection>();
+  tracked.set(tracker, ofTracker);
+  const known = ofTracker.get(handle) ?? tracker.connection(handle, () => new HandleDriver(handle));
+  ofTracker.set(handle, known);
+  return known;
+}
+
+class HandleDriver extends SqliteDriver {
+  constructor(handle: SqliteHandle) {
+    super({
+      all: async (text, values) => handle.prepare(text).all(...values),
+      inTransaction: () => handle.inTransaction,
+    });
+  }
+
+  /** The library wraps what the database has thrown. */
+  override isRefusal(error: unknown): boolean {
+    const cause =
+      typeof error === "object" && error !== null && "driverError" in error ? error.driverError : error;
+    return super.isRefusal(cause);
+  }
+}

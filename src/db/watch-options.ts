@@ -1,0 +1,38 @@
+// What the integrations are told that are set up with a library, not by `cachedDependency`.
+import { requireOptions } from "../core/arguments.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import type { CacheForSessions, SessionTracker } from "../core/session.ts";
+import { ttlToMs } from "../core/terms.ts";
+import { trackSessions } from "./session.ts";
+
+export interface WatchOptions {
+  readonly cache: CacheForSessions;
+  /** The table, or the tables, whose reads are cached. */
+  readonly tableName: string | readonly string[];
+  /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
+  readonly ttl?: number;
+}
+
+const OPTION_NAMES: readonly (keyof WatchOptions)[] = ["cache", "tableName", "ttl"];
+
+/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
+export function trackerOf(caller: string, options: WatchOptions): SessionTracker {
+  requireOptions(options, OPTION_NAMES);
+  const { cache, tableName, ttl } = options;
+  const tables: readonly unknown[] = Array.isArray(tableName) ? tableName : [tableName];
+  if (tables.length === 0 || !tables.every((name) => typeof name === "string" && name !== "")) {
+    throw invalid(caller, "tableName", "a table's name or a list of names", tableName);
+  }
+  if (typeof cache?.getOrSet !== "function" || typeof cache.invalidateTags !== "function") {
+    throw invalid(caller, "cache", "a cache with get, getOrSet and invalidateTags", cache);
+  }
+  if (ttl !== undefined) ttlToMs(ttl);
+  return trackSessions({ cache, tables: tables as string[], ...(ttl === undefined ? {} : { ttl }) });
+}
+
+function invalid(caller: string, what: string, expected: string, arrived: unknown): ConfigError {
+  return new ConfigError(
+    "ARGUMENT_INVALID",
+    `${caller}(): ${what} must be ${expected}; got ${describeArrival(arrived)}.`,
+  );
+}
