@@ -99,7 +99,11 @@ describe("ensureBinaries", () => {
       "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl prometheus'",
     ],
     ["a Mac", { files: ["/usr/local/bin/brew"] }, "Run: brew install redis memcached openssl prometheus"],
-    ["root on Alpine", { files: ["/usr/bin/apk"], root: true }, "Run: apk add redis memcached openssl prometheus"],
+    [
+      "root on Alpine",
+      { files: ["/usr/bin/apk"], root: true },
+      "Run: apk add redis memcached openssl prometheus",
+    ],
     [
       "an unknown system",
       { root: true },

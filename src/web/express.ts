@@ -1,0 +1,69 @@
+// `httpCache` as a middleware of Express 5.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { HTTPCacheMiddleware } from "./engine.ts";
+import { type Handler, NodeExchange } from "./node-exchange.ts";
+import type { HttpCacheOptions } from "./options.ts";
+
+export { HTTPCacheMiddleware } from "./engine.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+
+/** What is used of a request of Express. */
+export interface ExpressRequest extends IncomingMessage {
+  /** The URL before any router took a part of it away. */
+  readonly originalUrl: string;
+}
+
+type Next = (error?: unknown) => void;
+
+export type ExpressMiddleware<Request extends ExpressRequest> = (
+  request: Request,
+  response: ServerResponse,
+  next: Next,
+) => void;
+
+/** What is used of an application of Express. */
+interface Application {
+  readonly parent?: Application;
+  handle(request: IncomingMessage, response: ServerResponse, done: Next): void;
+}
+
+/** Requests without a client on their way through the application, and whom to tell when they come to their middleware. */
+const arrivals = new WeakMap<IncomingMessage, { readonly engine: unknown; readonly begin: () => void }>();
+
+/** `app.use(httpCache({ cache }))`. Throws ConfigError for options that cannot be. */
+export function httpCache<Request extends ExpressRequest = ExpressRequest>(
+  options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
+): ExpressMiddleware<Request> {
+  const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
+  return (request, response, next) => {
+    const arrival = arrivals.get(request);
+    if (arrival?.engine === engine) {
+      arrivals.delete(request);
+      arrival.begin();
+      next();
+      return;
+    }
+    const handler: Handler<Request> = {
+      run: () => next(),
+      // A response that was used cannot be given to the remaining handlers again, so the copy goes through the whole
+      // application. Middlewares further out see it as a request of its own.
+      runAgain: (original, copy, detached, begin) => {
+        arrivals.set(copy, { engine, begin });
+        dispatch((original as { app?: Application }).app, copy, detached);
+      },
+    };
+    engine.handle(new NodeExchange(request, response, handler, request.originalUrl)).catch(next);
+  };
+}
+
+function dispatch(
+  nearest: Application | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  let app = nearest;
+  while (app?.parent !== undefined) app = app.parent;
+  const unhandled = (): void => void response.writeHead(404).end();
+  if (app === undefined) unhandled();
+  else app.handle(request, response, unhandled);
+}

@@ -1,0 +1,27 @@
+// `httpCache` for any function from a Request to a Response.
+import { HTTPCacheMiddleware } from "./engine.ts";
+import { FetchExchange, type FetchHandler } from "./fetch-exchange.ts";
+import type { HttpCacheOptions } from "./options.ts";
+
+export { HTTPCacheMiddleware } from "./engine.ts";
+export type { FetchHandler } from "./fetch-exchange.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+
+/** A handler with a cache in front of it. */
+export type CachedHandler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Promise<Response>;
+
+/**
+ * `httpCache(options)(handler)` is a handler that answers from the cache where it can. Throws ConfigError for options that
+ * cannot be.
+ */
+export function httpCache(
+  options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
+): <Rest extends unknown[]>(handler: FetchHandler<Rest>) => CachedHandler<Rest> {
+  const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
+  return (handler) =>
+    (request, ...rest) => {
+      const exchange = new FetchExchange(request, (changed) => handler(changed, ...rest));
+      engine.handle(exchange).catch((error: unknown) => exchange.fail(error));
+      return exchange.response;
+    };
+}

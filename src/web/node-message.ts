@@ -1,0 +1,68 @@
+// A request of node:http or node:http2 as the engine sees it, and how its fields are changed for the handler.
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import type { RequestChange, RequestFacts } from "./exchange.ts";
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+
+export class NodeFacts<Request extends NodeRequest> implements RequestFacts {
+  readonly native: Request;
+  #headers: NodeRequest["headers"];
+  readonly target: string;
+
+  /** `target`: where a framework has changed `url`. */
+  constructor(request: Request, target = request.url ?? "") {
+    this.native = request;
+    this.#headers = request.headers;
+    this.target = target;
+  }
+
+  /** What the client sent stays known, whatever the handler is shown. */
+  keep(): void {
+    this.#headers = { ...this.#headers };
+  }
+
+  get method(): string {
+    return this.native.method ?? "GET";
+  }
+
+  get isSecure(): boolean {
+    return (this.native.socket as { encrypted?: boolean } | undefined)?.encrypted === true;
+  }
+
+  get host(): string {
+    return this.header(":authority") ?? this.#headers.host ?? "";
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#headers[name];
+    return typeof value === "object" ? value.join(", ") : value;
+  }
+
+  headerNames(): Iterable<string> {
+    return Object.keys(this.#headers);
+  }
+}
+
+/** In place, since others hold the same object: `headers`, `rawHeaders` and what is made of them. */
+export function changeRequest(request: NodeRequest, { remove, set }: RequestChange): void {
+  const { headers, rawHeaders } = request;
+  const gone = new Set(remove);
+  for (let at = 0; at < set.length; at += 2) gone.add(set[at]!);
+  if (gone.size === 0) return;
+  for (const name of gone) delete headers[name];
+  let kept = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (gone.has(name.toLowerCase())) continue;
+    rawHeaders[kept++] = name;
+    rawHeaders[kept++] = rawHeaders[at + 1]!;
+  }
+  rawHeaders.length = kept;
+  for (let at = 0; at < set.length; at += 2) {
+    headers[set[at]!] = set[at + 1]!;
+    rawHeaders.push(set[at]!, set[at + 1]!);
+  }
+  // node:http makes it from rawHeaders when it is asked for the next time.
+  if ("headersDistinct" in request) (request as { headersDistinct: unknown }).headersDistinct = undefined;
+}

@@ -1,0 +1,45 @@
+// `httpCache` for the request listeners of node:http, node:https and node:http2.
+import type { IncomingMessage } from "node:http";
+import { HTTPCacheMiddleware } from "./engine.ts";
+import { type Handler, NodeExchange } from "./node-exchange.ts";
+import type { NodeRequest } from "./node-message.ts";
+import type { NodeResponse } from "./node-response.ts";
+import type { HttpCacheOptions } from "./options.ts";
+
+export { HTTPCacheMiddleware } from "./engine.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+
+/** A request listener, such as createServer takes. */
+export type Listener<Request extends NodeRequest, Response extends NodeResponse> = (
+  request: Request,
+  response: Response,
+) => unknown;
+
+/**
+ * `createServer(httpCache(options)(listener))` answers from the cache where it can. Throws ConfigError for options that
+ * cannot be.
+ */
+export function httpCache<Request extends NodeRequest = IncomingMessage>(
+  options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
+): <Response extends NodeResponse>(listener: Listener<Request, Response>) => Listener<Request, Response> {
+  const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
+  return <Response extends NodeResponse>(listener: Listener<Request, Response>) => {
+    const handler: Handler<Request> = {
+      run: (request, response) => void listener(request, response as Response),
+      runAgain: (_, copy, response, begin) => {
+        begin();
+        listener(copy, response as NodeResponse as Response);
+      },
+    };
+    return (request, response) => {
+      engine.handle(new NodeExchange(request, response, handler)).catch(rethrow);
+    };
+  };
+}
+
+/** As if the listener had thrown without a cache in front of it. */
+function rethrow(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
+}

@@ -1,0 +1,60 @@
+// On which terms a response is stored: the policy, and what the callbacks of the options say. What a callback throws is told
+// and passed over, and nothing stored.
+import { requireTags } from "../core/keys.ts";
+import type { ResponseHead } from "./exchange.ts";
+import { fieldOf } from "./header-list.ts";
+import type { ResponseView } from "./options.ts";
+import { type PolicyTerms, type StoragePlan, storagePlan } from "./policy.ts";
+import { tagsOfHeaders } from "./stored-headers.ts";
+import type { VisitState } from "./visit-state.ts";
+
+/** The terms, or in a word why it is not stored. */
+export function planFor<Request>(
+  { host, exchange }: VisitState<Request>,
+  response: ResponseHead,
+  requestedAt: number,
+): StoragePlan | string {
+  const { options } = host;
+  const { ttl, varyBy } = options;
+  const view = viewOf(response);
+  try {
+    const terms: PolicyTerms = {
+      cacheNonOk: options.cacheNonOk,
+      ttl: () => (typeof ttl === "function" ? requireSeconds(ttl(exchange.native, view)) : ttl),
+      staleWhileRevalidate: options.staleWhileRevalidate,
+      staleIfError: options.staleIfError,
+      requestedAt,
+      now: host.now(),
+    };
+    const plan = storagePlan(response, terms);
+    if (typeof plan === "string") return plan;
+    if (options.shouldStore?.(exchange.native, view) === false) return "should-store";
+    return varyBy.length === 0 ? plan : { ...plan, vary: [...new Set([...plan.vary, ...varyBy])].sort() };
+  } catch (error) {
+    host.failed(error);
+    return "callback";
+  }
+}
+
+/** Those that only the response can tell; undefined: do not store it. */
+export function tagsFor<Request>(
+  { host, exchange }: VisitState<Request>,
+  response: ResponseHead,
+): readonly string[] | undefined {
+  try {
+    const own = host.options.tagsOf?.(exchange.native, viewOf(response)) ?? [];
+    return [...requireTags(own), ...tagsOfHeaders(response.headers)];
+  } catch (error) {
+    host.failed(error);
+    return undefined;
+  }
+}
+
+function viewOf({ status, headers }: ResponseHead): ResponseView {
+  return { status, header: (name) => fieldOf(headers, name.toLowerCase()) };
+}
+
+function requireSeconds(ttl: unknown): number {
+  if (typeof ttl === "number" && ttl >= 0) return ttl;
+  throw new TypeError(`ttl must return a number of seconds of at least 0, got ${typeof ttl}`);
+}

@@ -1,0 +1,174 @@
+// One handler behind the HTTP cache, served by each adapter over real sockets, on a clock that the test moves.
+import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import express from "express";
+import { onTestFinished } from "vitest";
+import { MemoryBackend } from "../../src/backends/memory/backend.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+import { HTTPCacheMiddleware } from "../../src/web/engine.ts";
+import { httpCache as expressCache } from "../../src/web/express.ts";
+import { httpCache as fetchCache } from "../../src/web/fetch.ts";
+import { httpCache as nodeCache } from "../../src/web/node.ts";
+import type { HttpCacheOptions } from "../../src/web/options.ts";
+import { cacheWithClock, type XCache } from "../../src/xcache.ts";
+
+/** What the handler saw of a request. */
+export interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** 1 for the first. */
+  readonly call: number;
+}
+
+export interface Answer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Uint8Array;
+}
+
+export type Script = (seen: Seen) => Answer | Promise<Answer>;
+
+export interface Got {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly bytes: Buffer;
+  readonly body: string;
+}
+
+export interface Ask {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string;
+}
+
+export interface Subject {
+  readonly cache: XCache;
+  readonly clock: ManualClock;
+  readonly engine: HTTPCacheMiddleware<never>;
+  readonly calls: Seen[];
+  readonly errors: Error[];
+  readonly port: number;
+  ask(path: string, ask?: Ask): Promise<Got>;
+}
+
+export type Adapter = "node" | "express" | "fetch";
+export const ADAPTERS: readonly Adapter[] = ["node", "express", "fetch"];
+
+export type Options = Partial<Omit<HttpCacheOptions<never>, "onError">>;
+
+/** Serves `script` by the adapter; everything is closed when the test is over. */
+export async function subject(adapter: Adapter, script: Script, options: Options = {}): Promise<Subject> {
+  const clock = new ManualClock();
+  const cache = options.cache ?? cacheWithClock({ backend: new MemoryBackend() }, clock);
+  const errors: Error[] = [];
+  const engine = new HTTPCacheMiddleware<never>(
+    { ...options, cache, onError: (error) => errors.push(error) },
+    clock,
+  );
+  const calls: Seen[] = [];
+  const run = (method: string, url: string, headers: Seen["headers"]): Answer | Promise<Answer> => {
+    const seen = { method, url, headers, call: calls.length + 1 };
+    calls.push(seen);
+    return script(seen);
+  };
+  const port = await listen(listenerFor(adapter, engine, run));
+  onTestFinished(() => (cache as XCache).disconnect());
+  return {
+    cache: cache as XCache,
+    clock,
+    engine,
+    calls,
+    errors,
+    port,
+    ask: (path, given) => ask(port, path, given),
+  };
+}
+
+type Run = (method: string, url: string, headers: Seen["headers"]) => Answer | Promise<Answer>;
+
+function listenerFor(adapter: Adapter, engine: HTTPCacheMiddleware<never>, run: Run): RequestListener {
+  if (adapter === "fetch") return bridge(fetchCache(engine as never)((request) => fetchAnswer(run, request)));
+  const listener: RequestListener = async (request, response) => {
+    const headers = request.headers as Seen["headers"];
+    const { status = 200, headers: fields = {}, body } = await run(request.method!, request.url!, headers);
+    response.writeHead(status, fields as Record<string, string>);
+    response.end(body);
+  };
+  if (adapter === "node") return nodeCache(engine as never)(listener) as RequestListener;
+  const app = express();
+  app.use(expressCache(engine as never));
+  app.use(listener);
+  return app;
+}
+
+async function fetchAnswer(run: Run, request: Request): Promise<Response> {
+  const { pathname, search } = new URL(request.url);
+  const {
+    status = 200,
+    headers = {},
+    body,
+  } = await run(request.method, pathname + search, Object.fromEntries(request.headers));
+  const list = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((line) => [name, line]));
+  const content = status === 204 || status === 304 ? null : (body ?? "");
+  return new Response(content as string | null, { status, headers: list as [string, string][] });
+}
+
+/** Serves a fetch handler over node:http. */
+export function bridge(handler: (request: Request) => Promise<Response>): RequestListener {
+  return async (request, response) => {
+    const { method = "GET", rawHeaders } = request;
+    const headers = new Headers();
+    for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
+    const answer = await handler(
+      new Request(`http://${request.headers.host}${request.url}`, { method, headers }),
+    );
+    const fields = [...answer.headers].flat();
+    response.writeHead(answer.status, answer.statusText, fields as never);
+    try {
+      if (answer.body !== null) for await (const chunk of answer.body) response.write(chunk);
+      response.end();
+    } catch {
+      response.destroy();
+    }
+  };
+}
+
+/** The port of a server that is closed when the test is over. */
+export async function listen(listener: RequestListener): Promise<number> {
+  const server = createServer(listener);
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+export function ask(
+  port: number,
+  path: string,
+  { method = "GET", headers = {}, body }: Ask = {},
+): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { host: "127.0.0.1", port, path, method, headers: { host: "site.test", ...headers }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const bytes = Buffer.concat(chunks);
+          resolve({ status: response.statusCode!, headers: response.headers, bytes, body: bytes.toString() });
+        });
+      },
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+/** A handler that counts its calls in the body. */
+export const counting =
+  (headers: Answer["headers"] = {}, rest: Omit<Answer, "headers" | "body"> = {}): Script =>
+  ({ call }) => ({ ...rest, headers, body: `answer ${call}` });
