@@ -96,7 +96,7 @@ describe("a process ends by itself", () => {
       const manager = new AlertManager(cache, { interval: 0.01, onError() {} });
       manager.addAlert({ ...full, webhookUrl: ${JSON.stringify(receiver.url)} });
       manager.start();
-      while (manager.deliveries().pending === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (manager.deliveries().pending === 0) await new Promise((resolve) => setImmediate(resolve));
       await manager.stop({ timeout: 0.05 });
       say(JSON.stringify(manager.deliveries()));
     `);

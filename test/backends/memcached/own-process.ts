@@ -87,4 +87,9 @@ export class OwnProcess {
   tell(): void {
     this.#child.stdin?.end("\n");
   }
+
+  /** As `tell`, when there is more to be told later. */
+  tellFirst(): void {
+    this.#child.stdin?.write("\n");
+  }
 }

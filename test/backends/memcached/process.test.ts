@@ -34,7 +34,7 @@ describe("several processes", () => {
           say("ready");
           await told();
           let loads = 0;
-          const load = () => { loads++; return new Promise((resolve) => setTimeout(resolve, 300, "by ${at}")); };
+          const load = async () => { loads++; say("loading"); await told(); return "by ${at}"; };
           const values = await Promise.all(Array.from({ length: ${CALLERS} }, () => cache.getOrSet("cold", load)));
           say("loads " + loads);
           say("values " + [...new Set(values)].join());
@@ -42,12 +42,14 @@ describe("several processes", () => {
         `),
       );
       await Promise.all(processes.map((each) => each.said("ready")));
+      for (const each of processes) each.tellFirst();
+      await Promise.any(processes.map((each) => each.said("loading")));
       for (const each of processes) each.tell();
       const endings = await Promise.all(processes.map((each) => each.ended));
       expect(endings.map(({ code }) => code)).toEqual(Array(PROCESSES).fill(0));
-      const loads = processes.map(({ lines }) => Number(lines[1]?.replace("loads ", "")));
+      const loads = processes.map(({ lines }) => Number(lines.at(-2)?.replace("loads ", "")));
       expect(loads.reduce((sum, each) => sum + each)).toBe(1);
-      const values = new Set(processes.map(({ lines }) => lines[2]));
+      const values = new Set(processes.map(({ lines }) => lines.at(-1)));
       expect([...values]).toEqual([`values by ${loads.indexOf(1)}`]);
     },
   );
