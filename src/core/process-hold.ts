@@ -26,3 +26,15 @@ function hold(): void {
   });
   moment.hold?.(true);
 }
+
+/** One who waits now and then. */
+export class ProcessHold {
+  #isHeld = false;
+
+  set(isHeld: boolean): void {
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    if (isHeld) holdProcess();
+    else releaseProcess();
+  }
+}

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Timer } from "../../core/clock.ts";
 import { atEndOfTurn } from "../../core/end-of-turn.ts";
 import type { XCacheError } from "../../core/errors.ts";
-import { holdProcess, releaseProcess } from "../../core/process-hold.ts";
+import { ProcessHold } from "../../core/process-hold.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Answer, Pending, Reads, ReadTogether } from "./pending.ts";
@@ -64,7 +64,8 @@ export class Connection {
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
   #watch: Timer | undefined;
-  #holdsProcess = false;
+  /** Only somebody who waits for a reply keeps the process alive. */
+  readonly #hold = new ProcessHold();
   #closed: XCacheError | undefined;
   readonly #reader = new RespReader({
     reply: (reply) => this.#reply(reply),
@@ -161,7 +162,7 @@ export class Connection {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#watch?.cancel();
-    this.#hold(false);
+    this.#hold.set(false);
     this.#socket.destroy();
     const answers = [
       ...this.#pending.slice(this.#answered).map((pending) => pending.take()),
@@ -215,19 +216,10 @@ export class Connection {
       (this.#pending[at] as Pending).sentAt = now;
     }
     this.#unsent = 0;
-    this.#hold(this.inFlight > 0);
+    this.#hold.set(this.inFlight > 0 && !this.#settings.background);
     this.#socket.write(this.#writer.take());
     if (this.#watch === undefined) this.#arm();
   };
-
-  /** Only somebody who waits for a reply keeps the process alive. */
-  #hold(isAwaited: boolean): void {
-    const holds = isAwaited && !this.#settings.background;
-    if (holds === this.#holdsProcess) return;
-    this.#holdsProcess = holds;
-    if (holds) holdProcess();
-    else releaseProcess();
-  }
 
   #appendReads(): void {
     const [reads, watched] = [this.#reads, this.#watchedReads];
@@ -268,7 +260,7 @@ export class Connection {
     if (this.#answered === this.#pending.length) {
       this.#pending = [];
       this.#answered = 0;
-      this.#hold(false);
+      this.#hold.set(false);
     } else if (this.#answered > 1_024) {
       this.#pending = this.#pending.slice(this.#answered);
       this.#answered = 0;
