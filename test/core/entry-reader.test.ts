@@ -1,6 +1,5 @@
 // Reading many entries at once: one that is damaged costs only itself, and nothing is left behind by a failure.
 import { beforeEach, describe, expect, it } from "vitest";
-import { createCodec } from "../../src/codec/codec.ts";
 import type { PushChannel } from "../../src/core/backend.ts";
 import { Entries } from "../../src/core/entries.ts";
 import { EntryReader } from "../../src/core/entry-reader.ts";
@@ -9,9 +8,9 @@ import { spelling } from "../../src/core/keys.ts";
 import { type NearPage, NearSpace } from "../../src/core/near.ts";
 import type { WatchedRead } from "../../src/core/read-watch.ts";
 import { Seals } from "../../src/core/seals.ts";
-import { SharedStore } from "../../src/core/shared-store.ts";
 import { ChaosBackend, cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
+import { openSharedStore } from "../support/shared-store.ts";
 
 let clock: ManualClock;
 let store: ReferenceStore;
@@ -55,14 +54,7 @@ describe("reads that were begun for the near tier", () => {
 
   it("are over when the store fails, for one key and for many", async () => {
     const chaos = new ChaosBackend(store.client(), { clock });
-    const shared = new SharedStore(chaos, {
-      clock,
-      codec: createCodec({ serialization: "msgpack", compression: false }),
-      breaker: { failureThreshold: 100, resetTimeout: 1 },
-      operationTimeoutMs: 1_000,
-      connectTimeoutMs: 1_000,
-      poolSize: 1,
-    });
+    const shared = openSharedStore(chaos, clock, 100);
     const names = spelling("app");
     const seals = new Seals(shared.stamps, names, []);
     const push: Required<PushChannel> = {

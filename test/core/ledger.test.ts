@@ -1,24 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { createCodec } from "../../src/codec/codec.ts";
 import { LocalLedger, sumOf } from "../../src/core/ledger.ts";
-import { SharedStore } from "../../src/core/shared-store.ts";
 import type { Space } from "../../src/core/space.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
+import { openSharedStore } from "../support/shared-store.ts";
 
 function openSpaces(count: number): { clock: ManualClock; store: ReferenceStore; spaces: readonly Space[] } {
   const clock = new ManualClock();
   const store = new ReferenceStore(clock);
-  const spaces = Array.from({ length: count }, () =>
-    new SharedStore(store.client(), {
-      clock,
-      codec: createCodec({ serialization: "msgpack", compression: false }),
-      breaker: { failureThreshold: 5, resetTimeout: 30 },
-      operationTimeoutMs: 1_000,
-      connectTimeoutMs: 1_000,
-      poolSize: 1,
-    }).space("p"),
-  );
+  const spaces = Array.from({ length: count }, () => openSharedStore(store.client(), clock).space("p"));
   return { clock, store, spaces };
 }
 

@@ -1,13 +1,13 @@
 // A store of several servers, one of which cannot be reached when a namespace is opened.
 import { expect, test } from "vitest";
-import { createCodec } from "../../src/codec/codec.ts";
 import type { BackendHost, MetServer } from "../../src/core/backend.ts";
 import { BackendError, ConnectionError } from "../../src/core/errors.ts";
 import type { StoreRecord } from "../../src/core/record.ts";
-import { SharedStore } from "../../src/core/shared-store.ts";
+import type { SharedStore } from "../../src/core/shared-store.ts";
 import type { Space } from "../../src/core/space.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
+import { openSharedStore } from "../support/shared-store.ts";
 
 const ANCHOR = "{far}";
 
@@ -40,14 +40,7 @@ class TwoServers extends ReferenceBackend {
 async function openStore(): Promise<{ backend: TwoServers; store: SharedStore }> {
   const clock = new ManualClock();
   const backend = new TwoServers(new ReferenceStore(clock));
-  const store = new SharedStore(backend, {
-    clock,
-    codec: createCodec({ serialization: "msgpack", compression: false }),
-    breaker: { failureThreshold: 5, resetTimeout: 30 },
-    operationTimeoutMs: 1_000,
-    connectTimeoutMs: 1_000,
-    poolSize: 1,
-  });
+  const store = openSharedStore(backend, clock);
   await backend.host?.met(backend.far());
   return { backend, store };
 }
