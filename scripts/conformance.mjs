@@ -87,13 +87,17 @@ export function proxyTo(originPort) {
 /** @param {string} name */
 const isHop = (name) => ["keep-alive", "transfer-encoding"].includes(name.toLowerCase());
 
+let runs = 0;
+
 /** @param {string} folder */
 async function loadSuite(folder) {
   const isNew = existsSync(join(folder, "test-engine"));
   const engine = isNew ? join(folder, "test-engine") : folder;
-  /** @param {string} path */
-  const load = (path) => import(pathToFileURL(path).href);
-  const { runTests, getResults } = await load(join(engine, "client/runner.mjs"));
+  /** @param {string} path @param {string} [query] */
+  const load = (path, query = "") => import(pathToFileURL(path).href + query);
+  // Its runner remembers the cases of an earlier run, would run them once more and refuse their second result.
+  const { runTests, getResults } = await load(join(engine, "client/runner.mjs"), `?run=${++runs}`);
+  const { testResults } = await load(join(engine, "client/test.mjs"));
   const { default: suites } = await load(join(folder, "tests/index.mjs"));
   return {
     /** @type {{ name: string, tests: Case[] }[]} */
@@ -101,6 +105,8 @@ async function loadSuite(folder) {
     server: join(engine, "server/server.mjs"),
     isOld: !isNew,
     getResults,
+    /** @param {string} id */
+    forget: (id) => delete testResults[id],
     /** @param {unknown} tests @param {string} base */
     run: async (tests, base) => {
       if (isNew) return runTests(tests, false, base, AT_ONCE);
@@ -157,9 +163,9 @@ function judge(cases, id, results, isOld) {
  * Runs the suite in `folder` against `listener`, made for a port where the suite's server listens.
  * @param {string} folder
  * @param {(originPort: number) => import("node:http").RequestListener} listen
- * @param {string} [onlyId]
+ * @param {readonly string[]} [only] ids of the cases to run; default: all
  */
-export async function runConformance(folder, listen, onlyId) {
+export async function runConformance(folder, listen, only) {
   const suite = await loadSuite(folder);
   const originPort = await freePort();
   const origin = await startOrigin(folder, suite.server, originPort);
@@ -169,8 +175,9 @@ export async function runConformance(folder, listen, onlyId) {
   try {
     const tests = suite.suites.map(({ tests: list, ...rest }) => ({
       ...rest,
-      tests: onlyId === undefined ? list : list.filter(({ id }) => id === onlyId),
+      tests: only === undefined ? list : list.filter(({ id }) => only.includes(id)),
     }));
+    for (const { tests: list } of tests) for (const { id } of list) suite.forget(id);
     await suite.run(tests, `http://127.0.0.1:${port}`);
     const results = suite.getResults();
     const cases = new Map(suite.suites.flatMap(({ tests: list }) => list.map((test) => [test.id, test])));
@@ -225,7 +232,7 @@ async function main() {
   const outcome = await runConformance(
     resolve(values.suite ?? installedSuite()),
     (originPort) => wrap(proxyTo(originPort)),
-    values.id,
+    values.id === undefined ? undefined : [values.id],
   );
   await cache.disconnect();
   if (values.json) {
