@@ -33,7 +33,6 @@ import type { Inspection, Space } from "./core/space.ts";
 import { type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
 import { checkHealth, detailHealth, poolState } from "./health/health.ts";
 import { History } from "./metrics/history.ts";
-import type { Timing } from "./metrics/operation-record.ts";
 import type { MetricSource } from "./metrics/source.ts";
 import { traceIfRegistered } from "./metrics/spans.ts";
 import { Telemetry } from "./metrics/telemetry.ts";
@@ -124,7 +123,7 @@ export class XCache implements AsyncDisposable {
 
   /** The value, or undefined when absent; null is a value like any other. */
   get<T = unknown>(key: string): Promise<T | undefined> {
-    if (this.#telemetry.timesNextGet || isGetTraced()) return this.#watchedGet(key);
+    if (this.#telemetry.gets.timesNext || isGetTraced()) return this.#watchedGet(key);
     const value = this.#space.peek(key);
     if (value === undefined) return this.#getSlowly(key);
     this.#telemetry.hit(key);
@@ -143,24 +142,22 @@ export class XCache implements AsyncDisposable {
 
   /** Stores a value for `ttl` seconds under `tags`. Throws CodecError for what cannot be stored. */
   set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    if (!isSetTraced()) return this.#set(key, value, options);
-    return this.#telemetry.trace("set", { key }, () => this.#set(key, value, options));
+    if (this.#telemetry.sets.timesNext || isSetTraced()) return this.#watchedSet(key, value, options);
+    return this.#set(key, value, options);
   }
 
   #set(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {
-    const timing = this.#telemetry.startSet();
+    this.#telemetry.sets.add();
     try {
       requireKey(key);
       requireValue(value);
       const root = this.#root;
       const terms = (options === undefined ? root.usualTerms : undefined) ?? setTerms(options, root.defaults);
       const stored = this.#space.set(key, value, terms);
-      if (stored !== undefined) return this.#written(stored, key, terms.tags, timing);
+      if (stored !== undefined) return this.#written(stored, key, terms.tags);
       this.#telemetry.wrote(key, terms.tags);
-      this.#telemetry.finishSet(timing);
       return DONE;
     } catch (error) {
-      this.#telemetry.finish("set", undefined);
       return Promise.reject(this.#telemetry.failedCall("set", error));
     }
   }
@@ -378,26 +375,31 @@ export class XCache implements AsyncDisposable {
   }
 
   /** Not in set() itself: a closure there would cost every call an allocation. */
-  #written(
-    stored: Promise<void>,
-    key: string,
-    tags: readonly string[],
-    timing: Timing | undefined,
-  ): Promise<void> {
+  #written(stored: Promise<void>, key: string, tags: readonly string[]): Promise<void> {
     return stored.then(
-      () => {
-        this.#telemetry.wrote(key, tags);
-        this.#telemetry.finishSet(timing);
-      },
+      () => this.#telemetry.wrote(key, tags),
       (error: unknown) => {
-        this.#telemetry.finish("set", undefined);
         throw this.#telemetry.failedCall("set", error);
       },
     );
   }
 
+  #watchedSet(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {
+    if (!isSetTraced()) return this.#timedSet(key, value, options);
+    return this.#telemetry.trace("set", { key }, () => this.#timedSet(key, value, options));
+  }
+
+  async #timedSet(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {
+    const timing = this.#telemetry.begin(this.#telemetry.sets);
+    try {
+      await this.#set(key, value, options);
+    } finally {
+      this.#telemetry.time("set", timing);
+    }
+  }
+
   #getSlowly<T>(key: string): Promise<T | undefined> {
-    this.#telemetry.countGet();
+    this.#telemetry.gets.add();
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => reject(this.#telemetry.failedCall("get", error));
       try {
@@ -422,7 +424,7 @@ export class XCache implements AsyncDisposable {
   }
 
   async #timedGet<T>(key: string): Promise<T | undefined> {
-    const timing = this.#telemetry.startGet();
+    const timing = this.#telemetry.begin(this.#telemetry.gets);
     try {
       const value = this.#space.peek(key) as T | undefined;
       if (value === undefined) return await this.#getSlowly(key);

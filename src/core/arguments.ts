@@ -26,8 +26,11 @@ export function requireDistinctKeys(keys: unknown): readonly string[] {
 
 /** The cheap part of the check: the rest of a value is looked at when it is encoded or copied. */
 export function requireValue(value: unknown): void {
-  if (value !== undefined && typeof value !== "function" && typeof value !== "symbol") return;
-  throw unsupported(
+  if (value === undefined || typeof value === "function" || typeof value === "symbol") throw noValue(value);
+}
+
+function noValue(value: unknown): CodecError {
+  return unsupported(
     describeArrival(value),
     value === undefined ? "Use null for a value that is known to be nothing, or delete the key." : undefined,
   );

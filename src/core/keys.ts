@@ -4,16 +4,23 @@ import { ConfigError, describeArrival, InvalidKeyError } from "./errors.ts";
 /** Longest key, tag, pattern or namespace, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 64 * 1024;
 
+/** A UTF-16 unit takes at most 3 bytes, so names up to here need no counting. */
+const UNCOUNTED = Math.floor(MAX_KEY_BYTES / 3);
+
+/** Short, because it stands before every operation. */
 function requireName(what: string, value: unknown): asserts value is string {
-  if (typeof value !== "string" || value.length === 0) {
-    throw new InvalidKeyError(`${what} must be a non-empty string, got ${describeArrival(value)}`);
-  }
-  // A UTF-16 unit takes at most 3 bytes, so short names need no counting.
-  if (value.length * 3 > MAX_KEY_BYTES && Buffer.byteLength(value) > MAX_KEY_BYTES) {
-    throw new InvalidKeyError(
-      `${what} must be at most ${MAX_KEY_BYTES} bytes of UTF-8, got ${Buffer.byteLength(value)} bytes`,
-    );
-  }
+  if (typeof value !== "string" || value.length === 0) throw noName(what, value);
+  if (value.length > UNCOUNTED) requireFewBytes(what, value);
+}
+
+function noName(what: string, value: unknown): InvalidKeyError {
+  return new InvalidKeyError(`${what} must be a non-empty string, got ${describeArrival(value)}`);
+}
+
+function requireFewBytes(what: string, value: string): void {
+  const bytes = Buffer.byteLength(value);
+  if (bytes <= MAX_KEY_BYTES) return;
+  throw new InvalidKeyError(`${what} must be at most ${MAX_KEY_BYTES} bytes of UTF-8, got ${bytes} bytes`);
 }
 
 export function requireKey(key: unknown): asserts key is string {

@@ -17,33 +17,30 @@ export interface Timing {
 export class OperationRecord {
   count = 0;
   errors = 0;
+  /** Whether the next call is one to be timed: to ask this is all that a call that is not should cost. */
+  timesNext = true;
   readonly latency = new Histogram();
   #denseLeft = DENSE_CALLS;
   #denseSince = Number.NEGATIVE_INFINITY;
-  #skipped = 0;
+  /** How many calls those that were timed stand for. */
+  #timed = 0;
 
-  /** Says whether the call that begins is timed. */
-  isDue(): boolean {
-    if (this.#denseLeft > 0 || this.#skipped + 1 >= TIMED_EVERY) return true;
-    this.#skipped++;
-    return false;
+  /** Counts a call. */
+  add(): void {
+    if (++this.count % TIMED_EVERY === 0) this.timesNext = true;
   }
 
-  /** Begins to time a call for which `isDue` said yes. */
+  /** Begins to time a call that is yet to be counted. */
   begin(now: number): Timing {
-    const weight = this.#skipped + 1;
-    this.#skipped = 0;
-    this.pace(now);
-    return { startedAt: now, weight };
-  }
-
-  /** A call is being timed: says whether the next one is timed as well. */
-  pace(now: number): boolean {
     if (now - this.#denseSince >= DENSE_EVERY_MS) {
       this.#denseSince = now;
       this.#denseLeft = DENSE_CALLS;
     }
     if (this.#denseLeft > 0) this.#denseLeft--;
-    return this.#denseLeft > 0;
+    this.timesNext = this.#denseLeft > 0;
+    // Of calls that are under way together, none is counted yet.
+    const weight = Math.max(1, this.count + 1 - this.#timed);
+    this.#timed += weight;
+    return { startedAt: now, weight };
   }
 }

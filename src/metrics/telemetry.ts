@@ -2,7 +2,7 @@
 import type { Clock } from "../core/clock.ts";
 import { Emitter, toError } from "../core/events.ts";
 import type { Space, StoreObserver } from "../core/space.ts";
-import { type OperationRecord, TIMED_EVERY, type Timing } from "./operation-record.ts";
+import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
 import { isTraced, type TraceDetails, traced } from "./tracing.ts";
 
@@ -11,13 +11,10 @@ export class Telemetry {
   readonly recorder: Recorder;
   /** Also counts getOrSet's hits: for the store they are the same. */
   readonly gets: OperationRecord;
-  /** Whether the next get is one to be timed: a hit should cost no more than to ask this. */
-  timesNextGet = true;
-  #sets: OperationRecord | undefined;
+  /** At hand like `gets`, because they are so many. */
+  readonly sets: OperationRecord;
   readonly #clock: Clock;
   readonly #prefix: string;
-  /** How many gets there were when the last one was timed. */
-  #timedGets = 0;
 
   /** `prefix` names the cache to those who trace it. */
   constructor(clock: Clock, prefix = "") {
@@ -25,11 +22,12 @@ export class Telemetry {
     this.#prefix = prefix;
     this.recorder = new Recorder(clock);
     this.gets = this.recorder.operation("get");
+    this.sets = this.recorder.operation("set");
   }
 
   /** The hit path: nothing is allocated without a listener. */
   hit(key: string): void {
-    this.countGet();
+    this.gets.add();
     this.recorder.hits++;
     if (this.recorder.isAwaited) this.recorder.wake();
     if (this.events.on.hit !== undefined) this.events.emit("hit", { key });
@@ -39,10 +37,6 @@ export class Telemetry {
   storeHit(key: string): void {
     this.recorder.storeHits++;
     this.hit(key);
-  }
-
-  countGet(): void {
-    if (++this.gets.count % TIMED_EVERY === 0) this.timesNextGet = true;
   }
 
   /** What asking the store gave. */
@@ -71,6 +65,7 @@ export class Telemetry {
 
   wrote(key: string, tags: readonly string[]): void {
     this.recorder.sets++;
+    if (this.recorder.isAwaited) this.recorder.wake();
     if (this.events.on.set !== undefined) this.events.emit("set", { key, tags });
   }
 
@@ -91,35 +86,20 @@ export class Telemetry {
 
   /** When this call is one to be timed: its timing. Give it to `finish`. */
   start(operation: string): Timing | undefined {
-    return this.#start(this.recorder.operation(operation));
+    const record = this.recorder.operation(operation);
+    return record.timesNext ? this.begin(record) : undefined;
   }
 
-  /** `start` of a set: its record is at hand, because it is done so often. */
-  startSet(): Timing | undefined {
-    this.#sets ??= this.recorder.operation("set");
-    return this.#start(this.#sets);
+  /** Begins to time a call that is yet to be counted. */
+  begin(record: OperationRecord): Timing {
+    return record.begin(this.#clock.now());
   }
 
-  /** Begins to time a get, which `timesNextGet` asked for. */
-  startGet(): Timing {
-    const now = this.#clock.now();
-    this.timesNextGet = this.gets.pace(now);
-    const weight = this.gets.count + 1 - this.#timedGets;
-    this.#timedGets += weight;
-    return { startedAt: now, weight };
-  }
-
+  /** Counts a call. */
   finish(operation: string, timing: Timing | undefined): void {
-    this.recorder.operation(operation).count++;
+    this.recorder.operation(operation).add();
     if (this.recorder.isAwaited) this.recorder.wake();
     if (timing !== undefined) this.time(operation, timing);
-  }
-
-  finishSet(timing: Timing | undefined): void {
-    this.#sets ??= this.recorder.operation("set");
-    this.#sets.count++;
-    if (this.recorder.isAwaited) this.recorder.wake();
-    if (timing !== undefined) this.time("set", timing);
   }
 
   time(operation: string, { startedAt, weight }: Timing): void {
@@ -136,10 +116,6 @@ export class Telemetry {
   /** Runs an operation that somebody traces. */
   trace<T>(operation: string, about: TraceDetails, work: () => Promise<T>): Promise<T> {
     return traced({ operation, prefix: this.#prefix, ...about }, work);
-  }
-
-  #start(record: OperationRecord): Timing | undefined {
-    return record.isDue() ? record.begin(this.#clock.now()) : undefined;
   }
 
   async #run<T>(operation: string, work: () => T | Promise<T>): Promise<T> {

@@ -157,7 +157,6 @@ describe("what caches count", () => {
     for (let n = 0; n < 5; n++) telemetry.hit("k");
     telemetry.looked("absent", false);
     telemetry.wrote("k", []);
-    telemetry.finishSet(undefined);
     telemetry.deleted(["k"], 1);
     telemetry.invalidated({ all: true });
     expect(listening.calls).toEqual([]);
@@ -192,7 +191,6 @@ describe("what caches count", () => {
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([new Own()]).attach(source);
     telemetry.wrote("k", []);
-    telemetry.finishSet(undefined);
     await clock.advance(10);
     expect(told).toEqual(["cache.sets.total"]);
   });
@@ -203,7 +201,7 @@ describe("what caches count", () => {
     const things: (() => void)[] = [
       () => telemetry.hit("k"),
       () => telemetry.looked("k", true),
-      () => telemetry.finishSet(undefined),
+      () => telemetry.wrote("k", []),
       () => telemetry.finish("clear", undefined),
       () => telemetry.failed("get", new Error("down")),
       () => telemetry.observer(source.place as never).evicted(source.place as never, "k"),

@@ -4,8 +4,11 @@ import { OperationRecord, type Timing } from "../../src/metrics/operation-record
 import { Telemetry } from "../../src/metrics/telemetry.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
-const call = (record: OperationRecord, now: number): Timing | undefined =>
-  record.isDue() ? record.begin(now) : undefined;
+function call(record: OperationRecord, now: number): Timing | undefined {
+  const timing = record.timesNext ? record.begin(now) : undefined;
+  record.add();
+  return timing;
+}
 
 describe("which calls are timed", () => {
   it("all of those that come seldom", () => {
@@ -18,15 +21,15 @@ describe("which calls are timed", () => {
   it("of many within a second the first 32, then one in 127", () => {
     const record = new OperationRecord();
     const timed: number[] = [];
-    for (let at = 0; at < 32 + 127 * 3; at++) if (call(record, 0) !== undefined) timed.push(at);
-    expect(timed).toEqual([...Array.from({ length: 32 }, (_, at) => at), 32 + 126, 32 + 253, 32 + 380]);
+    for (let at = 0; at <= 127 * 3; at++) if (call(record, 0) !== undefined) timed.push(at);
+    expect(timed).toEqual([...Array.from({ length: 32 }, (_, at) => at), 127, 254, 381]);
   });
 
   it("more again once a second has passed", () => {
     const record = new OperationRecord();
-    for (let at = 0; at < 32 + 126; at++) call(record, 0);
+    for (let at = 0; at < 127; at++) call(record, 0);
     const timed = Array.from({ length: 40 }, () => call(record, 1_000)?.weight);
-    expect(timed[0]).toBe(127);
+    expect(timed[0]).toBe(127 - 32 + 1);
     expect(timed.slice(1, 32)).toEqual(Array.from({ length: 31 }, () => 1));
     expect(timed.slice(32)).toEqual(Array.from({ length: 8 }, () => undefined));
   });
@@ -51,11 +54,19 @@ describe("which calls are timed", () => {
     );
   });
 
+  it("calls under way together weigh one each, and later ones make up for it", () => {
+    const record = new OperationRecord();
+    const weights = Array.from({ length: 20 }, () => record.begin(0).weight);
+    expect(weights).toEqual(Array.from({ length: 20 }, () => 1));
+    for (let call = 0; call < 30; call++) record.add();
+    expect(record.begin(0).weight).toBe(11);
+  });
+
   it("gets that are timed stand for all gets, hits and others alike", () => {
     const telemetry = new Telemetry(new ManualClock());
     for (let n = 0; n < 1_000; n++) {
-      const timing = telemetry.timesNextGet ? telemetry.startGet() : undefined;
-      if (n % 3 === 0) telemetry.countGet();
+      const timing = telemetry.gets.timesNext ? telemetry.begin(telemetry.gets) : undefined;
+      if (n % 3 === 0) telemetry.gets.add();
       else telemetry.hit("k");
       if (timing !== undefined) telemetry.time("get", timing);
     }

@@ -14,6 +14,7 @@ describe("timing", () => {
       const timed = new Array<number>(period).fill(0);
       for (let call = 0; call < period * 1_000; call++) {
         if (telemetry.start("set") !== undefined) timed[call % period] = (timed[call % period] as number) + 1;
+        telemetry.finish("set", undefined);
       }
       const all = timed.reduce((sum, count) => sum + count, 0);
       expect(all).toBeLessThan(period * 50);
@@ -23,15 +24,15 @@ describe("timing", () => {
 
   it("times the first get and then few, and any regular pattern of hits and misses evenly", () => {
     const telemetry = new Telemetry(new ManualClock());
-    expect(telemetry.timesNextGet).toBe(true);
+    expect(telemetry.gets.timesNext).toBe(true);
     for (const period of [2, 3, 4, 8, 16, 32, 64, 100]) {
       const timed = new Array<number>(period).fill(0);
       for (let call = 0; call < period * 1_000; call++) {
-        if (telemetry.timesNextGet) {
+        if (telemetry.gets.timesNext) {
           timed[call % period] = (timed[call % period] as number) + 1;
-          telemetry.startGet();
+          telemetry.begin(telemetry.gets);
         }
-        if (call % period === 0) telemetry.countGet();
+        if (call % period === 0) telemetry.gets.add();
         else telemetry.hit("k");
       }
       const all = timed.reduce((sum, count) => sum + count, 0);

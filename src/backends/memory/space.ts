@@ -92,7 +92,7 @@ export class MemorySpace implements Space {
 
   set(key: string, value: unknown, terms: Terms): void {
     const kept = this.#kept(value);
-    const bytes = this.#measure(key, kept);
+    const bytes = this.#core.measuresBytes ? this.#measure(key, kept) : 0;
     if (this.changes.watched) this.changes.key(key);
     this.#put(key, kept, bytes, terms);
   }
