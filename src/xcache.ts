@@ -1,5 +1,5 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
-import { type CacheRoot, type Member, openPlace, Place } from "./cache-root.ts";
+import { type CacheRoot, openPlace, Place } from "./cache-root.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
@@ -31,16 +31,13 @@ import type {
 } from "./core/records.ts";
 import type { Inspection, Space } from "./core/space.ts";
 import { type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
-import { checkHealth, detailHealth, poolState } from "./health/health.ts";
-import { History } from "./metrics/history.ts";
-import type { MetricSource } from "./metrics/source.ts";
-import { traceIfRegistered } from "./metrics/spans.ts";
-import { Telemetry } from "./metrics/telemetry.ts";
+import { checkHealth, detailHealth } from "./health/health.ts";
+import { Instruments } from "./instruments.ts";
+import type { Telemetry } from "./metrics/telemetry.ts";
 import { isGetTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
 import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
-const DAY_MS = 86_400_000;
 
 export interface ScanOptions {
   /** Stops the scan when it aborts. */
@@ -55,7 +52,7 @@ export class XCache implements AsyncDisposable {
   readonly #root: CacheRoot;
   readonly #telemetry: Telemetry;
   readonly #loader: Loader;
-  readonly #history: History;
+  readonly #instruments: Instruments;
   readonly #children = new Map<string, XCache>();
   readonly #place: Space;
   /** `#place`, or a space that refuses while disconnected. */
@@ -67,8 +64,8 @@ export class XCache implements AsyncDisposable {
     this.#root = root;
     this.#place = space;
     this.#space = root.isOpen ? space : closedSpace;
-    this.#telemetry = new Telemetry(root.clock, root.config.keyPrefix);
-    traceIfRegistered();
+    this.#instruments = new Instruments(root, space);
+    this.#telemetry = this.#instruments.telemetry;
     this.#loader = new Loader(space.changes, {
       clock: root.clock,
       space: () => this.#space,
@@ -77,13 +74,11 @@ export class XCache implements AsyncDisposable {
       stored: (key, tags) => this.#telemetry.wrote(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
-    this.#history = new History({
-      recorder: this.#telemetry.recorder,
-      ledger: space.ledger,
-      clock: root.clock,
-      retentionMs: root.config.metricsRetentionDays * DAY_MS,
-    });
-    root.join(this.#member());
+    root.join(
+      this.#instruments.member((isOpen) => {
+        this.#space = isOpen ? space : closedSpace;
+      }),
+    );
   }
 
   /** Reads `XCACHE_*` variables. Throws ConfigError naming a variable that does not parse. */
@@ -275,7 +270,7 @@ export class XCache implements AsyncDisposable {
     return this.#telemetry.run("getStats", async () => {
       const { exact, fleet, since } = requireStatsOptions(options);
       const own = this.#telemetry.recorder.stats(await this.#space.usage(exact));
-      return fleet ? this.#history.fleet(own, since) : own;
+      return fleet ? this.#instruments.history.fleet(own, since) : own;
     });
   }
 
@@ -307,7 +302,7 @@ export class XCache implements AsyncDisposable {
   }
 
   getComprehensiveMetrics(): ComprehensiveMetrics {
-    return this.#telemetry.recorder.comprehensive(this.#storeFacts());
+    return this.#instruments.comprehensive();
   }
 
   /** Keys that resemble `text`, best first. Needs `enableFuzzy`. */
@@ -333,45 +328,6 @@ export class XCache implements AsyncDisposable {
     requireListener(event, listener);
     this.#telemetry.events.remove(event, listener);
     return this;
-  }
-
-  #storeFacts(): ReturnType<MetricSource["facts"]> {
-    const { store } = this.#root;
-    const { inUse, size, waiting } = poolState(store);
-    return {
-      circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
-      poolUtilization: size === 0 ? 0 : inUse / size,
-      poolWaiting: waiting,
-      memoryUsage: store.fill(),
-    };
-  }
-
-  #source(): MetricSource {
-    return {
-      recorder: this.#telemetry.recorder,
-      clock: this.#root.clock,
-      backend: this.#root.store.backend.name,
-      place: this.#place,
-      facts: () => this.#storeFacts(),
-      usage: () => this.#place.usage(false),
-    };
-  }
-
-  #member(): Member {
-    return {
-      source: this.#source(),
-      history: this.#history,
-      observer: this.#telemetry.observer(this.#place),
-      opened: () => {
-        this.#space = this.#place;
-        this.#telemetry.connection("connected");
-      },
-      closed: (wasOpen) => {
-        this.#space = closedSpace;
-        this.#telemetry.recorder.stop();
-        if (wasOpen) this.#telemetry.connection("disconnected");
-      },
-    };
   }
 
   /** Not in set() itself: a closure there would cost every call an allocation. */

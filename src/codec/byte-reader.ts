@@ -5,8 +5,8 @@ const NOTHING = Buffer.alloc(0);
 /** Longer keys are decoded each time. */
 const CACHED_KEY_BYTES = 32;
 const KEY_SLOTS = 1024;
-/** Strings up to this length are cut from a window. */
-const WINDOW_TEXT_BYTES = 256;
+/** Strings up to this length are cut from a window; of a longer one, looking at every byte costs more than a call. */
+const WINDOW_TEXT_BYTES = 64;
 /** What a string cut from a window may keep alive at most. */
 const WINDOW_BYTES = 2048;
 

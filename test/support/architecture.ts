@@ -12,7 +12,7 @@ export interface SourceFile {
 /** Leaves: each may know the core and itself. */
 const LEAVES = ["codec", "config", "backends", "metrics", "functions", "db", "health", "alerts", "search"];
 /** The composition root: where the leaves are put together. */
-const ROOT = ["xcache.ts", "cache-root.ts", "open-store.ts", "cached-dependency.ts"];
+const ROOT = ["xcache.ts", "cache-root.ts", "instruments.ts", "open-store.ts", "cached-dependency.ts"];
 /** What stands above the composition root. */
 const TOPS = ["web", "cli", "testing"];
 const BELOW_ROOT = ["core", ...LEAVES, "version.ts"];

@@ -1,0 +1,75 @@
+// What is measured and told of one cache object: wired here, read and added to by the cache.
+import type { CacheRoot, Member } from "./cache-root.ts";
+import type { ComprehensiveMetrics } from "./core/records.ts";
+import type { Space } from "./core/space.ts";
+import { poolState } from "./health/health.ts";
+import { History } from "./metrics/history.ts";
+import type { MetricSource } from "./metrics/source.ts";
+import { traceIfRegistered } from "./metrics/spans.ts";
+import { Telemetry } from "./metrics/telemetry.ts";
+
+const DAY_MS = 86_400_000;
+
+export class Instruments {
+  readonly telemetry: Telemetry;
+  readonly history: History;
+  readonly #root: CacheRoot;
+  readonly #place: Space;
+
+  constructor(root: CacheRoot, place: Space) {
+    this.#root = root;
+    this.#place = place;
+    this.telemetry = new Telemetry(root.clock, root.config.keyPrefix);
+    this.history = new History({
+      recorder: this.telemetry.recorder,
+      ledger: place.ledger,
+      clock: root.clock,
+      retentionMs: root.config.metricsRetentionDays * DAY_MS,
+    });
+    traceIfRegistered();
+  }
+
+  comprehensive(): ComprehensiveMetrics {
+    return this.telemetry.recorder.comprehensive(this.#storeFacts());
+  }
+
+  /** The cache as the root knows it; `use` says whether it may use the store from now on. */
+  member(use: (isOpen: boolean) => void): Member {
+    return {
+      source: this.#source(),
+      history: this.history,
+      observer: this.telemetry.observer(this.#place),
+      opened: () => {
+        use(true);
+        this.telemetry.connection("connected");
+      },
+      closed: (wasOpen) => {
+        use(false);
+        this.telemetry.recorder.stop();
+        if (wasOpen) this.telemetry.connection("disconnected");
+      },
+    };
+  }
+
+  #source(): MetricSource {
+    return {
+      recorder: this.telemetry.recorder,
+      clock: this.#root.clock,
+      backend: this.#root.store.backend.name,
+      place: this.#place,
+      facts: () => this.#storeFacts(),
+      usage: () => this.#place.usage(false),
+    };
+  }
+
+  #storeFacts(): ReturnType<MetricSource["facts"]> {
+    const { store } = this.#root;
+    const { inUse, size, waiting } = poolState(store);
+    return {
+      circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
+      poolUtilization: size === 0 ? 0 : inUse / size,
+      poolWaiting: waiting,
+      memoryUsage: store.fill(),
+    };
+  }
+}
