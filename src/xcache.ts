@@ -71,7 +71,7 @@ export class XCache implements AsyncDisposable {
       space: () => this.#space,
       own: (value) => space.own(value),
       signal: () => root.signal,
-      stored: (key, tags) => this.#telemetry.wrote(key, tags),
+      stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
     root.join(
@@ -148,9 +148,9 @@ export class XCache implements AsyncDisposable {
       requireValue(value);
       const root = this.#root;
       const terms = (options === undefined ? root.usualTerms : undefined) ?? setTerms(options, root.defaults);
-      const stored = this.#space.set(key, value, terms);
-      if (stored !== undefined) return this.#written(stored, key, terms.tags);
-      this.#telemetry.wrote(key, terms.tags);
+      const stored = this.#space.set(key, value, terms, this.#telemetry);
+      if (stored !== undefined) return stored;
+      this.#telemetry.written(key, terms.tags);
       return DONE;
     } catch (error) {
       return Promise.reject(this.#telemetry.failedCall("set", error));
@@ -166,7 +166,7 @@ export class XCache implements AsyncDisposable {
       const pairs = requireEntries(entries);
       const terms = setTerms(options, this.#root.defaults);
       await this.#space.setMany(pairs, terms);
-      for (const [key] of pairs) this.#telemetry.wrote(key, terms.tags);
+      for (const [key] of pairs) this.#telemetry.written(key, terms.tags);
     });
   }
 
@@ -328,16 +328,6 @@ export class XCache implements AsyncDisposable {
     requireListener(event, listener);
     this.#telemetry.events.remove(event, listener);
     return this;
-  }
-
-  /** Not in set() itself: a closure there would cost every call an allocation. */
-  #written(stored: Promise<void>, key: string, tags: readonly string[]): Promise<void> {
-    return stored.then(
-      () => this.#telemetry.wrote(key, tags),
-      (error: unknown) => {
-        throw this.#telemetry.failedCall("set", error);
-      },
-    );
   }
 
   #watchedSet(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {

@@ -17,7 +17,16 @@ import type { Entry } from "./record.ts";
 import { Seals } from "./seals.ts";
 import { SharedLeases } from "./shared-leases.ts";
 import { SharedLedger } from "./shared-ledger.ts";
-import type { Admission, AdmissionOptions, Found, Inspection, Space, SpaceUsage, Terms } from "./space.ts";
+import type {
+  Admission,
+  AdmissionOptions,
+  Found,
+  Inspection,
+  Space,
+  SpaceUsage,
+  Terms,
+  WriteObserver,
+} from "./space.ts";
 import type { OpenedSpace, SpaceStore } from "./space-store.ts";
 
 export class SharedSpace implements OpenedSpace, Continued {
@@ -102,22 +111,25 @@ export class SharedSpace implements OpenedSpace, Continued {
     return admit(this.#leases, key, options);
   }
 
-  set(key: string, value: unknown, terms: Terms): Promise<void> {
+  set(key: string, value: unknown, terms: Terms, told?: WriteObserver): Promise<void> {
     const payload = this.#store.codec.encode(value);
-    return this.#change<void>({
-      operation: "set",
-      noted: () => this.#changed(key),
-      remedies: () => this.#removals([key]),
-      start: (call) => {
-        const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
-        if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms, call), call);
-        else
-          this.#store.backend.writeThen(
-            this.#entries.item(key, payload, terms, seal),
-            () => call.succeed(),
-            (error) => call.fail(error),
-          );
-      },
+    this.#changed(key);
+    return new Promise((resolve, reject) => {
+      this.#store.guard.ask<void>(
+        "set",
+        (call) => this.#write(key, payload, terms, call),
+        () => {
+          this.#changed(key);
+          this.#store.confirmed(() => this.#removals([key]));
+          told?.written(key, terms.tags);
+          resolve();
+        },
+        (error) => {
+          this.#changed(key);
+          this.#store.unconfirmed(() => this.#removals([key]), error);
+          reject(told === undefined ? error : told.notWritten(error));
+        },
+      );
     });
   }
 
@@ -239,6 +251,17 @@ export class SharedSpace implements OpenedSpace, Continued {
   #changed(key: string): void {
     this.changes.key(key);
     this.#near?.drop(key, this.names.entry(key));
+  }
+
+  #write(key: string, payload: Entry["payload"], terms: Terms, call: Outcome<void>): void {
+    const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
+    if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms, call), call);
+    else
+      this.#store.backend.writeThen(
+        this.#entries.item(key, payload, terms, seal),
+        () => call.succeed(),
+        (error) => call.fail(error),
+      );
   }
 
   async #sealAndWrite(

@@ -68,6 +68,13 @@ export interface AdmissionOptions {
 
 export type SpaceUsage = Usage;
 
+/** Told how a write ended just before its caller is: a promise between the two would weigh. */
+export interface WriteObserver {
+  written(key: string, tags: readonly string[]): void;
+  /** Returns the error that the caller gets. */
+  notWritten(error: unknown): Error;
+}
+
 export interface Space {
   /** Where this namespace's figures are added up. */
   readonly ledger: Ledger;
@@ -78,7 +85,8 @@ export interface Space {
   /** Tells `done` the value, at once or later: so often asked that a promise would weigh. */
   get(key: string, done: (value: unknown) => void, failed: Failed): void;
   getMany(keys: readonly string[]): MaybePromise<Map<string, unknown>>;
-  set(key: string, value: unknown, terms: Terms): MaybePromise<void>;
+  /** Returns nothing where it is stored at once, and a promise where `told` is told how it ended. */
+  set(key: string, value: unknown, terms: Terms, told?: WriteObserver): MaybePromise<void>;
   setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): MaybePromise<void>;
   /** How many of them were live. */
   delete(keys: readonly string[]): MaybePromise<number>;

@@ -1,12 +1,12 @@
 // What happens to one cache object, counted and told: every operation passes here.
 import type { Clock } from "../core/clock.ts";
 import { Emitter, toError } from "../core/events.ts";
-import type { Space, StoreObserver } from "../core/space.ts";
+import type { Space, StoreObserver, WriteObserver } from "../core/space.ts";
 import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
 import { isTraced, type TraceDetails, traced } from "./tracing.ts";
 
-export class Telemetry {
+export class Telemetry implements WriteObserver {
   readonly events = new Emitter();
   readonly recorder: Recorder;
   /** Also counts getOrSet's hits: for the store they are the same. */
@@ -63,10 +63,14 @@ export class Telemetry {
     for (const key of distinct) this.events.emit(found.has(key) ? "hit" : "miss", { key });
   }
 
-  wrote(key: string, tags: readonly string[]): void {
+  written(key: string, tags: readonly string[]): void {
     this.recorder.sets++;
     if (this.recorder.isAwaited) this.recorder.wake();
     if (this.events.on.set !== undefined) this.events.emit("set", { key, tags });
+  }
+
+  notWritten(error: unknown): Error {
+    return this.failedCall("set", error);
   }
 
   /** Listeners are told of every key; counted are those that were there. */

@@ -3,7 +3,7 @@ import type { Collector } from "../../src/core/collector.ts";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
 import { CacheMetrics, metricsOf } from "../../src/metrics/cache-metrics.ts";
 import { NoOpCollector } from "../../src/metrics/noop.ts";
-import { settle } from "../../src/testing/manual-clock.ts";
+import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { ListeningCollector } from "./listening-collector.ts";
 import { reportingCache } from "./reporting-cache.ts";
 
@@ -34,6 +34,12 @@ describe("CacheMetrics", () => {
       ["timing", "cache.health_check_duration", 0.25, { host: "b" }],
     ]);
     expect(other.calls).toEqual(one.calls);
+  });
+
+  it("tells a collector once, however often it is in the list", () => {
+    const collector = new ListeningCollector();
+    new CacheMetrics([collector, collector]).increment("orders");
+    expect(collector.calls).toHaveLength(1);
   });
 
   it("without collectors records nothing and needs no timer for a cache", () => {
@@ -156,7 +162,7 @@ describe("what caches count", () => {
     new CacheMetrics([listening]).attach(source);
     for (let n = 0; n < 5; n++) telemetry.hit("k");
     telemetry.looked("absent", false);
-    telemetry.wrote("k", []);
+    telemetry.written("k", []);
     telemetry.deleted(["k"], 1);
     telemetry.invalidated({ all: true });
     expect(listening.calls).toEqual([]);
@@ -190,7 +196,7 @@ describe("what caches count", () => {
     }
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([new Own()]).attach(source);
-    telemetry.wrote("k", []);
+    telemetry.written("k", []);
     await clock.advance(10);
     expect(told).toEqual(["cache.sets.total"]);
   });
@@ -201,7 +207,7 @@ describe("what caches count", () => {
     const things: (() => void)[] = [
       () => telemetry.hit("k"),
       () => telemetry.looked("k", true),
-      () => telemetry.wrote("k", []),
+      () => telemetry.written("k", []),
       () => telemetry.finish("clear", undefined),
       () => telemetry.failed("get", new Error("down")),
       () => telemetry.observer(source.place as never).evicted(source.place as never, "k"),
@@ -317,5 +323,26 @@ describe("what caches count", () => {
     await metrics.close();
     expect(lasting.total("cache.hits.total")).toBe(2);
     expect(flushed).toEqual(["closed"]);
+  });
+
+  it("flush and close wait 15 seconds for a collector that hangs, and the others are closed at once", async () => {
+    const clock = new ManualClock();
+    const closed: string[] = [];
+    const hang = () => new Promise<void>(() => {});
+    const hanging = Object.assign(new ListeningCollector(), { flush: hang, close: hang });
+    const lasting = Object.assign(new ListeningCollector(), { close: () => void closed.push("other") });
+    const metrics = new CacheMetrics([hanging, lasting], clock);
+    for (const method of ["flush", "close"] as const) {
+      let isOver = false;
+      const over = metrics[method]().then(() => {
+        isOver = true;
+      });
+      await clock.advance(14_999);
+      expect(isOver).toBe(false);
+      await clock.advance(1);
+      await over;
+    }
+    expect(closed).toEqual(["other"]);
+    expect(clock.pending).toBe(0);
   });
 });
