@@ -35,7 +35,7 @@ class ComparedSeal implements KeptSeal {
 }
 
 /** Nothing is told of, so nothing is watched. */
-const UNWATCHED: WatchedRead = { key: "", epoch: 0, spoilt: false };
+const UNWATCHED: WatchedRead = { key: "", epoch: 0, since: 0, isOver: true };
 
 export interface ComparedNearOptions {
   readonly page: NearPage;
