@@ -3,15 +3,18 @@
 // LMDB lets one process write at a time and waits for it as long as it takes. That waiting is done by a thread of the
 // pool, so a process that hangs with the lock keeps others from changing anything but not from reading, and what waits
 // here is given up when its time is over.
-import type { Clock, Timer } from "../../core/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { ConnectionError } from "../../core/errors.ts";
+import { Alarm } from "./alarm.ts";
 import { isMade, issue, sizeOf } from "./change.ts";
 import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
+import type { Gate } from "./gate.ts";
 import type { Operation, View } from "./operation.ts";
-import { isTaken, latestDue, type Planned, type Plans, type Queued } from "./queued.ts";
+import { earliestDue, isTaken, latestDue, type Planned, type Plans, type Queued } from "./queued.ts";
 import type { Room } from "./room.ts";
 import type { Facts } from "./stored-record.ts";
+import { Turn } from "./turn.ts";
 
 /** A commit is kept short: others wait for it. */
 const MOST_OPERATIONS = 1_000;
@@ -26,6 +29,8 @@ export class Committer {
   readonly #clock: Clock;
   readonly #room: Room;
   readonly #limitMs: number;
+  readonly #turn: Turn;
+  readonly #alarm: Alarm;
   #queue: Queued[] = [];
   #flying: readonly Planned[] = [];
   /** When the commit under way has taken too long. */
@@ -33,22 +38,22 @@ export class Committer {
   /** Whether a thread works on the commit under way. */
   #isBegun = false;
   #isScheduled = false;
-  #timer: Timer | undefined;
-  #timerDue = Number.POSITIVE_INFINITY;
   #fatal: ConnectionError | undefined;
   #isFailing = false;
   #idle: (() => void)[] = [];
 
   /** `limitMs`: how long a commit may take that only makes room. */
-  constructor(environment: Environment, clock: Clock, room: Room, limitMs: number) {
+  constructor(environment: Environment, gate: Gate, clock: Clock, room: Room, limitMs: number) {
     this.#environment = environment;
     this.#clock = clock;
     this.#room = room;
     this.#limitMs = limitMs;
+    this.#turn = new Turn(gate, clock);
+    this.#alarm = new Alarm(clock, () => this.#giveUpLate());
   }
 
   get isIdle(): boolean {
-    return !this.#isScheduled && this.#flying.length === 0 && this.#queue.length === 0;
+    return !this.#isScheduled && !this.#turn.isAwaited && this.#flying.length + this.#queue.length === 0;
   }
 
   /** Whether no thread works on a commit: what is seen in the store has been made, even if LMDB has yet to tell. */
@@ -57,9 +62,9 @@ export class Committer {
     return this.#environment.snapshot((get) => this.#flying.some(({ change }) => isMade(change, get)));
   }
 
-  /** Whether the commit under way waits for a process that does not let go of the store. */
+  /** Whether a commit waits for a process that does not let go of the store, or does not come to an end of opening it. */
   get isStuck(): boolean {
-    return this.#flying.length > 0 && this.#clock.now() >= this.#flightDue;
+    return this.#turn.isOverdue || (this.#flying.length > 0 && this.#clock.now() >= this.#flightDue);
   }
 
   /** Whether changes fail, or wait for another process, while reads go on. */
@@ -74,22 +79,19 @@ export class Committer {
 
   /** Tells the operation how it ended, within so many milliseconds. */
   add(operation: Operation, limitMs: number): void {
-    if (this.#fatal !== undefined) {
-      operation.failed(this.#fatal);
-      return;
-    }
-    if (this.isStuck) {
-      operation.failed(lateError());
+    const refusal = this.#fatal ?? (this.isStuck ? lateError() : undefined);
+    if (refusal !== undefined) {
+      operation.failed(refusal);
       return;
     }
     const queued = { operation, due: this.#clock.now() + limitMs, isOver: false };
     this.#queue.push(queued);
-    this.#watch(queued.due);
+    this.#alarm.set(queued.due);
     this.#schedule();
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#flying.length > 0) return;
+    if (this.#isScheduled || this.#turn.isAwaited || this.#flying.length > 0) return;
     this.#isScheduled = true;
     // What the rest of this tick adds goes along.
     process.nextTick(() => {
@@ -100,9 +102,11 @@ export class Committer {
   }
 
   #commit(): void {
+    if (!this.#hasTurn()) return;
     const { planned, done } = this.#planned();
     for (const queued of done) this.#settle(queued, true);
     if (planned.length === 0) {
+      this.#turn.end();
       if (this.#queue.length > 0) this.#schedule();
       else this.#rest();
       return;
@@ -116,17 +120,34 @@ export class Committer {
     );
   }
 
+  /** Whether nobody opens the store; otherwise this commit begins later. */
+  #hasTurn(): boolean {
+    try {
+      const due = this.#queue[0]?.due ?? this.#clock.now() + this.#limitMs;
+      return this.#turn.begin(due, () => this.#commit());
+    } catch (thrown) {
+      this.#isFailing = true;
+      this.#giveUp(this.#queue, thrown);
+      if (this.#queue.length === 0) this.#rest();
+      return false;
+    }
+  }
+
   /** As `#plan`; where the store cannot be read, whoever waits is told. */
   #planned(): Plans {
     const waiting = this.#queue;
     try {
       return this.#plan();
     } catch (thrown) {
-      this.#queue = [];
-      const error = commitError(thrown, this.#environment.path);
-      for (const queued of waiting) this.#fail(queued, error);
+      this.#giveUp(waiting, thrown);
       return { planned: [], done: [] };
     }
+  }
+
+  #giveUp(waiting: readonly Queued[], thrown: unknown): void {
+    this.#queue = [];
+    const error = commitError(thrown, this.#environment.path);
+    for (const queued of waiting) this.#fail(queued, error);
   }
 
   /** What goes into the next commit, decided by one snapshot. */
@@ -207,6 +228,8 @@ export class Committer {
       await whole;
     } catch (error) {
       throw await causeOf(error);
+    } finally {
+      this.#turn.end();
     }
     return issued;
   }
@@ -246,9 +269,7 @@ export class Committer {
   }
 
   #rest(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#timerDue = Number.POSITIVE_INFINITY;
+    this.#alarm.cancel();
     const idle = this.#idle;
     this.#idle = [];
     for (const resolve of idle) resolve();
@@ -267,19 +288,11 @@ export class Committer {
     queued.operation.failed(error);
   }
 
-  #watch(due: number): void {
-    if (due >= this.#timerDue) return;
-    this.#timer?.cancel();
-    this.#timerDue = due;
-    this.#timer = this.#clock.after(due - this.#clock.now(), () => {
-      this.#timerDue = Number.POSITIVE_INFINITY;
-      const now = this.#clock.now();
-      const flying = this.#flying.map(({ queued }) => queued);
-      const waiting = [...flying, ...this.#queue].filter(({ isOver }) => !isOver);
-      for (const queued of waiting) if (now >= queued.due) this.#fail(queued, lateError());
-      const left = waiting.filter(({ isOver, due }) => !isOver && due < Number.POSITIVE_INFINITY);
-      const next = left.reduce((least, { due }) => Math.min(least, due), Number.POSITIVE_INFINITY);
-      if (left.length > 0) this.#watch(next);
-    });
+  /** Tells those whose time is over. Returns when the next one's will be. */
+  #giveUpLate(): number {
+    const now = this.#clock.now();
+    const waiting = [...this.#flying.map(({ queued }) => queued), ...this.#queue];
+    for (const queued of waiting) if (now >= queued.due) this.#fail(queued, lateError());
+    return earliestDue(waiting);
   }
 }

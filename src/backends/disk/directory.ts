@@ -1,17 +1,9 @@
 // The folder of a store: which environment in it is this boot's, whether it is ours, and what is left of former boots.
-import {
-  accessSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from "node:fs";
+import { accessSync, constants, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { readBootId } from "./boot-id.ts";
 import { folderError, openError } from "./disk-error.ts";
+import { isMarkerPath } from "./marker.ts";
 import type { Durability } from "./options.ts";
 import { requireSound } from "./sound-file.ts";
 
@@ -54,7 +46,8 @@ export function prepareFolder(directory: string, durability: Durability, bootId 
 function removeFormer(path: string, name: string): void {
   if (!name.startsWith(OF_BOOT) || !lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   try {
-    const isStore = readdirSync(path).every((file) => OWN_FILES.includes(file));
+    const files = readdirSync(path, { recursive: true, encoding: "utf8" });
+    const isStore = files.every((file) => OWN_FILES.includes(file) || isMarkerPath(file));
     if (isStore) rmSync(path, { recursive: true, force: true });
   } catch (error) {
     // Another process removes it as well.
@@ -84,14 +77,4 @@ function refuseOtherLevel(
   throw folderError(directory, `it holds one with durability "${level}", and "${durability}" was asked for`, {
     hint: `Give every process on it durability "${level}", use another folder, or stop all of them and remove ${other} in it.`,
   });
-}
-
-/** Another one after every start of the machine; undefined where the system does not tell. */
-export function readBootId(): string | undefined {
-  const file = "/proc/sys/kernel/random/boot_id";
-  try {
-    return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
-  } catch {
-    return undefined;
-  }
 }

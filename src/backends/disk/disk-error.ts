@@ -38,8 +38,17 @@ export async function causeOf(error: unknown): Promise<unknown> {
 /** Why a change was given up. */
 export function lateError(): OperationTimeoutError {
   return new OperationTimeoutError("the store on disk did not commit the change within operation_timeout", {
-    hint: "A process on this store may be stopped, or hang, while it writes: let it go on, or end it. Or more is written at once than the disk takes in that time. Reads go on.",
+    hint: "A process on this store may be stopped, or hang, while it writes or opens it: let it go on, or end it. Or more is written at once than the disk takes in that time. Reads go on.",
   });
+}
+
+/** Why a store could not be opened: these processes kept everybody from it. */
+export function busyError(directory: string, pids: readonly number[]): ConnectionError {
+  const who = pids.length === 1 ? `process ${pids[0]} has` : `processes ${pids.join(", ")} have`;
+  return new ConnectionError(
+    `the store in ${directory} could not be opened within connect_timeout: ${who} been committing to it, or closing it, all the while`,
+    { hint: "One that is stopped, hangs or is too busy to go on keeps others out: let it go on, or end it." },
+  );
 }
 
 /** Why nothing is changed any more, after a failure that is fatal. */

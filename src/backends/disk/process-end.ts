@@ -1,6 +1,7 @@
 // The end of a process whose commit waits for another one: Node waits for its threads, and would do so for ever.
 import { isMainThread } from "node:worker_threads";
 import type { Committer } from "./committer.ts";
+import { pauseThread } from "./pause.ts";
 
 const LOOK_EVERY_MS = 2;
 
@@ -11,11 +12,10 @@ const LOOK_EVERY_MS = 2;
 export function endDespiteLock(committers: Iterable<Committer>): void {
   // A thread that ends is not the end of its process.
   if (!isMainThread) return;
-  const pause = new Int32Array(new SharedArrayBuffer(4));
   for (const committer of committers) {
     while (!committer.isAtRest) {
       if (committer.isStuck) process.kill(process.pid, "SIGKILL");
-      Atomics.wait(pause, 0, 0, LOOK_EVERY_MS);
+      pauseThread(LOOK_EVERY_MS);
     }
   }
 }

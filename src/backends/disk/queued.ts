@@ -27,6 +27,13 @@ export function latestDue(batch: readonly Queued[]): number | undefined {
   return dues.length === 0 ? undefined : Math.max(...dues);
 }
 
+/** When the first of those is due that were not told how they ended; Infinity: there are none. */
+export function earliestDue(waiting: readonly Queued[]): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const { isOver, due } of waiting) if (!isOver && due < least) least = due;
+  return least;
+}
+
 /** Whether an operation has to wait for the next commit: its record is changed in this one. */
 export function isTaken(
   { key, isWrite }: Operation,

@@ -3,9 +3,10 @@ import type { BackendHost } from "../../core/backend.ts";
 import { withDeadline } from "../../core/deadline.ts";
 import { Committer } from "./committer.ts";
 import { prepareFolder, type StoreFolder } from "./directory.ts";
-import { openError } from "./disk-error.ts";
+import { busyError, openError } from "./disk-error.ts";
 import { Environment } from "./environment.ts";
 import { checkFormat } from "./format.ts";
+import { Gate, openApart } from "./gate.ts";
 import { type Lmdb, loadLmdb } from "./lmdb.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { endDespiteLock } from "./process-end.ts";
@@ -21,6 +22,7 @@ export class SharedEnvironment {
   readonly committer: Committer;
   readonly sweep: Sweep;
   readonly isSynced: boolean;
+  readonly #gate: Gate;
   /** How often each has entered: one may come again before it has left. */
   readonly #users = new Map<BackendHost, number>();
   readonly #limitMs: number;
@@ -45,7 +47,8 @@ export class SharedEnvironment {
     });
     this.#host = host;
     this.#limitMs = host.operationTimeoutMs;
-    this.committer = new Committer(environment, host.clock, room, this.#limitMs);
+    this.#gate = new Gate(environment.path, host.clock);
+    this.committer = new Committer(environment, this.#gate, host.clock, room, this.#limitMs);
     this.sweep = new Sweep(environment, this.committer, host.clock, this.#limitMs);
     this.checked = checkFormat(this, directory, host.connectTimeoutMs);
   }
@@ -82,15 +85,30 @@ export class SharedEnvironment {
   }
 
   #close(): Promise<void> {
-    this.#closing ??= this.environment.close().finally(() => {
+    this.#closing ??= this.#closeApart().finally(() => {
       opened.delete(this.environment.path);
       if (opened.size === 0) process.off("exit", atExit);
     });
     return this.#closing;
   }
+
+  async #closeApart(): Promise<void> {
+    await this.#gate.enterToClose(this.#limitMs);
+    try {
+      await this.environment.close();
+    } finally {
+      this.#gate.remove();
+    }
+  }
+
+  /** The thread ends, and LMDB closes what is open. */
+  end(): void {
+    if (this.committer.isAtRest) this.#gate.enterToEnd();
+  }
 }
 
 const opened = new Map<string, SharedEnvironment>();
+const opening = new Map<string, Promise<SharedEnvironment>>();
 
 /** Opens the store in a folder, or joins who has it open. Throws ConnectionError or MissingPeerError. */
 export async function enterEnvironment(
@@ -98,9 +116,9 @@ export async function enterEnvironment(
   host: BackendHost,
 ): Promise<SharedEnvironment> {
   const lmdb = await loadLmdb();
-  const { path, isSynced } = prepareFolder(options.directory, options.durability);
+  const folder = prepareFolder(options.directory, options.durability);
   for (;;) {
-    const present = opened.get(path) ?? open(lmdb, { path, isSynced }, options, host);
+    const present = opened.get(folder.path) ?? (await openOnce(lmdb, folder, options, host));
     if (!present.enter(host)) {
       await present.closed;
       continue;
@@ -115,15 +133,37 @@ export async function enterEnvironment(
   }
 }
 
-function open(
+function openOnce(
+  lmdb: Lmdb,
+  folder: StoreFolder,
+  options: ResolvedOptions,
+  host: BackendHost,
+): Promise<SharedEnvironment> {
+  const present = opening.get(folder.path);
+  if (present !== undefined) return present;
+  const begun = open(lmdb, folder, options, host).finally(() => opening.delete(folder.path));
+  opening.set(folder.path, begun);
+  return begun;
+}
+
+async function open(
   lmdb: Lmdb,
   { path, isSynced }: StoreFolder,
   options: ResolvedOptions,
   host: BackendHost,
-): SharedEnvironment {
+): Promise<SharedEnvironment> {
   try {
     const mapBytes = Math.max(LEAST_MAP_BYTES, options.maxBytes * MAP_FACTOR);
-    const environment = new Environment(lmdb, { path, isSynced, mapBytes });
+    const waiting = {
+      clock: host.clock,
+      limitMs: host.connectTimeoutMs,
+      busy: (pids: readonly number[]) => busyError(options.directory, pids),
+    };
+    const environment = await openApart(
+      path,
+      waiting,
+      () => new Environment(lmdb, { path, isSynced, mapBytes }),
+    );
     const shared = new SharedEnvironment(environment, options, host, isSynced);
     if (opened.size === 0) process.on("exit", atExit);
     opened.set(path, shared);
@@ -135,4 +175,5 @@ function open(
 
 function atExit(): void {
   endDespiteLock([...opened.values()].map(({ committer }) => committer));
+  for (const shared of opened.values()) shared.end();
 }

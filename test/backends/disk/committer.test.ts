@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { Committer } from "../../../src/backends/disk/committer.ts";
 import { Environment } from "../../../src/backends/disk/environment.ts";
+import { Gate } from "../../../src/backends/disk/gate.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { WriteOperation } from "../../../src/backends/disk/operation.ts";
 import type { Room } from "../../../src/backends/disk/room.ts";
@@ -17,6 +18,8 @@ async function environmentIn(path: string): Promise<Environment> {
   mkdirSync(path);
   return new Environment(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 28 });
 }
+
+const gateOf = ({ path }: Environment): Gate => new Gate(path, systemClock);
 
 function written(committer: Committer): Promise<void> {
   return new Promise((resolve, reject) =>
@@ -37,7 +40,7 @@ test("a committer that has more room to make is not idle", async () => {
       return [];
     },
   } as unknown as Room;
-  const committer = new Committer(environment, systemClock, room, 10_000);
+  const committer = new Committer(environment, gateOf(environment), systemClock, room, 10_000);
   await written(committer);
   expect(owed).toBe(1);
   expect(committer.isIdle).toBe(false);
@@ -50,7 +53,7 @@ test("a committer that has more room to make is not idle", async () => {
 test("whoever waits is told when the store cannot be read", async () => {
   const environment = await environmentIn(freshFolder());
   const room = { mostAtOnce: 2 ** 20, isOwed: false, make: () => [] } as unknown as Room;
-  const committer = new Committer(environment, systemClock, room, 10_000);
+  const committer = new Committer(environment, gateOf(environment), systemClock, room, 10_000);
   await environment.close();
   await expect(written(committer)).rejects.toBeInstanceOf(BackendError);
   expect(committer.isIdle).toBe(true);

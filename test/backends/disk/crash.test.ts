@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { AREA, rangeOf } from "../../../src/backends/disk/disk-key.ts";
 import { Environment } from "../../../src/backends/disk/environment.ts";
+import { openApart } from "../../../src/backends/disk/gate.ts";
 import { byAge, rowsOf } from "../../../src/backends/disk/index-row.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { factsOf } from "../../../src/backends/disk/stored-record.ts";
+import { systemClock } from "../../../src/core/clock.ts";
 import { seededRandom } from "../../../src/testing/seeded-random.ts";
 import { freshFolders } from "./folder.ts";
 import { opened } from "./opened.ts";
@@ -72,8 +74,11 @@ async function expectWhole(directory: string, durability: string): Promise<void>
     isSynced: durability === "disk",
     mapBytes: 2 ** 30,
   };
-  const environment = new Environment(await loadLmdb(), settings);
+  const lmdb = await loadLmdb();
+  const waiting = { clock: systemClock, limitMs: 10_000, busy: () => new Error("the writer hangs") };
+  const environment = await openApart(settings.path, waiting, () => new Environment(lmdb, settings));
   try {
+    // In one snapshot: the process that lives on goes on writing.
     environment.snapshot((get) => {
       const records = environment.rowsWithin(rangeOf(AREA.plain, Buffer.alloc(0)), 10_000);
       const rows = environment.rowsWithin(byAge(), 10_000);
@@ -97,13 +102,15 @@ test.each([
   const random = seededRandom(seed);
   const directory = freshFolder();
   const latest = new Map<string, number>();
-  // One process at a time: one that is opened while another commits may undo that (see the guide).
+  // One that lives on: the others are killed while it has the lock, or waits for it, and open while it commits.
+  await using other = new OwnProcess(WRITER, { directory, name: "b", from: 1, options: { durability } });
+  await other.wrote();
   for (let round = 0; round < rounds; round++) {
     const acks = Math.floor(random() * 60);
     const { acknowledged } = await killedAfter(directory, durability, "a", round * 1_000_000, acks);
     for (const [key, number] of acknowledged) latest.set(key, number);
     const backend = opened({ directory, durability });
-    for (const [key, number] of latest) {
+    for (const [key, number] of [...latest, ...acknowledgedIn(other.output)]) {
       const record = await backend.read(key);
       if (record?.kind !== "entry") throw new Error(`round ${round}, seed ${seed}: ${key} is gone`);
       const bytes = Buffer.from(record.payload.bytes);

@@ -4,9 +4,12 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { prepareFolder, readBootId } from "../../../src/backends/disk/directory.ts";
+import { readBootId } from "../../../src/backends/disk/boot-id.ts";
+import { prepareFolder } from "../../../src/backends/disk/directory.ts";
 import { AREA, inArea } from "../../../src/backends/disk/disk-key.ts";
+import { Gate } from "../../../src/backends/disk/gate.ts";
 import { loadLmdb, openStore } from "../../../src/backends/disk/lmdb.ts";
+import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { freshFolders } from "./folder.ts";
 import { item, opened } from "./opened.ts";
@@ -117,6 +120,8 @@ describe("a folder is refused", () => {
 test("a store that commits do not flush is left alone by the next boot, which begins another", async () => {
   const directory = freshFolder();
   const before = prepareFolder(directory, "process", "former-boot");
+  // Somebody was in a commit when the power failed.
+  expect(new Gate(before.path, systemClock).enter()).toBe(true);
   const now = prepareFolder(directory, "process", "this-boot");
   expect(now.path).not.toBe(before.path);
   expect(readdirSync(directory)).toEqual(["boot-this-boot"]);
@@ -129,9 +134,13 @@ test("what is not a store of a former boot is left alone, whatever its name", as
   writeFileSync(join(directory, "boot-photos", "data.mdb"), "");
   writeFileSync(join(directory, "boot-photos", "one.jpg"), "photo");
   writeFileSync(join(directory, "boot-loader"), "text");
+  mkdirSync(join(directory, "boot-party", "opening"), { recursive: true });
+  writeFileSync(join(directory, "boot-party", "opening", "two.jpg"), "photo");
   prepareFolder(directory, "process", "this-boot");
-  expect(readdirSync(directory).sort()).toEqual(["boot-loader", "boot-photos", "boot-this-boot"]);
+  const names = ["boot-loader", "boot-party", "boot-photos", "boot-this-boot"];
+  expect(readdirSync(directory).sort()).toEqual(names);
   expect(readdirSync(join(directory, "boot-photos"))).toEqual(["data.mdb", "one.jpg"]);
+  expect(readdirSync(join(directory, "boot-party", "opening"))).toEqual(["two.jpg"]);
 });
 
 test("where the system does not tell its boots apart, every commit is flushed", () => {
