@@ -124,7 +124,7 @@ export function panels(catalogue, namespace) {
       queries: [{ legend: "{{instance}}", expr: gauge("memoryUsage", "max") }],
     },
     {
-      title: "Connections in use",
+      title: "Connections that take no more calls",
       help: help("poolUtilization"),
       unit: "percentunit",
       most: 1,

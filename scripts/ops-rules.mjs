@@ -84,7 +84,7 @@ export function alertRules(catalogue, namespace) {
       severity: "critical",
       summary: "Calls wait for a connection to the store",
       description:
-        "{{ $value | humanize }} calls wait. Raise pool_size, or find what keeps the connections busy.",
+        "{{ $value | humanize }} calls wait. Look at the server and the network, or raise pool_size.",
     },
     {
       name: "XCacheHighMemoryUsage",
@@ -99,8 +99,9 @@ export function alertRules(catalogue, namespace) {
       expr: `max ${BY} (${series("poolUtilization")}) > 0.9`,
       for: "5m",
       severity: "warning",
-      summary: "More than 90 % of the connections to the store are in use",
-      description: "{{ $value | humanizePercentage }} of the connections are in use.",
+      summary: "More than 90 % of the connections to the store take no more calls",
+      description:
+        "{{ $value | humanizePercentage }} of the connections are away or clogged. Look at the server and the network.",
     },
     {
       name: "XCacheHighEvictionRate",

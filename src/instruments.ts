@@ -2,7 +2,7 @@
 import type { CacheRoot, Member } from "./cache-root.ts";
 import type { ComprehensiveMetrics } from "./core/records.ts";
 import type { Space } from "./core/space.ts";
-import { poolState } from "./health/health.ts";
+import { poolState, poolUtilization } from "./health/health.ts";
 import { History } from "./metrics/history.ts";
 import type { MetricSource } from "./metrics/source.ts";
 import { traceIfRegistered } from "./metrics/spans.ts";
@@ -64,11 +64,11 @@ export class Instruments {
 
   #storeFacts(): ReturnType<MetricSource["facts"]> {
     const { store } = this.#root;
-    const { inUse, size, waiting } = poolState(store);
+    const pool = poolState(store);
     return {
       circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
-      poolUtilization: size === 0 ? 0 : inUse / size,
-      poolWaiting: waiting,
+      poolUtilization: poolUtilization(pool),
+      poolWaiting: pool.waiting,
       memoryUsage: store.fill(),
     };
   }

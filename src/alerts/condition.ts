@@ -31,11 +31,6 @@ export class Condition {
     return this.#status;
   }
 
-  /** When the condition was first seen to hold; means something unless inactive, and for the crossing that ends it. */
-  get since(): number {
-    return this.#since;
-  }
-
   /** How often the present firing has been told again. */
   get repeats(): number {
     return this.#repeats;

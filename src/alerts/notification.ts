@@ -48,13 +48,16 @@ export interface Occurrence {
   readonly alert: CheckedAlert;
   readonly crossing: Crossing;
   readonly condition: Condition;
+  /** By the calendar: when the condition was first seen to hold, and now. */
+  readonly since: number;
+  readonly now: number;
   readonly value: number;
   readonly incidentId: string;
   readonly instance: string;
 }
 
-export function notificationOf(occurrence: Occurrence, now: number): AlertNotification {
-  const { alert, crossing, condition, value, incidentId, instance } = occurrence;
+export function notificationOf(occurrence: Occurrence): AlertNotification {
+  const { alert, crossing, condition, since, now, value, incidentId, instance } = occurrence;
   const status = crossing === "resolved" ? "resolved" : "firing";
   const { name, metric, comparison, threshold } = alert;
   return {
@@ -67,7 +70,7 @@ export function notificationOf(occurrence: Occurrence, now: number): AlertNotifi
       comparison,
       threshold,
       value,
-      since: new Date(condition.since).toISOString(),
+      since: new Date(since).toISOString(),
       repeat: condition.repeats,
       incidentId,
       instance,

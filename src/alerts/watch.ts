@@ -32,6 +32,9 @@ export interface WatchHost {
   report(error: Error): void;
 }
 
+/** What people and receivers go by. Lengths of time do not: the calendar may be put right meanwhile. */
+const calendar = (clock: Clock): number => clock.wall?.() ?? clock.now();
+
 /** An alert in this run. */
 class Watched {
   readonly alert: CheckedAlert;
@@ -39,6 +42,8 @@ class Watched {
   readonly channels: readonly Channel[];
   reading: Reading = { noData: "not looked yet" };
   incidentId = "";
+  /** When the condition was first seen to hold, by the calendar of that moment. */
+  #since = 0;
 
   constructor(alert: CheckedAlert, channels: readonly Channel[]) {
     this.alert = alert;
@@ -46,17 +51,24 @@ class Watched {
     this.channels = channels;
   }
 
-  judge(look: Look, now: number): Crossing | undefined {
+  get since(): number {
+    return this.#since;
+  }
+
+  judge(look: Look, clock: Clock): Crossing | undefined {
     this.reading = readMetric(this.alert.metric, look);
     const { comparison, threshold } = this.alert;
     const holds = "value" in this.reading ? compares(this.reading.value, comparison, threshold) : undefined;
-    return this.condition.judge(holds, now);
+    const wasInactive = this.condition.status === "inactive";
+    const crossing = this.condition.judge(holds, clock.now());
+    if (wasInactive && this.condition.status !== "inactive") this.#since = calendar(clock);
+    return crossing;
   }
 
   get state(): AlertState {
     const { name, metric } = this.alert;
-    const { status, since } = this.condition;
-    const began = status === "inactive" ? {} : { since: new Date(since).toISOString() };
+    const { status } = this.condition;
+    const began = status === "inactive" ? {} : { since: new Date(this.#since).toISOString() };
     return { name, metric, status, ...this.reading, ...began };
   }
 }
@@ -115,9 +127,8 @@ export class Watch {
 
   #look(): void {
     const look = this.#observer.look();
-    const now = this.#host.clock.now();
     for (const watched of this.#watched) {
-      const crossing = watched.judge(look, now);
+      const crossing = watched.judge(look, this.#host.clock);
       if (crossing !== undefined && "value" in watched.reading)
         this.#tell(watched, crossing, watched.reading.value);
     }
@@ -127,9 +138,10 @@ export class Watch {
     const { clock, instance } = this.#host;
     const id = newId(clock);
     if (crossing === "fired") watched.incidentId = id;
-    const { alert, condition, incidentId, channels } = watched;
-    const occurrence = { alert, crossing, condition, value, incidentId, instance };
-    const outgoing = { id, notification: notificationOf(occurrence, clock.now()) };
+    const { alert, condition, since, incidentId, channels } = watched;
+    const now = calendar(clock);
+    const occurrence = { alert, crossing, condition, since, now, value, incidentId, instance };
+    const outgoing = { id, notification: notificationOf(occurrence) };
     for (const channel of channels) channel.push(outgoing);
   }
 

@@ -77,9 +77,8 @@ async function exchange(request: Parameters<typeof post>[0]): Promise<Answer> {
   } catch (error) {
     if (error instanceof DeliveryFailure) throw error;
     const { message, code } = error as NodeJS.ErrnoException;
-    throw new DeliveryFailure(message === "" ? (code ?? "the connection failed") : message, {
-      retryable: true,
-      cause: error,
-    });
+    const words = message === "" ? (code ?? "the connection failed") : message;
+    // Not the error itself as the cause: it may hold what the receiver sent, and that may be what it was sent.
+    throw new DeliveryFailure(words, { retryable: true, cause: Object.assign(new Error(words), { code }) });
   }
 }

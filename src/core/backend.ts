@@ -76,9 +76,16 @@ export interface ScanOptions {
 
 export interface PoolState {
   readonly size: number;
+  /** Connections with calls under way. */
   readonly inUse: number;
   readonly idle: number;
+  /** Calls that wait for a connection. */
   readonly waiting: number;
+  /**
+   * Connections that take no more calls at present. To be given where a connection carries many calls at once; where it
+   * carries one, those in use are.
+   */
+  readonly full?: number;
 }
 
 export interface Usage {

@@ -6,6 +6,7 @@ import { withDeadline } from "../core/deadline.ts";
 import { OperationTimeoutError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { ComprehensiveMetrics, DetailedHealth, HealthCheckItem, HealthResult } from "../core/records.ts";
+import { redactError } from "../core/redact.ts";
 import type { Store } from "../core/space.ts";
 
 /** Fractions above which a working store is called degraded. */
@@ -24,7 +25,8 @@ export async function checkHealth(store: Store, clock: Clock, limitMs: number): 
     });
     return { isHealthy: true, latencySeconds: (clock.now() - started) / 1000 };
   } catch (error) {
-    return { isHealthy: false, latencySeconds: (clock.now() - started) / 1000, error: toError(error) };
+    const latencySeconds = (clock.now() - started) / 1000;
+    return { isHealthy: false, latencySeconds, error: redactError(toError(error)) };
   }
 }
 
@@ -39,12 +41,22 @@ export function poolState({ backend }: Store): PoolState {
   }
 }
 
+/**
+ * The share of the connections that take no more calls, 0 to 1. One that carries many calls at once is not used up by
+ * having some under way: `full` says how many are. Where a backend does not say it, those in use are.
+ */
+export function poolUtilization({ size, inUse, full = inUse }: PoolState): number {
+  return size === 0 ? 0 : Math.min(1, full / size);
+}
+
 export function detailHealth(
   store: Store,
   ping: HealthResult,
   metrics: ComprehensiveMetrics,
 ): DetailedHealth {
   const pool = poolState(store);
+  const { size, inUse, idle, waiting } = pool;
+  const utilization = poolUtilization(pool);
   const breaker = breakerFacts(store.breaker);
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
   const checks: HealthCheckItem[] = [
@@ -53,7 +65,7 @@ export function detailHealth(
       ok: ping.isHealthy,
       detail: ping.isHealthy
         ? `answered in ${(ping.latencySeconds * 1000).toFixed(2)} ms`
-        : (ping.error?.message ?? "did not answer"),
+        : reasonOf(ping.error),
     },
     { name: "circuit_breaker", ok: breaker.state === "closed", detail: breaker.state },
     {
@@ -63,8 +75,10 @@ export function detailHealth(
     },
     {
       name: "connection_pool",
-      ok: metrics.poolUtilization <= HIGH_POOL_USE,
-      detail: pool.size === 0 ? "no connections needed" : `${pool.inUse} of ${pool.size} in use`,
+      // Nobody suffers from connections that are all busy until somebody waits for one.
+      ok: utilization <= HIGH_POOL_USE || waiting === 0,
+      detail:
+        size === 0 ? "no connections needed" : `${inUse} of ${size} in use, ${waiting} calls wait for one`,
     },
     {
       name: "memory",
@@ -76,11 +90,17 @@ export function detailHealth(
   return {
     status: !ping.isHealthy ? "unhealthy" : degraded ? "degraded" : "healthy",
     kvConnected: ping.isHealthy,
-    connectionPool: { ...pool, utilization: metrics.poolUtilization },
+    connectionPool: { size, inUse, idle, waiting, utilization },
     circuitBreaker: breaker,
     performanceMetrics: metrics,
     checks,
   };
+}
+
+/** Some errors have no words, such as those of a connection that was tried at several addresses. */
+function reasonOf(error: Error | undefined): string {
+  const { message = "", code, name } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  return message || code || name || "did not answer";
 }
 
 function breakerFacts(breaker: CircuitBreaker | undefined): DetailedHealth["circuitBreaker"] {

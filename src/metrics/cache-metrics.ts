@@ -1,5 +1,7 @@
 // CacheMetrics: hands what caches count, and what the application measures itself, to any number of collectors.
+import { type Clock, systemClock } from "../core/clock.ts";
 import type { Collector, MetricTags } from "../core/collector.ts";
+import { withDeadline } from "../core/deadline.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { CATALOGUE } from "./catalogue.ts";
 import { Feed } from "./feed.ts";
@@ -15,6 +17,9 @@ interface LastingCollector extends Collector {
   close?(): unknown;
 }
 
+/** How long `flush()` and `close()` wait for a collector. */
+const LONGEST_WAIT_MS = 15_000;
+
 const METHODS = ["increment", "gauge", "histogram", "timing"] as const;
 
 export class CacheMetrics implements Collector {
@@ -23,10 +28,12 @@ export class CacheMetrics implements Collector {
   readonly #sources = new Sources();
   readonly #feed: Feed | undefined;
   readonly #toldFailures = new Map<string, number>();
+  readonly #clock: Clock;
   #isFailing = false;
 
-  /** Throws ConfigError when one of them is no collector. */
-  constructor(collectors: readonly Collector[] = [new NoOpCollector()]) {
+  /** Throws ConfigError when one of them is no collector. `clock` is for tests. */
+  constructor(collectors: readonly Collector[] = [new NoOpCollector()], clock: Clock = systemClock) {
+    this.#clock = clock;
     this.#collectors = requireCollectors(collectors).map(
       (collector) => new GuardedCollector(collector, () => this.#failed()),
     );
@@ -61,13 +68,13 @@ export class CacheMetrics implements Collector {
     return this.#collectors.map(({ failures }) => failures);
   }
 
-  /** Tells the collectors what was counted until now, and has those that keep something back send it. Never rejects. */
+  /** Tells the collectors what was counted until now, and has those that keep something back send it. Never rejects, and ends after 15 s. */
   async flush(): Promise<void> {
     this.#feed?.tell();
     await this.#each("flush");
   }
 
-  /** `flush`, and closes what the collectors have open: endpoints and sockets. Never rejects. */
+  /** `flush`, and closes what the collectors have open: endpoints and sockets. Never rejects, and ends after 15 s. */
   async close(): Promise<void> {
     this.#feed?.tell();
     await this.#each("close");
@@ -135,15 +142,14 @@ export class CacheMetrics implements Collector {
   }
 
   async #each(method: "flush" | "close"): Promise<void> {
-    await Promise.all(
-      this.#collectors.map(async ({ collector }) => {
-        try {
-          await (collector as LastingCollector)[method]?.();
-        } catch {
-          // It is counted nowhere: nothing was measured.
-        }
-      }),
-    );
+    const done = this.#collectors.map(async ({ collector }) => {
+      try {
+        await (collector as LastingCollector)[method]?.();
+      } catch {
+        // It is counted nowhere: nothing was measured.
+      }
+    });
+    await withDeadline(this.#clock, LONGEST_WAIT_MS, Promise.all(done), () => undefined);
   }
 }
 
@@ -169,7 +175,7 @@ function requireCollectors(collectors: unknown): readonly Collector[] {
       METHODS.every((method) => typeof (collector as Record<string, unknown>)[method] === "function");
     if (!isOne) throw wrong(`each collector must be an object with ${METHODS.join(", ")}`, collector);
   }
-  return [...(collectors as Collector[])];
+  return [...new Set(collectors as Collector[])];
 }
 
 const wrong = (expected: string, arrived: unknown): ConfigError =>

@@ -82,9 +82,13 @@ export const CATALOGUE = {
     "1 while the store is left alone after repeated failures, else 0.",
     { aggregator: "max" },
   ),
-  poolUtilization: gauge("cache.pool_utilization", "Share of the connections that is in use, 0 to 1.", {
-    aggregator: "max",
-  }),
+  poolUtilization: gauge(
+    "cache.pool_utilization",
+    "Share of the connections that take no more calls, 0 to 1.",
+    {
+      aggregator: "max",
+    },
+  ),
   poolWaiting: gauge("cache.pool_waiting", "Calls that wait for a connection."),
   info: gauge("cache.info", "Always 1; the labels say what runs here.", {
     labels: ["version", "backend"],

@@ -10,6 +10,15 @@ export function requireText(value: unknown, name: string): string {
   throw wrong(`${name} must be a string`, value);
 }
 
+/** Not an empty one, which a socket takes for every address, or for this machine. */
+export function requireHost(value: unknown): string {
+  if (typeof value === "string" && value.trim() !== "") return value;
+  throw wrong("host must be a name or an address", value);
+}
+
+/** Whether it can be the share of what was observed that is told. */
+export const isShare = (value: number): boolean => value > 0 && value <= 1;
+
 export function requirePort(value: unknown, least: 0 | 1): number {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= 65_535)
     return value as number;

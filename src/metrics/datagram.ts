@@ -35,10 +35,13 @@ export function tagSuffix(tags: MetricTags | undefined): string {
   return pairs.length === 0 ? "" : `|#${pairs.join(",")}`;
 }
 
-/** Of two significant digits at least, as `|@0.1`; nothing when all were sent. */
+/** A daemon divides by it: the least that ten decimals can say. */
+const LEAST_RATE = 1e-10;
+
+/** As `|@0.1`; nothing when all were sent. */
 export function rateSuffix(rate: number): string {
   if (rate >= 1) return "";
-  return `|@${decimal(Number(rate.toPrecision(6))) ?? "1"}`;
+  return `|@${decimal(Number(Math.max(rate, LEAST_RATE).toPrecision(6)))}`;
 }
 
 /** Puts lines together until a datagram is full. */

@@ -10,9 +10,18 @@ export interface ErrorCount {
 /** Class names of others' errors come from code; one that does not look like a name is not told. */
 const CLASS_NAME = /^[A-Za-z_$][\w$]{0,63}$/;
 
+const ANY_CLASS = "Error";
+
+/** Kinds of errors told apart; of further ones the class is not told. */
+const MOST_KINDS = 1_000;
+
 function classOf(error: Error): string {
-  const name: unknown = error.constructor?.name;
-  return typeof name === "string" && CLASS_NAME.test(name) ? name : "Error";
+  try {
+    const name: unknown = error.constructor?.name;
+    return typeof name === "string" && CLASS_NAME.test(name) ? name : ANY_CLASS;
+  } catch {
+    return ANY_CLASS;
+  }
 }
 
 export class ErrorCounts {
@@ -26,8 +35,10 @@ export class ErrorCounts {
   add(tags: MetricTags, count: number): void {
     const id = JSON.stringify(tags);
     const known = this.#counts.get(id);
-    if (known === undefined) this.#counts.set(id, { tags, count });
-    else known.count += count;
+    if (known !== undefined) known.count += count;
+    else if (this.#counts.size < MOST_KINDS || tags.error_class === ANY_CLASS)
+      this.#counts.set(id, { tags, count });
+    else this.add({ ...tags, error_class: ANY_CLASS }, count);
   }
 
   [Symbol.iterator](): IterableIterator<readonly [id: string, counted: ErrorCount]> {

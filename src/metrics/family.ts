@@ -8,6 +8,15 @@ import { labelName } from "./series-name.ts";
 /** Series of one metric; more are not taken, for each costs the server memory for weeks. */
 const MOST_SERIES = 2_000;
 
+/** Characters of a label's value; the rest is cut off, for a server keeps it as long. */
+const LONGEST_LABEL = 1_024;
+
+/** Half a surrogate pair cannot be sent: all of them would arrive as the same character. */
+const labelText = (value: unknown): string =>
+  String(value)
+    .slice(0, LONGEST_LABEL)
+    .replace(/\p{Surrogate}/gu, "\ufffd");
+
 /** A value with its labels: a number, or a distribution. */
 export interface Sample {
   readonly tags: MetricTags | undefined;
@@ -102,7 +111,7 @@ export class Family implements RegisteredMetric {
 
   #identify(tags: MetricTags | undefined): { id: string; labels: Record<string, string> } {
     const given = new Map(
-      Object.entries(tags ?? {}).map(([name, value]) => [labelName(name), String(value)]),
+      Object.entries(tags ?? {}).map(([name, value]) => [labelName(name), labelText(value)]),
     );
     const labels: Record<string, string> = { ...this.#options.constantLabels };
     for (const name of this.#options.labels) labels[name] = given.get(name) ?? "";

@@ -61,7 +61,9 @@ export class History implements Reporter {
     this.#timer ??= this.#options.clock.after(ADD_AFTER_MS, () => {
       this.#timer = undefined;
       // The store's failures show where it is used; what could not be added is tried again.
-      this.add().catch(() => {});
+      this.add().catch(() => {
+        if (this.#isAttached) this.counted();
+      });
     });
   }
 
@@ -97,7 +99,7 @@ export class History implements Reporter {
       }
     }
     const { at, ...total } = minuteOf(sum, first * MINUTE_MS);
-    const processes = Math.max(0, ...minutes.map((minute) => minute.processes));
+    const processes = minutes.reduce((most, minute) => Math.max(most, minute.processes), 0);
     return { ...own, ...total, processes, since: at, history: minutes };
   }
 

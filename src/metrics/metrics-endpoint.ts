@@ -26,7 +26,11 @@ export class MetricsEndpoint {
   readonly #listening: Promise<EndpointAddress>;
 
   constructor(host: string, port: number, page: () => Promise<Page>) {
-    this.#server = createServer({ requestTimeout: SLOWEST_REQUEST_MS, headersTimeout: SLOWEST_REQUEST_MS });
+    this.#server = createServer({
+      requestTimeout: SLOWEST_REQUEST_MS,
+      headersTimeout: SLOWEST_REQUEST_MS,
+      connectionsCheckingInterval: SLOWEST_REQUEST_MS / 10,
+    });
     this.#server.maxConnections = MOST_CONNECTIONS;
     this.#server.setTimeout(SLOWEST_REQUEST_MS);
     this.#server.on("request", (request, response) => {
@@ -57,7 +61,8 @@ export class MetricsEndpoint {
 
   #listen(host: string, port: number): Promise<EndpointAddress> {
     return new Promise((resolve, reject) => {
-      this.#server.once("error", (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
+      // Later ones too: to nobody they would be the end of the process.
+      this.#server.on("error", (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
       this.#server.listen({ host, port }, () => {
         this.#server.unref();
         resolve({ host, port: (this.#server.address() as AddressInfo).port });

@@ -2,7 +2,7 @@
 import { Histogram } from "./histogram.ts";
 
 /** One call in so many is timed; the counts are exact. A prime, so that no regular pattern of calls hides one from it. */
-export const TIMED_EVERY = 127;
+const TIMED_EVERY = 127;
 /** So many calls are timed one after the other, at most once in so long: what is rare is all measured. */
 const DENSE_CALLS = 32;
 const DENSE_EVERY_MS = 1_000;

@@ -11,7 +11,7 @@ import {
   type MetricType,
   metricNamed,
 } from "./catalogue.ts";
-import { requireLabels, requirePort, requireText } from "./collector-option.ts";
+import { isShare, requireHost, requireLabels, requirePort, requireText } from "./collector-option.ts";
 import { Family, type Sample } from "./family.ts";
 import { type EndpointAddress, MetricsEndpoint } from "./metrics-endpoint.ts";
 import { READERS } from "./reader.ts";
@@ -47,6 +47,7 @@ export class PullCollector implements Collector {
   readonly #views: MetricsView[] = [];
   readonly #endpoint: MetricsEndpoint | undefined;
   #isAskedFor = false;
+  #isClosed = false;
   #dropped = 0;
 
   /** Throws ConfigError for options that cannot be used, and when the registry has such series already. */
@@ -56,7 +57,7 @@ export class PullCollector implements Collector {
     this.#prefix = [requireText(namespace, "namespace"), requireText(subsystem ?? "", "subsystem")];
     this.#labels = requireLabels(labels, OWN_LABELS);
     if (port !== undefined) requirePort(port, 0);
-    requireText(host, "host");
+    requireHost(host);
     this.#registry = registry == null ? defaultRegistry() : requireRegistry(registry);
     this.#registerAll();
     if (port !== undefined) this.#endpoint = new MetricsEndpoint(host, port, () => this.#page());
@@ -84,7 +85,10 @@ export class PullCollector implements Collector {
     return this.#registry.contentType;
   }
 
-  /** Measurements that were not taken: another type or other labels than at first, no number, too many series. */
+  /**
+   * Measurements that were not taken: another type or other labels than at first, no number, too many series, after
+   * `close()`.
+   */
   get dropped(): number {
     return this.#dropped;
   }
@@ -99,7 +103,8 @@ export class PullCollector implements Collector {
   }
 
   histogram(metric: string, value: number, tags?: MetricTags, sampleRate = 1): void {
-    this.#tell("histogram", metric, value, tags, 1 / sampleRate);
+    if (isShare(sampleRate)) this.#tell("histogram", metric, value, tags, 1 / sampleRate);
+    else this.#dropped++;
   }
 
   timing(metric: string, value: number, tags?: MetricTags): void {
@@ -109,8 +114,8 @@ export class PullCollector implements Collector {
   /** Closes the endpoint and takes the series out of the registry. Idempotent. */
   async close(): Promise<void> {
     await this.#endpoint?.close();
-    for (const { name } of this.#families.values()) this.#registry.removeSingleMetric(name);
-    this.#families.clear();
+    this.#isClosed = true;
+    this.#unregister();
   }
 
   /** @internal */
@@ -125,13 +130,23 @@ export class PullCollector implements Collector {
         this.#register(facts.exposition, facts, () => reader(this.#views));
       }
     } catch (cause) {
-      for (const { name } of this.#families.values()) this.#registry.removeSingleMetric(name);
       const name = seriesName(...this.#prefix, METRICS[this.#families.size]?.exposition);
+      this.#unregister();
       throw new ConfigError("CONFIG_INVALID", `the registry does not take the metric ${name}`, {
         hint: "Another collector may have registered it: give this one a namespace, subsystem or registry of its own.",
         cause,
       });
     }
+  }
+
+  /** By the names they were registered under: a registry may have renamed them. */
+  #unregister(): void {
+    for (const [name, family] of this.#families) {
+      const present = this.#registry.getSingleMetric?.(name) ?? family;
+      // A registry that was cleared may have been given to another collector.
+      if (present === family) this.#registry.removeSingleMetric(name);
+    }
+    this.#families.clear();
   }
 
   #register(
@@ -155,7 +170,7 @@ export class PullCollector implements Collector {
 
   /** Undefined: it cannot be registered. */
   #familyOf(type: MetricType, metric: string, tags: MetricTags | undefined): Family | undefined {
-    if (typeof metric !== "string" || metric === "") return undefined;
+    if (this.#isClosed || typeof metric !== "string" || metric === "") return undefined;
     const plainName = metricNamed(metric)?.exposition ?? metric;
     const known = this.#families.get(seriesName(...this.#prefix, plainName));
     if (known !== undefined || this.#families.size >= MOST_METRICS) return known;

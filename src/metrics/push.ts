@@ -3,7 +3,14 @@ import { requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock, type Timer } from "../core/clock.ts";
 import type { Collector, MetricTags } from "../core/collector.ts";
 import { datagramName, metricNamed } from "./catalogue.ts";
-import { requireFlag, requirePort, requirePositive, requireText } from "./collector-option.ts";
+import {
+  isShare,
+  requireFlag,
+  requireHost,
+  requirePort,
+  requirePositive,
+  requireText,
+} from "./collector-option.ts";
 import { DatagramPacker, decimal, type LineType, plainName, rateSuffix, tagSuffix } from "./datagram.ts";
 import { DatagramSocket } from "./datagram-socket.ts";
 
@@ -51,7 +58,7 @@ export class PushCollector implements Collector {
     this.#sampleRate = requirePositive(sampleRate, "sampleRate", 1);
     this.#useTags = requireFlag(useTags, "useTags");
     const timeoutMs = requirePositive(timeout, "timeout", 3_600) * 1000;
-    const target = { host: requireText(host, "host"), port: requirePort(port, 1), timeoutMs };
+    const target = { host: requireHost(host), port: requirePort(port, 1), timeoutMs };
     this.#socket = new DatagramSocket(target, clock);
     this.#packer = new DatagramPacker((datagram) => this.#socket.send(datagram));
   }
@@ -77,6 +84,10 @@ export class PushCollector implements Collector {
   }
 
   histogram(metric: string, value: number, tags?: MetricTags, sampleRate = 1): void {
+    if (!isShare(sampleRate)) {
+      this.#dropped++;
+      return;
+    }
     if (this.#sampleRate < 1 && this.#clock.random() >= this.#sampleRate) return;
     const rate = rateSuffix(this.#sampleRate * sampleRate);
     this.#add(this.#nameOf(metric), value, "h", `${rate}${this.#tags(tags)}`);

@@ -35,6 +35,7 @@ export interface MetricRegistry {
   // Each library has a type of its own for what it registers.
   registerMetric(metric: never): void;
   removeSingleMetric(name: string): void;
+  getSingleMetric?(name: string): unknown;
   metrics(): Promise<string>;
 }
 

@@ -113,6 +113,28 @@ describe("an alert", () => {
     expect(receiver.received[1]?.headers["webhook-id"]).not.toBe(incident);
   });
 
+  it("is told in the calendar's time, also where the machine slept or its calendar was put right", async () => {
+    await using test = await scene();
+    const { manager, receiver, figures, clock } = test;
+    let ahead = 3_600_000;
+    Object.assign(clock, { wall: () => clock.now() + ahead });
+    manager.addAlert(low(receiver, { for: 30, repeatInterval: 30 }));
+    manager.start();
+    figures.read(10, 0.1);
+    await test.look();
+    expect(manager.states()[0]?.since).toBe("2026-01-01T01:00:30.000Z");
+    figures.read(10, 0.1);
+    await test.look();
+    ahead = 7_200_000;
+    figures.read(10, 0.1);
+    await test.look();
+    expect(receiver.received.map(({ payload: { timestamp, data } }) => [timestamp, data.since])).toEqual([
+      ["2026-01-01T01:01:00.000Z", "2026-01-01T01:00:30.000Z"],
+      ["2026-01-01T02:01:30.000Z", "2026-01-01T01:00:30.000Z"],
+    ]);
+    expect(manager.states()[0]?.since).toBe("2026-01-01T01:00:30.000Z");
+  });
+
   it("with `for` is told only once it has held that long", async () => {
     await using test = await scene();
     test.manager.addAlert(

@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
+import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { DeliveryFailure } from "../../src/alerts/destination.ts";
 import type { AlertNotification, Outgoing } from "../../src/alerts/notification.ts";
@@ -245,6 +246,20 @@ describe("a receiver that misbehaves", () => {
   it("by talking something else fails the attempt", async () => {
     const url = await rawServer((socket) => socket.once("data", () => socket.end("220 smtp ready\r\n")));
     expect(await failureOf(send(url))).toMatchObject({ retryable: true });
+  });
+
+  it("by sending back what it was sent fails the attempt, and the error shows nothing of that", async () => {
+    const url = await rawServer((socket) => socket.pipe(socket));
+    const secret = url.replace("://", "://Zq9user:Zq9pass@").concat("Zq9path?token=Zq9");
+    const failure = await failureOf(send(secret));
+    expect(failure).toMatchObject({ retryable: true, message: expect.stringContaining("Parse Error") });
+    const shown = inspect(failure, { depth: 10, showHidden: true, maxArrayLength: null });
+    for (const spelling of ["Zq9", Buffer.from("Zq9user:Zq9pass").toString("base64")]) {
+      expect(shown).not.toContain(spelling);
+      const hex = [...Buffer.from(spelling)].map((byte) => byte.toString(16)).join(" ");
+      expect(shown).not.toContain(hex);
+    }
+    expect(failure.cause).toMatchObject({ code: "HPE_INVALID_CONSTANT" });
   });
 
   it("by sending a head without end fails the attempt", async () => {

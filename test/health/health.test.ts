@@ -3,7 +3,7 @@ import type { PoolState } from "../../src/core/backend.ts";
 import { CircuitBreaker } from "../../src/core/breaker.ts";
 import type { ComprehensiveMetrics } from "../../src/core/records.ts";
 import type { Store } from "../../src/core/space.ts";
-import { checkHealth, detailHealth, poolState } from "../../src/health/health.ts";
+import { checkHealth, detailHealth, poolState, poolUtilization } from "../../src/health/health.ts";
 import { Recorder } from "../../src/metrics/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
@@ -71,6 +71,9 @@ describe("checkHealth", () => {
         error: failure,
       });
     }
+    const told = new Error("no redis://ada:hunter2@cache.example.com/0");
+    const { error } = await checkHealth(storeOf({ ping: () => Promise.reject(told) }), clock, 1_000);
+    expect(error?.message).toBe("no redis://***@cache.example.com/0");
     const odd = await checkHealth(storeOf({ ping: () => Promise.reject("text") }), clock, 1_000);
     expect(odd.error).toMatchObject({ message: "text" });
   });
@@ -94,13 +97,22 @@ describe("detailHealth", () => {
     ).toBe("did not answer");
   });
 
+  it("names a reason also for an error without words", () => {
+    const [coded, plain] = [
+      Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }),
+      new RangeError(""),
+    ];
+    const reasons = [coded, plain].map(
+      (error) =>
+        detailHealth(storeOf(), { isHealthy: false, latencySeconds: 0, error }, metricsOf()).checks[0]
+          ?.detail,
+    );
+    expect(reasons).toEqual(["ECONNREFUSED", "RangeError"]);
+  });
+
   const degrading: [check: string, store: Store, metrics: ComprehensiveMetrics][] = [
     ["error_rate", storeOf(), metricsOf({ errorRate: 0.011, totalOperations: 1_000 })],
-    [
-      "connection_pool",
-      storeOf({ pool: () => ({ size: 10, inUse: 10, idle: 0, waiting: 1 }) }),
-      metricsOf({ poolUtilization: 1 }),
-    ],
+    ["connection_pool", storeOf({ pool: () => ({ size: 10, inUse: 10, idle: 0, waiting: 1 }) }), metricsOf()],
     ["memory", storeOf({ breaker: newBreaker() }), metricsOf({ memoryUsage: 0.96 })],
   ];
 
@@ -111,8 +123,16 @@ describe("detailHealth", () => {
   });
 
   it("up to the limits it is not", () => {
-    const metrics = metricsOf({ errorRate: 0.01, poolUtilization: 0.9, memoryUsage: 0.95 });
-    expect(detailHealth(storeOf({ breaker: newBreaker() }), HEALTHY, metrics).status).toBe("healthy");
+    const metrics = metricsOf({ errorRate: 0.01, memoryUsage: 0.95 });
+    const pool = (): PoolState => ({ size: 10, inUse: 9, idle: 1, waiting: 4 });
+    expect(detailHealth(storeOf({ breaker: newBreaker(), pool }), HEALTHY, metrics).status).toBe("healthy");
+  });
+
+  it("connections that are all busy degrade nothing while nobody waits for one", () => {
+    const pool = (): PoolState => ({ size: 1, inUse: 1, idle: 0, waiting: 0 });
+    const detail = detailHealth(storeOf({ pool }), HEALTHY, metricsOf());
+    expect(detail.status).toBe("healthy");
+    expect(detail.connectionPool).toEqual({ size: 1, inUse: 1, idle: 0, waiting: 0, utilization: 1 });
   });
 
   it("an open breaker degrades, with the times of opening and of the next probe", () => {
@@ -131,6 +151,16 @@ describe("detailHealth", () => {
 
   it("a store in this process may be full: it has no breaker, and being full is its work", () => {
     expect(detailHealth(storeOf(), HEALTHY, metricsOf({ memoryUsage: 1 })).status).toBe("healthy");
+  });
+});
+
+describe("poolUtilization", () => {
+  it("is the share that takes no more calls, or that is in use where only that is known", () => {
+    expect(poolUtilization({ size: 0, inUse: 0, idle: 0, waiting: 0 })).toBe(0);
+    expect(poolUtilization({ size: 4, inUse: 3, idle: 1, waiting: 0 })).toBe(0.75);
+    expect(poolUtilization({ size: 4, inUse: 4, idle: 0, waiting: 0, full: 0 })).toBe(0);
+    expect(poolUtilization({ size: 4, inUse: 1, idle: 3, waiting: 9, full: 2 })).toBe(0.5);
+    expect(poolUtilization({ size: 1, inUse: 3, idle: 0, waiting: 0 })).toBe(1);
   });
 });
 

@@ -3,8 +3,8 @@ import { createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
-import { Registry, register } from "prom-client";
-import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
+import { Registry } from "prom-client";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
 import { CacheMetrics } from "../../src/metrics/cache-metrics.ts";
 import { METRICS } from "../../src/metrics/catalogue.ts";
@@ -39,7 +39,7 @@ describe("the series", () => {
     telemetry.hit("k");
     telemetry.hit("k");
     telemetry.looked("absent", false);
-    telemetry.wrote("k", []);
+    telemetry.written("k", []);
     telemetry.recorder.time("get", 0.0002, 1);
     const { series, types } = await page();
     expect(series.get('shop_cache_gets_total{result="hit"}')).toBe(2);
@@ -231,6 +231,40 @@ describe("the application's own metrics", () => {
   });
 });
 
+describe("what would spoil a series", () => {
+  it("is dropped: an observation that stands for no number of others", async () => {
+    const { collector, page } = pulled();
+    for (const rate of [0, -1, 2, Number.NaN, Number.POSITIVE_INFINITY])
+      collector.histogram("sizes", 1, {}, rate);
+    collector.histogram("sizes", 1, {}, 0.5);
+    expect(collector.dropped).toBe(5);
+    expect((await page()).series.get("shop_sizes_count")).toBe(2);
+  });
+
+  it("is made harmless: half characters, which would all look the same, and endless labels", async () => {
+    const { collector, page } = pulled();
+    for (const half of ["\ud800", "\ud801", "\udc00"]) collector.increment("visits", 1, { from: half });
+    collector.increment("visits", 1, { from: "x".repeat(1_000_000) });
+    collector.increment("visits", 1, { from: `${"x".repeat(1_023)}\u{1f600}` });
+    const bytes = Buffer.from(await collector.metrics());
+    expect(bytes.length).toBeLessThan(20_000);
+    const { series } = readPage(bytes.toString());
+    expect(series.get('shop_visits{from="\ufffd"}')).toBe(3);
+    expect((await page()).series.get('shop_visits{from="\ufffd"}')).toBe(3);
+  });
+
+  it("is kept out after close: nothing is registered again", async () => {
+    const registry = new Registry();
+    const { collector, metrics } = pulled({ registry });
+    metrics.gauge("heat", 1);
+    await collector.close();
+    metrics.gauge("heat", 2);
+    metrics.increment("cache.errors.total", 1, { operation: "o", error_type: "t", error_class: "c" });
+    expect(registry.getMetricsAsArray()).toEqual([]);
+    expect(collector.dropped).toBe(2);
+  });
+});
+
 describe("the endpoint", () => {
   it("answers GET and HEAD of /metrics on its port, and nothing else", async () => {
     const { collector, telemetry } = pulled({ port: 0 });
@@ -307,66 +341,12 @@ describe("the endpoint", () => {
   });
 });
 
-describe("a registry of prom-client", () => {
-  it("renders the same series next to the user's own", async () => {
-    const registry = new Registry();
-    const { telemetry, page } = pulled({ registry });
-    telemetry.hit("k");
-    telemetry.recorder.time("get", 0.3, 1);
-    const { series } = await page();
-    expect(series.get('shop_cache_gets_total{result="hit"}')).toBe(1);
-    expect(series.get('shop_cache_operation_duration_seconds_bucket{le="0.5",operation="get"}')).toBe(1);
-    expect(await registry.getMetricsAsJSON()).toHaveLength(METRICS.length);
-    expect(registry.getSingleMetric("shop_cache_gets_total")).toBeDefined();
-    expectTypeOf<Registry>().toExtend<MetricRegistry>();
-  });
-
-  it("speaks OpenMetrics as well", async () => {
-    const registry = new Registry();
-    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
-    const { collector, telemetry } = pulled({ registry });
-    telemetry.hit("k");
-    const page = await collector.metrics();
-    expect(page).toContain('# TYPE shop_cache_gets counter\nshop_cache_gets_total{result="hit"} 1');
-    expect(page.endsWith("# EOF\n")).toBe(true);
-    expect(collector.contentType).toContain("openmetrics");
-  });
-
-  it("is the default one of the library when none is given, or null", async () => {
-    for (const options of [{}, { registry: null }]) {
-      const collector = new PullCollector({ namespace: "defaults", ...options });
-      expect(register.getSingleMetric("defaults_cache_gets_total")).toBeDefined();
-      await collector.close();
-      expect(register.getSingleMetric("defaults_cache_gets_total")).toBeUndefined();
-    }
-  });
-
-  it("that has such a metric already is an error, and nothing is left half done", () => {
-    const registry = new Registry();
-    const first = new PullCollector({ registry, namespace: "a" });
-    expect(() => new PullCollector({ registry, namespace: "a" })).toThrow(ConfigError);
-    expect(registry.getMetricsAsArray()).toHaveLength(METRICS.length);
-    expect(() => new PullCollector({ registry, namespace: "b" })).not.toThrow();
-    expect(first.dropped).toBe(0);
-  });
-
-  it("that is reset forgets what was told, and keeps what caches have counted", async () => {
-    const registry = new Registry();
-    const { telemetry, metrics, page } = pulled({ registry });
-    telemetry.hit("k");
-    metrics.increment("orders");
-    registry.resetMetrics();
-    const { series } = await page();
-    expect(series.get("shop_cache_hits_total")).toBe(1);
-    expect(series.has("shop_orders")).toBe(false);
-  });
-});
-
 describe("options", () => {
   it.each<[string, unknown]>([
     ["a port that is none", { port: 70_000 }],
     ["a fraction of a port", { port: 1.5 }],
     ["a port as text", { port: "9090" }],
+    ["an address that would be every address", { port: 0, host: "" }],
     ["a namespace that is no text", { namespace: 5 }],
     ["labels that are no text", { labels: { a: 5 } }],
     ["a label's name that is none", { labels: { "a-b": "x" } }],

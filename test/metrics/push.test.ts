@@ -29,7 +29,7 @@ describe("the lines", () => {
     new CacheMetrics([collector]).attach(source);
     telemetry.hit("k");
     telemetry.looked("absent", false);
-    telemetry.wrote("k", []);
+    telemetry.written("k", []);
     telemetry.recorder.time("get", 0.00025, 1);
     telemetry.recorder.time("set", 0.5, 1);
     telemetry.recorder.start();
@@ -143,6 +143,14 @@ describe("a sample rate", () => {
     expect(sizes.length).toBeLessThan(140);
     expect(sizes.every(({ rate }) => rate === 0.25)).toBe(true);
     expect(lines.find(({ name }) => name === "p.heat")).toMatchObject({ value: 5, rate: 1 });
+  });
+
+  it("is never told as 0, which a daemon would divide by, nor as what is no share", async () => {
+    const { collector, sent } = await pushing({ sampleRate: 1 });
+    collector.histogram("sizes", 1, {}, 1e-15);
+    for (const rate of [0, -0.5, 1.5, Number.NaN]) collector.histogram("sizes", 1, {}, rate);
+    expect(await sent(1)).toEqual(["app.cache.sizes:1|h|@0.0000000001"]);
+    expect(collector.dropped).toBe(4);
   });
 
   it("is multiplied with what an observation stands for anyway", async () => {

@@ -130,7 +130,7 @@ describe("on a store that can fail", () => {
     });
     expect(detail.checks.find(({ name }) => name === "connection_pool")).toMatchObject({
       ok: false,
-      detail: "10 of 10 in use",
+      detail: "10 of 10 in use, 3 calls wait for one",
     });
   });
 

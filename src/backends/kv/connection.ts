@@ -115,6 +115,11 @@ export class Connection {
     return this.#pending.length - this.#answered;
   }
 
+  /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
+  get isClogged(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
   /** When the oldest command that has no reply yet was sent; Infinity while none waits for one. */
   get awaitedSince(): number {
     const oldest = this.#pending[this.#answered];

@@ -168,7 +168,8 @@ export class MemcachedBackend implements Backend {
     const links = this.#servers?.nodes.flatMap(({ links }) => links) ?? [];
     const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
     const waiting = links.reduce((sum, link) => sum + link.waiting, 0);
-    return { size: links.length, inUse, idle: links.length - inUse, waiting };
+    const full = links.filter((link) => link.waiting > 0 || link.connection?.isClogged === true).length;
+    return { size: links.length, inUse, idle: links.length - inUse, waiting, full };
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {

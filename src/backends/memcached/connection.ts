@@ -105,6 +105,11 @@ export class Connection {
     return this.#pending.length - this.#answered;
   }
 
+  /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
+  get isClogged(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
   /** Since when an answer is awaited; Infinity where none is. */
   get awaitedSince(): number {
     return this.#pending[this.#answered]?.sentAt || Number.POSITIVE_INFINITY;

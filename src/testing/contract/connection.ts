@@ -46,6 +46,7 @@ const cases = [
       for (const count of Object.values(pool))
         assert.ok(Number.isInteger(count) && count >= 0, JSON.stringify(pool));
       assert.ok(pool.inUse + pool.idle <= pool.size, JSON.stringify(pool));
+      assert.ok((pool.full ?? 0) <= pool.size, JSON.stringify(pool));
     }
     for (const [name, fact] of Object.entries((await backend.describe?.()) ?? {})) {
       assert.ok(["string", "number", "boolean"].includes(typeof fact), `${name} is a ${typeof fact}`);

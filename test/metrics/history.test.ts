@@ -1,0 +1,108 @@
+// What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
+import { describe, expect, it } from "vitest";
+import { type Ledger, LocalLedger, type Row } from "../../src/core/ledger.ts";
+import type { CacheStats } from "../../src/core/records.ts";
+import { History } from "../../src/metrics/history.ts";
+import { Recorder } from "../../src/metrics/recorder.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+
+const DAY_MS = 86_400_000;
+const OWN = {} as CacheStats;
+
+/** A ledger that can be made to fail, and counts how often it is written. */
+class FailingLedger implements Ledger {
+  readonly #rows: LocalLedger;
+  fails = false;
+  writes = 0;
+
+  constructor(clock: ManualClock) {
+    this.#rows = new LocalLedger(clock);
+  }
+
+  now(): number {
+    return this.#rows.now();
+  }
+
+  async add(name: string, row: Row, lifeMs: number): Promise<void> {
+    this.writes++;
+    if (this.fails) throw new Error("down");
+    this.#rows.add(name, row, lifeMs);
+  }
+
+  read(names: readonly string[]): readonly (Row | undefined)[] {
+    return this.#rows.read(names);
+  }
+}
+
+function keeping() {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const recorder = new Recorder(clock);
+  const ledger = new FailingLedger(clock);
+  const history = new History({ recorder, ledger, clock, retentionMs: 7 * DAY_MS });
+  const leave = history.attach();
+  const count = (): void => {
+    recorder.hits++;
+    if (recorder.isAwaited) recorder.wake();
+  };
+  return { clock, recorder, ledger, history, leave, count };
+}
+
+describe("what the store did not take", () => {
+  it("is offered again every ten seconds, also by a process that has become idle", async () => {
+    const { clock, ledger, history, count } = keeping();
+    ledger.fails = true;
+    count();
+    await clock.advance(35_000);
+    expect(ledger.writes).toBe(3);
+    expect(history.isLate).toBe(true);
+    ledger.fails = false;
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(4);
+    expect(history.isLate).toBe(false);
+    await clock.advance(600_000);
+    expect(ledger.writes).toBe(4);
+    expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
+  });
+
+  it("is not offered again by a cache that has left, and leaves no timer", async () => {
+    const { clock, ledger, leave, count } = keeping();
+    ledger.fails = true;
+    count();
+    clock.after(10_000, leave);
+    await clock.advance(60_000);
+    expect(ledger.writes).toBe(1);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("the minutes", () => {
+  it("of a hundred days, all of them used, can be asked for at once", async () => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
+    const now = clock.now();
+    const minutes = 100 * 24 * 60;
+    const row: Row = [2, 1, 1];
+    const ledger: Ledger = {
+      now: () => now,
+      add: () => {},
+      read: (names) => names.map(() => row),
+    };
+    const history = new History({ recorder: new Recorder(clock), ledger, clock, retentionMs: 100 * DAY_MS });
+    const stats = await history.fleet(OWN, Number.POSITIVE_INFINITY);
+    expect(stats).toMatchObject({ processes: 2, totalHits: minutes + 1, hitRate: 0.5 });
+    expect(stats.history).toHaveLength(minutes + 1);
+  });
+
+  it("a process that adds several times in a minute, or across its end, is one process in each", async () => {
+    const { clock, history, count } = keeping();
+    for (let times = 0; times < 9; times++) {
+      count();
+      await clock.advance(10_000);
+    }
+    const { processes, history: told } = await history.fleet(OWN, 3_600);
+    expect(processes).toBe(1);
+    expect(told.map((minute) => [minute.processes, minute.totalHits])).toEqual([
+      [1, 5],
+      [1, 4],
+    ]);
+  });
+});
