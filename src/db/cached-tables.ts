@@ -56,7 +56,10 @@ export class CachedTables {
   }
 }
 
+/** Those under exactly this name come first, then those under one that differs in schema, quotes or case. */
 function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): TableSettings {
-  for (const name of [table, bareName(table)]) if (Object.hasOwn(tables, name)) return tables[name] ?? {};
-  return {};
+  if (Object.hasOwn(tables, table)) return tables[table] ?? {};
+  const bare = bareName(table);
+  const found = Object.entries(tables).find(([name]) => bareName(name) === bare);
+  return found?.[1] ?? {};
 }

@@ -4,12 +4,9 @@ import { askSettings, type Settings } from "./settings.ts";
 import type { Statement } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
-/** Databases that have answered the question about settings: in a transaction, one that they refuse would do harm. */
-const acquaintances = new Set<string>();
-
 export class ConnectionState {
   readonly driver: ConnectionDriver;
-  readonly transaction = new Transaction();
+  readonly transaction: Transaction;
   #tail: Promise<unknown> | undefined;
   #settings: Settings | undefined;
   /** The fingerprint it had before anything was seen to change it. */
@@ -17,11 +14,14 @@ export class ConnectionState {
   #changes = 0;
   #questions = 0;
   #refusesQuestions = false;
+  /** It has answered the question about settings: in a transaction, one that is refused would do harm. */
+  #isAcquainted = false;
   #holdsLock = false;
   #wasOpenWithOtherSettings = false;
 
   constructor(driver: ConnectionDriver) {
     this.driver = driver;
+    this.transaction = new Transaction(driver.dialect);
   }
 
   get status(): TransactionStatus {
@@ -80,15 +80,14 @@ export class ConnectionState {
   async settings(tables: readonly string[], anew: boolean): Promise<Settings | undefined> {
     const known = this.#settings;
     if (!anew && known !== undefined && tables.every((table) => known.askedTables.has(table))) return known;
-    const { database } = this.driver;
-    if (this.#refusesQuestions || (this.status !== "idle" && !acquaintances.has(database))) return undefined;
+    if (this.#refusesQuestions || (this.status !== "idle" && !this.#isAcquainted)) return undefined;
     const changes = this.#changes;
     this.#questions++;
     try {
       const settings = await askSettings(this.driver, [
         ...new Set([...(known?.askedTables ?? []), ...tables]),
       ]);
-      acquaintances.add(database);
+      this.#isAcquainted = true;
       if (this.#changes === 0) this.#original = settings.fingerprint;
       if (changes === this.#changes) this.#settings = settings;
       return settings;
@@ -100,7 +99,7 @@ export class ConnectionState {
 
   /** Finds out outside of a transaction whether the database answers, so that it can be asked within one. */
   async makeAcquaintance(): Promise<void> {
-    if (!acquaintances.has(this.driver.database)) await this.settings([], false);
+    if (!this.#isAcquainted) await this.settings([], false);
   }
 
   /** Takes note of what statements did besides reading and writing, after the transaction has. */
@@ -113,10 +112,26 @@ export class ConnectionState {
       if (hasOther && this.status !== "idle") this.#wasOpenWithOtherSettings = true;
       if (effects?.locks === "session") this.#holdsLock = true;
     }
-    // What was set in a transaction may be undone at its end.
-    if (this.#wasOpenWithOtherSettings && this.status === "idle") {
-      this.#wasOpenWithOtherSettings = false;
+    // What was set in a transaction may be undone at its end, and by going back in it.
+    const isOver = this.status === "idle";
+    if (this.#wasOpenWithOtherSettings && (isOver || statements.some(({ kind }) => kind === "rollback to"))) {
+      this.#wasOpenWithOtherSettings = !isOver;
       this.settingsChanged();
     }
+  }
+
+  /**
+   * Whether a transaction of SQLite is open, which some refusals end. Where the library hides that, another one is
+   * begun: SQLite refuses that within one. undefined: it cannot be found out.
+   */
+  async isOpenAfterRefusal(): Promise<boolean | undefined> {
+    if (this.driver.status !== undefined) return this.status !== "idle";
+    try {
+      await this.driver.ask("BEGIN", []);
+    } catch (error) {
+      return String(error).includes("within a transaction") ? true : undefined;
+    }
+    await this.driver.ask("ROLLBACK", []).catch(() => {});
+    return false;
   }
 }

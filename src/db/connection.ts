@@ -135,28 +135,35 @@ export class WatchedConnection implements TrackedConnection {
     const { invalidations, tables } = this.#watcher;
     const mayHaveCommitted = statements.some(({ kind }) => kind === "commit");
     const atStake = tables.tagsOf(transaction.atStake(statements));
+    const isSqlite = driver.dialect === "sqlite";
     if (driver.isRefusal(error)) {
-      // Of several statements, those before the refused one may have been committed by one of them.
-      if (mayHaveCommitted && statements.length > 1) await invalidations.deliver(atStake);
-      if (this.#hasEnded(statements)) transaction.end();
-      else if (wasOpen && driver.dialect === "postgres") transaction.aborted();
-      else if (wasOpen) transaction.failed([]);
+      // Of several statements, those before the refused one may have been committed: by one of them, or in SQLite each.
+      const isAutomatic = isSqlite && !wasOpen;
+      if (statements.length > 1 && (mayHaveCommitted || isAutomatic)) await invalidations.deliver(atStake);
+      if (isSqlite) await this.#refusedBySqlite(statements, wasOpen);
+      else if (mayHaveCommitted || statements.some(({ kind }) => kind === "rollback")) transaction.end();
+      else if (wasOpen) transaction.aborted();
     } else if (mayHaveCommitted || !wasOpen) {
       transaction.end();
       await invalidations.deliverUnknown(atStake, driver.answered?.());
+    } else if (isSqlite) {
+      transaction.doubted(statements);
     } else {
       transaction.failed(statements);
     }
   }
 
-  /**
-   * Whether a refusal of these leaves no transaction. SQLite keeps one whose commit had to wait for others; what it
-   * refuses to roll back is none.
-   */
-  #hasEnded(statements: readonly Statement[]): boolean {
-    const { status, driver } = this.state;
-    if (driver.status !== undefined && driver.dialect === "sqlite") return status === "idle";
-    const ends = driver.dialect === "postgres" ? ["commit", "rollback"] : ["rollback"];
-    return statements.some(({ kind }) => ends.includes(kind));
+  /** It keeps a transaction whose commit had to wait for others, and ends some when a statement is refused. */
+  async #refusedBySqlite(statements: readonly Statement[], wasOpen: boolean): Promise<void> {
+    const mayBegin = statements.some(({ kind }) => kind === "begin" || kind === "savepoint");
+    if (!wasOpen && !mayBegin) return;
+    const { transaction } = this.state;
+    const isOpen = await this.state.isOpenAfterRefusal();
+    const carriedOut = statements.slice(0, -1);
+    // What it refuses to roll back is none.
+    const isNone = isOpen === undefined && statements.some(({ kind }) => kind === "rollback");
+    if (isOpen === false || isNone) transaction.end();
+    else if (isOpen === true) transaction.failed(carriedOut);
+    else transaction.doubted(carriedOut);
   }
 }

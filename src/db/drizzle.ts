@@ -1,7 +1,9 @@
 // Sessions of drizzle over node-postgres or sqlite-proxy, and its `cache` option.
 import type { Cache, MutationOption } from "drizzle-orm/cache/core";
+import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import { ttlToMs } from "../core/terms.ts";
 import { DrizzleCache, type DrizzleCacheOptions } from "./drizzle/cache.ts";
 import {
   type DatabaseClass,
@@ -15,6 +17,7 @@ import {
 import { watchRemote } from "./drizzle/remote.ts";
 import { onceFor } from "./once-for.ts";
 import { pgSessions } from "./pg.ts";
+import { requireCache } from "./watch-options.ts";
 
 export type { DrizzleCacheOptions } from "./drizzle/cache.ts";
 
@@ -33,8 +36,17 @@ export interface XCacheForDrizzle extends Cache {
   invalidate(params: MutationOption): Promise<void>;
 }
 
-/** Throws ConfigError ARGUMENT_INVALID when `client` is given anything but a pool or a client of node-postgres. */
+const CACHE_OPTION_NAMES: readonly (keyof DrizzleCacheOptions)[] = ["cache", "ttl", "global"];
+
+/**
+ * Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, also when `client` is given anything but a pool or a
+ * client of node-postgres.
+ */
 export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
+  requireOptions(options, CACHE_OPTION_NAMES);
+  requireCache("drizzleCache", options.cache);
+  requireFlag(options.global, "global", false);
+  if (options.ttl !== undefined) ttlToMs(options.ttl);
   const cache = new DrizzleCache(options);
   return Object.assign(cache, {
     client<Client extends object>(client: Client): Client {

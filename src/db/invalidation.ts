@@ -11,8 +11,8 @@ type Invalidator = Pick<CacheForSessions, "invalidateTags">;
 export class Invalidations {
   readonly #cache: Invalidator;
   readonly #clock: Clock;
-  /** Not confirmed by the cache yet: nothing that carries them is served from here. */
-  readonly #owed = new Set<string>();
+  /** Not confirmed by the cache yet, by their latest delivery: nothing that carries them is served from here. */
+  readonly #owed = new Map<string, object>();
   /** Tags of commits that may still take effect, and until when that is believed. */
   readonly #open = new Map<object, { readonly tags: readonly string[]; readonly until: number }>();
   #timer: Timer | undefined;
@@ -25,10 +25,12 @@ export class Invalidations {
   /** Never rejects: the commit has succeeded, whatever becomes of this. The cache itself tells of its failures. */
   async deliver(tags: readonly string[]): Promise<void> {
     if (tags.length === 0) return;
-    for (const tag of tags) this.#owed.add(tag);
+    const delivery = {};
+    for (const tag of tags) this.#owed.set(tag, delivery);
     try {
       await this.#cache.invalidateTags(tags);
-      for (const tag of tags) this.#owed.delete(tag);
+      // It may have taken effect before a later commit, whose own delivery is still to be confirmed.
+      for (const tag of tags) if (this.#owed.get(tag) === delivery) this.#owed.delete(tag);
     } catch {
       // Owed: settled before the next read of it.
     }

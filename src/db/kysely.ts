@@ -8,6 +8,8 @@ import { onceFor } from "./once-for.ts";
 import type { SqlDialect } from "./sql-tokens.ts";
 import { trackerOf, type WatchOptions } from "./watch-options.ts";
 
+export type { WatchOptions } from "./watch-options.ts";
+
 /** For `cachedDependency`, which finds it by itself. */
 export const kyselySessions: SessionAdapter<AnyKysely> = {
   name: "kysely",

@@ -8,13 +8,26 @@ import type {
   TrackedConnection,
 } from "../core/session.ts";
 
+interface Mark {
+  terms: StatementTerms | undefined;
+  readonly isFor: (text: string | undefined) => boolean;
+}
+
 export class MarkedReads {
   /** Both calls come from one flow: the mark is for the next statement of it. */
-  readonly #flow = new AsyncLocalStorage<{ terms: StatementTerms | undefined }>();
+  readonly #flow = new AsyncLocalStorage<Mark>();
 
-  /** To be called in the flow of calls that is about to send a read. */
-  mark(terms: StatementTerms): void {
-    this.#flow.enterWith({ terms });
+  /**
+   * To be called, and awaited, in the flow of calls that is about to send a read. Whoever began that flow may go on at
+   * once with another read, within the same flow: so the mark counts only when it is awaited, and for the text it is for.
+   */
+  mark(terms: StatementTerms, isFor: Mark["isFor"] = () => true): Promise<undefined> {
+    const mark: Mark = { terms: undefined, isFor };
+    this.#flow.enterWith(mark);
+    queueMicrotask(() => {
+      mark.terms = terms;
+    });
+    return Promise.resolve(undefined);
   }
 
   /** A tracker that caches marked reads and no others. */
@@ -24,14 +37,14 @@ export class MarkedReads {
       connection: (connection, driver) => {
         const tracked = tracker.connection(connection, driver);
         const marked: TrackedConnection = {
-          run: (statement) => tracked.run(ownStatement(statement, this.#take())),
+          run: (statement) => tracked.run(ownStatement(statement, this.#take(statement.text))),
           settingsChanged: () => tracked.settingsChanged(),
         };
         inner.set(marked, tracked);
         return marked;
       },
       pooled: (pool, statement, acquire) => {
-        const terms = this.#take();
+        const terms = this.#take(statement.text);
         return tracker.pooled(pool, pooledStatement(statement, terms), async () => {
           const acquired = await acquire();
           return {
@@ -44,10 +57,11 @@ export class MarkedReads {
     };
   }
 
-  #take(): StatementTerms | undefined {
-    const flow = this.#flow.getStore();
-    const terms = flow?.terms;
-    if (flow !== undefined) flow.terms = undefined;
+  #take(text: string | undefined): StatementTerms | undefined {
+    const mark = this.#flow.getStore();
+    if (mark?.terms === undefined || !mark.isFor(text)) return undefined;
+    const { terms } = mark;
+    mark.terms = undefined;
     return terms;
   }
 }

@@ -1,4 +1,4 @@
-// Sessions of prisma over its adapter for node-postgres, as a client, an extension or an adapter.
+// Sessions of prisma over its adapters for node-postgres and libsql, as a client, an extension or an adapter.
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
 import { onceFor } from "./once-for.ts";
@@ -6,11 +6,15 @@ import { pgSessions } from "./pg.ts";
 import {
   type ClientParts,
   type Engine,
+  isLibsqlAdapter,
   isPgAdapter,
   isPrismaClient,
   type SqlDriverAdapterFactory,
 } from "./prisma/library.ts";
+import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
 import { trackerOf, type WatchOptions } from "./watch-options.ts";
+
+export type { WatchOptions } from "./watch-options.ts";
 
 const wrapped = onceFor(wrapClient);
 
@@ -30,7 +34,7 @@ export function prismaCache(options: WatchOptions): <Client extends object>(clie
   };
 }
 
-/** For `new PrismaClient({ adapter })`: an adapter for node-postgres whose statements are watched. */
+/** For `new PrismaClient({ adapter })`: an adapter for node-postgres or libsql whose statements are watched. */
 export function cachedAdapter<Factory extends SqlDriverAdapterFactory>(
   factory: Factory,
   options: WatchOptions,
@@ -45,6 +49,7 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
 ): Factory {
   const connect: SqlDriverAdapterFactory["connect"] = async () => {
     const adapter = await factory.connect();
+    if (isLibsqlAdapter(adapter)) return watchedLibsql(adapter, tracker);
     if (!isPgAdapter(adapter)) throw wrongAdapter(caller);
     // Everything that the adapter sends goes through its pool.
     return Object.assign(adapter, { client: pgSessions.wrap(adapter.client, tracker) });
@@ -92,7 +97,7 @@ function madeLike<T extends object>(one: T, ...parts: readonly unknown[]): T {
 function wrongAdapter(caller: string): ConfigError {
   return new ConfigError(
     "ARGUMENT_INVALID",
-    `${caller}(): expected prisma over @prisma/adapter-pg, got another adapter or none.`,
+    `${caller}(): expected prisma over @prisma/adapter-pg or @prisma/adapter-libsql, got another adapter or none.`,
     { hint: "new PrismaClient({ adapter: new PrismaPg(pool) })" },
   );
 }

@@ -21,7 +21,7 @@ const AFTER_FROM: ReadonlySet<string> = new Set([
 /** Calls whose arguments are separated by FROM. */
 const CALLS_WITH_FROM: ReadonlySet<string> = new Set(["extract", "substring", "trim", "overlay", "position"]);
 /** What makes the rest a guess, or its rows a sample. */
-const UNSURE_WORDS: ReadonlySet<string> = new Set(["tablesample", "rows"]);
+const UNSURE_WORDS: ReadonlySet<string> = new Set(["tablesample", "rows", "table"]);
 
 interface CommonTable {
   readonly name: string;
@@ -63,6 +63,8 @@ function tableReferences(tokens: readonly Token[], withs: number): readonly Refe
     }
     if (kind === "word" && !isNamePart(tokens, at)) {
       if (UNSURE_WORDS.has(text)) return undefined;
+      // SQLite: IN and the name of a table.
+      if (text === "in" && !isMark(tokens[at + 1], "(")) return undefined;
       // Names of an inner WITH would hide tables of the same name.
       if (text === "with" && !isOptionWith(tokens, at) && --withsLeft < 0) return undefined;
       if (text === "from") {

@@ -96,7 +96,7 @@ export class ReadCache {
   ): Promise<Plan | undefined> {
     const terms = this.#tables.termsOf(tables, own);
     // With other tags it is another entry: one that was stored without them would not be dropped by them.
-    const key = readKey([fingerprint, ...(own?.tags ?? [])].join("\u001f"), text, values, tables);
+    const key = readKey(JSON.stringify([fingerprint, ...(own?.tags ?? [])]), text, values, tables);
     if (key === undefined || !(await this.#invalidations.isSettled(terms.tags))) return undefined;
     return { key, terms };
   }

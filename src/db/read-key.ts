@@ -38,7 +38,7 @@ function valueText(value: unknown): string | undefined {
 
 function objectText(value: object): string | undefined {
   // Drivers send the local time and its offset.
-  if (value instanceof Date) return `d${value.getTime()}${value.getTimezoneOffset()}`;
+  if (value instanceof Date) return `d${value.getTime()} ${value.getTimezoneOffset()}`;
   if (ArrayBuffer.isView(value)) {
     return `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64url")}`;
   }

@@ -44,13 +44,18 @@ SELECT pg_catalog.concat_ws(chr(31), current_database(), session_user, current_u
          GROUP BY relname HAVING bool_and(relkind IN ('r', 'p') AND NOT relrowsecurity)
        ) AS plain), '') AS tables`;
 
-/** The paths of the files that are open tell what is seen; tables of the connection alone hide those of the file. */
+/**
+ * Tables of the connection alone hide those of the file, and in files that were attached a view may have the name of a
+ * table. How LIKE treats case is a setting that cannot be asked for.
+ */
 const SQLITE_QUESTION = `
-SELECT (SELECT group_concat(name || '=' || file, char(31)) FROM pragma_database_list) AS fingerprint,
+SELECT (SELECT file || char(31) FROM pragma_database_list WHERE name = 'main') || ('a' LIKE 'A') AS fingerprint,
        (SELECT file FROM pragma_database_list WHERE name = 'main') AS file,
        1 AS sample,
        '' AS isolation,
-       CASE WHEN EXISTS (SELECT 1 FROM sqlite_temp_master) THEN 'true' ELSE 'false' END AS peculiar,
+       CASE WHEN EXISTS (SELECT 1 FROM sqlite_temp_master)
+         OR EXISTS (SELECT 1 FROM pragma_database_list WHERE name NOT IN ('main', 'temp'))
+         THEN 'true' ELSE 'false' END AS peculiar,
        coalesce((SELECT group_concat(name, char(31)) FROM sqlite_master
          WHERE type = 'table' AND sql NOT LIKE 'create virtual%'
          AND instr(char(31) || lower(?1) || char(31), char(31) || lower(name) || char(31)) > 0), '') AS tables`;

@@ -1,4 +1,6 @@
 // A connection to SQLite as the tracker sees it, whichever library sends the statements.
+import { randomUUID } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { ConnectionDriver, TransactionStatus } from "../core/session.ts";
 
@@ -17,6 +19,8 @@ export class SqliteDriver implements ConnectionDriver {
   readonly database = hostname();
   readonly status?: () => TransactionStatus | undefined;
   readonly #connection: SqliteConnection;
+  /** In place of a file that is not on this machine: which one that is, only the library knows. */
+  readonly #elsewhere = randomUUID();
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
@@ -25,7 +29,16 @@ export class SqliteDriver implements ConnectionDriver {
   }
 
   async ask(text: string, values: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    return (await this.#connection.all(text, values)) as Readonly<Record<string, unknown>>[];
+    const rows: unknown = await this.#connection.all(text, values);
+    return Array.isArray(rows) ? Promise.all(rows.map((row) => this.#placed(row))) : [];
+  }
+
+  /** What a database says of itself, with the file that its path leads to. */
+  async #placed(row: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+    if (typeof row.file !== "string" || row.file === "") return row;
+    const file = await stat(row.file, { bigint: true }).catch(() => undefined);
+    const place = file === undefined ? this.#elsewhere : `${file.dev}:${file.ino}`;
+    return { ...row, fingerprint: `${String(row.fingerprint)}\u001f${place}` };
   }
 
   /** Nothing is between it and the file: what it throws is what happened. */

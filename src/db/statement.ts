@@ -81,9 +81,9 @@ function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {
     case "abort":
       return rollback(tokens);
     case "savepoint":
-      return { kind: "savepoint", name: second?.text ?? "" };
+      return { kind: "savepoint", name: savepointName(second) };
     case "release":
-      return { kind: "release", name: tokens.at(-1)?.text ?? "" };
+      return { kind: "release", name: savepointName(tokens.at(-1)) };
     case "set":
     case "reset":
     case "discard":
@@ -162,7 +162,12 @@ function copy(tokens: readonly Token[]): Statement {
 function rollback(tokens: readonly Token[]): Statement {
   if (isWord(tokens[1], "prepared")) return HARMLESS;
   const goesBack = tokens.some((token) => isWord(token, "to"));
-  return goesBack ? { kind: "rollback to", name: tokens.at(-1)?.text ?? "" } : { kind: "rollback" };
+  return goesBack ? { kind: "rollback to", name: savepointName(tokens.at(-1)) } : { kind: "rollback" };
+}
+
+/** For SQLite case never counts. Where it does, the later one of two is taken, which has written no less. */
+function savepointName(token: Token | undefined): string {
+  return token?.text.toLowerCase() ?? "";
 }
 
 const PLAIN_BEGIN: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 // What the transaction of a connection has done so far: which tables it wrote, and whether its reads may be cached.
 import type { TransactionStatus } from "../core/session.ts";
+import type { SqlDialect } from "./sql-tokens.ts";
 import type { Statement } from "./statement.ts";
 
 /** Tables that were written. */
@@ -33,6 +34,7 @@ interface Savepoint {
 }
 
 export class Transaction {
+  readonly #dialect: SqlDialect;
   #writes = new Writes();
   #savepoints: Savepoint[] = [];
   #isOpen = false;
@@ -42,8 +44,14 @@ export class Transaction {
   #isAborted = false;
   /** It was begun here, so that everything it did is known. */
   #isKnown = false;
+  /** SQLite may have ended it by itself, so that each write may be committed on its own. */
+  #isDoubtful = false;
   /** It has written, or holds locks: it may know more than others were told, so its reads go to the database. */
   #readsDatabase = false;
+
+  constructor(dialect: SqlDialect) {
+    this.#dialect = dialect;
+  }
 
   /** As concluded from the statements; what the database says counts more. */
   get isOpen(): boolean {
@@ -74,6 +82,7 @@ export class Transaction {
     const isOpen = status === undefined ? this.#isOpen : status !== "idle";
     if (isOpen) {
       this.#isOpen = true;
+      if (this.#isDoubtful) this.#commit(committed);
     } else {
       this.#commit(committed);
       this.end();
@@ -93,7 +102,14 @@ export class Transaction {
   /** A statement failed in it: what it did before may count for nothing, and nothing it is told is sure. */
   failed(statements: readonly Statement[]): void {
     this.#writes = this.atStake(statements);
+    this.#isOpen = true;
     this.#readsDatabase = true;
+  }
+
+  /** As `failed`, and whether it is still open is not known. */
+  doubted(statements: readonly Statement[]): void {
+    this.failed(statements);
+    this.#isDoubtful = true;
   }
 
   /** A statement was refused, so that only rolling back, to a savepoint at least, is left. */
@@ -109,13 +125,15 @@ export class Transaction {
     this.#isOfSavepoint = false;
     this.#isAborted = false;
     this.#isKnown = false;
+    this.#isDoubtful = false;
     this.#readsDatabase = false;
   }
 
   #note(statement: Statement, command: string | undefined, committed: Writes): void {
     switch (statement.kind) {
       case "begin":
-        // A second BEGIN is only a warning.
+        // SQLite would have refused a second one; elsewhere it is only a warning.
+        if (this.#isDoubtful) this.end();
         if (!this.#isOpen) this.#isKnown = true;
         this.#isOpen = true;
         return;
@@ -145,6 +163,8 @@ export class Transaction {
       case "write":
         this.#writes.add(statement.tables, statement.effects.anything);
         this.#readsDatabase = true;
+        // Of several statements in one text, PostgreSQL makes one transaction and SQLite as many.
+        if (this.#dialect === "sqlite" && !this.#isOpen) this.#commit(committed);
         return;
       case "harmless":
         if (statement.effects.locks !== undefined) this.#readsDatabase = true;

@@ -1,4 +1,5 @@
 // Sessions of typeorm over PostgreSQL or SQLite: a data source, its manager or a query runner; and its `cache` option.
+import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
 import { onceFor } from "./once-for.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
@@ -13,6 +14,7 @@ import {
   type QueryResultCache,
   type QueryRunner,
 } from "./typeorm/library.ts";
+import { requireCache } from "./watch-options.ts";
 
 export type { TypeormCacheOptions } from "./typeorm/cache.ts";
 
@@ -30,8 +32,13 @@ export const typeormSessions: SessionAdapter<TypeormSession> = {
   },
 };
 
-/** For `cache.provider` of a data source: queries with `.cache()` are cached until a commit changes their tables. */
+/**
+ * For `cache.provider` of a data source: queries with `.cache()` are cached until a commit changes their tables. Throws
+ * ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD.
+ */
 export function typeormCache(options: TypeormCacheOptions): (source: DataSource) => QueryResultCache {
+  requireOptions(options, ["cache"]);
+  requireCache("typeormCache", options.cache);
   return (source) => new TypeormCache(source, options);
 }
 

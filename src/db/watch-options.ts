@@ -7,7 +7,7 @@ import { trackSessions } from "./session.ts";
 
 export interface WatchOptions {
   readonly cache: CacheForSessions;
-  /** The table, or the tables, whose reads are cached. */
+  /** The table, or the tables, whose reads are cached; `*`: whichever tables a statement names. */
   readonly tableName: string | readonly string[];
   /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
   readonly ttl?: number;
@@ -23,11 +23,16 @@ export function trackerOf(caller: string, options: WatchOptions): SessionTracker
   if (tables.length === 0 || !tables.every((name) => typeof name === "string" && name !== "")) {
     throw invalid(caller, "tableName", "a table's name or a list of names", tableName);
   }
-  if (typeof cache?.getOrSet !== "function" || typeof cache.invalidateTags !== "function") {
-    throw invalid(caller, "cache", "a cache with get, getOrSet and invalidateTags", cache);
-  }
+  requireCache(caller, cache);
   if (ttl !== undefined) ttlToMs(ttl);
   return trackSessions({ cache, tables: tables as string[], ...(ttl === undefined ? {} : { ttl }) });
+}
+
+/** Throws ConfigError ARGUMENT_INVALID. */
+export function requireCache(caller: string, cache: Partial<CacheForSessions> | undefined): void {
+  const methods = [cache?.get, cache?.getOrSet, cache?.invalidateTags];
+  if (methods.every((method) => typeof method === "function")) return;
+  throw invalid(caller, "cache", "a cache with get, getOrSet and invalidateTags", cache);
 }
 
 function invalid(caller: string, what: string, expected: string, arrived: unknown): ConfigError {

@@ -7,8 +7,9 @@ import { requireName } from "./function-name.ts";
 import { type AnyMethod, type CacheControls, planOf, wrap } from "./wrapped-function.ts";
 
 export type { CachedOptions } from "./cached-options.ts";
+export type { WarmOptions } from "./call-plan.ts";
 export type { CacheForFunctions } from "./default-cache.ts";
-export type { CacheControls, WarmOptions } from "./wrapped-function.ts";
+export type { CacheControls } from "./wrapped-function.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 type AsyncFunction = (...args: never[]) => Promise<unknown>;

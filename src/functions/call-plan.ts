@@ -1,10 +1,18 @@
 // How a call of a wrapped function becomes a getOrSet: its key, its options, its load.
+import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions, LoadContext } from "../core/options.ts";
 import { type ArgumentKeys, argumentKeys } from "./argument-key.ts";
 import type { UncheckedOptions } from "./cached-options.ts";
 import { type CacheForFunctions, defaultCache } from "./default-cache.ts";
 import { claimName, type NameOwner } from "./function-name.ts";
+
+export interface WarmOptions {
+  /** How many calls run at a time. Default: 8. */
+  readonly concurrency?: number;
+}
+
+const WARM_OPTION_NAMES: readonly (keyof WarmOptions)[] = ["concurrency"];
 
 type Callback<Result> = (this: unknown, ...args: unknown[]) => Result;
 
@@ -61,7 +69,8 @@ export class CallPlan {
   call(self: unknown, args: unknown[]): Promise<unknown> {
     try {
       const cache = this.#claimedCache(self);
-      return cache.getOrSet(this.key(self, args), this.#load(self, args), this.#optionsFor(self, args));
+      const key = this.key(self, args);
+      return cache.getOrSet(key, this.#load(self, args, key), this.#optionsFor(self, args));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -74,7 +83,8 @@ export class CallPlan {
 
   async refresh(self: unknown, args: unknown[]): Promise<unknown> {
     const options = { ...this.#optionsFor(self, args), forceLoad: true };
-    return this.#claimedCache(self).getOrSet(this.key(self, args), this.#load(self, args), options);
+    const key = this.key(self, args);
+    return this.#claimedCache(self).getOrSet(key, this.#load(self, args, key), options);
   }
 
   async invalidate(self: unknown, args: unknown[]): Promise<boolean> {
@@ -85,7 +95,9 @@ export class CallPlan {
     return this.fn.apply(self, args);
   }
 
-  async warm(self: unknown, argsList: Iterable<unknown[]>, concurrency = 8): Promise<void> {
+  async warm(self: unknown, argsList: Iterable<unknown[]>, options: WarmOptions = {}): Promise<void> {
+    requireOptions(options, WARM_OPTION_NAMES);
+    const { concurrency = 8 } = options;
     if (!Number.isInteger(concurrency) || concurrency < 1) {
       throw new ConfigError(
         "ARGUMENT_INVALID",
@@ -98,7 +110,10 @@ export class CallPlan {
     const worker = async (): Promise<void> => {
       for (let next = waiting.next(); !next.done; next = waiting.next()) {
         calls++;
-        await this.call(self, next.value).catch((error: unknown) => failures.push(error));
+        const call = Array.isArray(next.value)
+          ? this.call(self, next.value)
+          : Promise.reject(notAList(next.value));
+        await call.catch((error: unknown) => failures.push(error));
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
@@ -123,15 +138,46 @@ export class CallPlan {
       : { ...this.#options, tags: this.#tags.apply(self, args) };
   }
 
-  #load(self: unknown, args: unknown[]): (context: LoadContext<unknown>) => Promise<unknown> {
-    // Without a parameter, the cache knows that the load names no tags and need not prepare for any.
-    if (this.#when === undefined && this.#resultTags === undefined)
-      return async () => this.fn.apply(self, args);
-    return async (context) => {
-      const result = await this.fn.apply(self, args);
-      if (this.#when?.call(self, result, ...args) === false) context.skip();
-      else if (this.#resultTags !== undefined) context.setTags(this.#resultTags.call(self, result, ...args));
-      return result;
-    };
+  /** Without a parameter, the cache knows that the load names no tags and need not prepare for any. */
+  #load(self: unknown, args: unknown[], key: string): (context: LoadContext<unknown>) => Promise<unknown> {
+    const isPlain = this.#when === undefined && this.#resultTags === undefined;
+    if (isPlain && !this.#mayChange(args)) return async () => this.fn.apply(self, args);
+    if (this.#resultTags !== undefined) return (context) => this.#loadWith(context, self, args, key);
+    return (...[context]) => this.#loadWith(context, self, args, key);
   }
+
+  async #loadWith(
+    context: LoadContext<unknown>,
+    self: unknown,
+    args: unknown[],
+    key: string,
+  ): Promise<unknown> {
+    // The store was asked before, and whoever called may have gone on to change what the key was made of.
+    const isOther = this.#mayChange(args) && !this.#has(key, self, args);
+    const result = await this.fn.apply(self, args);
+    if (isOther || this.#when?.call(self, result, ...args) === false) context.skip();
+    else if (this.#resultTags !== undefined) context.setTags(this.#resultTags.call(self, result, ...args));
+    return result;
+  }
+
+  #mayChange(args: readonly unknown[]): boolean {
+    if (this.#key !== undefined) return true;
+    for (const value of args) if (typeof value === "object" && value !== null) return true;
+    return false;
+  }
+
+  #has(key: string, self: unknown, args: unknown[]): boolean {
+    try {
+      return this.key(self, args) === key;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function notAList(arrived: unknown): ConfigError {
+  return new ConfigError(
+    "ARGUMENT_INVALID",
+    `warm(): expected a list of argument lists, such as [[1], [2]]; one of them is ${describeArrival(arrived)}.`,
+  );
 }

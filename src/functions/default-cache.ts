@@ -1,13 +1,12 @@
 // The cache of wrapped functions that name none.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import type { GetOrSetOptions, Load, SetOptions } from "../core/options.ts";
+import type { GetOrSetOptions, Load } from "../core/options.ts";
 
 /** What wrapped functions need of a cache. */
 export interface CacheForFunctions {
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T>;
   /** How many were present. */
   delete(key: string): Promise<number>;
-  set(key: string, value: unknown, options?: SetOptions): Promise<void>;
 }
 
 let current: CacheForFunctions | undefined;

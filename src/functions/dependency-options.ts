@@ -9,7 +9,7 @@ export interface DependencyOptions {
   readonly cache?: CacheForSessions;
   /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
   readonly ttl?: number;
-  /** The table, or the tables, whose reads are cached. */
+  /** The table, or the tables, whose reads are cached; `*`: whichever tables a statement names. */
   readonly tableName: string | readonly string[];
   /** For a library that is not known here. Default: found by what the session looks like. */
   readonly adapter?: SessionAdapter;
@@ -37,7 +37,7 @@ export function checkDependencyOptions(given: unknown): asserts given is Depende
     tableName,
   );
   expectThat(
-    adapter === undefined || (typeof adapter === "object" && typeof adapter?.wrap === "function"),
+    adapter === undefined || [adapter?.recognises, adapter?.wrap].every((part) => typeof part === "function"),
     "adapter",
     "a SessionAdapter",
     adapter,

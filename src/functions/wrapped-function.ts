@@ -1,10 +1,5 @@
 // The function that callers of a wrapped function see: the call itself, and its controls.
-import type { CallPlan } from "./call-plan.ts";
-
-export interface WarmOptions {
-  /** How many calls run at a time. Default: 8. */
-  readonly concurrency?: number;
-}
+import type { CallPlan, WarmOptions } from "./call-plan.ts";
 
 /** What a wrapped function can do besides being called. Their `this` is the method's object, or given with `.call`. */
 export interface CacheControls<Args extends readonly unknown[], Result> {
@@ -58,7 +53,7 @@ export function wrap(plan: CallPlan, self: unknown): AnyMethod {
       return plan.run(objectOf(this), args);
     },
     warm(argsList, options) {
-      return plan.warm(objectOf(this), argsList, options?.concurrency);
+      return plan.warm(objectOf(this), argsList, options);
     },
   };
   Object.defineProperty(wrapper, "name", { value: plan.fn.name, configurable: true });

@@ -2,6 +2,7 @@
 import { eq } from "drizzle-orm";
 import { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { ConfigError } from "../../src/core/errors.ts";
 import { drizzleCache } from "../../src/db/drizzle.ts";
 import { cachedDependency, testDatabase } from "./database.ts";
 import { drizzle, drizzleRows, users } from "./drizzle-session.ts";
@@ -88,7 +89,21 @@ describe("drizzle's cache option", () => {
     expect(await page()).toEqual([{ id: 1, name: "Cy" }]);
   });
 
-  test("refuses clients of other libraries", () => {
+  test("keeps for the one who asked, whoever else reads at the same moment", async () => {
+    const session = open();
+    const marked = () => read(session).$withCache({ tag: "page" });
+    const unmarked = () => session.select({ name: users.name }).from(users);
+    await Promise.all([marked().execute(), unmarked().execute(), unmarked().execute()]);
+    await db.changeBehind("Bob");
+    expect(await marked()).toEqual([{ id: 1, name: "Ada" }]);
+    expect(await db.cache.keys()).toHaveLength(1);
+  });
+
+  test("refuses clients of other libraries, and options that would do nothing", () => {
     expect(() => drizzleCache({ cache: db.cache }).client({})).toThrow("node-postgres");
+    for (const wrong of [{}, { ttl: -1 }, { global: "yes" }, { tableName: "users" }]) {
+      const cache = Object.keys(wrong).length === 0 ? undefined : db.cache;
+      expect(() => drizzleCache({ cache, ...wrong } as never)).toThrow(ConfigError);
+    }
   });
 });

@@ -31,6 +31,24 @@ describe("an invalidation that the cache refuses", () => {
   });
 });
 
+test("a debt is not settled by an invalidation that began before it", async () => {
+  const answers: ((isDone: boolean) => void)[] = [];
+  const invalidateTags = () =>
+    new Promise<void>((resolve, reject) => {
+      answers.push((isDone) => (isDone ? resolve() : reject(new Error("down"))));
+    });
+  const invalidations = new Invalidations({ invalidateTags }, new ManualClock());
+  const [earlier, later] = [invalidations.deliver(["a"]), invalidations.deliver(["a"])];
+  answers[1]?.(false);
+  await later;
+  answers[0]?.(true);
+  await earlier;
+  const settled = invalidations.isSettled(["a"]);
+  expect(answers).toHaveLength(3);
+  answers[2]?.(true);
+  expect(await settled).toBe(true);
+});
+
 describe("a commit of unknown outcome", () => {
   test("is invalidated at once and every second for a minute", async () => {
     const { clock, delivered, invalidations } = scene();

@@ -1,8 +1,10 @@
 // The rules every library's session obeys, whichever it is: each library's test runs them with its own calls.
 import { beforeEach, describe, expect, test } from "vitest";
+import type { CacheForSessions } from "../../src/core/session.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { cachedDependencyWith, type TestDatabase } from "./database.ts";
+import { RACE_AGAIN, race, raceSeed, slowCache } from "./race.ts";
 import type { SqliteFile } from "./sqlite.ts";
 
 /** The row `users (id = 1)` through a session, with the calls of its library. */
@@ -42,8 +44,8 @@ export function libraryRules<Session extends object>(name: string, library: Libr
   let clock: ManualClock;
   let session: UserSession;
 
-  const watched = (made: Session): UserSession =>
-    library.rows(cachedDependencyWith(clock)(() => made, { cache: db.cache, tableName: "users" })());
+  const watched = (made: Session, cache: CacheForSessions = db.cache): UserSession =>
+    library.rows(cachedDependencyWith(clock)(() => made, { cache, tableName: "users" })());
 
   describe(`a session of ${name}`, () => {
     beforeEach(async () => {
@@ -184,6 +186,20 @@ export function libraryRules<Session extends object>(name: string, library: Libr
         for (const reader of readers) expect(await reader.read()).toBe(`name ${round}`);
         await Promise.all(early);
       }
+    });
+
+    test("never shows an older row to anybody while others read and write at random", async () => {
+      const cache = slowCache(db.cache, raceSeed);
+      const open = async () => watched(await library.open(), cache);
+      const [one, two, three] = [await open(), await open(), await open()];
+      const outcome = isPostgres
+        ? await race("Ada", { readers: [one, one, two, two], writers: [one, two], rounds: 15 })
+        : // It has one writer at a time, and most libraries one connection: whoever shares it is in its transaction.
+          await race("Ada", { readers: [two, three], writers: [one], rounds: 30 });
+      expect(outcome.violations, RACE_AGAIN).toEqual([]);
+      expect(outcome.commits, RACE_AGAIN).toBeGreaterThan(5);
+      expect(cache.loads).toBeGreaterThan(0);
+      expect(cache.loads, RACE_AGAIN).toBeLessThan(outcome.reads);
     });
   });
 }

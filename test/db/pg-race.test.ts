@@ -6,6 +6,8 @@ import { seededRandom } from "../../src/testing/seeded-random.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { until } from "../support/until.ts";
 import { cachedDependency, testDatabase } from "./database.ts";
+import type { UserSession, UserTransaction } from "./library-rules.ts";
+import { RACE_AGAIN, race, raceSeed, slowCache } from "./race.ts";
 
 const db = testDatabase();
 const redis = redisCaches({});
@@ -83,6 +85,55 @@ describe.each(STORES)("over %s", (name, caches) => {
     expect(outcome.reads).toBeGreaterThan(100);
   });
 });
+
+describe("a race of readers and writers over node-postgres", () => {
+  const session = (cache: CacheForSessions) => poolRows(watched(db.pool(), cache));
+
+  test("shows nobody an older row", async () => {
+    const cache = slowCache(db.cache, raceSeed);
+    const [one, two] = [session(cache), session(cache)];
+    const outcome = await race("Ada", { readers: [one, one, two, two], writers: [one, two], rounds: 20 });
+    expect(outcome.violations, RACE_AGAIN).toEqual([]);
+    expect(outcome.commits, RACE_AGAIN).toBeGreaterThan(5);
+    expect(cache.loads, RACE_AGAIN).toBeLessThan(outcome.reads);
+  });
+
+  test("is lost, and noticed, where the cache is not invalidated", async () => {
+    const deaf = session({ ...db.cache, invalidateTags: async () => {} });
+    const outcome = await race("Ada", { seed: 1, readers: [deaf], writers: [deaf], rounds: 10 });
+    expect(outcome.violations).not.toEqual([]);
+  });
+});
+
+function poolRows(pool: pg.Pool): UserSession {
+  const row = (executor: Pick<pg.ClientBase, "query">): UserTransaction => ({
+    read: async () => nameIn(executor),
+    write: (name) => executor.query("UPDATE users SET name = $1 WHERE id = 1", [name]),
+    writeRaw: (name) => executor.query(`UPDATE users SET name = '${name}' WHERE id = 1`),
+    insertAgain: () => executor.query("INSERT INTO users VALUES (1, 'again')"),
+    async nested(work) {
+      await executor.query("SAVEPOINT inner_one");
+      await work(row(executor));
+      await executor.query("RELEASE inner_one");
+    },
+  });
+  return {
+    ...row(pool),
+    async transaction(work) {
+      const client = await pool.connect();
+      try {
+        await client.query("BEGIN");
+        await work(row(client));
+        await client.query("COMMIT");
+      } catch (error) {
+        await client.query("ROLLBACK");
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+  };
+}
 
 /**
  * Writers count a row up, readers look at it. What a writer's own cache serves must be at least what was committed

@@ -56,6 +56,23 @@ describe("a read is cached", () => {
     expect((await first.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Bob" });
   });
 
+  test("of whichever tables a statement names, where all are meant", async () => {
+    const session = watched(db.pool(), "*");
+    const counts = async () => {
+      const { rows } = await session.query(
+        "SELECT count(*)::int AS n FROM users u LEFT JOIN orders o ON true",
+      );
+      return rows[0].n;
+    };
+    expect(await counts()).toBe(1);
+    await db.raw.query("INSERT INTO orders VALUES (1, 1), (2, 1)");
+    expect(await counts()).toBe(1);
+    await session.query("INSERT INTO orders VALUES (3, 1)");
+    expect(await counts()).toBe(3);
+    await session.query("DO $$ BEGIN DELETE FROM orders; END $$");
+    expect(await counts()).toBe(1);
+  });
+
   test("by values, each on its own", async () => {
     const session = watched(db.pool());
     const sql = "SELECT $1::text AS v FROM users";

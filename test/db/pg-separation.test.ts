@@ -43,6 +43,22 @@ describe("a connection with another search path", () => {
     expect(await namesIn(watched(db.pool()), `${READ} WHERE true`)).toEqual(["Ada"]);
   });
 
+  test.each(["SET LOCAL search_path TO tenant", "SELECT set_config('search_path', 'tenant', true)"])(
+    "by %s has its own again after going back to a savepoint",
+    async (change) => {
+      await makeTenant();
+      const client = watched(await db.client());
+      await client.query("BEGIN");
+      expect(await namesIn(client)).toEqual(["Ada"]);
+      await client.query("SAVEPOINT before");
+      await client.query(change);
+      expect(await namesIn(client)).toEqual(["Tenant"]);
+      await client.query("ROLLBACK TO before");
+      expect(await namesIn(client)).toEqual(["Ada"]);
+      await client.query("COMMIT");
+    },
+  );
+
   test("set where the session does not see it is noticed", async () => {
     await makeTenant();
     const pool = db.pool({ max: 1 });

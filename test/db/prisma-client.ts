@@ -7,13 +7,13 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type { UserSession, UserTransaction } from "./library-rules.ts";
 
-const SCHEMA = (output: string) => `
+const SCHEMA = (output: string, provider: string) => `
 generator client {
   provider = "prisma-client-js"
   output   = ${JSON.stringify(output)}
 }
 datasource db {
-  provider = "postgresql"
+  provider = ${JSON.stringify(provider)}
 }
 model User {
   id     Int     @id
@@ -47,6 +47,7 @@ export interface TransactionClient {
     options?: { readonly isolationLevel?: string },
   ): Promise<T>;
   $executeRaw(text: TemplateStringsArray, ...values: unknown[]): Promise<number>;
+  $queryRaw(text: TemplateStringsArray, ...values: unknown[]): Promise<unknown>;
 }
 
 /** What of the generated client is used. */
@@ -59,17 +60,18 @@ export interface Client extends TransactionClient {
 export type ClientClass = new (options: object) => Client;
 
 /** Inside the package, so that what the client imports resolves from there. */
-const folder = join(import.meta.dirname, "..", "..", ".cache", `prisma-${process.pid}`);
+const root = join(import.meta.dirname, "..", "..", ".cache", `prisma-${process.pid}`);
 
 export function removeClient(): void {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(root, { recursive: true, force: true });
 }
 
 /** Nothing of prisma's engines is run for this, so that none has to be there. */
-export async function generateClient(): Promise<ClientClass> {
+export async function generateClient(provider: "postgresql" | "sqlite" = "postgresql"): Promise<ClientClass> {
+  const folder = join(root, provider);
   mkdirSync(folder, { recursive: true });
   const schema = join(folder, "schema.prisma");
-  writeFileSync(schema, SCHEMA(join(folder, "client")));
+  writeFileSync(schema, SCHEMA(join(folder, "client"), provider));
   const cli = createRequire(import.meta.url).resolve("prisma/build/index.js");
   await promisify(execFile)(process.execPath, [cli, "generate", "--schema", schema], {
     cwd: folder,

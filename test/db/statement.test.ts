@@ -52,6 +52,9 @@ describe("not cached, and yet no write:", () => {
     "LISTEN news",
     "FETCH 5 FROM c",
     "TABLE users",
+    "SELECT id FROM users UNION ALL TABLE orders",
+    "SELECT id FROM users WHERE EXISTS (TABLE orders)",
+    "WITH x AS (TABLE orders) SELECT * FROM x, users",
     "COPY users TO STDOUT",
     "SELECT * FROM users AS values, (WITH users AS (SELECT 1) SELECT * FROM users) q",
   ])("%s", (sql) => {
@@ -151,7 +154,7 @@ describe("a transaction", () => {
     ["ABORT", { kind: "rollback" }],
     ["ROLLBACK WORK", { kind: "rollback" }],
     ["PREPARE TRANSACTION 'x'", { kind: "rollback" }],
-    ['SAVEPOINT "S"', { kind: "savepoint", name: "S" }],
+    ['SAVEPOINT "S"', { kind: "savepoint", name: "s" }],
     ["ROLLBACK WORK TO SAVEPOINT s", { kind: "rollback to", name: "s" }],
     ["RELEASE s", { kind: "release", name: "s" }],
   ])("is controlled by %s", (sql, statement) => {
@@ -166,6 +169,13 @@ describe("a transaction", () => {
     ]);
   });
 });
+
+test.each(["IN orders", "NOT IN main.orders", 'IN "orders"'])(
+  "in SQLite what is %s is read of a table that no FROM names",
+  (test) => {
+    expect(only(`SELECT * FROM users WHERE id ${test}`, "sqlite").kind).toBe("harmless");
+  },
+);
 
 test("in SQLite a date that is not given is the present one", () => {
   expect(only("SELECT date() FROM users", "sqlite").kind).toBe("harmless");

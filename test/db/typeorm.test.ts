@@ -109,6 +109,21 @@ describe("typeorm's cache option", () => {
     expect(await read(source)).toEqual([{ id: 1, name: "Ada" }]);
   });
 
+  test("keeps for the one who asked, whoever else reads at the same moment", async () => {
+    const source = await open();
+    const unmarked = () => source.getRepository<User>(userSchema).find({ select: { name: true } });
+    const marked = () => read(source, { id: "page", milliseconds: 60_000 });
+    await Promise.all([unmarked(), marked(), unmarked(), unmarked()]);
+    await db.changeBehind("Bob");
+    expect(await marked()).toEqual([{ id: 1, name: "Ada" }]);
+    expect(await db.cache.keys()).toHaveLength(1);
+  });
+
+  test("refuses what is no cache, and options that would do nothing", () => {
+    expect(() => typeormCache({} as never)).toThrow("a cache with get, getOrSet and invalidateTags");
+    expect(() => typeormCache({ cache: db.cache, ttl: 5 } as never)).toThrow("ttl");
+  });
+
   test("drops what is removed by its id, and everything when it is cleared", async () => {
     const source = await open();
     const page = () => read(source, { id: "page", milliseconds: 60_000 });

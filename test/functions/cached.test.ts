@@ -54,6 +54,31 @@ describe("a wrapped function", () => {
     expect(runs).toBe(1);
   });
 
+  it.each([
+    ["an argument", {}],
+    ["what the key is made of", { key: (query: { id: number }) => query.id }],
+  ])("stores nothing when %s is changed before it runs", async (_, options) => {
+    const find = cached(async (query: { id: number }) => `user ${query.id}`, {
+      cache,
+      name: "find",
+      ...options,
+    });
+    const query = { id: 1 };
+    const finding = find(query);
+    query.id = 2;
+    await finding;
+    expect(cache.entries.size).toBe(0);
+    expect(await find({ id: 1 })).toBe("user 1");
+    const unkeyable = { id: 3 };
+    const other = find(unkeyable);
+    Object.assign(unkeyable, { id: () => 3 });
+    await other;
+    expect(cache.entries.size).toBe(1);
+    const spoilt = cached(async (list: number[]) => list.push(9), { cache, name: "spoilt" });
+    expect([await spoilt([1]), await spoilt([1])]).toEqual([2, 2]);
+    expect(cache.entries.size).toBe(2);
+  });
+
   it("rejects when the function throws synchronously", async () => {
     const broken = cached(
       function broken(): number {
@@ -128,7 +153,7 @@ describe("the options", () => {
     expect(cache.seen).toEqual([{ ...options, tags: ["numbers"] }]);
   });
 
-  it("give the cache a load with a parameter only if it may name tags or skip", async () => {
+  it("give the cache a load with a parameter only if it may name tags", async () => {
     const lengths: number[] = [];
     const getOrSet = cache.getOrSet.bind(cache);
     cache.getOrSet = (key, load, options) => {
@@ -139,7 +164,7 @@ describe("the options", () => {
     await cached(run, { cache, tags: ["t"] })();
     await cached(run, { cache, resultTags: () => [] }).refresh();
     await cached(run, { cache, when: () => true }).refresh();
-    expect(lengths).toEqual([0, 1, 1]);
+    expect(lengths).toEqual([0, 1, 0]);
   });
 
   it("make tags from the arguments and from the result", async () => {
@@ -290,6 +315,16 @@ describe("warm", () => {
     expect((outcome as AggregateError).message).toBe("2 of 4 calls of onlyEven() failed while warming.");
     expect((outcome as AggregateError).errors).toEqual([new Error("no 1"), new Error("no 3")]);
     expect([...cache.entries.keys()]).toEqual(["onlyEven(2)", "onlyEven(4)"]);
+  });
+
+  it("refuses unknown options, and what is no list of arguments", async () => {
+    const wrapped = cached(async (id: string) => id, { cache, name: "run" });
+    await expect(wrapped.warm([["a"]], { concurency: 3 } as never)).rejects.toThrow("concurrency");
+    const outcome = await wrapped.warm(["a", ["b"]] as never).catch((error: unknown) => error);
+    expect((outcome as AggregateError).errors).toEqual([
+      expect.objectContaining({ code: "ARGUMENT_INVALID" }),
+    ]);
+    expect([...cache.entries.keys()]).toEqual(['run("b")']);
   });
 
   it("refuses a concurrency that is not a positive integer", async () => {

@@ -173,6 +173,8 @@ describe("refused are", () => {
     [{ cache: {}, tableName: "a" }, "cache must be"],
     [{ cache, tableName: "a", ttl: 0 }, "ttl must be"],
     [{ cache, tableName: "a", adapter: {} }, "adapter must be"],
+    [{ cache, tableName: "a", adapter: { wrap() {} } }, "adapter must be"],
+    [{ cache, tableName: "a", adapter: null }, "adapter must be"],
     [{ cache, tablename: "a" }, "tablename"],
     [undefined, "the options must be"],
   ])("options like %o", (given, message) => {

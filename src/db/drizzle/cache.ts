@@ -38,8 +38,7 @@ export class DrizzleCache implements Cache {
   }
 
   get(key: string, _tables: string[], isTag: boolean): Promise<undefined> {
-    this.#reads.mark({ tags: isTag ? [key] : [] });
-    return Promise.resolve(undefined);
+    return this.#reads.mark({ tags: isTag ? [key] : [] });
   }
 
   async put(): Promise<void> {}

@@ -5,6 +5,23 @@ import { isPool, type PgPool } from "../pg/library.ts";
 export type { SqlDriverAdapterFactory };
 
 type SqlDriverAdapter = Awaited<ReturnType<SqlDriverAdapterFactory["connect"]>>;
+export type SqlQuery = Parameters<SqlDriverAdapter["queryRaw"]>[0];
+export type ResultSet = Awaited<ReturnType<SqlDriverAdapter["queryRaw"]>>;
+type Transaction = Awaited<ReturnType<SqlDriverAdapter["startTransaction"]>>;
+
+/** The adapter of libsql. */
+export interface LibsqlAdapter extends SqlDriverAdapter {
+  /** `protocol`: `file`, or how a server is reached. */
+  readonly client: { readonly protocol: string };
+  readonly adapterOptions?: unknown;
+  startTransaction(...args: Parameters<SqlDriverAdapter["startTransaction"]>): Promise<LibsqlTransaction>;
+}
+
+export interface LibsqlTransaction extends Transaction {
+  /** `closed`: it is over, whoever ended it. */
+  readonly client: { readonly closed: boolean };
+  readonly adapterOptions?: unknown;
+}
 
 /** The adapter of node-postgres, which has a pool. */
 export interface PgAdapter extends SqlDriverAdapter {
@@ -35,9 +52,16 @@ export function isPgAdapter(adapter: SqlDriverAdapter): adapter is PgAdapter {
   return typeof client === "object" && client !== null && isPool(client);
 }
 
-/** A client over the adapter of node-postgres; that of a transaction cannot be extended. */
+export function isLibsqlAdapter(adapter: SqlDriverAdapter): adapter is LibsqlAdapter {
+  return adapter.adapterName === LIBSQL && typeof (adapter as Partial<LibsqlAdapter>).client === "object";
+}
+
+const LIBSQL = "@prisma/adapter-libsql";
+const ADAPTERS: readonly unknown[] = ["@prisma/adapter-pg", LIBSQL];
+
+/** A client over an adapter that is known; that of a transaction cannot be extended. */
 export function isPrismaClient(session: object): session is ClientParts {
   const { $extends, _engine, _engineConfig } = session as Partial<ClientParts>;
   const looksRight = typeof $extends === "function" && typeof _engine === "object";
-  return looksRight && _engineConfig?.adapter?.adapterName === "@prisma/adapter-pg";
+  return looksRight && ADAPTERS.includes(_engineConfig?.adapter?.adapterName);
 }

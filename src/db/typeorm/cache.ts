@@ -36,10 +36,11 @@ export class TypeormCache implements QueryResultCache {
 
   async synchronize(): Promise<void> {}
 
-  getFromCache({ identifier, duration }: QueryResultCacheOptions): Promise<undefined> {
+  getFromCache({ identifier, duration, query }: QueryResultCacheOptions): Promise<undefined> {
     const tags = identifier ? [ALL, identifierTag(identifier)] : [ALL];
-    this.#reads.mark({ tags, ttl: duration > 0 ? duration / 1_000 : undefined });
-    return Promise.resolve(undefined);
+    const terms = { tags, ttl: duration > 0 ? duration / 1_000 : undefined };
+    // Behind the statement stand its parameters.
+    return this.#reads.mark(terms, (text) => text !== undefined && query?.startsWith(text) !== false);
   }
 
   async storeInCache(): Promise<void> {}

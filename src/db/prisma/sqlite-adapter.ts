@@ -1,0 +1,111 @@
+// The adapter of prisma for libsql, with its statements and those of its transactions watched.
+import type { ConnectionDriver, SessionTracker, TrackedConnection } from "../../core/session.ts";
+import { SqliteDriver } from "../sqlite-driver.ts";
+import type { LibsqlAdapter, LibsqlTransaction, ResultSet, SqlQuery } from "./library.ts";
+
+type Queryable = LibsqlAdapter | LibsqlTransaction;
+
+/** Errors of the file itself, after which it is not known what was written: IOERR, CORRUPT, PROTOCOL, NOTADB. */
+const NO_REFUSAL = [10, 11, 15, 26];
+
+export function watchedLibsql(adapter: LibsqlAdapter, tracker: SessionTracker): LibsqlAdapter {
+  const connection = tracker.connection(adapter, () => new LibsqlDriver(adapter, isFile(adapter)));
+  const executeScript = async (script: string): Promise<void> => {
+    try {
+      await connection.run({ text: script, execute: () => adapter.executeScript(script) });
+    } finally {
+      // The library ends a transaction that a script has left open.
+      await connection.run({ text: "ROLLBACK", execute: async () => {} });
+    }
+  };
+  const startTransaction: LibsqlAdapter["startTransaction"] = async (level) =>
+    watchedTransaction(await adapter.startTransaction(level), tracker, isFile(adapter));
+  return Object.create(adapter, {
+    ...statements(adapter, connection),
+    executeScript: { value: executeScript },
+    startTransaction: { value: startTransaction },
+  }) as LibsqlAdapter;
+}
+
+/** It has begun, on a connection of its own, and reads a snapshot. Its savepoints are statements of its own. */
+function watchedTransaction(
+  transaction: LibsqlTransaction,
+  tracker: SessionTracker,
+  isLocal: boolean,
+): LibsqlTransaction {
+  const connection = tracker.connection(transaction, () => {
+    const status = () => (transaction.client.closed ? "idle" : "open");
+    return Object.assign(new LibsqlDriver(transaction, isLocal), { status } as const);
+  });
+  const commit = () => connection.run({ text: "COMMIT", execute: () => transaction.commit() });
+  const rollback = () => connection.run({ text: "ROLLBACK", execute: () => transaction.rollback() });
+  return Object.create(transaction, {
+    ...statements(transaction, connection),
+    commit: { value: commit },
+    rollback: { value: rollback },
+  }) as LibsqlTransaction;
+}
+
+function statements(queryable: Queryable, connection: TrackedConnection): PropertyDescriptorMap {
+  const options: unknown = queryable.adapterOptions;
+  const queryRaw = (query: SqlQuery): Promise<ResultSet> => {
+    const fetch = () => queryable.queryRaw(query);
+    return connection.run({
+      text: query.sql,
+      // How a value is sent depends on its type and on the adapter's options.
+      values: [...query.args, JSON.stringify([query.argTypes, options])],
+      execute: fetch,
+      keeping: { fetch, restore },
+    });
+  };
+  const executeRaw = (query: SqlQuery): Promise<number> =>
+    connection.run({ text: query.sql, execute: () => queryable.executeRaw(query) });
+  return { queryRaw: { value: queryRaw }, executeRaw: { value: executeRaw } };
+}
+
+function restore(data: unknown): ResultSet | undefined {
+  const isResult = typeof data === "object" && data !== null && "rows" in data && Array.isArray(data.rows);
+  if (!isResult) return undefined;
+  const result = data as ResultSet;
+  return { ...result, rows: result.rows.map((row) => [...row]) };
+}
+
+/** Others are on a server, which may answer from a replica. */
+function isFile({ client }: LibsqlAdapter): boolean {
+  return client.protocol === "file";
+}
+
+class LibsqlDriver extends SqliteDriver implements ConnectionDriver {
+  readonly #isLocal: boolean;
+
+  constructor(queryable: Queryable, isLocal: boolean) {
+    super({ all: (text, values) => askedOf(queryable, text, values) });
+    this.#isLocal = isLocal;
+  }
+
+  override async ask(
+    text: string,
+    values: readonly string[],
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const rows = await super.ask(text, values);
+    // The library opens one connection after another: each has a database in memory of its own.
+    return rows.map((row) => (this.#isLocal && row.file !== "" ? row : { ...row, peculiar: "true" }));
+  }
+
+  /** The library passes on SQLite's number; over a network there may be none. */
+  override isRefusal(error: unknown): boolean {
+    const { cause, rawCode } = error as { cause?: { originalCode?: string } | null; rawCode?: number };
+    const code = rawCode ?? cause?.originalCode;
+    return code === undefined ? this.#isLocal : !NO_REFUSAL.includes(Number(code) & 0xff);
+  }
+}
+
+async function askedOf(
+  queryable: Queryable,
+  sql: string,
+  args: readonly string[],
+): Promise<readonly Record<string, unknown>[]> {
+  const argTypes = args.map(() => ({ scalarType: "string", arity: "scalar" }) as const);
+  const { columnNames, rows } = await queryable.queryRaw({ sql, args: [...args], argTypes });
+  return rows.map((row) => Object.fromEntries(columnNames.map((name, at) => [name, row[at]])));
+}
