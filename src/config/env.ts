@@ -21,7 +21,11 @@ export function fieldFromText<Name extends FieldName>(
     const holder = codeOnly ? "only code can give" : "only a config object or file can hold";
     return rejectValue(place, `${shape.expected}, which ${holder}`, text);
   }
-  return shape.check(shape.fromText(text), place) as Exclude<ResolvedConfig[Name], undefined>;
+  const given = shape.fromText(text);
+  if (shape.expectedText !== undefined && typeof given === "string") {
+    return rejectValue(place, shape.expectedText, text);
+  }
+  return shape.check(given, place) as Exclude<ResolvedConfig[Name], undefined>;
 }
 
 const MOST_TYPOS = 2;

@@ -12,6 +12,8 @@ export interface Shape<T> {
    * Absent: the field cannot be given as text.
    */
   readonly fromText?: (text: string) => unknown;
+  /** As `expected`, where text can hold less than that. */
+  readonly expectedText?: string;
   /** The fields inside, where it has fields. */
   readonly members?: Readonly<Record<string, Member<unknown>>>;
 }
@@ -32,7 +34,8 @@ const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 function numberFromText(text: string): unknown {
   const trimmed = text.trim();
   if (/^\+?infinity$/i.test(trimmed)) return Number.POSITIVE_INFINITY;
-  return DECIMAL.test(trimmed) ? Number(trimmed) : text;
+  // Too many digits are a slip, not a wish for no end.
+  return DECIMAL.test(trimmed) && Number.isFinite(Number(trimmed)) ? Number(trimmed) : text;
 }
 
 const WORDS: ReadonlyMap<string, boolean> = new Map([
@@ -211,6 +214,7 @@ export function switchable<T extends object>(members: Members<T>): Shape<false |
       return rejectValue(place, `true, false or ${braces(Object.keys(members), place.origin.spell)}`, value);
     },
     fromText: booleanFromText,
+    expectedText: boolean.expected,
     members,
   };
 }

@@ -1,5 +1,6 @@
 // The contract suite: what every backend must do, as cases for any test runner.
 import { binarySafety } from "./contract/binary-safety.ts";
+import { cacheBadInput } from "./contract/cache-bad-input.ts";
 import { cacheInvalidation } from "./contract/cache-invalidation.ts";
 import { cacheLeases } from "./contract/cache-lease.ts";
 import { cacheLoads } from "./contract/cache-load.ts";
@@ -18,6 +19,7 @@ import { scanning } from "./contract/scan.ts";
 import { Stage } from "./contract/stage.ts";
 import type { ContractRunner, ContractSubject } from "./contract/subject.ts";
 import { swapping } from "./contract/swap.ts";
+import { requireFlags, requireMethods } from "./test-arguments.ts";
 
 /** The store itself: records in, records out. */
 const RECORD_GROUPS: readonly ContractGroup[] = [
@@ -42,6 +44,7 @@ const CACHE_GROUPS: readonly ContractGroup[] = [
   cacheOvertaken,
   cacheLeases,
   cacheProcesses,
+  cacheBadInput,
 ];
 
 /**
@@ -53,9 +56,13 @@ const CACHE_GROUPS: readonly ContractGroup[] = [
  * ```
  *
  * Every case opens the subject anew, takes keys of its own and closes what it opened; a case takes some seconds at
- * most, even where a lifetime is counted in whole seconds. Failures are AssertionErrors of node:assert.
+ * most, even where a lifetime is counted in whole seconds. Failures are AssertionErrors of node:assert. Throws
+ * ConfigError for a subject or a runner that is none.
  */
 export function backendContract(subject: ContractSubject, runner: ContractRunner): void {
+  requireMethods("the subject", subject, ["open"]);
+  requireFlags("offers", subject.offers, ["shared", "scan", "push"]);
+  requireMethods("the runner", runner, ["describe", "it"]);
   runner.describe(`the ${subject.name} backend`, () => {
     for (const group of [...RECORD_GROUPS, ...CACHE_GROUPS]) {
       const cases = group.cases(subject.offers);

@@ -1,4 +1,6 @@
 // ChaosBackend: wraps any backend and lets it be slow, fail, hang or lose replies when a test says so.
+
+import { requireOptions } from "../core/arguments.ts";
 import type {
   Backend,
   BackendHost,
@@ -20,8 +22,10 @@ import {
   ChaosScript,
   type ChaosTarget,
   lostConnection,
+  requireTarget,
 } from "./chaos-script.ts";
 import { seededRandom } from "./seeded-random.ts";
+import { requireError, requireMethods, requireSpan, requireWhole } from "./test-arguments.ts";
 
 export interface ChaosOptions {
   /** What `random` draws from. Default: a random one; it is in every error that chance causes, and in `seed`. */
@@ -41,7 +45,8 @@ export interface ChaosOptions {
  * store.resume();
  * ```
  *
- * Faults asked for apply to the calls made from then on, in the order they were asked for.
+ * Faults asked for apply to the calls made from then on, in the order they were asked for. What makes no sense, such as
+ * an operation that there is not, throws ConfigError.
  */
 export class ChaosBackend implements Backend {
   readonly name: string;
@@ -59,7 +64,9 @@ export class ChaosBackend implements Backend {
   #hanging: ChaosTarget | undefined;
 
   constructor(inner: Backend, options: ChaosOptions = {}) {
-    const seed = options.seed ?? Math.floor(systemClock.random() * 2 ** 32);
+    requireMethods("the wrapped backend", inner, ["connect", "disconnect", "read", "write", "swap", "take"]);
+    requireOptions(options, ["seed", "clock"]);
+    const seed = requireWhole("seed", options.seed ?? Math.floor(systemClock.random() * 2 ** 32));
     this.#inner = inner;
     this.#script = new ChaosScript(seed, seededRandom(seed));
     this.#clock = options.clock;
@@ -80,19 +87,20 @@ export class ChaosBackend implements Backend {
 
   /** How many calls were made, also those that failed; of one operation or of all. */
   calls(target: ChaosTarget = "all"): number {
+    requireTarget(target);
     if (target !== "all") return this.#calls.get(target) ?? 0;
     return [...this.#calls.values()].reduce((sum, count) => sum + count, 0);
   }
 
   /** Every call takes this many milliseconds, half on the way to the store and half back. 0 ends it. */
   delay(ms: number | ((operation: ChaosOperation) => number)): this {
-    this.#script.delays(typeof ms === "number" ? () => ms : ms);
+    this.#script.delays(typeof ms === "function" ? ms : always(requireSpan("a delay", ms)));
     return this;
   }
 
   /** Calls are answered with this error and do nothing. */
   fail(target: ChaosTarget, error: Error, times = Number.POSITIVE_INFINITY): this {
-    this.#script.add(target, { when: "before", error }, times);
+    this.#script.add(target, { when: "before", error: requireError(error) }, times);
     return this;
   }
 
@@ -113,6 +121,7 @@ export class ChaosBackend implements Backend {
 
   /** Calls wait, before they reach the store, until `resume`. */
   hang(target: ChaosTarget = "all"): this {
+    requireTarget(target);
     this.#hanging = target;
     return this;
   }
@@ -134,7 +143,7 @@ export class ChaosBackend implements Backend {
 
   /** Pushes arrive this many milliseconds late. 0 ends it. */
   delayPushes(ms: number): this {
-    this.#channel?.delay(ms);
+    this.#channel?.delay(requireSpan("a delay", ms));
     return this;
   }
 
@@ -257,3 +266,5 @@ export class ChaosBackend implements Backend {
     await new Promise<void>((resolve) => clock.after(ms, resolve));
   }
 }
+
+const always = (ms: number) => (): number => ms;

@@ -1,6 +1,7 @@
 // What is to go wrong: faults in the order they were asked for, and faults by chance.
 import type { Backend } from "../core/backend.ts";
 import { ConnectionError } from "../core/errors.ts";
+import { requireChances, requireChoice, requireSpan, requireTimes } from "./test-arguments.ts";
 
 /** The methods of a backend that can go wrong. Each batch of a scan counts as a call of `scan`. */
 export type ChaosOperation = Extract<
@@ -10,6 +11,27 @@ export type ChaosOperation = Extract<
 >;
 
 export type ChaosTarget = ChaosOperation | "all";
+
+const TARGETS: Readonly<Record<ChaosTarget, true>> = {
+  all: true,
+  connect: true,
+  disconnect: true,
+  ping: true,
+  read: true,
+  readMany: true,
+  write: true,
+  writeMany: true,
+  swap: true,
+  take: true,
+  takeMany: true,
+  touch: true,
+  scan: true,
+  usage: true,
+};
+
+export function requireTarget(target: unknown): void {
+  requireChoice("the operation", target, Object.keys(TARGETS));
+}
 
 /** What happens to one call. `before`: it does not reach the store. `after`: it does, and its reply is lost. */
 export interface Fault {
@@ -47,15 +69,16 @@ export class ChaosScript {
   }
 
   add(target: ChaosTarget, fault: Fault, times: number): void {
-    this.#rules.push({ target, fault, left: times });
+    requireTarget(target);
+    if (requireTimes(times) > 0) this.#rules.push({ target, fault, left: times });
   }
 
   delays(delayOf: (operation: ChaosOperation) => number): void {
-    this.#delayOf = delayOf;
+    this.#delayOf = (operation) => requireSpan("a delay", delayOf(operation));
   }
 
   chances(chances: ChaosChances): void {
-    this.#chances = chances;
+    this.#chances = requireChances(chances);
   }
 
   clear(): void {

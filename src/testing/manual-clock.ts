@@ -1,6 +1,7 @@
 // A clock that stands still until a test moves it.
 import type { Clock, Timer } from "../core/clock.ts";
 import { seededRandom } from "./seeded-random.ts";
+import { requireSpan } from "./test-arguments.ts";
 
 interface Pending {
   readonly due: number;
@@ -16,7 +17,7 @@ export class ManualClock implements Clock {
   readonly #timers = new Set<Pending>();
 
   constructor(start = Date.UTC(2026, 0, 1), seed = 1) {
-    this.#now = start;
+    this.#now = requireSpan("the start", start);
     this.random = seededRandom(seed);
   }
 
@@ -42,7 +43,7 @@ export class ManualClock implements Clock {
 
   /** Moves time, running every timer that falls due, and lets promises settle in between. */
   async advance(ms: number): Promise<void> {
-    const target = this.#now + ms;
+    const target = this.#now + requireSpan("the time that passes", ms);
     await settle();
     for (;;) {
       const next = this.#next(target);
@@ -58,6 +59,7 @@ export class ManualClock implements Clock {
 
   /** Moves time in one leap, as after a suspended process: what fell due runs once, late. */
   async jump(ms: number): Promise<void> {
+    requireSpan("the time that passes", ms);
     await settle();
     this.#now += ms;
     for (const timer of [...this.#timers].sort((a, b) => a.due - b.due || a.order - b.order)) {

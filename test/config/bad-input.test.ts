@@ -50,6 +50,7 @@ const badLifetimes: Bad = {
     ["0x10", '"0x10"'],
     ["1_000", '"1_000"'],
     ["1,5", '"1,5"'],
+    ["1e400", '"1e400"'],
     [" ", '" "'],
   ],
   yaml: [
@@ -286,10 +287,20 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
       ],
       expected: "true, false or { maxEntries, maxBytes, values }",
     },
-    { env: [["100", '"100"']], yaml: [["on", '"on"']], expected: "true, false or { max" },
+    { env: [["100", '"100"']], expected: "must be true or false, got" },
+    { yaml: [["on", '"on"']], expected: "true, false or { max" },
     { yaml: [["100", "100"]], expected: "true, false or { max_entries, max_bytes, values }" },
     { at: "maxEntries", ...nestedIntegers("a whole number from 1 to 8388608", 0, -1, 2 ** 23 + 1) },
     { at: "maxBytes", ...nestedIntegers("a whole number of at least 1", 0, -1, 2 ** 53) },
+    {
+      at: "values",
+      code: [
+        ["own", '"own"'],
+        [true, "true"],
+      ],
+      yaml: [["own", '"own"']],
+      expected: '"copy" or "shared"',
+    },
   ],
   operationTimeout: [badTimeouts],
   connectTimeout: [badTimeouts],
@@ -323,11 +334,8 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
       ],
       expected: "true, false or { thresholdBytes, algorithm }",
     },
-    {
-      env: [["brotli", '"brotli"']],
-      yaml: [["brotli", '"brotli"']],
-      expected: "true, false or { threshold",
-    },
+    { env: [["brotli", '"brotli"']], expected: "must be true or false, got" },
+    { yaml: [["brotli", '"brotli"']], expected: "true, false or { threshold" },
     { at: "thresholdBytes", ...nestedIntegers("a whole number of at least 0", -1) },
     {
       at: "algorithm",

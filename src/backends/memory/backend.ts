@@ -15,6 +15,7 @@ import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { suggestName } from "../../core/nearest.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
+import { isPlainRecord } from "../../core/wire.ts";
 import { RecordTable } from "./records.ts";
 import { MemoryStore } from "./store.ts";
 
@@ -124,7 +125,7 @@ export class MemoryBackend implements Backend {
 const OPTION_NAMES = ["maxEntries", "maxBytes", "values"];
 
 function checkOptions(options: unknown): asserts options is MemoryBackendOptions {
-  if (typeof options !== "object" || options === null) {
+  if (!isPlainRecord(options)) {
     throw new ConfigError(
       "CONFIG_INVALID",
       `MemoryBackend options must be an object, got ${describeArrival(options)}`,
@@ -137,7 +138,7 @@ function checkOptions(options: unknown): asserts options is MemoryBackendOptions
       `MemoryBackend has no option ${JSON.stringify(name)}; ${suggestName(name, OPTION_NAMES)}`,
     );
   }
-  const { maxEntries, maxBytes, values } = options as Record<string, unknown>;
+  const { maxEntries, maxBytes, values } = options;
   const whole = (value: unknown, most: number): boolean =>
     Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most;
   if (maxEntries !== undefined && !whole(maxEntries, MOST_ENTRIES)) {

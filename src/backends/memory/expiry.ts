@@ -5,6 +5,8 @@ import type { Clock, Timer } from "../../core/clock.ts";
 export interface Tended {
   readonly needsTending: boolean;
   readonly sweepLength: number;
+  /** How many hits are not looked at closer: only while it is tended in time. */
+  unchecked: number;
   onOccupied: (() => void) | undefined;
   turn(most: number): boolean;
   sweep(slots: number): number;
@@ -38,6 +40,7 @@ export class Sweeper {
   /** Cancels the timer; `start` takes it up again. */
   stop(): void {
     this.#table.onOccupied = undefined;
+    this.#table.unchecked = 0;
     this.#timer?.cancel();
     this.#timer = undefined;
   }

@@ -5,6 +5,7 @@
 // therefore parked: it stays in the Map without a value, and parked keys are deleted together when there are enough.
 import { MOST_ENTRIES } from "../../core/bounds.ts";
 import { Box } from "./box.ts";
+import { type KeyName, nameOf } from "./key-name.ts";
 
 /** What a page asks of the table it belongs to. */
 export interface PageHost {
@@ -24,8 +25,10 @@ export class Page {
   number = 0;
   readonly #host: PageHost;
   /** Values and boxes; undefined for a parked key. */
-  #entries = new Map<string, unknown>();
-  readonly #parked = new Set<string>();
+  #entries = new Map<KeyName, unknown>();
+  readonly #parked = new Set<KeyName>();
+  /** The keys that are not their own names. */
+  #longKeys = new Map<KeyName, string>();
 
   constructor(host: PageHost) {
     this.#host = host;
@@ -37,7 +40,7 @@ export class Page {
 
   /** The value under the key if it is fresh, else undefined. Records the use. */
   peek(key: string): unknown {
-    const held = this.#entries.get(key);
+    const held = this.#entries.get(nameOf(key));
     if (held === undefined) return undefined;
     const host = this.#host;
     return held instanceof Box || --host.unchecked < 0 ? host.look(this, key, held) : held;
@@ -45,7 +48,7 @@ export class Page {
 
   /** What is under the key, fresh or not: a value, a box or undefined. */
   held(key: string): unknown {
-    return this.#entries.get(key);
+    return this.#entries.get(nameOf(key));
   }
 
   /**
@@ -55,9 +58,9 @@ export class Page {
   *keys(): IterableIterator<string> {
     const entries = this.#entries;
     let left = entries.size;
-    for (const [key, held] of entries) {
+    for (const [name, held] of entries) {
       if (left-- === 0 || entries !== this.#entries) return;
-      if (held !== undefined) yield key;
+      if (held !== undefined) yield keyOf(name, this.#longKeys);
     }
   }
 
@@ -65,13 +68,15 @@ export class Page {
   add(key: string, held: unknown): void {
     // Parked keys fill a Map as well.
     if (this.#entries.size >= MOST_ENTRIES) this.#deleteParked();
-    this.#entries.set(key, held);
-    if (this.#parked.size > 0) this.#parked.delete(key);
+    const name = nameOf(key);
+    if (name !== key) this.#longKeys.set(name, key);
+    this.#entries.set(name, held);
+    if (this.#parked.size > 0) this.#parked.delete(name);
   }
 
   /** Puts a value or a box in the place of another. */
   replace(key: string, held: unknown): void {
-    this.#entries.set(key, held);
+    this.#entries.set(nameOf(key), held);
   }
 
   /** Takes out a key that may well come back. */
@@ -79,27 +84,46 @@ export class Page {
     if (this.size === 1) {
       this.#entries.clear();
       this.#parked.clear();
+      this.#longKeys.clear();
       return;
     }
-    this.#entries.set(key, undefined);
-    this.#parked.add(key);
+    const name = nameOf(key);
+    this.#entries.set(name, undefined);
+    this.#parked.add(name);
     if (this.#parked.size > FEWEST_PARKED + this.#entries.size / KEYS_PER_PARKED) this.#deleteParked();
   }
 
   delete(key: string): void {
-    this.#entries.delete(key);
+    this.#forget(nameOf(key));
   }
 
   /** Begins anew, empty. Returns the keys that were there. */
   retire(): Iterator<string> {
-    const keys = this.#entries.keys();
+    const keys = keysOf(this.#entries, this.#longKeys);
     this.#entries = new Map();
+    this.#longKeys = new Map();
     this.#parked.clear();
     return keys;
   }
 
   #deleteParked(): void {
-    for (const key of this.#parked) this.#entries.delete(key);
+    for (const name of this.#parked) this.#forget(name);
     this.#parked.clear();
   }
+
+  #forget(name: KeyName): void {
+    this.#entries.delete(name);
+    if (typeof name !== "string") this.#longKeys.delete(name);
+  }
+}
+
+function keyOf(name: KeyName, longKeys: ReadonlyMap<KeyName, string>): string {
+  return typeof name === "string" ? name : longKeys.get(name)!;
+}
+
+function* keysOf(
+  entries: ReadonlyMap<KeyName, unknown>,
+  longKeys: ReadonlyMap<KeyName, string>,
+): Iterator<string> {
+  for (const name of entries.keys()) yield keyOf(name, longKeys);
 }

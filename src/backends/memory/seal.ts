@@ -1,4 +1,5 @@
 // Tag stamps in one process: objects that are alive or not, so that a hit checks flags and compares nothing.
+import { type KeyName, nameOf } from "./key-name.ts";
 
 /** The present state of a tag. Dead ones never revive. */
 class TagStamp {
@@ -46,7 +47,7 @@ export class MemorySeal {
 /** The tags of one namespace that entries carry, and the seals made from them. */
 export class TagRing {
   // Not held weakly: until the event loop turns, the engine would keep every tag that was ever named.
-  readonly #stamps = new Map<string, TagStamp>();
+  readonly #stamps = new Map<KeyName, TagStamp>();
   #latest: MemorySeal | undefined;
 
   /** How many tags are known. */
@@ -63,16 +64,17 @@ export class TagRing {
   }
 
   invalidate(tag: string): void {
-    const stamp = this.#stamps.get(tag);
+    const name = nameOf(tag);
+    const stamp = this.#stamps.get(name);
     if (stamp !== undefined) stamp.live = false;
-    this.#stamps.delete(tag);
+    this.#stamps.delete(name);
   }
 
   /** No entry carries the seal any more, and none will: the next one gets another. */
   forget(seal: MemorySeal, stamps: readonly TagStamp[]): void {
     if (this.#latest === seal) this.#latest = undefined;
     for (const stamp of stamps) {
-      if (--stamp.seals === 0 && stamp.live) this.#stamps.delete(stamp.tag);
+      if (--stamp.seals === 0 && stamp.live) this.#stamps.delete(nameOf(stamp.tag));
     }
   }
 
@@ -83,10 +85,11 @@ export class TagRing {
   }
 
   #stamp(tag: string): TagStamp {
-    let stamp = this.#stamps.get(tag);
+    const name = nameOf(tag);
+    let stamp = this.#stamps.get(name);
     if (stamp === undefined) {
       stamp = new TagStamp(tag);
-      this.#stamps.set(tag, stamp);
+      this.#stamps.set(name, stamp);
     }
     return stamp;
   }

@@ -58,9 +58,12 @@ export class Table<S extends EntrySeal> implements PageHost {
   unchecked = 0;
   /** Whether the eviction policy wants to know of hits. */
   recordsUses = false;
-  /** Called when there is something to tend; see `needsTending`. */
+  /** Called when there is something to tend, see `needsTending`; undefined while nobody does. */
   onOccupied: (() => void) | undefined;
-  /** While the event loop turns, the wheel is turned in time; a process busy with hits alone looks at the clock after so many. */
+  /**
+   * While somebody tends the table and the event loop turns, the wheel is turned in time; a process busy with hits alone
+   * looks at the clock after so many.
+   */
   readonly #uncheckedHits: number;
   readonly #countsBytes: boolean;
   /** Whether more than the expiry is known of entries; else writing one again concerns its box alone. */
@@ -149,7 +152,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     const { horizon } = this;
     if (this.recordsUses) return this.clock.coarse() < horizon;
     const isBefore = this.clock.now() < horizon;
-    this.unchecked = isBefore ? this.#uncheckedHits : 0;
+    this.unchecked = isBefore && this.onOccupied !== undefined ? this.#uncheckedHits : 0;
     return isBefore;
   }
 

@@ -1,14 +1,27 @@
 import { describe, expect, test, vi } from "vitest";
+import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { Box, heldValue } from "../../../src/backends/memory/box.ts";
 import { KeyHash } from "../../../src/backends/memory/key-hash.ts";
 import type { Page } from "../../../src/backends/memory/page.ts";
 import { Rows } from "../../../src/backends/memory/rows.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import type { BackendHost } from "../../../src/core/backend.ts";
+import type { StoreRecord } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock } from "../../../src/xcache.ts";
 import { LIVE, MortalSeal } from "./seal.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const clock = new ManualClock();
+const HOST: BackendHost = {
+  clock,
+  operationTimeoutMs: 1_000,
+  connectTimeoutMs: 1_000,
+  poolSize: 1,
+  report: () => {},
+  evicted: () => {},
+  met: async () => {},
+};
 
 interface Bounds {
   readonly maxEntries?: number;
@@ -498,6 +511,7 @@ describe("hits on what is not in a box", () => {
   function openWithReadings(): { clock: QuickClock; table: Table<EntrySeal>; page: Page } {
     const clock = new QuickClock();
     const table = new Table<EntrySeal>({ maxEntries: 10, maxBytes: NEVER, clock });
+    table.onOccupied = () => {};
     const page = table.openPage();
     table.put(page, "a", 1, undefined, clock.now() + 60_000);
     return { clock, table, page };
@@ -516,6 +530,36 @@ describe("hits on what is not in a box", () => {
     await clock.advance(60_000);
     const seen = Array.from({ length: READING }, () => page.peek("a"));
     expect(seen.at(-1)).toBeUndefined();
+  });
+
+  test("read the clock each while nobody tends the table", async () => {
+    const { clock, table, page } = openWithReadings();
+    table.onOccupied = undefined;
+    expect(page.peek("a")).toBe(1);
+    await clock.advance(60_000);
+    expect(page.peek("a")).toBeUndefined();
+  });
+
+  test("of a store that was left alone between two connections are never answered by what has expired", async () => {
+    const clock = new QuickClock();
+    await using cache = cacheWithClock({ backend: new MemoryBackend() }, clock);
+    await cache.set("a", 1, { ttl: 60 });
+    expect(await cache.get("a")).toBe(1);
+    await cache.disconnect();
+    await clock.advance(3_600_000);
+    await cache.connect();
+    expect(await cache.get("a")).toBeUndefined();
+  });
+
+  test("on records, which nobody tends, are never answered by what has expired", async () => {
+    const clock = new QuickClock();
+    const backend = new MemoryBackend();
+    backend.open({ ...HOST, clock });
+    const record: StoreRecord = { kind: "stamp", version: "12345678", expires: NEVER };
+    await backend.write({ key: "a", record, lifetimeMs: 60_000 });
+    expect(await backend.read("a")).toEqual(record);
+    await clock.advance(60_000);
+    expect([await backend.read("a"), await backend.take("a")]).toEqual([undefined, undefined]);
   });
 
   test("are each looked at closer once the table is so full that uses are recorded", () => {
