@@ -22,6 +22,8 @@ export interface ResponseHead {
   /** Reason phrase; empty for the usual one. */
   readonly message: string;
   readonly headers: HeaderList;
+  /** The handler threw, and this is what somebody further out made of it. */
+  readonly isMadeOfError?: boolean;
 }
 
 /** An answer in place of the handler's. */

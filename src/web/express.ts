@@ -1,6 +1,7 @@
 // `httpCache` as a middleware of Express 5.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine.ts";
+import { arrivalOf, expectArrival } from "./node-arrival.ts";
 import { type Handler, NodeExchange } from "./node-exchange.ts";
 import type { HttpCacheOptions } from "./options.ts";
 
@@ -27,32 +28,28 @@ interface Application {
   handle(request: IncomingMessage, response: ServerResponse, done: Next): void;
 }
 
-/** Requests without a client on their way through the application, and whom to tell when they come to their middleware. */
-const arrivals = new WeakMap<IncomingMessage, { readonly engine: unknown; readonly begin: () => void }>();
-
 /** `app.use(httpCache({ cache }))`. Throws ConfigError for options that cannot be. */
 export function httpCache<Request extends ExpressRequest = ExpressRequest>(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
 ): ExpressMiddleware<Request> {
   const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
   return (request, response, next) => {
-    const arrival = arrivals.get(request);
-    if (arrival?.engine === engine) {
-      arrivals.delete(request);
+    const arrival = arrivalOf(request, engine);
+    if (arrival !== undefined) {
       arrival.begin();
       next();
       return;
     }
-    const handler: Handler<Request> = {
+    const handler: Handler = {
       run: () => next(),
       // A response that was used cannot be given to the remaining handlers again, so the copy goes through the whole
       // application. Middlewares further out see it as a request of its own.
-      runAgain: (original, copy, detached, begin) => {
-        arrivals.set(copy, { engine, begin });
-        dispatch((original as { app?: Application }).app, copy, detached);
+      runAgain: (copy, detached, arrival) => {
+        expectArrival(copy, engine, arrival);
+        dispatch((request as { app?: Application }).app, copy, detached);
       },
     };
-    engine.handle(new NodeExchange(request, response, handler, request.originalUrl)).catch(next);
+    engine.handle(new NodeExchange(request, response, handler, request, request.originalUrl)).catch(next);
   };
 }
 

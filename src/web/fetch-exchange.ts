@@ -1,6 +1,6 @@
 // A Request and the Response it gets, as the engine sees them.
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Exchange, Reply, RequestChange, RequestFacts, ResponseHead, Tap } from "./exchange.ts";
+import { drain, peek, watched } from "./fetch-body.ts";
 import type { HeaderList } from "./header-list.ts";
 
 export type FetchHandler<Rest extends unknown[] = []> = (
@@ -40,41 +40,71 @@ class FetchRequest implements RequestFacts {
   }
 }
 
-export class FetchExchange implements Exchange<Request> {
+/** How a handler is called. */
+export interface FetchCalls {
+  run(request: Request): Response | Promise<Response>;
+  /**
+   * Calls it for a copy of the request, changed as the handler is to see it, without a client. undefined: it cannot be
+   * called a second time.
+   */
+  readonly runAgain: ((copy: Request) => Response | Promise<Response>) | undefined;
+  /** Whether a field of the response was set, with this value, before the handler was called. */
+  isOuter?(name: string, value: string): boolean;
+  /** Whether the handler threw, and the response is what was made of that. */
+  readonly hasThrown?: boolean;
+}
+
+/** `Native` is the framework's own request. */
+export class FetchExchange<Native> implements Exchange<Native> {
   readonly request: FetchRequest;
-  readonly native: Request;
+  readonly native: Native;
   readonly response: Promise<Response>;
-  readonly #handler: FetchHandler;
+  readonly #message: Request;
+  readonly #calls: FetchCalls;
   /** Nobody waits for the response. */
   readonly #isDetached: boolean;
+  /** The response is not the handler's. */
+  isReplied = false;
   #respond: (response: Response) => void = () => {};
   /** Tells the client that the handler failed. */
   fail: (error: unknown) => void = () => {};
 
-  constructor(request: Request, handler: FetchHandler, isDetached = false) {
+  constructor(message: Request, calls: FetchCalls, native: Native, isDetached = false) {
     this.#isDetached = isDetached;
-    this.request = new FetchRequest(request);
-    this.native = request;
-    this.#handler = handler;
+    this.request = new FetchRequest(message);
+    this.native = native;
+    this.#message = message;
+    this.#calls = calls;
     this.response = new Promise((resolve, reject) => {
       this.#respond = resolve;
       this.fail = reject;
     });
   }
 
-  reply({ status, message, headers, body }: Reply): void {
+  reply(reply: Reply): void {
+    this.isReplied = true;
+    const { body } = reply;
     const bytes = typeof body === "string" ? Buffer.from(body, "latin1") : body;
-    this.#respond(responseOf((bytes ?? null) as Body, { status, message, headers }));
+    this.#respond(responseOf((bytes ?? null) as Body, reply, reply.isPlain));
+  }
+
+  isOuter(name: string, value: string): boolean {
+    return this.#calls.isOuter?.(name, value) ?? false;
   }
 
   async forward(change: RequestChange | undefined, tap: Tap): Promise<void> {
-    const response = await this.#handler(change === undefined ? this.native : changed(this.native, change));
-    // Nothing of these can be built anew: a failed network, another protocol.
-    if (response.status < 200) return this.#respond(response);
+    const message = change === undefined ? this.#message : changed(this.#message, change);
+    const response = await (this.#isDetached ? this.#calls.runAgain!(message) : this.#calls.run(message));
+    // Nothing of these can be built anew: a failed network, another protocol, what was sent by other means.
+    if (response.status < 200 || response.headers.has(SENT_ALREADY)) {
+      tap.abort();
+      return this.#respond(response);
+    }
     const head: ResponseHead = {
       status: response.status,
       message: response.statusText,
       headers: [...response.headers].flat(),
+      isMadeOfError: this.#calls.hasThrown === true,
     };
     if (response.body === null) return this.#send(tap, head, null, new Uint8Array());
     if (!tap.wantsWhole) return this.#send(tap, head, response.body);
@@ -83,13 +113,12 @@ export class FetchExchange implements Exchange<Request> {
   }
 
   get canRunAgain(): boolean {
-    return this.request.method === "GET" && !this.#isDetached;
+    return this.#calls.runAgain !== undefined && this.request.method === "GET" && !this.#isDetached;
   }
 
   /** The client's signal must not end what others wait for. */
-  background(): FetchExchange {
-    const { url, method, headers } = this.native;
-    return new FetchExchange(new Request(url, { method, headers }), this.#handler, true);
+  background(): FetchExchange<Native> {
+    return new FetchExchange(copyOf(this.#message), this.#calls, this.native, true);
   }
 
   async #send(
@@ -111,12 +140,22 @@ export class FetchExchange implements Exchange<Request> {
   }
 }
 
-function responseOf(body: Body, { status, message, headers }: ResponseHead): Response {
+/** What a handler of Hono on Node answers when it has written to the socket itself. */
+const SENT_ALREADY = "x-hono-already-sent";
+
+function responseOf(body: Body, { status, message, headers }: ResponseHead, isPlain = false): Response {
   return new Response(status === 304 || status === 204 || status === 205 ? null : body, {
     status,
     statusText: message,
-    headers: headersOf(headers),
+    headers: isPlain ? recordOf(headers) : headersOf(headers),
   });
+}
+
+/** Servers that do without Headers where they can take this as it is. */
+function recordOf(list: HeaderList): Record<string, string> {
+  const record: Record<string, string> = {};
+  for (let at = 0; at < list.length; at += 2) record[list[at]!] = list[at + 1]!;
+  return record;
 }
 
 function headersOf(list: HeaderList): Headers {
@@ -130,103 +169,13 @@ function changed(request: Request, { remove, set }: RequestChange): Request {
   const headers = new Headers(request.headers);
   for (const name of remove) headers.delete(name);
   for (let at = 0; at < set.length; at += 2) headers.set(set[at]!, set[at + 1]!);
+  // Somebody may have read the body for the key; then he has it, and gives it to the handler.
+  if (request.body === null || request.bodyUsed)
+    return new Request(request.url, { method: request.method, headers, signal: request.signal });
   return new Request(request, { headers });
 }
 
-type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
-
-/** All of a body that is at hand, so that its ETag can go with its head; else a stream, begun but whole. */
-async function peek(body: ReadableStream<Uint8Array>): Promise<Uint8Array | ReadableStream<Uint8Array>> {
-  const reader = body.getReader();
-  const reads: Promise<Read>[] = [];
-  let whole: Uint8Array | undefined;
-  for (;;) {
-    const read = reader.read();
-    reads.push(read);
-    // A failure is the business of whoever reads the stream.
-    const result = await Promise.race([read.catch(() => undefined), nextTurn(undefined)]);
-    if (result === undefined || (!result.done && whole !== undefined)) break;
-    if (result.done) return whole ?? new Uint8Array();
-    whole = result.value;
-  }
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await (reads.shift() ?? reader.read());
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-}
-
-/**
- * The same stream, seen by the tap. While the tap wants the bytes they are read as fast as they come, whether or not the
- * client takes them: others wait for them. A client that leaves then leaves alone.
- */
-function watched(source: ReadableStream<Uint8Array>, tap: Tap): ReadableStream<Uint8Array> {
-  const reader = source.getReader();
-  let isWanted = true;
-  let hasLeft = false;
-  let controller: ReadableStreamDefaultController<Uint8Array>;
-  const step = async (): Promise<boolean> => {
-    try {
-      const { done, value } = await reader.read();
-      if (done) {
-        tap.end();
-        if (!hasLeft) controller.close();
-        return false;
-      }
-      if (isWanted) isWanted = tap.chunk(value);
-      if (!hasLeft) controller.enqueue(value);
-      return true;
-    } catch (error) {
-      tap.abort();
-      if (!hasLeft) controller.error(error);
-      return false;
-    }
-  };
-  const pump = async (): Promise<void> => {
-    while (isWanted && (await step()));
-    if (hasLeft && !isWanted) await reader.cancel().catch(() => {});
-  };
-  let pumping: Promise<void> | undefined;
-  return new ReadableStream<Uint8Array>({
-    start(given) {
-      controller = given;
-      pumping = pump();
-    },
-    async pull() {
-      await pumping;
-      if (!isWanted) await step();
-    },
-    async cancel(reason) {
-      hasLeft = true;
-      if (!isWanted) {
-        tap.abort();
-        await reader.cancel(reason);
-      }
-    },
-  });
-}
-
-/** Reads what nobody is sent. */
-async function drain(source: ReadableStream<Uint8Array>, tap: Tap, isWanted: boolean): Promise<void> {
-  const reader = source.getReader();
-  if (!isWanted) {
-    tap.end();
-    await reader.cancel();
-    return;
-  }
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (tap.chunk(value)) continue;
-      await reader.cancel();
-      break;
-    }
-    tap.end();
-  } catch {
-    tap.abort();
-  }
+/** The same request without its body and its client. */
+export function copyOf({ url, method, headers }: Request): Request {
+  return new Request(url, { method, headers });
 }

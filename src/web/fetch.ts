@@ -20,7 +20,8 @@ export function httpCache(
   const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
   return (handler) =>
     (request, ...rest) => {
-      const exchange = new FetchExchange(request, (changed) => handler(changed, ...rest));
+      const run = (changed: Request): Response | Promise<Response> => handler(changed, ...rest);
+      const exchange = new FetchExchange(request, { run, runAgain: run }, request);
       engine.handle(exchange).catch((error: unknown) => exchange.fail(error));
       return exchange.response;
     };

@@ -5,15 +5,15 @@ import type { RequestChange, RequestFacts } from "./exchange.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
-export class NodeFacts<Request extends NodeRequest> implements RequestFacts {
-  readonly native: Request;
+export class NodeFacts implements RequestFacts {
+  readonly message: NodeRequest;
   #headers: NodeRequest["headers"];
   readonly target: string;
 
   /** `target`: where a framework has changed `url`. */
-  constructor(request: Request, target = request.url ?? "") {
-    this.native = request;
-    this.#headers = request.headers;
+  constructor(message: NodeRequest, target = message.url ?? "") {
+    this.message = message;
+    this.#headers = message.headers;
     this.target = target;
   }
 
@@ -23,11 +23,11 @@ export class NodeFacts<Request extends NodeRequest> implements RequestFacts {
   }
 
   get method(): string {
-    return this.native.method ?? "GET";
+    return this.message.method ?? "GET";
   }
 
   get isSecure(): boolean {
-    return (this.native.socket as { encrypted?: boolean } | undefined)?.encrypted === true;
+    return (this.message.socket as { encrypted?: boolean } | undefined)?.encrypted === true;
   }
 
   get host(): string {

@@ -26,7 +26,11 @@ interface Sink {
 const sinkOf = (response: NodeResponse): Sink => response as unknown as Sink;
 
 /** A repeated field becomes one with several values. */
-function setHeaders(sink: Sink, list: HeaderList): void {
+export function setHeaders(response: NodeResponse, list: HeaderList): void {
+  setFields(sinkOf(response), list);
+}
+
+function setFields(sink: Sink, list: HeaderList): void {
   const fields = new Map<string, { readonly name: string; readonly values: string[] }>();
   for (let at = 0; at < list.length; at += 2) {
     const name = list[at]!;
@@ -50,7 +54,7 @@ function headersOf(sink: Sink): string[] {
 
 function replaceHeaders(sink: Sink, list: HeaderList): void {
   for (const name of sink.getHeaderNames()) sink.removeHeader(name);
-  setHeaders(sink, list);
+  setFields(sink, list);
 }
 
 /** Sends one of our answers. Fields that are set already stay unless the answer has them. */
@@ -61,7 +65,7 @@ export function send(response: NodeResponse, { status, message, headers, body, i
   if (!isPlain || "stream" in response || Object.hasOwn(response, "writeHead")) {
     sink.statusCode = status;
     if (message !== "" && !("stream" in response)) sink.statusMessage = message;
-    setHeaders(sink, headers);
+    setFields(sink, headers);
   } else if (message === "") sink.writeHead(status, headers);
   else sink.writeHead(status, message, headers);
   if (body === undefined) sink.end();
@@ -79,10 +83,12 @@ export class Interception {
   readonly #isDetached: boolean;
   readonly #before = new Map<string, PropertyDescriptor | undefined>();
   #outer: HeaderList = [];
+  #outerMessage = "";
   /** Whether the response is the handler's by now. */
   #hasBegun = false;
   #verdict: Verdict | undefined;
   #isEnded = false;
+  #isDisowned = false;
   /** Whether the tap wants more of the body. */
   #isWanted = false;
 
@@ -111,10 +117,16 @@ export class Interception {
     });
   }
 
-  /** The handler begins here: what was set until now is somebody else's. */
-  begin(): void {
+  /** The handler begins here: what was set until now, and what is `pending`, is somebody else's. */
+  begin(pending: HeaderList = []): void {
     this.#hasBegun = true;
-    this.#outer = headersOf(this.#sink);
+    this.#outer = [...headersOf(this.#sink), ...pending];
+    if (!("stream" in this.#response)) this.#outerMessage = this.#sink.statusMessage ?? "";
+  }
+
+  /** The handler threw: what comes is what others make of that. */
+  disown(): void {
+    this.#isDisowned = true;
   }
 
   /** Whether the field was set, with this value, before the handler was called. */
@@ -128,7 +140,9 @@ export class Interception {
   /** Gives the response back as it was before the handler, if nothing was sent. */
   release(): void {
     this.#restore(...this.#before.keys());
-    if (!this.#response.headersSent) replaceHeaders(this.#sink, this.#outer);
+    if (this.#response.headersSent) return;
+    replaceHeaders(this.#sink, this.#outer);
+    if (!("stream" in this.#response)) this.#sink.statusMessage = this.#outerMessage;
   }
 
   get #isSent(): boolean {
@@ -158,7 +172,7 @@ export class Interception {
     this.#sink.statusCode = status as number;
     if (typeof second === "string" && !("stream" in this.#response)) this.#sink.statusMessage = second;
     applyGiven(this.#sink, typeof second === "string" ? third : second);
-    Object.defineProperty(this.#response, "headersSent", { value: true, configurable: true });
+    this.#override("headersSent", true);
     return this.#response;
   }
 
@@ -170,12 +184,16 @@ export class Interception {
       status,
       message: "stream" in this.#response ? "" : sink.statusMessage || "",
       headers: headersOf(sink),
+      isMadeOfError: this.#isDisowned,
     };
     // An answer of somebody further out is not the handler's.
     const verdict = this.#hasBegun ? this.#tap.head(head, whole) : UNHEARD;
     this.#verdict = verdict;
     this.#isWanted = verdict.wantsBody;
-    if (!this.#isSent) return verdict;
+    if (!this.#isSent) {
+      this.#override("headersSent", true);
+      return verdict;
+    }
     this.#restore("writeHead", "flushHeaders", "headersSent");
     if (verdict.head!.headers !== head.headers) replaceHeaders(sink, verdict.head!.headers);
     return verdict;
@@ -241,7 +259,7 @@ function applyGiven(sink: Sink, given: unknown): void {
   if (Array.isArray(given)) {
     const list = given.flat().map(String);
     for (let at = 0; at < list.length; at += 2) sink.removeHeader(list[at]!);
-    setHeaders(sink, list);
+    setFields(sink, list);
   } else if (typeof given === "object" && given !== null) {
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) sink.setHeader(name, value as string | readonly string[]);

@@ -24,15 +24,15 @@ export function httpCache<Request extends NodeRequest = IncomingMessage>(
 ): <Response extends NodeResponse>(listener: Listener<Request, Response>) => Listener<Request, Response> {
   const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
   return <Response extends NodeResponse>(listener: Listener<Request, Response>) => {
-    const handler: Handler<Request> = {
-      run: (request, response) => void listener(request, response as Response),
-      runAgain: (_, copy, response, begin) => {
-        begin();
-        listener(copy, response as NodeResponse as Response);
+    const handler: Handler = {
+      run: ({ message, response }) => void listener(message as Request, response as Response),
+      runAgain: (copy, response, arrival) => {
+        arrival.begin();
+        listener(copy as NodeRequest as Request, response as NodeResponse as Response);
       },
     };
     return (request, response) => {
-      engine.handle(new NodeExchange(request, response, handler)).catch(rethrow);
+      engine.handle(new NodeExchange(request, response, handler, request)).catch(rethrow);
     };
   };
 }

@@ -14,6 +14,8 @@ export function planFor<Request>(
   response: ResponseHead,
   requestedAt: number,
 ): StoragePlan | string {
+  // A page in place of an error is for whoever ran into it.
+  if (response.isMadeOfError && response.status < 400) return "error";
   const { options } = host;
   const { ttl, varyBy } = options;
   const view = viewOf(response);

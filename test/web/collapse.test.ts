@@ -116,7 +116,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
   });
 });
 
-describe.each(["node", "express"] as const)("on %s", (adapter) => {
+describe.each(["node", "express", "fastify", "koa"] as const)("on %s", (adapter) => {
   test("a client that leaves cancels nobody else", async () => {
     const held = new Held();
     const { ask, calls, port } = await subject(adapter, held.script);

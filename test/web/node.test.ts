@@ -1,7 +1,5 @@
-// What is special about node:http and node:http2: interim responses, HTTP/2, what a listener throws.
+// What is special about node:http: interim responses, what a listener throws.
 import { request as httpRequest, type IncomingMessage } from "node:http";
-import { connect, createServer as createHttp2Server, type Http2ServerRequest } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache } from "../../src/web/node.ts";
 import { until } from "../support/until.ts";
@@ -29,49 +27,6 @@ test("interim responses pass through, and are not repeated from the cache", asyn
     });
   expect(await statuses()).toEqual([102, 103, 200]);
   expect(await statuses()).toEqual([200]);
-});
-
-test("HTTP/2: the authority is part of the key, conditions and repeated fields work", async () => {
-  const { cache, clock } = memoryCache();
-  let calls = 0;
-  const engine = new HTTPCacheMiddleware<Http2ServerRequest>({ cache }, clock);
-  const server = createHttp2Server(
-    httpCache<Http2ServerRequest>(engine)((request, response) => {
-      calls++;
-      response.setHeader("x-many", ["1", "2"]);
-      response.end(`${request.authority} ${calls}`);
-    }),
-  );
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  onTestFinished(() => {
-    session.destroy();
-    server.close();
-  });
-  const get = (
-    headers: Record<string, string>,
-  ): Promise<{ status: number; many: unknown; body: string; etag: string }> =>
-    new Promise((resolve, reject) => {
-      const stream = session.request({ ":path": "/", ...headers });
-      let body = "";
-      let head: Record<string, unknown> = {};
-      stream.on("response", (given) => {
-        head = given;
-      });
-      stream.on("data", (data) => {
-        body += data;
-      });
-      stream.on("end", () =>
-        resolve({ status: head[":status"] as number, many: head["x-many"], body, etag: head.etag as string }),
-      );
-      stream.on("error", reject).end();
-    });
-  const first = await get({ ":authority": "a.test" });
-  expect(await get({ ":authority": "a.test" })).toEqual(first);
-  expect([first.body, first.many]).toEqual(["a.test 1", "1, 2"]);
-  expect((await get({ ":authority": "b.test" })).body).toBe("b.test 2");
-  expect((await get({ ":authority": "a.test", "if-none-match": first.etag })).status).toBe(304);
-  expect(calls).toBe(2);
 });
 
 test("what a listener throws is thrown as without a cache", async () => {

@@ -1,13 +1,20 @@
 // One handler behind the HTTP cache, served by each adapter over real sockets, on a clock that the test moves.
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
 import express from "express";
+import Fastify from "fastify";
+import { Hono } from "hono";
+import Koa from "koa";
 import { onTestFinished } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { HTTPCacheMiddleware } from "../../src/web/engine.ts";
 import { httpCache as expressCache } from "../../src/web/express.ts";
+import { httpCache as fastifyCache } from "../../src/web/fastify.ts";
 import { httpCache as fetchCache } from "../../src/web/fetch.ts";
+import { httpCache as honoCache } from "../../src/web/hono.ts";
+import { httpCache as koaCache } from "../../src/web/koa.ts";
 import { httpCache as nodeCache } from "../../src/web/node.ts";
 import type { HttpCacheOptions } from "../../src/web/options.ts";
 import { cacheWithClock, type XCache } from "../../src/xcache.ts";
@@ -31,6 +38,7 @@ export type Script = (seen: Seen) => Answer | Promise<Answer>;
 
 export interface Got {
   readonly status: number;
+  readonly message: string;
   readonly headers: IncomingMessage["headers"];
   readonly bytes: Buffer;
   readonly body: string;
@@ -52,8 +60,9 @@ export interface Subject {
   ask(path: string, ask?: Ask): Promise<Got>;
 }
 
-export type Adapter = "node" | "express" | "fetch";
-export const ADAPTERS: readonly Adapter[] = ["node", "express", "fetch"];
+export type Adapter = "node" | "express" | "fastify" | "koa" | "fetch" | "hono";
+/** The server of Hono replaces the global Request and Response: the others come first, so that they meet the usual ones. */
+export const ADAPTERS: readonly Adapter[] = ["node", "express", "fastify", "koa", "fetch", "hono"];
 
 export type Options = Partial<Omit<HttpCacheOptions<never>, "onError">>;
 
@@ -72,7 +81,7 @@ export async function subject(adapter: Adapter, script: Script, options: Options
     calls.push(seen);
     return script(seen);
   };
-  const port = await listen(listenerFor(adapter, engine, run));
+  const port = await listen(await listenerFor(adapter, engine, run));
   onTestFinished(() => (cache as XCache).disconnect());
   return {
     cache: cache as XCache,
@@ -87,8 +96,44 @@ export async function subject(adapter: Adapter, script: Script, options: Options
 
 type Run = (method: string, url: string, headers: Seen["headers"]) => Answer | Promise<Answer>;
 
-function listenerFor(adapter: Adapter, engine: HTTPCacheMiddleware<never>, run: Run): RequestListener {
+async function listenerFor(
+  adapter: Adapter,
+  engine: HTTPCacheMiddleware<never>,
+  run: Run,
+): Promise<RequestListener> {
   if (adapter === "fetch") return bridge(fetchCache(engine as never)((request) => fetchAnswer(run, request)));
+  if (adapter === "hono") {
+    const app = new Hono();
+    app.use(honoCache(engine as never, app));
+    app.all("*", (context) => fetchAnswer(run, context.req.raw));
+    return getRequestListener(app.fetch) as RequestListener;
+  }
+  if (adapter === "fastify") {
+    const app = Fastify({ exposeHeadRoutes: false });
+    app.addHttpMethod("M-SEARCH");
+    app.register(fastifyCache(engine as never));
+    app.all("*", async ({ method, url, headers: sent }, reply) => {
+      const { status = 200, headers = {}, body } = await run(method, url, sent as Seen["headers"]);
+      reply.code(status).headers(headers as Record<string, string | string[]>);
+      return reply.send(body);
+    });
+    await app.ready();
+    onTestFinished(() => app.close());
+    return app.routing;
+  }
+  if (adapter === "koa") {
+    const app = new Koa();
+    app.use(koaCache(engine as never));
+    app.use(async (context) => {
+      const { method, url, headers: sent } = context;
+      const { status = 200, headers = {}, body } = await run(method, url, sent as Seen["headers"]);
+      context.status = status;
+      context.body = body instanceof Uint8Array ? Buffer.from(body) : (body ?? null);
+      for (const [name, value] of Object.entries(headers)) context.set(name, value as string | string[]);
+      context.status = status;
+    });
+    return app.callback();
+  }
   const listener: RequestListener = async (request, response) => {
     const headers = request.headers as Seen["headers"];
     const { status = 200, headers: fields = {}, body } = await run(request.method!, request.url!, headers);
@@ -157,15 +202,27 @@ export function ask(
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("error", reject);
+        response.on("aborted", () => reject(new Error("the response was cut off")));
         response.on("end", () => {
           const bytes = Buffer.concat(chunks);
-          resolve({ status: response.statusCode!, headers: response.headers, bytes, body: bytes.toString() });
+          const { statusCode: status, statusMessage: message, headers } = response;
+          resolve({ status: status!, message: message!, headers, bytes, body: bytes.toString() });
         });
       },
     );
     request.on("error", reject);
     request.end(body);
   });
+}
+
+/** A field of a framework's own request. */
+export function headerOf(native: unknown, name: string): string | undefined {
+  const { req, headers } = native as {
+    req?: { header?: (name: string) => string | undefined };
+    headers: Headers | Record<string, string>;
+  };
+  if (req?.header !== undefined) return req.header(name);
+  return headers instanceof Headers ? (headers.get(name) ?? undefined) : headers[name];
 }
 
 /** A handler that counts its calls in the body. */

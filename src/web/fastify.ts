@@ -1,0 +1,85 @@
+// `httpCache` as a plugin of Fastify 5.
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import { HTTPCacheMiddleware } from "./engine.ts";
+import type { Reply } from "./exchange.ts";
+import type { HeaderList } from "./header-list.ts";
+import { arrivalOf, expectArrival } from "./node-arrival.ts";
+import { type Handler, NodeExchange } from "./node-exchange.ts";
+import type { HttpCacheOptions } from "./options.ts";
+
+export { HTTPCacheMiddleware } from "./engine.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+
+class FastifyExchange extends NodeExchange<FastifyRequest> {
+  readonly #reply: FastifyReply;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, handler: Handler) {
+    super(request.raw, reply.raw, handler, request, request.originalUrl);
+    this.#reply = reply;
+  }
+
+  override pendingHeaders(): HeaderList {
+    return headersOf(this.#reply);
+  }
+
+  override reply(reply: Reply): void {
+    // The hooks that look at a payload are not called: they have seen this one when it was stored.
+    this.#reply.hijack();
+    super.reply(reply);
+  }
+}
+
+/** Set by other hooks, and not yet known to the response below. */
+function headersOf(reply: FastifyReply): HeaderList {
+  const { raw } = reply;
+  const fields = reply.getHeaders();
+  const list: string[] = [];
+  for (const name in fields) {
+    const value = fields[name];
+    if (value === undefined || raw.hasHeader(name)) continue;
+    if (Array.isArray(value)) for (const line of value) list.push(name, String(line));
+    else list.push(name, String(value));
+  }
+  return list;
+}
+
+/**
+ * `app.register(httpCache({ cache }))` caches the routes of the scope it is registered in. Throws ConfigError for options
+ * that cannot be.
+ */
+export function httpCache(
+  options: HttpCacheOptions<FastifyRequest> | HTTPCacheMiddleware<FastifyRequest>,
+): FastifyPluginCallback {
+  const engine =
+    options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<FastifyRequest>(options);
+  const plugin: FastifyPluginCallback = (app, _options, done) => {
+    addHook(app, engine);
+    done();
+  };
+  // Registered as it is, a plugin would be alone in a scope of its own.
+  return Object.assign(plugin, {
+    [Symbol.for("skip-override")]: true,
+    [Symbol.for("fastify.display-name")]: "xcache",
+    [Symbol.for("plugin-meta")]: { name: "xcache", fastify: "5.x" },
+  });
+}
+
+function addHook(app: FastifyInstance, engine: HTTPCacheMiddleware<FastifyRequest>): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    const arrival = arrivalOf(request.raw, engine);
+    if (arrival !== undefined) {
+      arrival.begin(headersOf(reply));
+      done();
+      return;
+    }
+    const handler: Handler = {
+      run: () => done(),
+      // As in Express, the copy goes through the whole application.
+      runAgain: (copy, detached, arrival) => {
+        expectArrival(copy, engine, arrival);
+        request.server.routing(copy, detached);
+      },
+    };
+    engine.handle(new FastifyExchange(request, reply, handler)).catch(done);
+  });
+}

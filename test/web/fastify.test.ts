@@ -1,0 +1,121 @@
+// What is special about Fastify: scopes, the configuration of routes, hooks, a rewritten URL.
+import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
+import { expect, onTestFinished, test } from "vitest";
+import { httpCache } from "../../src/web/fastify.ts";
+import { memoryCache } from "../xcache/memory-cache.ts";
+import { ask } from "./subject.ts";
+
+async function serve(
+  plan: (app: FastifyInstance) => void,
+  options: FastifyServerOptions = {},
+): Promise<number> {
+  const app = Fastify(options);
+  plan(app);
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  onTestFinished(() => app.close());
+  return (app.server.address() as { port: number }).port;
+}
+
+test("only routes of the scope it is registered in are cached", async () => {
+  let calls = 0;
+  const port = await serve((app) => {
+    app.register(async (scope) => {
+      scope.register(httpCache({ cache: memoryCache().cache }));
+      scope.get("/in", () => `${++calls}`);
+    });
+    app.get("/out", () => `${++calls}`);
+  });
+  for (const [path, body] of [
+    ["/in", "1"],
+    ["/in", "1"],
+    ["/out", "2"],
+    ["/out", "3"],
+  ] as const) {
+    expect((await ask(port, path)).body).toBe(body);
+  }
+});
+
+test("the configuration of a route can say its terms", async () => {
+  const { cache } = memoryCache();
+  const port = await serve((app) => {
+    app.register(
+      httpCache({
+        cache,
+        ttl: ({ routeOptions }) => (routeOptions.config as { ttl?: number }).ttl ?? 60,
+        tags: ({ params }) => [`product:${(params as { id: string }).id}`],
+      }),
+    );
+    app.get("/:id", { config: { ttl: 7 } as object }, () => "page");
+  });
+  expect((await ask(port, "/1")).headers["cache-control"]).toBe("max-age=7");
+  await cache.invalidateTags("product:2");
+  expect((await ask(port, "/1")).headers["cache-status"]).toContain("hit");
+  await cache.invalidateTags("product:1");
+  expect((await ask(port, "/1")).headers["cache-status"]).toContain("fwd=uri-miss");
+});
+
+test("the key is the URL before it was rewritten, also when a stale response is refreshed", async () => {
+  const { cache } = memoryCache();
+  const port = await serve(
+    (app) => {
+      app.register(httpCache({ cache }));
+      app.get("/page", (request) => `${request.originalUrl} ${request.url}`);
+    },
+    { rewriteUrl: () => "/page" },
+  );
+  for (const path of ["/a", "/b", "/a"]) expect((await ask(port, path)).body).toBe(`${path} /page`);
+  expect(await cache.get("web:http 9:site.test/a")).toBeDefined();
+});
+
+test("hooks that look at a payload see it when it is stored, hooks that look at the end see every request", async () => {
+  const seen: string[] = [];
+  const port = await serve((app) => {
+    app.addHook("onResponse", async (_request, { statusCode }) => void seen.push(`response ${statusCode}`));
+    app.addHook("onSend", async (_request, _reply, payload) => {
+      seen.push("send");
+      return `${payload}!`;
+    });
+    app.register(httpCache({ cache: memoryCache().cache }));
+    app.get("/", () => "page");
+  });
+  for (let time = 0; time < 2; time++) expect((await ask(port, "/")).body).toBe("page!");
+  expect(seen).toEqual(["send", "response 200", "response 200"]);
+});
+
+test("a Response and a JSON object are stored as they were sent, a HEAD is answered from them", async () => {
+  const port = await serve((app) => {
+    app.register(httpCache({ cache: memoryCache().cache }));
+    app.get(
+      "/response",
+      () => new Response("page", { headers: { "x-a": "1", "content-type": "text/x-test" } }),
+    );
+    app.get("/object", () => ({ a: "é" }));
+  });
+  for (const [path, body, type] of [
+    ["/response", "page", "text/x-test"],
+    ["/object", '{"a":"é"}', "application/json; charset=utf-8"],
+  ] as const) {
+    const [first, second] = [await ask(port, path), await ask(port, path)];
+    expect([first.body, second.body, second.headers["content-type"]]).toEqual([body, body, type]);
+    const head = await ask(port, path, { method: "HEAD" });
+    expect(head.headers["cache-status"]).toContain("hit");
+    expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(body)));
+  }
+});
+
+test("inject is answered like a client", async () => {
+  const app = Fastify();
+  onTestFinished(() => app.close());
+  app.register(httpCache({ cache: memoryCache().cache }));
+  app.get("/", () => "page");
+  const said = [];
+  for (let time = 0; time < 2; time++) said.push((await app.inject("/")).headers["cache-status"]);
+  expect(said).toEqual(["xcache; fwd=uri-miss; stored", "xcache; hit; ttl=60"]);
+});
+
+test("the types of Fastify fit its HTTP/2 server as well", () => {
+  const { cache } = memoryCache();
+  const app = Fastify({ http2: true });
+  app.register(httpCache({ cache, keyBuilder: (request) => request.url }));
+  expect(app.hasRoute({ method: "GET", url: "/" })).toBe(false);
+});

@@ -1,0 +1,155 @@
+// What is special about Hono: its context, its two ways of setting fields, responses that were sent by other means.
+import type { ServerResponse } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { type Context, Hono } from "hono";
+import { cors } from "hono/cors";
+import { HTTPException } from "hono/http-exception";
+import { requestId } from "hono/request-id";
+import { expect, test } from "vitest";
+import { HTTPCacheMiddleware, httpCache } from "../../src/web/hono.ts";
+import { memoryCache } from "../xcache/memory-cache.ts";
+import { ask, listen } from "./subject.ts";
+
+const serve = (app: { fetch: Hono["fetch"] }, options = {}): Promise<number> =>
+  listen(getRequestListener(app.fetch, options) as Parameters<typeof listen>[0]);
+
+test("fields that middlewares further out set before and after are of this request", async () => {
+  const app = new Hono();
+  let requests = 0;
+  app.use(cors({ origin: (origin) => origin }), requestId({ generator: () => `id ${++requests}` }));
+  app.use(async (context, next) => {
+    await next();
+    context.header("x-after", `${requests}`);
+  });
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.get("/", (context) => context.text("page", 200, { "x-inner": "1" }));
+  const port = await serve(app);
+  const seen = [];
+  for (const origin of ["http://a.test", "http://a.test"]) {
+    const { headers } = await ask(port, "/", { headers: { origin } });
+    seen.push([
+      headers["access-control-allow-origin"],
+      headers["x-request-id"],
+      headers["x-after"],
+      headers["x-inner"],
+      headers["cache-status"],
+    ]);
+  }
+  expect(seen).toEqual([
+    ["http://a.test", "id 1", "1", "1", "xcache; fwd=uri-miss; stored"],
+    ["http://a.test", "id 2", "2", "1", "xcache; hit; ttl=60"],
+  ]);
+});
+
+test("a page in place of an error is not stored, a status of an error is kept", async () => {
+  const app = new Hono();
+  let calls = 0;
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.get("/broken", () => {
+    throw new Error(`broken ${++calls}`);
+  });
+  app.get("/gone", () => {
+    throw new HTTPException(410, { message: "gone" });
+  });
+  app.onError((error, context) =>
+    error instanceof HTTPException ? error.getResponse() : context.text(error.message, 200),
+  );
+  const port = await serve(app);
+  for (const body of ["broken 1", "broken 2"]) {
+    const answer = await ask(port, "/broken");
+    expect([answer.status, answer.body]).toEqual([200, body]);
+    expect(answer.headers["cache-status"]).toBe("xcache; fwd=uri-miss; detail=error");
+  }
+  expect((await ask(port, "/gone")).status).toBe(410);
+});
+
+test("what a handler has sent by other means is left alone", async () => {
+  const app = new Hono<{ Bindings: { outgoing: ServerResponse } }>();
+  let calls = 0;
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.get("/", (context) => {
+    context.env.outgoing.end(`answer ${++calls}`);
+    return RESPONSE_ALREADY_SENT;
+  });
+  const port = await serve(app as unknown as Hono);
+  for (const body of ["answer 1", "answer 2"]) expect((await ask(port, "/")).body).toBe(body);
+});
+
+test("a body that was read for the key is there for the handler", async () => {
+  const app = new Hono();
+  let calls = 0;
+  app.use(
+    httpCache({
+      cache: memoryCache().cache,
+      methods: ["POST"],
+      keyBuilder: async (context) => `search ${await context.req.text()}`,
+    }),
+  );
+  app.post("/", async (context) => context.text(`${++calls} ${JSON.stringify(await context.req.json())}`));
+  const port = await serve(app);
+  const post = (body: string): ReturnType<typeof ask> =>
+    ask(port, "/", { method: "POST", body, headers: { "x-forwarded-host": "evil.test" } });
+  for (const [sent, answer] of [
+    ['{"q":1}', '1 {"q":1}'],
+    ['{"q":2}', '2 {"q":2}'],
+    ['{"q":1}', '1 {"q":1}'],
+  ] as const) {
+    expect((await post(sent)).body).toBe(answer);
+  }
+});
+
+test("without the application a stale response is refreshed before the answer", async () => {
+  const { cache, clock } = memoryCache();
+  const app = new Hono();
+  let calls = 0;
+  app.use(httpCache(new HTTPCacheMiddleware<Context>({ cache, ttl: 10, staleWhileRevalidate: 60 }, clock)));
+  app.get("/", (context) => context.text(`answer ${++calls}`));
+  const port = await serve(app);
+  await ask(port, "/");
+  await clock.advance(11_000);
+  expect((await ask(port, "/")).body).toBe("answer 2");
+  expect((await ask(port, "/")).headers["cache-status"]).toContain("hit");
+});
+
+test("the request is the client's again when the handler is done", async () => {
+  const app = new Hono();
+  const seen: (string | undefined)[] = [];
+  app.use(async (context, next) => {
+    await next();
+    seen.push(context.req.header("x-forwarded-for"));
+  });
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.get("/", (context) => {
+    seen.push(context.req.header("x-forwarded-for"));
+    return context.text("page");
+  });
+  await ask(await serve(app), "/", { headers: { "x-forwarded-for": "192.0.2.1" } });
+  expect(seen).toEqual([undefined, "192.0.2.1"]);
+});
+
+test("it does without the server's own Request and Response", async () => {
+  const app = new Hono();
+  app.use(httpCache({ cache: memoryCache().cache }, app));
+  app.get("/", (context) => context.text(`page for ${context.req.header("x-forwarded-for")}`));
+  const port = await serve(app, { overrideGlobalObjects: false });
+  const headers = { "x-forwarded-for": "192.0.2.1" };
+  for (const said of ["stored", "hit"]) {
+    const answer = await ask(port, "/", { headers });
+    expect([answer.body, answer.headers["cache-status"]]).toEqual([
+      "page for undefined",
+      expect.stringContaining(said),
+    ]);
+  }
+});
+
+test("the types of Hono fit", () => {
+  const { cache } = memoryCache();
+  type Site = { Variables: { user: string } };
+  const app = new Hono<Site>();
+  app.use(httpCache<Site>({ cache, keyBuilder: ({ var: { user }, req }) => `${user} ${req.path}` }, app));
+  app.get("/x", httpCache({ cache, ttl: 5, tags: (context) => [context.req.path] }), (context) =>
+    context.text("x"),
+  );
+  expect(app.routes).toHaveLength(3);
+});

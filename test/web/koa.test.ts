@@ -1,0 +1,133 @@
+// What is special about Koa: it responds after all middlewares have returned, and they see errors on the way back.
+import Koa from "koa";
+import { expect, test } from "vitest";
+import { HTTPCacheMiddleware, httpCache, type KoaContext } from "../../src/web/koa.ts";
+import { until } from "../support/until.ts";
+import { memoryCache } from "../xcache/memory-cache.ts";
+import { ask, listen } from "./subject.ts";
+
+test("a page in place of an error is not stored, a status of an error is kept", async () => {
+  const app = new Koa();
+  let calls = 0;
+  app.use(async (context, next) => {
+    try {
+      await next();
+    } catch (error) {
+      if ((error as { status?: number }).status === 410) throw error;
+      context.body = (error as Error).message;
+    }
+  });
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.use((context) => {
+    if (context.path === "/gone") context.throw(410, "gone");
+    throw new Error(`broken ${++calls}`);
+  });
+  const port = await listen(app.callback());
+  for (const body of ["broken 1", "broken 2"]) {
+    const answer = await ask(port, "/broken");
+    expect([answer.status, answer.body]).toEqual([200, body]);
+    expect(answer.headers["cache-status"]).toBe("xcache; fwd=uri-miss; detail=error");
+  }
+  const gone = await ask(port, "/gone");
+  expect([gone.status, gone.body]).toEqual([410, "gone"]);
+});
+
+test("a page in place of an error is not stored behind a stale answer either", async () => {
+  const { cache, clock } = memoryCache();
+  const app = new Koa();
+  let calls = 0;
+  app.use(async (context, next) => {
+    try {
+      await next();
+    } catch {
+      context.body = "sorry";
+    }
+  });
+  app.use(
+    httpCache(new HTTPCacheMiddleware<KoaContext>({ cache, ttl: 10, staleWhileRevalidate: 60 }, clock)),
+  );
+  app.use((context) => {
+    if (++calls === 2) throw new Error("broken");
+    context.body = `answer ${calls}`;
+  });
+  const port = await listen(app.callback());
+  await ask(port, "/");
+  await clock.advance(11_000);
+  await ask(port, "/");
+  await until(() => calls === 2, { what: "the call behind it" });
+  await until(async () => (await ask(port, "/")).body === "answer 3", { what: "the next one" });
+  expect(await cache.get<string>("web:http 9:site.test/")).not.toContain("sorry");
+});
+
+test("middlewares further out come to their end with a hit, and know its status", async () => {
+  const app = new Koa();
+  const seen: [number, boolean][] = [];
+  app.use(async (context, next) => {
+    await next();
+    seen.push([context.status, context.headerSent]);
+    context.set("x-after", "1");
+  });
+  app.use(httpCache({ cache: memoryCache().cache, cacheNonOk: true }));
+  app.use((context) => {
+    context.status = 203;
+    context.body = { a: 1 };
+  });
+  const port = await listen(app.callback());
+  const [first, second] = [await ask(port, "/"), await ask(port, "/")];
+  expect([first.body, second.body]).toEqual(['{"a":1}', '{"a":1}']);
+  expect([first.status, second.status, second.message]).toEqual([203, 203, "Non-Authoritative Information"]);
+  // What is set on the way back is part of the response on its way to the client, and so of what is stored.
+  expect([first.headers["x-after"], second.headers["x-after"]]).toEqual(["1", "1"]);
+  expect(seen).toEqual([
+    [203, false],
+    [203, true],
+  ]);
+});
+
+test("a cookie that a middleware sets on the way back is not stored", async () => {
+  const app = new Koa();
+  let calls = 0;
+  app.use(async (context, next) => {
+    await next();
+    context.cookies.set("session", "1");
+  });
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.use((context) => {
+    context.body = `answer ${++calls}`;
+  });
+  const port = await listen(app.callback());
+  await ask(port, "/");
+  const second = await ask(port, "/");
+  expect([second.body, second.headers["cache-status"]]).toEqual([
+    "answer 2",
+    "xcache; fwd=uri-miss; detail=set-cookie",
+  ]);
+});
+
+test("an answer in place of the handler's has its own reason phrase", async () => {
+  const app = new Koa();
+  app.use(httpCache({ cache: memoryCache().cache }));
+  app.use((context) => {
+    context.body = "page";
+  });
+  const port = await listen(app.callback());
+  for (let time = 0; time < 2; time++) {
+    const { status, message } = await ask(port, "/", { headers: { "if-none-match": "*" } });
+    expect([status, message]).toEqual([304, "Not Modified"]);
+  }
+});
+
+test("the types of Koa fit", () => {
+  const { cache } = memoryCache();
+  const app = new Koa<{ user: string }>();
+  app.use(httpCache({ cache }));
+  app.use(
+    httpCache({
+      cache,
+      keyBuilder: (context: Koa.ParameterizedContext<{ user: string }>) =>
+        `${context.state.user} ${context.path}`,
+      tags: (context) => [context.path],
+    }),
+  );
+  expect(app.middleware).toHaveLength(2);
+});
