@@ -21,7 +21,7 @@ import { type CacheEvent, type Listener, toError } from "./core/events.ts";
 import { glob } from "./core/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader, type Look } from "./core/loader.ts";
-import type { GetOrSetOptions, Load, SetOptions } from "./core/options.ts";
+import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import type {
   CacheStats,
   ComprehensiveMetrics,
@@ -30,7 +30,7 @@ import type {
   HealthResult,
 } from "./core/records.ts";
 import type { Inspection, Space } from "./core/space.ts";
-import { type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
+import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
 import { Instruments } from "./instruments.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
@@ -176,13 +176,15 @@ export class XCache implements AsyncDisposable {
    * its own key, nor for one whose load waits for it: that is refused where it can be seen at once, and otherwise waits
    * until `hardTimeout`.
    */
-  getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T> {
-    if (!isLoadTraced()) return this.#getOrSet(key, load, options);
-    return this.#telemetry.trace("getOrSet", { key }, () => this.#getOrSet(key, load, options));
+  getOrSet<T, S = T>(key: string, load: LoadAs<T, S>, options?: GetOrSetOptions): Promise<T> {
+    const wanted = load as unknown as Load<T>;
+    if (!isLoadTraced()) return this.#getOrSet(key, wanted, options);
+    return this.#telemetry.trace("getOrSet", { key }, () => this.#getOrSet(key, wanted, options));
   }
 
   #getOrSet<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
-    const isForced = options?.forceLoad === true || typeof load !== "function";
+    const isForced =
+      typeof load !== "function" || (options !== undefined && !allowHits(options, this.#root.defaults));
     const value = isForced ? undefined : this.#space.peek(key);
     if (value === undefined)
       return isForced ? this.#load(key, load, options) : this.#seek(key, load, options);

@@ -35,6 +35,10 @@ export function requirePattern(pattern: unknown): asserts pattern is string {
   requireName("pattern", pattern);
 }
 
+/** Whether it is a tag beyond doubt: one that is very long is left to `requireTags`. */
+export const isTag = (tag: unknown): boolean =>
+  typeof tag === "string" && tag.length > 0 && tag.length <= UNCOUNTED;
+
 /** A list of its own, without repetitions; a single string counts as a list of one. */
 export function requireTags(tags: unknown): readonly string[] {
   if (typeof tags === "string") {

@@ -72,6 +72,7 @@ export class Loader {
   readonly #changes: Changes;
   readonly #host: LoaderHost;
   readonly #flights: Flights;
+  #hasToldOfTags = false;
 
   constructor(changes: Changes, host: LoaderHost) {
     this.#changes = changes;
@@ -182,8 +183,7 @@ export class Loader {
       const space = this.#host.space();
       if (first === undefined) stale = await space.find(key);
       if (stale?.fresh && !force) return { value: stale.value, source: "store", overtaken: false };
-      // A load that takes no parameter cannot name tags of its own.
-      const lateTags = load.length > 0;
+      const lateTags = namesTags(load);
       const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
       if (admission.found !== undefined) {
         return { value: admission.found.value, source: "store", overtaken: false };
@@ -210,7 +210,9 @@ export class Loader {
     try {
       const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
       if (decided.skipped || value === undefined || signal.aborted) ticket?.abandon();
-      else if (ticket !== undefined) await this.#commit(key, ticket, value, decided.terms);
+      else if (ticket !== undefined && !(await this.#commit(key, ticket, value, decided.terms))) {
+        if (decided.terms.tags.length > terms.tags.length && !namesTags(load)) this.#tellOfTags(key);
+      }
       return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
     } catch (error) {
       ticket?.abandon();
@@ -228,13 +230,32 @@ export class Loader {
     }
   }
 
-  async #commit(key: string, ticket: Ticket, value: unknown, terms: Terms): Promise<void> {
+  /** Whether it was stored, or why it was not has been told. */
+  async #commit(key: string, ticket: Ticket, value: unknown, terms: Terms): Promise<boolean> {
     try {
-      if (await ticket.commit(value, terms)) this.#host.stored(key, terms.tags);
+      if (!(await ticket.commit(value, terms))) return false;
+      this.#host.stored(key, terms.tags);
     } catch (error) {
       if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
       this.#host.report(toError(error));
     }
+    return true;
+  }
+
+  /** Once: a mistake in the code would be told at every load. */
+  #tellOfTags(key: string): void {
+    if (this.#hasToldOfTags) return;
+    this.#hasToldOfTags = true;
+    this.#host.report(
+      new ConfigError(
+        "ARGUMENT_INVALID",
+        `load must declare the context it calls setTags on, got a function without parameters for ${describeArrival(key)}`,
+        {
+          operation: "getOrSet",
+          hint: "Write `(context) => ...`, not `(...args) => ...` or a parameter with a default: what such a load returns is not stored.",
+        },
+      ),
+    );
   }
 
   async #await(key: string, flight: Flight, request: LoadRequest): Promise<Outcome> {
@@ -282,6 +303,9 @@ export class Loader {
     }
   }
 }
+
+/** A load that declares no parameter cannot name tags of its own. */
+const namesTags = (load: { readonly length: number }): boolean => load.length > 0;
 
 function ownKeyError(key: string): ConfigError {
   return new ConfigError(

@@ -36,4 +36,7 @@ export interface LoadContext<T> {
   skip(): void;
 }
 
-export type Load<T> = (context: LoadContext<T>) => T | Promise<T>;
+/** A second type for what is stale lets the compiler infer the first from what is returned. */
+export type LoadAs<T, S> = (context: LoadContext<S>) => T | Promise<T>;
+
+export type Load<T> = LoadAs<T, T>;

@@ -1,7 +1,7 @@
 // From a caller's options to what a store needs: milliseconds, checked, with the defaults filled in.
 import { requireFlag, requireOptions } from "./arguments.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
-import { requireTags } from "./keys.ts";
+import { isTag, requireTags } from "./keys.ts";
 import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
 import type { Terms } from "./space.ts";
 
@@ -105,6 +105,49 @@ export function loadRequest(options: GetOrSetOptions | undefined, defaults: Term
     softTimeoutMs: windowToMs(given.softTimeout, "softTimeout", Number.POSITIVE_INFINITY),
     hardTimeoutMs: windowToMs(given.hardTimeout, "hardTimeout", Number.POSITIVE_INFINITY),
   };
+}
+
+/** Whether a stored value may answer: not when a load is asked for, nor to options that `loadRequest` refuses. */
+export function allowHits(options: GetOrSetOptions, defaults: TermDefaults): boolean {
+  return (areLoadOptions(options) || isTaken(options, defaults)) && options.forceLoad !== true;
+}
+
+function isTaken(options: GetOrSetOptions, defaults: TermDefaults): boolean {
+  try {
+    loadRequest(options, defaults);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether `loadRequest` takes these options beyond doubt: to ask it would cost as much as a hit, which has no use for them. */
+function areLoadOptions(options: GetOrSetOptions): boolean {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) return false;
+  for (const name in options) {
+    if (!isLoadOption(name, options[name as keyof GetOrSetOptions])) return false;
+  }
+  return true;
+}
+
+function isLoadOption(name: string, value: unknown): boolean {
+  if (value === undefined) return LOAD_OPTIONS.includes(name as keyof GetOrSetOptions);
+  switch (name) {
+    case "ttl":
+      return typeof value === "number" && value >= 0.001;
+    case "tags":
+      return Array.isArray(value) && value.every(isTag);
+    case "lock":
+    case "forceLoad":
+      return typeof value === "boolean";
+    case "staleIfError":
+    case "staleWhileRevalidate":
+    case "softTimeout":
+    case "hardTimeout":
+      return typeof value === "number" && value >= 0;
+    default:
+      return false;
+  }
 }
 
 /** What a load decides while it runs. */

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { systemClock } from "../../src/core/clock.ts";
 import { BackendError, CodecError } from "../../src/core/errors.ts";
 import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import type { Ticket } from "../../src/core/space.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
+import { XCache } from "../../src/xcache.ts";
+import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
 import { Gate } from "../xcache/gate.ts";
 import { LoadBench } from "./load-bench.ts";
 
@@ -264,5 +267,28 @@ describe("loads that are overtaken", () => {
     expect(bench.space.changes.watched).toBe(false);
     expect((await callers).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
     expect(bench.clock.pending).toBe(1);
+  });
+});
+
+describe("tags that a load names without declaring its context", () => {
+  it("keep its value from a shared store, and that is told once", async () => {
+    const cache = new XCache({ backend: new ReferenceBackend(new ReferenceStore(systemClock)) });
+    const told: Error[] = [];
+    cache.on("error", ({ error }) => told.push(error));
+    const undeclared: Load<number> = (...given) => {
+      given[0].setTags(["late"]);
+      return 1;
+    };
+    for (const key of ["a", "b"]) expect(await cache.getOrSet(key, undeclared)).toBe(1);
+    expect(await cache.get("a")).toBeUndefined();
+    expect(told).toEqual([expect.objectContaining({ code: "ARGUMENT_INVALID", operation: "getOrSet" })]);
+    expect(told[0]?.message).toMatch(/^load must declare the context .* for "a"$/);
+    const declared: Load<number> = ({ setTags }) => {
+      setTags(["late"]);
+      return 2;
+    };
+    expect(await cache.getOrSet("c", declared)).toBe(2);
+    expect(await cache.get("c")).toBe(2);
+    await cache.disconnect();
   });
 });

@@ -1,7 +1,7 @@
 // Every operation with every wrong argument: a typed error that says what was expected and what arrived, and a cache
 // that is left as it was.
 import { describe, expect, it } from "vitest";
-import { ConfigError, InvalidKeyError, type XCacheError } from "../../src/core/errors.ts";
+import { ConfigError, InvalidKeyError, XCacheError } from "../../src/core/errors.ts";
 import { XCache } from "../../src/xcache.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 
@@ -232,6 +232,30 @@ describe("a wrong ttl", () => {
 });
 
 describe("getOrSet", () => {
+  it("refuses wrong options of a key that is stored as well as of one that is not", async () => {
+    const { cache } = memoryCache();
+    await cache.set("k", 1);
+    const wrong = [
+      { ttl: -1 },
+      { tll: 5 },
+      { tll: undefined },
+      { tags: 5 },
+      { tags: [""] },
+      { forceLoad: "yes" },
+    ];
+    for (const options of [...wrong, { lock: 1 }, { softTimeout: -1 }, { hardTimeout: "1" }, 5, null, []]) {
+      const call = cache.getOrSet("k", neverRun, options as never);
+      await expect(call, JSON.stringify(options)).rejects.toThrow(XCacheError);
+    }
+    const right = [
+      {},
+      { ttl: 1, tags: ["a"], lock: false, forceLoad: false },
+      { tags: "one" },
+      { softTimeout: 0 },
+    ];
+    for (const options of right) expect(await cache.getOrSet("k", neverRun, options as never)).toBe(1);
+  });
+
   const loads: readonly Wrong[] = [
     ["undefined", undefined, /^load must be a function, got undefined$/],
     ["a value", "value", /^load must be a function, got "value"$/],

@@ -30,6 +30,18 @@ describe("operations", () => {
     compiled(() => expectTypeOf(cache.getMany<User>(["k"])).resolves.toEqualTypeOf<Map<string, User>>());
   });
 
+  it("getOrSet infers from a load that takes its context", () => {
+    compiled(() =>
+      expectTypeOf(
+        cache.getOrSet("k", async ({ setTtl, stale }) => {
+          setTtl(5);
+          expectTypeOf(stale).toBeUnknown();
+          return { id: 1 };
+        }),
+      ).resolves.toEqualTypeOf<{ id: number }>(),
+    );
+  });
+
   it("getOrSet infers from the load, plain or async", () => {
     compiled(() => expectTypeOf(cache.getOrSet("k", () => 5)).resolves.toEqualTypeOf<number>());
     compiled(() =>
