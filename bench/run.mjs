@@ -14,6 +14,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const ORDER = [
   "get-shared",
   "get-or-set-shared",
+  "cached-hit",
   "get-copy",
   "set-shared",
   "heap",
@@ -26,6 +27,7 @@ const ORDER = [
   "kv-get-256",
   "kv-set-64",
   "kv-get-many",
+  "kv-get-many-objects",
   "kv-near-hit",
   "kv-near-miss",
   "kv-stampede",

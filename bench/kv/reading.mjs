@@ -3,14 +3,15 @@ import { fillInFlight, timeFewer } from "./callers.mjs";
 import { startServer } from "./server.mjs";
 import { asStored, evenWorkload, sizeReader } from "./workload.mjs";
 
-/** A server, a library on it, and a workload that is stored there. */
-export async function openFilled(open, seed) {
+/** A server, a library on it, and a workload that is stored there: objects, or text for everybody. */
+export async function openFilled(open, seed, { isText = false } = {}) {
   const server = await startServer();
   const driver = await open({ url: server.url });
   const { values, ...workload } = evenWorkload(seed);
-  const stored = { ...workload, values: values.map((value) => asStored(driver, value)) };
+  const stores = (value) => (isText ? JSON.stringify(value) : asStored(driver, value));
+  const stored = { ...workload, values: values.map(stores) };
   await fillInFlight(driver, stored);
-  return { driver, workload: stored };
+  return { driver, workload: stored, sizeOf: isText ? (text) => text.length : sizeReader(driver) };
 }
 
 /** Microseconds per read of one key. `read` is a method of the driver, called by `inFlight` callers at once. */

@@ -191,6 +191,11 @@ export interface Backend {
   scan(prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]>;
   /** How much the keys under `prefix` take; cheap and possibly sampled. */
   usage(prefix: string): Promise<Usage>;
+  /**
+   * The share of its memory or room that the store has used, 0 to 1; undefined where it has no bound or does not tell.
+   * Connects to nothing for it: rejects with DISCONNECTED where nothing is connected.
+   */
+  fill?(): Promise<number | undefined>;
 
   pool?(): PoolState;
   /** Facts for people: server kind, version, address without credentials. */

@@ -1,17 +1,10 @@
 // A cursor over the bytes of a frame, which nobody vouches for: nothing is made of bytes that are not there.
 import { CodecError } from "./errors.ts";
+import { knownNameAt, knownStampAt, TIME_LENGTH, TOKEN_LENGTH, timeAt, tokenAt } from "./frame-field.ts";
 import { PayloadPart } from "./payload-part.ts";
 import type { TagStamp, Token } from "./record.ts";
 
-export const TOKEN_LENGTH = 8;
-export const TIME_LENGTH = 6;
-
 const CHECK_SEED = 0x5a;
-// Tag names and stamps repeat from record to record. To recognise one is faster than to make it again, and what has
-// been recognised compares by identity. Names and stamps are kept apart: the bytes of one may be those of the other.
-const SLOTS = 256;
-const knownNames: string[] = new Array(SLOTS).fill("");
-const knownStamps: string[] = new Array(SLOTS).fill("");
 /** Longer names are decoded each time. */
 const KNOWN_NAME_BYTES = 32;
 
@@ -55,32 +48,11 @@ export class FrameReader {
   }
 
   token(): Token {
-    this.#need(TOKEN_LENGTH);
-    const bytes = this.#bytes;
-    const at = this.#at;
-    this.#at = at + TOKEN_LENGTH;
-    // One call with eight arguments is three times faster than a slice decoded by the buffer.
-    return String.fromCharCode(
-      bytes[at]!,
-      bytes[at + 1]!,
-      bytes[at + 2]!,
-      bytes[at + 3]!,
-      bytes[at + 4]!,
-      bytes[at + 5]!,
-      bytes[at + 6]!,
-      bytes[at + 7]!,
-    );
+    return tokenAt(this.#bytes, this.#advance(TOKEN_LENGTH));
   }
 
   time(): number {
-    this.#need(TIME_LENGTH);
-    const bytes = this.#bytes;
-    const at = this.#at;
-    this.#at = at + TIME_LENGTH;
-    const high = (bytes[at]! << 8) | bytes[at + 1]!;
-    const low =
-      ((bytes[at + 2]! << 24) | (bytes[at + 3]! << 16) | (bytes[at + 4]! << 8) | bytes[at + 5]!) >>> 0;
-    return high * 2 ** 32 + low;
+    return timeAt(this.#bytes, this.#advance(TIME_LENGTH));
   }
 
   tokens(): Token[] {
@@ -100,48 +72,20 @@ export class FrameReader {
   text(): string {
     const head = this.#count();
     const length = head >>> 1;
-    this.#need(length);
-    const at = this.#at;
-    this.#at = at + length;
+    const at = this.#advance(length);
     if (head % 2 === 1) return this.#decoded("utf16le", at, length);
-    if (length === 0 || length > KNOWN_NAME_BYTES) return this.#decoded("utf8", at, length);
-    const slot = this.#slotOf(at, length);
-    const known = knownNames[slot]!;
-    if (this.#equals(known, at, length)) return known;
-    const text = this.#decoded("utf8", at, length);
-    knownNames[slot] = text;
-    return text;
+    const decode = (): string => this.#decoded("utf8", at, length);
+    return length === 0 || length > KNOWN_NAME_BYTES
+      ? decode()
+      : knownNameAt(this.#bytes, at, length, decode);
   }
 
   #decoded(encoding: "utf8" | "utf16le", at: number, length: number): string {
     return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + at, length).toString(encoding);
   }
 
-  /** A token that other records are likely to carry too. */
   #stamp(): Token {
-    this.#need(TOKEN_LENGTH);
-    const slot = this.#slotOf(this.#at, TOKEN_LENGTH);
-    const known = knownStamps[slot]!;
-    if (this.#equals(known, this.#at, TOKEN_LENGTH)) {
-      this.#at += TOKEN_LENGTH;
-      return known;
-    }
-    const stamp = this.token();
-    knownStamps[slot] = stamp;
-    return stamp;
-  }
-
-  #slotOf(at: number, length: number): number {
-    const bytes = this.#bytes;
-    return (length * 37 + bytes[at]! * 7 + bytes[at + length - 1]! * 31 + bytes[at + (length >> 1)]!) % SLOTS;
-  }
-
-  /** Whether every character is the byte in its place; of UTF-8 only ASCII ever is. */
-  #equals(known: string, at: number, length: number): boolean {
-    if (known.length !== length) return false;
-    const bytes = this.#bytes;
-    for (let i = 0; i < length; i++) if (known.charCodeAt(i) !== bytes[at + i]) return false;
-    return true;
+    return knownStampAt(this.#bytes, this.#advance(TOKEN_LENGTH));
   }
 
   /** Takes the check byte of the header that began at `start`. */
@@ -165,6 +109,14 @@ export class FrameReader {
     throw invalidFrame("a count or length in it is out of range");
   }
 
+  /** Where the next bytes are, which are taken. */
+  #advance(length: number): number {
+    this.#need(length);
+    const at = this.#at;
+    this.#at = at + length;
+    return at;
+  }
+
   #need(length: number): void {
     if (length <= this.#end - this.#at) return;
     this.#ranOut = true;
@@ -175,7 +127,13 @@ export class FrameReader {
 /** Every byte counts with a power of 31, which is odd, so no change of a single one goes unnoticed. */
 export function checkOf(bytes: Uint8Array, start: number, end: number): number {
   let check = CHECK_SEED;
-  for (let i = start; i < end; i++) check = ((check << 5) - check + bytes[i]!) | 0;
+  let at = start;
+  // Four at a time: one by one, each step would wait for the one before.
+  for (; at + 4 <= end; at += 4) {
+    const four = bytes[at]! * 29_791 + bytes[at + 1]! * 961 + bytes[at + 2]! * 31 + bytes[at + 3]!;
+    check = (Math.imul(check, 923_521) + four) | 0;
+  }
+  for (; at < end; at++) check = ((check << 5) - check + bytes[at]!) | 0;
   return check & 0xff;
 }
 

@@ -1,6 +1,6 @@
 // The parts of a frame as bytes. Each function writes at `at` and returns where the next part goes.
 import { CodecError } from "./errors.ts";
-import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-reader.ts";
+import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-field.ts";
 import type { TagStamp, Token } from "./record.ts";
 
 const LATEST_TIME = 2 ** 48 - 1;

@@ -15,7 +15,8 @@
 // can swap on it. A count or length is LEB128. A text is its byte length doubled, plus 1 when it is UTF-16LE instead of
 // UTF-8, so that names with lone surrogates survive.
 import { CodecError } from "./errors.ts";
-import { checkOf, FrameReader, invalidFrame, TIME_LENGTH } from "./frame-reader.ts";
+import { knownStampAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-field.ts";
+import { checkOf, FrameReader, invalidFrame } from "./frame-reader.ts";
 import {
   tagsLength,
   textLength,
@@ -26,6 +27,7 @@ import {
   writeToken,
   writeTokens,
 } from "./frame-writer.ts";
+import { PayloadPart } from "./payload-part.ts";
 import type { Entry, Lease, StoreRecord, TagStamp } from "./record.ts";
 
 /** How many leading bytes identify a record: its kind and its version. */
@@ -92,7 +94,7 @@ export function decodeRecord(
   start = 0,
   end = bytes.length,
 ): StoreRecord | undefined {
-  return readFrame(new FrameReader(bytes, start, end), key, true);
+  return readUsual(bytes, key, start, end) ?? readFrame(new FrameReader(bytes, start, end), key, true);
 }
 
 /** What `decodeHeader` says of bytes that end within the header. */
@@ -160,6 +162,31 @@ function flagsOf(record: StoreRecord, withKey: boolean): number {
   if (record.kind === "lease") return record.behind === undefined ? flags : flags | FLAG.behind;
   if (record.staleUntil === record.expires) return flags | FLAG.staleAsExpires;
   return record.staleUntil === Number.POSITIVE_INFINITY ? flags | FLAG.staleForEver : flags;
+}
+
+// Nearly every record that is read is an entry of a top namespace, without tags and with one time for fresh and stale. Then
+// everything has its fixed place.
+const USUAL = { created: 10, expires: 16, lineage: 22, format: 31, check: 32, payload: 33 } as const;
+
+/** As `readFrame` reads such an entry; undefined for anything else, damaged ones among it. */
+function readUsual(bytes: Uint8Array, key: string, start: number, end: number): Entry | undefined {
+  if (end - start < USUAL.payload || bytes[start] !== KIND.entry) return undefined;
+  if (bytes[start + HEAD_LENGTH] !== FLAG.staleAsExpires || bytes[start + USUAL.lineage] !== 1)
+    return undefined;
+  const check = start + USUAL.check;
+  if (bytes[check] !== checkOf(bytes, start, check)) return undefined;
+  const expires = timeAt(bytes, start + USUAL.expires);
+  return {
+    kind: "entry",
+    version: tokenAt(bytes, start + VERSION_OFFSET),
+    key,
+    created: timeAt(bytes, start + USUAL.created),
+    expires,
+    staleUntil: expires,
+    lineage: [knownStampAt(bytes, start + USUAL.lineage + 1)],
+    tags: NO_TAGS,
+    payload: new PayloadPart(bytes[start + USUAL.format]!, bytes, start + USUAL.payload, end),
+  };
 }
 
 function readFrame(reader: FrameReader, key: string, withPayload: boolean): StoreRecord | undefined {

@@ -26,6 +26,7 @@ export class SettledBackend implements Backend {
   readonly push?: PushChannel;
   readonly pool?: () => PoolState;
   readonly describe?: NonNullable<Backend["describe"]>;
+  readonly fill?: NonNullable<Backend["fill"]>;
   /** Also undefined while anything is owed to the store, or when it fails: then it is asked in full. */
   readonly versionNow?: NonNullable<Backend["versionNow"]>;
   readonly #backend: Backend;
@@ -39,6 +40,7 @@ export class SettledBackend implements Backend {
     if (backend.push !== undefined) this.push = backend.push;
     if (backend.pool !== undefined) this.pool = backend.pool.bind(backend);
     if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
+    if (backend.fill !== undefined) this.fill = backend.fill.bind(backend);
     if (backend.versionNow !== undefined) this.versionNow = (key) => this.#versionNow(key);
     this.#backend = backend;
     this.#outbox = outbox;

@@ -6,6 +6,7 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import { Continuity } from "./continuity.ts";
 import { ConnectionError } from "./errors.ts";
+import { FillWatch } from "./fill-watch.ts";
 import { Guard, isStoreFailure } from "./guard.ts";
 import { spelling } from "./keys.ts";
 import type { NearTier } from "./near.ts";
@@ -52,6 +53,7 @@ export class SharedStore implements Store, SpaceStore {
   readonly #recent: Recent;
   readonly #continuity: Continuity;
   readonly #upkeep: Upkeep;
+  readonly #fill: FillWatch;
   /** Root namespaces that no server was compared with yet. */
   #unchecked: SharedSpace[] = [];
   #preparation: Promise<void> | undefined;
@@ -80,6 +82,13 @@ export class SharedStore implements Store, SpaceStore {
     const before = (): Promise<void> | undefined => this.#before();
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
     this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart });
+    // A look says nothing of how the store answers what it is for, so the breaker is not told of it.
+    this.#fill = new FillWatch(
+      this.backend,
+      clock,
+      operationTimeoutMs,
+      () => this.breaker.state === "closed",
+    );
     this.#recent = new Recent(options.clock);
     this.#continuity = new Continuity(options.clock, this.#recent);
     this.#upkeep = new Upkeep(
@@ -124,11 +133,16 @@ export class SharedStore implements Store, SpaceStore {
     this.session++;
     this.#upkeep.stop();
     this.stamps.forgetAll();
+    this.#fill.forget();
     return this.backend.disconnect();
   }
 
   fill(): number {
-    return 0;
+    return this.#fill.latest();
+  }
+
+  firstFill(spentMs: number): Promise<number> {
+    return this.#fill.first(spentMs);
   }
 
   ping(): Promise<void> {

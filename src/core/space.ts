@@ -130,6 +130,11 @@ export interface Store {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   ping(): Promise<void>;
-  /** Share of the store's own bound that is in use, 0 to 1; 0 where it has none. */
+  /** Share of the store's own bound that is in use, 0 to 1, as far as it is known; 0 where it has none. */
   fill(): number;
+  /**
+   * As `fill`, but waits until it is known for the first time; not when more than operation_timeout would be over, of
+   * which `spentMs` are spent. Never rejects. Absent where it is always known.
+   */
+  firstFill?(spentMs: number): Promise<number>;
 }

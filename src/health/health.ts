@@ -49,11 +49,13 @@ export function poolUtilization({ size, inUse, full = inUse }: PoolState): numbe
   return size === 0 ? 0 : Math.min(1, full / size);
 }
 
-export function detailHealth(
+/** Takes what is left of operation_timeout after the ping at most. */
+export async function detailHealth(
   store: Store,
   ping: HealthResult,
-  metrics: ComprehensiveMetrics,
-): DetailedHealth {
+  measured: ComprehensiveMetrics,
+): Promise<DetailedHealth> {
+  const metrics = { ...measured, memoryUsage: await memoryUse(store, ping, measured) };
   const pool = poolState(store);
   const { size, inUse, idle, waiting } = pool;
   const utilization = poolUtilization(pool);
@@ -95,6 +97,16 @@ export function detailHealth(
     performanceMetrics: metrics,
     checks,
   };
+}
+
+/** A store that does not answer is not waited for once more. */
+async function memoryUse(
+  store: Store,
+  ping: HealthResult,
+  { memoryUsage }: ComprehensiveMetrics,
+): Promise<number> {
+  if (!ping.isHealthy || store.firstFill === undefined) return memoryUsage;
+  return store.firstFill(ping.latencySeconds * 1000);
 }
 
 /** Some errors have no words, such as those of a connection that was tried at several addresses. */

@@ -74,9 +74,13 @@ export const CATALOGUE = {
     aggregator: "max",
   }),
   keysCount: gauge("cache.keys_count", "Entries in the store.", { aggregator: "max" }),
-  memoryUsage: gauge("cache.memory_usage", "Share of the memory store's bound that is in use, 0 to 1.", {
-    aggregator: "max",
-  }),
+  memoryUsage: gauge(
+    "cache.memory_usage",
+    "Share of the store's memory or room that is in use, 0 to 1; 0 where it has no bound.",
+    {
+      aggregator: "max",
+    },
+  ),
   circuitBreakerOpen: gauge(
     "cache.circuit_breaker_open",
     "1 while the store is left alone after repeated failures, else 0.",

@@ -80,33 +80,32 @@ describe("checkHealth", () => {
 });
 
 describe("detailHealth", () => {
-  it("is healthy when every check is", () => {
-    const detail = detailHealth(storeOf({ breaker: newBreaker() }), HEALTHY, metricsOf());
+  it("is healthy when every check is", async () => {
+    const detail = await detailHealth(storeOf({ breaker: newBreaker() }), HEALTHY, metricsOf());
     expect(detail.status).toBe("healthy");
     expect(detail.checks.every(({ ok }) => ok)).toBe(true);
     expect(detail.checks[0]).toEqual({ name: "store", ok: true, detail: "answered in 2.00 ms" });
   });
 
-  it("is unhealthy when the store does not answer, whatever else is fine", () => {
+  it("is unhealthy when the store does not answer, whatever else is fine", async () => {
     const ping = { isHealthy: false, latencySeconds: 1, error: new Error("refused") };
-    const detail = detailHealth(storeOf(), ping, metricsOf());
+    const detail = await detailHealth(storeOf(), ping, metricsOf());
     expect(detail).toMatchObject({ status: "unhealthy", kvConnected: false });
     expect(detail.checks[0]).toEqual({ name: "store", ok: false, detail: "refused" });
-    expect(
-      detailHealth(storeOf(), { isHealthy: false, latencySeconds: 1 }, metricsOf()).checks[0]?.detail,
-    ).toBe("did not answer");
+    const silent = await detailHealth(storeOf(), { isHealthy: false, latencySeconds: 1 }, metricsOf());
+    expect(silent.checks[0]?.detail).toBe("did not answer");
   });
 
-  it("names a reason also for an error without words", () => {
+  it("names a reason also for an error without words", async () => {
     const [coded, plain] = [
       Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }),
       new RangeError(""),
     ];
-    const reasons = [coded, plain].map(
-      (error) =>
-        detailHealth(storeOf(), { isHealthy: false, latencySeconds: 0, error }, metricsOf()).checks[0]
-          ?.detail,
-    );
+    const reasons: (string | undefined)[] = [];
+    for (const error of [coded, plain]) {
+      const ping = { isHealthy: false, latencySeconds: 0, error };
+      reasons.push((await detailHealth(storeOf(), ping, metricsOf())).checks[0]?.detail);
+    }
     expect(reasons).toEqual(["ECONNREFUSED", "RangeError"]);
   });
 
@@ -116,30 +115,31 @@ describe("detailHealth", () => {
     ["memory", storeOf({ breaker: newBreaker() }), metricsOf({ memoryUsage: 0.96 })],
   ];
 
-  it.each(degrading)("is degraded by %s alone, and the checks say so", (check, store, metrics) => {
-    const detail = detailHealth(store, HEALTHY, metrics);
+  it.each(degrading)("is degraded by %s alone, and the checks say so", async (check, store, metrics) => {
+    const detail = await detailHealth(store, HEALTHY, metrics);
     expect(detail.status).toBe("degraded");
     expect(detail.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([check]);
   });
 
-  it("up to the limits it is not", () => {
+  it("up to the limits it is not", async () => {
     const metrics = metricsOf({ errorRate: 0.01, memoryUsage: 0.95 });
     const pool = (): PoolState => ({ size: 10, inUse: 9, idle: 1, waiting: 4 });
-    expect(detailHealth(storeOf({ breaker: newBreaker(), pool }), HEALTHY, metrics).status).toBe("healthy");
+    const { status } = await detailHealth(storeOf({ breaker: newBreaker(), pool }), HEALTHY, metrics);
+    expect(status).toBe("healthy");
   });
 
-  it("connections that are all busy degrade nothing while nobody waits for one", () => {
+  it("connections that are all busy degrade nothing while nobody waits for one", async () => {
     const pool = (): PoolState => ({ size: 1, inUse: 1, idle: 0, waiting: 0 });
-    const detail = detailHealth(storeOf({ pool }), HEALTHY, metricsOf());
+    const detail = await detailHealth(storeOf({ pool }), HEALTHY, metricsOf());
     expect(detail.status).toBe("healthy");
     expect(detail.connectionPool).toEqual({ size: 1, inUse: 1, idle: 0, waiting: 0, utilization: 1 });
   });
 
-  it("an open breaker degrades, with the times of opening and of the next probe", () => {
+  it("an open breaker degrades, with the times of opening and of the next probe", async () => {
     const clock = new ManualClock(Date.UTC(2026, 5, 1));
     const breaker = newBreaker(clock);
     breaker.fail(breaker.enter("get"));
-    const detail = detailHealth(storeOf({ breaker }), HEALTHY, metricsOf());
+    const detail = await detailHealth(storeOf({ breaker }), HEALTHY, metricsOf());
     expect(detail.status).toBe("degraded");
     expect(detail.circuitBreaker).toEqual({
       state: "open",
@@ -149,8 +149,32 @@ describe("detailHealth", () => {
     });
   });
 
-  it("a store in this process may be full: it has no breaker, and being full is its work", () => {
-    expect(detailHealth(storeOf(), HEALTHY, metricsOf({ memoryUsage: 1 })).status).toBe("healthy");
+  it("a store in this process may be full: it has no breaker, and being full is its work", async () => {
+    const { status } = await detailHealth(storeOf(), HEALTHY, metricsOf({ memoryUsage: 1 }));
+    expect(status).toBe("healthy");
+  });
+
+  it("waits for the first look at how full the store is, with what the ping has left of the time", async () => {
+    const spent: number[] = [];
+    const firstFill = async (spentMs: number): Promise<number> => {
+      spent.push(spentMs);
+      return 0.96;
+    };
+    const store = Object.assign(storeOf({ breaker: newBreaker() }), { firstFill });
+    const detail = await detailHealth(store, HEALTHY, metricsOf());
+    expect(spent).toEqual([2]);
+    expect(detail).toMatchObject({ status: "degraded", performanceMetrics: { memoryUsage: 0.96 } });
+    expect(detail.checks.find(({ name }) => name === "memory")).toEqual({
+      name: "memory",
+      ok: false,
+      detail: "96.0 % of the bound in use",
+    });
+  });
+
+  it("does not ask a store that did not answer the ping", async () => {
+    const store = Object.assign(storeOf(), { firstFill: () => new Promise<number>(() => {}) });
+    const detail = await detailHealth(store, { isHealthy: false, latencySeconds: 1 }, metricsOf());
+    expect(detail.status).toBe("unhealthy");
   });
 });
 

@@ -376,6 +376,14 @@ export const scanMistakes: Readonly<Record<string, Mistake>> = {
       }
     },
   },
+  "a store is fuller than full": {
+    caughtBy: "what it tells about its pool and itself is in order",
+    Broken: class extends ReferenceBackend {
+      async fill(): Promise<number> {
+        return 1.01;
+      }
+    },
+  },
   "usage counts every prefix": {
     caughtBy: "usage tells about the records under a prefix only",
     Broken: class extends ReferenceBackend {

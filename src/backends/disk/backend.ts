@@ -176,6 +176,10 @@ export class DiskBackend implements Backend {
     return storeUsage(this.#environment, prefix);
   }
 
+  async fill(): Promise<number> {
+    return Math.min(1, this.#environment().usedBytes / this.#options.maxBytes);
+  }
+
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
     const { environment, isSynced } = await this.#connected();
     const { directory, maxBytes } = this.#options;

@@ -18,6 +18,7 @@ import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
 import type { Connection } from "./connection.ts";
+import { nodesFill } from "./fill.ts";
 import type { KvNode } from "./node.ts";
 import { isKvAddress, type KvAddress, openRouter } from "./open-router.ts";
 import { type Commands, Records } from "./records.ts";
@@ -166,6 +167,10 @@ export class KvBackend implements Backend {
       bytes: sum.bytes + part.bytes,
       approximate: true,
     }));
+  }
+
+  fill(): Promise<number | undefined> {
+    return nodesFill(this.#router?.nodes ?? []);
   }
 
   pool(): PoolState {

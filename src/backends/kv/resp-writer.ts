@@ -45,6 +45,10 @@ export class RespWriter {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#at === this.#from;
+  }
+
   /** Everything appended since the last call; the caller owns it. */
   take(): Buffer {
     const taken = this.#out.subarray(this.#from, this.#at);

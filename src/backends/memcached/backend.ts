@@ -16,6 +16,7 @@ import { ConfigError, ConnectionError, UnsupportedError } from "../../core/error
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
+import { nodesFill } from "./fill.ts";
 import type { MemcachedNode } from "./node.ts";
 import type { SealedDone } from "./read-answer.ts";
 import type { Records } from "./records.ts";
@@ -162,6 +163,10 @@ export class MemcachedBackend implements Backend {
     const sum = (name: string): number =>
       told.reduce((total, statistics) => total + Number(statistics.get(name) ?? 0), 0);
     return { keys: sum("curr_items"), bytes: sum("bytes"), approximate: true, scope: "server" };
+  }
+
+  fill(): Promise<number | undefined> {
+    return nodesFill(this.#servers?.nodes ?? []);
   }
 
   pool(): PoolState {

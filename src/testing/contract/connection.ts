@@ -48,6 +48,8 @@ const cases = [
       assert.ok(pool.inUse + pool.idle <= pool.size, JSON.stringify(pool));
       assert.ok((pool.full ?? 0) <= pool.size, JSON.stringify(pool));
     }
+    const fill = await backend.fill?.();
+    assert.ok(fill === undefined || (fill >= 0 && fill <= 1), `fill is ${fill}`);
     for (const [name, fact] of Object.entries((await backend.describe?.()) ?? {})) {
       assert.ok(["string", "number", "boolean"].includes(typeof fact), `${name} is a ${typeof fact}`);
     }

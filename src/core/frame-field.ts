@@ -1,0 +1,63 @@
+// Single fields of a frame at a place where they are known to be.
+import type { Token } from "./record.ts";
+
+export const TOKEN_LENGTH = 8;
+export const TIME_LENGTH = 6;
+
+// Tag names and stamps repeat from record to record. To recognise one is faster than to make it again, and what has
+// been recognised compares by identity. Names and stamps are kept apart: the bytes of one may be those of the other.
+const SLOTS = 256;
+const knownNames: string[] = new Array(SLOTS).fill("");
+const knownStamps: string[] = new Array(SLOTS).fill("");
+
+export function tokenAt(bytes: Uint8Array, at: number): Token {
+  // One call with eight arguments is three times faster than a slice decoded by the buffer.
+  return String.fromCharCode(
+    bytes[at]!,
+    bytes[at + 1]!,
+    bytes[at + 2]!,
+    bytes[at + 3]!,
+    bytes[at + 4]!,
+    bytes[at + 5]!,
+    bytes[at + 6]!,
+    bytes[at + 7]!,
+  );
+}
+
+export function timeAt(bytes: Uint8Array, at: number): number {
+  const high = (bytes[at]! << 8) | bytes[at + 1]!;
+  const low =
+    ((bytes[at + 2]! << 24) | (bytes[at + 3]! << 16) | (bytes[at + 4]! << 8) | bytes[at + 5]!) >>> 0;
+  return high * 2 ** 32 + low;
+}
+
+/** A token that other records are likely to carry too. */
+export function knownStampAt(bytes: Uint8Array, at: number): Token {
+  const slot = slotOf(bytes, at, TOKEN_LENGTH);
+  const known = knownStamps[slot]!;
+  if (equals(known, bytes, at, TOKEN_LENGTH)) return known;
+  const stamp = tokenAt(bytes, at);
+  knownStamps[slot] = stamp;
+  return stamp;
+}
+
+/** A short name that other records are likely to carry too, in UTF-8. */
+export function knownNameAt(bytes: Uint8Array, at: number, length: number, decode: () => string): string {
+  const slot = slotOf(bytes, at, length);
+  const known = knownNames[slot]!;
+  if (equals(known, bytes, at, length)) return known;
+  const name = decode();
+  knownNames[slot] = name;
+  return name;
+}
+
+function slotOf(bytes: Uint8Array, at: number, length: number): number {
+  return (length * 37 + bytes[at]! * 7 + bytes[at + length - 1]! * 31 + bytes[at + (length >> 1)]!) % SLOTS;
+}
+
+/** Whether every character is the byte in its place; of UTF-8 only ASCII ever is. */
+function equals(known: string, bytes: Uint8Array, at: number, length: number): boolean {
+  if (known.length !== length) return false;
+  for (let i = 0; i < length; i++) if (known.charCodeAt(i) !== bytes[at + i]) return false;
+  return true;
+}
