@@ -79,10 +79,11 @@ function columnsOf({ baseline, extra = {}, target, unit = "ns" }, versions) {
     );
   }
   if (target !== undefined) {
-    const ofXCache = (show) => (library, summary) => (nameOf(library) === "xcache" ? show(summary) : "");
+    const isOurs = (library) => library !== baseline && nameOf(library).startsWith("xcache");
+    const ofOurs = (show) => (library, summary) => (isOurs(library) ? show(summary) : "");
     columns.push(
-      ["target", ofXCache(() => target.text)],
-      ["reached", ofXCache((summary) => (summary.failures === 0 && target.reached(summary) ? "yes" : "no"))],
+      ["target", ofOurs(() => target.text)],
+      ["reached", ofOurs((summary) => (summary.failures === 0 && target.reached(summary) ? "yes" : "no"))],
     );
   }
   return columns;

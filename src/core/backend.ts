@@ -196,6 +196,8 @@ export interface Backend {
    * Connects to nothing for it: rejects with DISCONNECTED where nothing is connected.
    */
   fill?(): Promise<number | undefined>;
+  /** Whether a full store drops entries instead of refusing new ones: then it is full in the usual course of things. */
+  makesRoom?(): boolean;
 
   pool?(): PoolState;
   /** Facts for people: server kind, version, address without credentials. */

@@ -27,6 +27,7 @@ export class SettledBackend implements Backend {
   readonly pool?: () => PoolState;
   readonly describe?: NonNullable<Backend["describe"]>;
   readonly fill?: NonNullable<Backend["fill"]>;
+  readonly makesRoom?: NonNullable<Backend["makesRoom"]>;
   /** Also undefined while anything is owed to the store, or when it fails: then it is asked in full. */
   readonly versionNow?: NonNullable<Backend["versionNow"]>;
   readonly #backend: Backend;
@@ -41,6 +42,7 @@ export class SettledBackend implements Backend {
     if (backend.pool !== undefined) this.pool = backend.pool.bind(backend);
     if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
     if (backend.fill !== undefined) this.fill = backend.fill.bind(backend);
+    if (backend.makesRoom !== undefined) this.makesRoom = backend.makesRoom.bind(backend);
     if (backend.versionNow !== undefined) this.versionNow = (key) => this.#versionNow(key);
     this.#backend = backend;
     this.#outbox = outbox;

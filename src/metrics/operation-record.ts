@@ -20,6 +20,7 @@ export class OperationRecord {
   /** Whether the next call is one to be timed: to ask this is all that a call that is not should cost. */
   timesNext = true;
   readonly latency = new Histogram();
+  #untilTimed = TIMED_EVERY;
   #denseLeft = DENSE_CALLS;
   #denseSince = Number.NEGATIVE_INFINITY;
   /** How many calls those that were timed stand for. */
@@ -27,7 +28,11 @@ export class OperationRecord {
 
   /** Counts a call. */
   add(): void {
-    if (++this.count % TIMED_EVERY === 0) this.timesNext = true;
+    this.count++;
+    // Counted down, because it is done at every hit and a remainder takes longer.
+    if (--this.#untilTimed > 0) return;
+    this.#untilTimed = TIMED_EVERY;
+    this.timesNext = true;
   }
 
   /** Begins to time a call that is yet to be counted. */

@@ -180,6 +180,10 @@ export class DiskBackend implements Backend {
     return Math.min(1, this.#environment().usedBytes / this.#options.maxBytes);
   }
 
+  makesRoom(): boolean {
+    return true;
+  }
+
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
     const { environment, isSynced } = await this.#connected();
     const { directory, maxBytes } = this.#options;

@@ -173,6 +173,12 @@ export class KvBackend implements Backend {
     return nodesFill(this.#router?.nodes ?? []);
   }
 
+  /** By what each said when it was met. */
+  makesRoom(): boolean {
+    const nodes = this.#router?.nodes ?? [];
+    return nodes.every(({ facts }) => (facts.evictionPolicy ?? NO_EVICTION) !== NO_EVICTION);
+  }
+
   pool(): PoolState {
     const links = this.#router?.nodes.flatMap(({ links }) => links) ?? [];
     const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
@@ -256,6 +262,8 @@ export class KvBackend implements Backend {
     });
   }
 }
+
+const NO_EVICTION = "noeviction";
 
 function memoryFacts({ evictionPolicy = "", maxMemoryBytes, usedMemoryBytes }: ServerFacts) {
   return { evictionPolicy, maxMemoryBytes, usedMemoryBytes };

@@ -169,6 +169,10 @@ export class MemcachedBackend implements Backend {
     return nodesFill(this.#servers?.nodes ?? []);
   }
 
+  makesRoom(): boolean {
+    return this.#servers?.nodes.every(({ facts }) => facts.evicts) === true;
+  }
+
   pool(): PoolState {
     const links = this.#servers?.nodes.flatMap(({ links }) => links) ?? [];
     const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;

@@ -107,6 +107,10 @@ export class MemoryBackend implements Backend {
     return this.#table.scan(prefix, options);
   }
 
+  makesRoom(): boolean {
+    return true;
+  }
+
   async usage(prefix: string): Promise<Usage> {
     return this.#table.usage(prefix);
   }

@@ -66,6 +66,18 @@ describe("one server", () => {
     await collector.close();
   });
 
+  it("that is full and drops old entries for new ones is well", async () => {
+    await caches.server.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+    try {
+      const cache = caches.open();
+      await cache.set("k", 1);
+      await fillTo(caches.server, 0.97);
+      expect((await cache.detailedHealthCheck()).status).toBe("healthy");
+    } finally {
+      await caches.server.cli("CONFIG", "SET", "maxmemory-policy", "noeviction");
+    }
+  });
+
   it("that freezes makes nobody wait: what was known stands, and health ends at the deadline", async () => {
     const cache = caches.open();
     await cache.set("k", 1);
