@@ -27,6 +27,7 @@ const ORDER = [
   "kv-get-256",
   "kv-set-64",
   "kv-get-many",
+  "kv-get-many-texts",
   "kv-get-many-objects",
   "kv-near-hit",
   "kv-near-miss",

@@ -66,7 +66,7 @@ export class Recorder {
     this.#birth = this.#reading();
   }
 
-  /** Each operation that was ever called. */
+  /** Each operation that was ever called; get and set in any case. */
   get operations(): ReadonlyMap<string, OperationRecord> {
     return this.#operations;
   }
@@ -160,8 +160,6 @@ export class Recorder {
   comprehensive(facts: StoreFacts): ComprehensiveMetrics {
     const byOperation: Record<string, OperationMetrics> = {};
     for (const [name, record] of this.#operations) {
-      // The most frequent ones have their record before their first call.
-      if (record.count + record.errors + record.latency.count === 0) continue;
       byOperation[name] = { count: record.count, errors: record.errors, ...latencies(record.latency) };
     }
     const now = this.#reading();

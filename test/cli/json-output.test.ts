@@ -63,6 +63,15 @@ const STATS = {
   operations_per_second: "number",
   history: [{ ...MINUTE, at: "string" }],
 };
+const OPERATION = {
+  count: "number",
+  errors: "number",
+  avg_response_time: "number",
+  p50: "number",
+  p95: "number",
+  p99: "number",
+};
+
 /** The command line and the shape of each line it prints. */
 const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = [
   [
@@ -104,7 +113,7 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
         p95: "number",
         p99: "number",
         operations_per_second: "number",
-        by_operation: {},
+        by_operation: { get: OPERATION, set: OPERATION },
         connection_failures: "number",
         circuit_breaker_open: "boolean",
         pool_utilization: "number",

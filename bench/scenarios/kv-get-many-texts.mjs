@@ -1,0 +1,9 @@
+// getMany of 100 present keys that hold text, one caller: nobody decodes anything but text.
+import { getManyScenario } from "../kv/many-keys.mjs";
+
+export const scenario = getManyScenario({
+  title: "getMany of 100 keys, 1 in flight, texts",
+  note: "Values are texts of 200 bytes for everybody. The baseline is mget.",
+  baseline: "kv/ioredis",
+  isText: true,
+});
