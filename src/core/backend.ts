@@ -115,6 +115,9 @@ export type Failed = (error: unknown) => void;
 /** Takes a record. Returns whether its payload is still needed: if not, the store may use the memory again. */
 export type Taken = (record: StoreRecord | undefined) => boolean;
 
+/** As `Taken`, of many. */
+export type TakenMany = (records: readonly (StoreRecord | undefined)[]) => boolean;
+
 /** As `Taken`, with the ids of the stamps that were asked for with it. */
 export type TakenSealed = (
   record: StoreRecord | undefined,
@@ -170,6 +173,8 @@ export interface Backend {
   versionNow?(key: string): Token | undefined;
   /** In the order of `keys`. `isWatched`: as in `readThen`; true where it is not said. */
   readMany(keys: readonly string[], isWatched?: boolean): Promise<readonly (StoreRecord | undefined)[]>;
+  /** As `readMany`, calling back instead. */
+  readManyThen?(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void;
   write(item: KeyedRecord): Promise<void>;
   writeMany(items: readonly KeyedRecord[]): Promise<void>;
   /**

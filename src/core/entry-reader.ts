@@ -2,6 +2,7 @@
 import type { Failed } from "./backend.ts";
 import type { Entries } from "./entries.ts";
 import { CodecError } from "./errors.ts";
+import { type Outcome, settle } from "./guard.ts";
 import type { Spelling } from "./keys.ts";
 import { isFresh } from "./liveness.ts";
 import type { Near } from "./near.ts";
@@ -13,10 +14,11 @@ import type { SpaceStore } from "./space-store.ts";
 
 /** What `#atOnce` says when it cannot tell. */
 const NOT_AT_ONCE: unique symbol = Symbol("not at once");
+const NO_READS: readonly Watched[] = [];
 
 type Met = StoreRecord | undefined;
 type Watched = WatchedRead | undefined;
-/** The present stamps of the namespace, where they came with the record. */
+/** The present stamps of the namespace, where they are known. */
 type Present = readonly (Token | undefined)[] | undefined;
 
 export class EntryReader {
@@ -101,11 +103,18 @@ export class EntryReader {
   }
 
   /** The fresh ones; of many, one that cannot be read is as good as absent. */
-  async getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
+  getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
     const values = new Map<string, unknown>();
     const missing = this.#near === undefined ? keys : this.#peekInto(values, keys);
-    if (missing.length > 0) await this.#store.guard.run("getMany", () => this.#readInto(values, missing));
-    return values;
+    if (missing.length === 0) return Promise.resolve(values);
+    return new Promise((resolve, reject) => {
+      this.#store.guard.ask<void>(
+        "getMany",
+        (call) => this.#readInto(values, missing, call),
+        () => resolve(values),
+        reject,
+      );
+    });
   }
 
   /** Returns those that are not near. */
@@ -117,37 +126,72 @@ export class EntryReader {
     });
   }
 
-  async #readInto(values: Map<string, unknown>, keys: readonly string[]): Promise<void> {
+  #readInto(values: Map<string, unknown>, keys: readonly string[], call: Outcome<void>): void {
+    const { backend } = this.#store;
     const spelled = keys.map(this.#names.entry);
     const near = this.#near;
-    const reads: readonly Watched[] = near === undefined ? [] : spelled.map((key) => near.begin(key));
-    const { records, present } = await this.#readMany(spelled).catch((error: unknown) => {
+    const reads: readonly Watched[] = near === undefined ? NO_READS : spelled.map((key) => near.begin(key));
+    const take = (records: readonly Met[], present: Present): boolean => {
+      try {
+        return this.#takeMany(values, keys, records, reads, present, call);
+      } catch (error) {
+        call.fail(error);
+        return false;
+      }
+    };
+    const failed = (error: unknown): void => {
+      // One of them is damaged: one by one it shows which.
+      if (error instanceof CodecError)
+        Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent))).then(
+          (records) => take(records, undefined),
+          notRead,
+        );
+      else notRead(error);
+    };
+    const notRead = (error: unknown): void => {
       for (const read of reads) this.#end(read);
-      throw error;
-    });
+      call.fail(error);
+    };
+    if (backend.readsSealed)
+      // With the namespace's stamps, which have to be read with every entry.
+      backend
+        .readMany([...spelled, ...this.#seals.lineage])
+        .then((records) => take(records, records.slice(spelled.length).map(stampId)), failed);
+    else
+      backend.readManyThen(
+        spelled,
+        near !== undefined,
+        (records) => take(records, this.#seals.knownLineage()),
+        failed,
+      );
+  }
+
+  /** Returns whether anything of the records is still needed. */
+  #takeMany(
+    values: Map<string, unknown>,
+    keys: readonly string[],
+    records: readonly Met[],
+    reads: readonly Watched[],
+    present: Present,
+    call: Outcome<void>,
+  ): boolean {
+    const notYet = this.#store.backend.notYet();
     const doubtful: Promise<void>[] = [];
-    for (const [at, key] of keys.entries()) {
-      const value = this.#atOnce(key, records[at], reads[at], present);
+    for (let at = 0; at < keys.length; at++) {
+      const key = keys[at] as string;
+      const value = this.#atOnce(key, records[at], reads[at], present, notYet);
       if (value === NOT_AT_ONCE) {
         const found = this.#found(key, records[at], reads[at]).catch(this.#asAbsent);
         doubtful.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
       } else if (value !== undefined) values.set(key, value);
     }
-    if (doubtful.length > 0) await Promise.all(doubtful);
-  }
-
-  /** With the namespace's stamps where these have to be read with every entry. */
-  async #readMany(spelled: readonly string[]): Promise<{ records: readonly Met[]; present?: Present }> {
-    const { backend } = this.#store;
-    try {
-      if (!backend.readsSealed) return { records: await backend.readMany(spelled, this.#near !== undefined) };
-      const records = await backend.readMany([...spelled, ...this.#seals.lineage]);
-      return { records, present: records.slice(spelled.length).map(stampId) };
-    } catch (error) {
-      if (!(error instanceof CodecError)) throw error;
-      // One of them is damaged: one by one it shows which.
-      return { records: await Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent))) };
-    }
+    if (doubtful.length === 0) call.succeed();
+    else
+      settle(
+        Promise.all(doubtful).then(() => {}),
+        call,
+      );
+    return doubtful.length > 0;
   }
 
   readonly #asAbsent = (error: unknown): undefined => {
@@ -179,17 +223,26 @@ export class EntryReader {
     }
   }
 
-  /** The fresh value of a record just read, or undefined; NOT_AT_ONCE where the store has to be asked more. */
-  #atOnce(key: string, record: Met, read: Watched, present?: Present): unknown {
+  /**
+   * The fresh value of a record just read, or undefined; NOT_AT_ONCE where the store has to be asked more. `notYet`: a time
+   * that the store has surely not come to.
+   */
+  #atOnce(
+    key: string,
+    record: Met,
+    read: Watched,
+    present: Present,
+    notYet = Number.POSITIVE_INFINITY,
+  ): unknown {
     if (record === undefined) {
       this.#end(read);
       return undefined;
     }
     if (record.kind !== "entry") return NOT_AT_ONCE;
     const seals = this.#seals;
-    if (!(present === undefined ? seals.isKnownLive(record) : seals.isSealedWith(record, present)))
-      return NOT_AT_ONCE;
-    if (!isFresh(record, this.#store.backend)) return NOT_AT_ONCE;
+    const isSealed = present !== undefined && seals.isSealedWith(record, present);
+    if (!isSealed && !seals.isKnownLive(record)) return NOT_AT_ONCE;
+    if (record.expires <= notYet && !isFresh(record, this.#store.backend)) return NOT_AT_ONCE;
     let value: unknown;
     try {
       value = this.#store.codec.decode(record.payload);

@@ -76,6 +76,12 @@ export class Seals {
     return this.#heldLineage;
   }
 
+  /** The ids of the namespace's own stamps and its ancestors', where all are at hand. */
+  knownLineage(): readonly Token[] | undefined {
+    const held = this.heldLineage();
+    return held.every((stamp) => stamp !== undefined) ? held.map(({ id }) => id) : undefined;
+  }
+
   heldTags(seal: Seal): readonly (HeldStamp | undefined)[] {
     if (seal.tags.length === 0) return NO_STAMPS;
     return seal.tags.map(({ tag }) => this.#book.held(this.#names.tagStamp(tag)));

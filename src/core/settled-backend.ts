@@ -10,6 +10,7 @@ import type {
   ScanOptions,
   SwapResult,
   Taken,
+  TakenMany,
   TakenSealed,
   Usage,
 } from "./backend.ts";
@@ -91,6 +92,11 @@ export class SettledBackend implements Backend {
     return this.#clock.coarse() + 2 * COARSE_LAG_MS >= local && this.#clock.now() >= local;
   }
 
+  /** A time that the store has surely not come to, for many that are looked at together. */
+  notYet(): number {
+    return this.#clock.coarse() + 2 * COARSE_LAG_MS + this.aheadMs();
+  }
+
   read(key: string): Promise<Found> {
     return this.#settled([key], () => this.#backend.read(key));
   }
@@ -119,6 +125,13 @@ export class SettledBackend implements Backend {
 
   readMany(keys: readonly string[], isWatched = true): Promise<readonly Found[]> {
     return this.#settled(keys, () => this.#backend.readMany(keys, isWatched));
+  }
+
+  readManyThen(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void {
+    const backend = this.#backend;
+    if (this.#outbox.size > 0 || backend.readManyThen === undefined)
+      this.readMany(keys, isWatched).then(done, failed);
+    else backend.readManyThen(keys, isWatched, done, failed);
   }
 
   write(item: KeyedRecord): Promise<void> {

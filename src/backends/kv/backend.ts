@@ -11,6 +11,7 @@ import type {
   ScanOptions,
   SwapResult,
   Taken,
+  TakenMany,
   Usage,
 } from "../../core/backend.ts";
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
@@ -125,6 +126,10 @@ export class KvBackend implements Backend {
 
   readMany(keys: readonly string[], isWatched = true): Promise<readonly (StoreRecord | undefined)[]> {
     return this.#store().readMany(keys, isWatched);
+  }
+
+  readManyThen(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void {
+    this.#store().readManyThen(keys, isWatched, done, failed);
   }
 
   write(item: KeyedRecord): Promise<void> {

@@ -1,9 +1,8 @@
 // One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
 import type { Socket } from "node:net";
-import type { Timer } from "../../core/clock.ts";
 import { atEndOfTurn } from "../../core/end-of-turn.ts";
 import type { XCacheError } from "../../core/errors.ts";
-import { ProcessHold } from "../../core/process-hold.ts";
+import { ReplyQueue } from "../reply-queue.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Answer, Pending, Reads, ReadTogether } from "./pending.ts";
@@ -58,9 +57,7 @@ export class Connection {
   readonly #listener: ConnectionListener;
   readonly #writer = new RespWriter();
   readonly #socket: Socket;
-  #pending: Pending[] = [];
-  #answered = 0;
-  #unsent = 0;
+  readonly #pending: ReplyQueue<Pending>;
   #reads = new Reads();
   #watchedReads = new Reads();
   #flushing = false;
@@ -69,25 +66,29 @@ export class Connection {
     resolve: () => {},
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
-  #watch: Timer | undefined;
-  /** Only somebody who waits for a reply keeps the process alive. */
-  readonly #hold = new ProcessHold();
   #closed: XCacheError | undefined;
   readonly #reader = new RespReader({
     reply: (reply) => this.#reply(reply),
     push: (push) => this.#listener.pushed(push),
-    takesSpans: () => this.#pending[this.#answered]?.isRead === true,
+    takesSpans: () => this.#pending.oldest?.isRead === true,
   });
 
   private constructor(settings: ConnectionSettings, listener: ConnectionListener, socket: Socket) {
     this.#settings = settings;
     this.#listener = listener;
     this.#socket = socket;
+    const { endpoint, clock, operationTimeoutMs, background = false } = settings;
+    this.#pending = new ReplyQueue({
+      clock,
+      limitMs: operationTimeoutMs,
+      holdsProcess: !background,
+      late: () => this.destroy(notAnswered(endpoint, operationTimeoutMs)),
+    });
     socket.unref();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 5_000);
-    socket.on("error", (error) => this.destroy(lost(settings.endpoint, error, this.provenAt > 0)));
-    socket.on("close", () => this.destroy(lost(settings.endpoint, undefined, this.provenAt > 0)));
+    socket.on("error", (error) => this.destroy(lost(endpoint, error, this.provenAt > 0)));
+    socket.on("close", () => this.destroy(lost(endpoint, undefined, this.provenAt > 0)));
     listener.signal?.addEventListener("abort", () => this.destroy(listener.signal?.reason), { once: true });
   }
 
@@ -118,7 +119,7 @@ export class Connection {
 
   /** How many commands wait for their replies. */
   get inFlight(): number {
-    return this.#pending.length - this.#answered;
+    return this.#pending.length;
   }
 
   /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
@@ -128,8 +129,7 @@ export class Connection {
 
   /** When the oldest command that has no reply yet was sent; Infinity while none waits for one. */
   get awaitedSince(): number {
-    const oldest = this.#pending[this.#answered];
-    return oldest === undefined || oldest.sentAt === 0 ? Number.POSITIVE_INFINITY : oldest.sentAt;
+    return this.#pending.awaitedSince;
   }
 
   /** Leaves with the other commands of this tick, in order. */
@@ -139,7 +139,7 @@ export class Connection {
       return;
     }
     this.#append(args, answer, false);
-    if (this.#unsent >= MOST_UNSENT) this.#flush();
+    if (this.#pending.unsent >= MOST_UNSENT) this.#flush();
     else this.#flushSoon();
   }
 
@@ -158,6 +158,17 @@ export class Connection {
     this.#flushSoon();
   }
 
+  /** MGET, in its place among the commands of this tick. Returns false where one command cannot ask for them all. */
+  readMany(keys: readonly Argument[], isWatched: boolean, answer: Answer): boolean {
+    if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
+    if (this.#closed !== undefined) answer.reject(this.#closed);
+    else {
+      this.#appendGet(["MGET", ...keys], isWatched && this.watchesOnRequest, answer);
+      this.#flushSoon();
+    }
+    return true;
+  }
+
   /** A command that is answered by pushes instead of a reply, such as SUBSCRIBE. What goes wrong is not told. */
   tell(args: readonly Argument[]): void {
     if (this.#closed !== undefined) return;
@@ -173,18 +184,14 @@ export class Connection {
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
-    this.#watch?.cancel();
-    this.#hold.set(false);
     this.#socket.destroy();
     const answers = [
-      ...this.#pending.slice(this.#answered).map((pending) => pending.take()),
+      ...this.#pending.close().map((pending) => pending.take()),
       ...this.#reads.answers,
       ...this.#watchedReads.answers,
     ];
     this.#reads = new Reads();
     this.#watchedReads = new Reads();
-    this.#pending = [];
-    this.#answered = 0;
     for (const answer of answers) answer.reject(reason);
     this.#listener.closed(reason);
   }
@@ -209,8 +216,7 @@ export class Connection {
 
   #append(args: readonly Argument[], answer: Answer, isRead: boolean): void {
     this.#writer.append(args);
-    this.#pending.push(new Pending(answer, isRead));
-    this.#unsent++;
+    this.#pending.add(new Pending(answer, isRead));
   }
 
   #flushSoon(): void {
@@ -228,14 +234,8 @@ export class Connection {
     if (this.#closed !== undefined) return;
     this.#appendReads();
     if (this.#writer.isEmpty) return;
-    const now = this.#settings.clock.now();
-    for (let at = this.#pending.length - this.#unsent; at < this.#pending.length; at++) {
-      (this.#pending[at] as Pending).sentAt = now;
-    }
-    this.#unsent = 0;
-    this.#hold.set(this.inFlight > 0 && !this.#settings.background);
+    this.#pending.sent();
     this.#socket.write(this.#writer.take());
-    if (this.#watch === undefined) this.#arm();
   }
 
   #appendReads(): void {
@@ -251,60 +251,30 @@ export class Connection {
   }
 
   #appendGets({ keys, answers }: Reads, requestsWatch: boolean): void {
-    const watch = (): void => {
-      if (requestsWatch) this.#append(["CLIENT", "CACHING", "YES"], this.#watching, false);
-    };
     if (!this.#settings.readsTogether || keys.length === 1) {
-      for (const [at, key] of keys.entries()) {
-        watch();
-        this.#append(["GET", key], answers[at] as Answer, true);
-      }
+      for (const [at, key] of keys.entries())
+        this.#appendGet(["GET", key], requestsWatch, answers[at] as Answer);
       return;
     }
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
-      watch();
       const asked = answers.slice(from, from + MOST_READ_TOGETHER);
-      this.#append(["MGET", ...keys.slice(from, from + MOST_READ_TOGETHER)], new ReadTogether(asked), true);
+      const some = keys.slice(from, from + MOST_READ_TOGETHER);
+      this.#appendGet(["MGET", ...some], requestsWatch, new ReadTogether(asked));
     }
+  }
+
+  #appendGet(args: readonly Argument[], requestsWatch: boolean, answer: Answer): void {
+    if (requestsWatch) this.#append(["CLIENT", "CACHING", "YES"], this.#watching, false);
+    this.#append(args, answer, true);
   }
 
   /** Returns false where nothing of the reply is held any more. */
   #reply(reply: Reply): unknown {
-    const next = this.#pending[this.#answered];
+    const next = this.#pending.oldest;
     if (next === undefined) throw new Error("the server sent a reply that nobody asked for");
-    this.#pending[this.#answered++] = undefined as never;
+    this.#pending.shift();
     this.provenAt = next.sentAt;
-    if (this.#answered === this.#pending.length) {
-      this.#pending = [];
-      this.#answered = 0;
-      this.#hold.set(false);
-    } else if (this.#answered > 1_024) {
-      this.#pending = this.#pending.slice(this.#answered);
-      this.#answered = 0;
-    }
     const answer = next.take();
     return reply instanceof ReplyError ? answer.reject(reply) : answer.resolve(reply);
-  }
-
-  /** One timer for the oldest command, looked at again only when it fires: replies cost no timer of their own. */
-  #arm(): void {
-    this.#watch = undefined;
-    const oldest = this.#pending[this.#answered];
-    if (oldest === undefined) return;
-    const { clock, operationTimeoutMs } = this.#settings;
-    const wait = oldest.sentAt + operationTimeoutMs - clock.now();
-    // A process that was busy or stopped first looks at what has arrived meanwhile.
-    if (wait > 0) this.#watch = clock.after(wait, () => this.#arm());
-    else setImmediate(() => this.#judge(oldest));
-  }
-
-  #judge(late: Pending): void {
-    if (this.#closed !== undefined) return;
-    if (this.#pending[this.#answered] !== late) {
-      if (this.#watch === undefined) this.#arm();
-      return;
-    }
-    const { operationTimeoutMs, endpoint } = this.#settings;
-    this.destroy(notAnswered(endpoint, operationTimeoutMs));
   }
 }

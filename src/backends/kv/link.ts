@@ -85,6 +85,11 @@ export class Link {
     else this.#wait(answer, (connection) => connection.read(key, isWatched, answer));
   }
 
+  /** MGET; see Connection.readMany. */
+  readMany(keys: readonly Argument[], isWatched: boolean, answer: Answer): boolean {
+    return this.#connection?.readMany(keys, isWatched, answer) ?? false;
+  }
+
   command(...args: Argument[]): Promise<Reply> {
     return new Promise((resolve, reject) => this.send(args, { resolve, reject }));
   }

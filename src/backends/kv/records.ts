@@ -1,5 +1,5 @@
 // Records moved by single-key commands, wherever a key's server is.
-import type { Failed, KeyedRecord, SwapResult, Taken } from "../../core/backend.ts";
+import type { Failed, KeyedRecord, SwapResult, Taken, TakenMany } from "../../core/backend.ts";
 import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
@@ -13,6 +13,8 @@ export interface Commands {
   send(key: string, args: readonly Argument[], answer: Answer): void;
   /** GET; the reply is a span, copy what is kept. `isWatched`: see Backend.readThen. */
   read(key: string, isWatched: boolean, answer: Answer): void;
+  /** MGET, answered as a whole. Returns false, having done nothing, where one command cannot ask for them all. */
+  readMany?(keys: readonly string[], isWatched: boolean, answer: Answer): boolean;
 }
 
 const NOTHING = "";
@@ -40,10 +42,21 @@ export class Records {
 
   readMany(keys: readonly string[], isWatched: boolean): Promise<readonly (StoreRecord | undefined)[]> {
     return new Promise((resolve, reject) => {
-      const many = new ManyRecords(keys, resolve, reject);
+      const keep = (records: readonly (StoreRecord | undefined)[]): boolean => {
+        resolve(records);
+        return true;
+      };
+      this.readManyThen(keys, isWatched, keep, reject);
+    });
+  }
+
+  readManyThen(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void {
+    const many = new ManyRecords(keys, done, failed);
+    if (keys.length === 0) done([]);
+    else if (this.#commands.readMany?.(keys, isWatched, many) !== true) {
       for (let at = 0; at < keys.length; at++)
         this.#commands.read(keys[at] as string, isWatched, new PartAnswer(many, at));
-    });
+    }
   }
 
   write(item: KeyedRecord): Promise<void> {
@@ -138,38 +151,47 @@ class RecordAnswer implements Answer {
   }
 }
 
-/** Records that are asked for together, complete when the last one is there. */
-class ManyRecords {
+/** Records that are asked for together: all in one reply, or each in its own and complete with the last. */
+class ManyRecords implements Answer {
   readonly #keys: readonly string[];
   readonly #records: (StoreRecord | undefined)[];
-  readonly #done: (records: readonly (StoreRecord | undefined)[]) => void;
+  readonly #done: TakenMany;
   readonly #failed: Failed;
   #left: number;
 
-  constructor(
-    keys: readonly string[],
-    done: (records: readonly (StoreRecord | undefined)[]) => void,
-    failed: Failed,
-  ) {
+  constructor(keys: readonly string[], done: TakenMany, failed: Failed) {
     this.#keys = keys;
     this.#records = new Array<StoreRecord | undefined>(keys.length).fill(undefined);
     this.#done = done;
     this.#failed = failed;
     this.#left = keys.length;
-    if (this.#left === 0) done(this.#records);
+  }
+
+  resolve(replies: Reply): boolean {
+    try {
+      for (let at = 0; at < this.#keys.length; at++) this.#set(at, (replies as readonly Reply[])[at] ?? null);
+    } catch (error) {
+      this.#failed(error);
+      return false;
+    }
+    return this.#done(this.#records);
   }
 
   part(at: number, reply: Reply): void {
     try {
-      this.#records[at] = recordOf(reply, this.#keys[at] as string);
+      this.#set(at, reply);
     } catch (error) {
-      this.fail(error);
+      this.#failed(error);
     }
     if (--this.#left === 0) this.#done(this.#records);
   }
 
-  fail(error: unknown): void {
-    this.#failed(error);
+  reject(error: Error): void {
+    this.#failed(inOurWords(error));
+  }
+
+  #set(at: number, reply: Reply): void {
+    this.#records[at] = recordOf(reply, this.#keys[at] as string);
   }
 }
 
@@ -187,7 +209,7 @@ class PartAnswer implements Answer {
   }
 
   reject(error: Error): void {
-    this.#many.fail(inOurWords(error));
+    this.#many.reject(error);
   }
 }
 

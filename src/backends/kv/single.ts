@@ -31,6 +31,11 @@ export class SingleServer implements Router {
     this.#node.link(key).read(key, isWatched, answer);
   }
 
+  readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
+    const [link, other] = this.#node.links;
+    return other === undefined && link?.readMany(keys, isWatched, answer) === true;
+  }
+
   epoch(key: string, isProven = false): number {
     return this.#node.epochOf(this.#node.link(key), isProven);
   }

@@ -1,9 +1,8 @@
 // One connection to one server: pipelined commands, the reads of a tick together, a deadline on what was sent.
 import type { Socket } from "node:net";
-import type { Timer } from "../../core/clock.ts";
 import { atEndOfTurn } from "../../core/end-of-turn.ts";
 import type { XCacheError } from "../../core/errors.ts";
-import { holdProcess, releaseProcess } from "../../core/process-hold.ts";
+import { ReplyQueue } from "../reply-queue.ts";
 import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";
 import { MetaReader, type MetaReply } from "./meta-reader.ts";
@@ -45,13 +44,9 @@ export class Connection {
   readonly #closedNow: (error: XCacheError) => void;
   readonly #writer: MetaWriter;
   readonly #socket: Socket;
-  #pending: Pending[] = [];
-  #answered = 0;
-  #unsent = 0;
+  readonly #pending: ReplyQueue<Pending>;
   #reads = new TickReads();
   #flushing = false;
-  #watch: Timer | undefined;
-  #holdsProcess = false;
   #closed: XCacheError | undefined;
 
   private constructor(settings: ConnectionSettings, socket: Socket, closed: (error: XCacheError) => void) {
@@ -61,6 +56,13 @@ export class Connection {
     this.#socket = socket;
     const reader = new MetaReader((reply) => this.#reply(reply));
     const { name } = this;
+    const { clock, operationTimeoutMs } = settings;
+    this.#pending = new ReplyQueue({
+      clock,
+      limitMs: operationTimeoutMs,
+      holdsProcess: true,
+      late: () => this.destroy(notAnswered(name, operationTimeoutMs)),
+    });
     socket.unref();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 5_000);
@@ -102,7 +104,7 @@ export class Connection {
 
   /** How many commands wait for their replies. */
   get inFlight(): number {
-    return this.#pending.length - this.#answered;
+    return this.#pending.length;
   }
 
   /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
@@ -112,7 +114,7 @@ export class Connection {
 
   /** Since when an answer is awaited; Infinity where none is. */
   get awaitedSince(): number {
-    return this.#pending[this.#answered]?.sentAt || Number.POSITIVE_INFINITY;
+    return this.#pending.awaitedSince;
   }
 
   /** After the other commands of this tick, so that a read which is asked for after a write sees it. */
@@ -185,13 +187,9 @@ export class Connection {
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
-    this.#watch?.cancel();
-    this.#hold(false);
     this.#socket.destroy();
-    const pending = this.#pending.slice(this.#answered);
+    const pending = this.#pending.close();
     const { answers } = this.#reads;
-    this.#pending = [];
-    this.#answered = 0;
     this.#reads = new TickReads();
     for (const each of pending) each.fail(reason);
     for (const answer of answers) answer.failed(reason);
@@ -211,8 +209,7 @@ export class Connection {
   }
 
   #append(pending: Pending): void {
-    this.#pending.push(pending);
-    this.#unsent++;
+    this.#pending.add(pending);
     this.#flushSoon();
   }
 
@@ -226,23 +223,9 @@ export class Connection {
     if (this.#closed !== undefined) return;
     if (this.#reads.keys.length > 0) this.#appendReads();
     this.#flushing = false;
-    const now = this.#settings.clock.now();
-    for (let at = this.#pending.length - this.#unsent; at < this.#pending.length; at++) {
-      (this.#pending[at] as Pending).sentAt = now;
-    }
-    this.#unsent = 0;
-    this.#hold(true);
+    this.#pending.sent();
     this.#socket.write(this.#writer.take());
-    if (this.#watch === undefined) this.#arm();
   };
-
-  /** Only somebody who waits for a reply keeps the process alive. */
-  #hold(isAwaited: boolean): void {
-    if (isAwaited === this.#holdsProcess) return;
-    this.#holdsProcess = isAwaited;
-    if (isAwaited) holdProcess();
-    else releaseProcess();
-  }
 
   #appendReads(): void {
     const { keys, answers } = this.#reads;
@@ -260,42 +243,11 @@ export class Connection {
   }
 
   #reply(reply: MetaReply): void {
-    const next = this.#pending[this.#answered];
+    const next = this.#pending.oldest;
     if (next === undefined) throw new Error("a reply that nobody asked for");
     this.provenAt = next.sentAt;
-    if (!next.take(reply)) return;
     // It may have ended the connection.
-    if (this.#closed !== undefined) return;
-    this.#pending[this.#answered++] = undefined as never;
-    if (this.#answered === this.#pending.length) {
-      this.#pending = [];
-      this.#answered = 0;
-      this.#hold(false);
-    } else if (this.#answered > 1_024) {
-      this.#pending = this.#pending.slice(this.#answered);
-      this.#answered = 0;
-    }
-  }
-
-  /** One timer for the oldest command, looked at again only when it fires: replies cost no timer of their own. */
-  #arm(): void {
-    this.#watch = undefined;
-    const oldest = this.#pending[this.#answered];
-    if (oldest === undefined) return;
-    const { clock, operationTimeoutMs } = this.#settings;
-    const wait = oldest.sentAt + operationTimeoutMs - clock.now();
-    // A process that was busy or stopped first looks at what has arrived meanwhile.
-    if (wait > 0) this.#watch = clock.after(wait, () => this.#arm());
-    else setImmediate(() => this.#judge(oldest));
-  }
-
-  #judge(late: Pending): void {
-    if (this.#closed !== undefined) return;
-    if (this.#pending[this.#answered] !== late) {
-      if (this.#watch === undefined) this.#arm();
-      return;
-    }
-    this.destroy(notAnswered(this.name, this.#settings.operationTimeoutMs));
+    if (next.take(reply) && this.#closed === undefined) this.#pending.shift();
   }
 }
 
