@@ -1,4 +1,6 @@
 // Starts a real memcached server for a test.
+// The client is loaded with it: to compile it within the deadline of the first call would take too long on a busy machine.
+import "../../src/backends/memcached/servers.ts";
 import { exchange } from "./exchange.ts";
 import { binaryOf, thisMachine } from "./machine.ts";
 import { type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";

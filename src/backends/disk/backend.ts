@@ -10,17 +10,12 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
-import { type Clock, COARSE_LAG_MS, systemClock } from "../../core/clock.ts";
+import { systemClock } from "../../core/clock.ts";
 import { CodecError, ConnectionError } from "../../core/errors.ts";
 import { payloadLength } from "../../core/payload-part.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { isHashed, recordKey } from "./disk-key.ts";
-import type { Environment } from "./environment.ts";
-import { type Operation, SwapOperation, TakeOperation, WriteOperation } from "./operation.ts";
 import { type DiskOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
-import { scanStore, storeUsage } from "./scan.ts";
-import { enterEnvironment, type SharedEnvironment } from "./shared-environment.ts";
-import { decodeStored, endIn, endOf, versionIn } from "./stored-record.ts";
+import type { Records } from "./records.ts";
 
 type Found = StoreRecord | undefined;
 
@@ -42,8 +37,8 @@ export class DiskBackend implements Backend {
     evicted: () => {},
     met: async () => {},
   };
-  #shared: SharedEnvironment | undefined;
-  #connecting: Promise<SharedEnvironment> | undefined;
+  #records: Records | undefined;
+  #connecting: Promise<Records> | undefined;
   #isDisconnected = false;
 
   /** Throws ConfigError. The package lmdb is needed from `connect` on. */
@@ -64,9 +59,9 @@ export class DiskBackend implements Backend {
     this.#isDisconnected = true;
     const connecting = this.#connecting;
     this.#connecting = undefined;
-    this.#shared = undefined;
-    const shared = await connecting?.catch(() => undefined);
-    await shared?.leave(this.#host);
+    this.#records = undefined;
+    const records = await connecting?.catch(() => undefined);
+    await records?.leave();
   }
 
   async ping(): Promise<void> {
@@ -75,11 +70,11 @@ export class DiskBackend implements Backend {
 
   /** Reads go on while another process keeps the store locked, or the disk is full. */
   answersInPart(): boolean {
-    return this.#shared?.committer.isReadOnly === true;
+    return this.#records?.isReadOnly === true;
   }
 
   now(): number {
-    return this.#clock.now();
+    return this.#host.clock.now();
   }
 
   clockErrorMs(): number {
@@ -91,18 +86,18 @@ export class DiskBackend implements Backend {
   }
 
   async read(key: string): Promise<Found> {
-    return this.#read((this.#shared ?? (await this.#connected())).environment, key);
+    return (this.#usable ?? (await this.#connected())).read(key);
   }
 
   readThen(key: string, _isWatched: boolean, done: (record: Found) => void, failed: Failed): void {
-    const shared = this.#shared;
-    if (shared === undefined) {
+    const records = this.#usable;
+    if (records === undefined) {
       this.read(key).then(done, failed);
       return;
     }
     let record: Found;
     try {
-      record = this.#read(shared.environment, key);
+      record = records.read(key);
     } catch (error) {
       failed(error);
       return;
@@ -111,22 +106,11 @@ export class DiskBackend implements Backend {
   }
 
   versionNow(key: string): Token | undefined {
-    const shared = this.#shared;
-    if (shared === undefined) return undefined;
-    shared.sweep.used();
-    const diskKey = recordKey(key);
-    // A hash stands for a key only where the full one is compared.
-    if (isHashed(diskKey)) return this.#read(shared.environment, key)?.version;
-    return shared.environment.look(diskKey, this.#presentVersion);
+    return this.#usable?.versionNow(key);
   }
 
-  readonly #presentVersion = (bytes: Uint8Array): Token | undefined =>
-    this.#hasEnded(endIn(bytes)) ? undefined : versionIn(bytes);
-
   async readMany(keys: readonly string[]): Promise<readonly Found[]> {
-    const { environment, sweep } = this.#shared ?? (await this.#connected());
-    sweep.used();
-    return environment.snapshot((get) => keys.map((key) => this.#present(get(recordKey(key)), key)));
+    return (this.#usable ?? (await this.#connected())).readMany(keys);
   }
 
   write(item: KeyedRecord): Promise<void> {
@@ -140,7 +124,7 @@ export class DiskBackend implements Backend {
       failed(error);
       return;
     }
-    this.#change(new WriteOperation(item, done, failed));
+    this.#change((records) => records.write(item, done, failed), failed);
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {
@@ -154,12 +138,14 @@ export class DiskBackend implements Backend {
   ): Promise<SwapResult> {
     return new Promise((resolve, reject) => {
       if (next !== undefined) this.#requireFit(next.record);
-      this.#change(new SwapOperation(key, expected, next, resolve, reject));
+      this.#change((records) => records.swap(key, expected, next, resolve, reject), reject);
     });
   }
 
   take(key: string): Promise<Found> {
-    return new Promise((resolve, reject) => this.#change(new TakeOperation(key, resolve, reject)));
+    return new Promise((resolve, reject) => {
+      this.#change((records) => records.take(key, resolve, reject), reject);
+    });
   }
 
   takeMany(keys: readonly string[]): Promise<readonly Found[]> {
@@ -167,17 +153,15 @@ export class DiskBackend implements Backend {
   }
 
   async *scan(prefix: string, { signal }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
-    await this.#connected();
-    yield* scanStore(this.#environment, prefix, this.#clock.now, signal);
+    yield* (await this.#connected()).scan(prefix, this.#present, signal);
   }
 
   async usage(prefix: string): Promise<Usage> {
-    await this.#connected();
-    return storeUsage(this.#environment, prefix);
+    return (await this.#connected()).usage(prefix, this.#present);
   }
 
   async fill(): Promise<number> {
-    return Math.min(1, this.#environment().usedBytes / this.#options.maxBytes);
+    return this.#present().fill;
   }
 
   makesRoom(): boolean {
@@ -185,67 +169,54 @@ export class DiskBackend implements Backend {
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
-    const { environment, isSynced } = await this.#connected();
-    const { directory, maxBytes } = this.#options;
-    return {
-      directory,
-      durability: isSynced ? "disk" : "process",
-      maxBytes,
-      usedBytes: environment.usedBytes,
-      fileBytes: environment.fileBytes,
-      readers: environment.readers,
-    };
-  }
-
-  get #clock(): Clock {
-    return this.#host.clock;
+    return (await this.#connected()).describe();
   }
 
   /** Asked at every step of what takes several: it may have been closed in between. */
-  readonly #environment = (): Environment => {
-    if (this.#shared === undefined) throw disconnected();
-    return this.#shared.environment;
+  readonly #present = (): Records => {
+    const records = this.#usable;
+    if (records === undefined) throw disconnected();
+    return records;
   };
 
-  async #connected(): Promise<SharedEnvironment> {
-    if (this.#shared !== undefined) return this.#shared;
+  /** The open store, unless its folder was removed or replaced: then what is there now is opened. */
+  get #usable(): Records | undefined {
+    const records = this.#records;
+    if (records === undefined || !records.isGone) return records;
+    this.#records = undefined;
+    this.#connecting = records.giveUp().then(() => this.#enter());
+    // Whoever asks next is told.
+    this.#connecting.catch(() => {});
+    return undefined;
+  }
+
+  async #connected(): Promise<Records> {
+    const usable = this.#usable;
+    if (usable !== undefined) return usable;
     if (this.#isDisconnected) throw disconnected();
-    this.#connecting ??= enterEnvironment(this.#options, this.#host);
+    this.#connecting ??= this.#enter();
     const connecting = this.#connecting;
     try {
-      const shared = await connecting;
+      const records = await connecting;
       if (this.#connecting !== connecting) throw disconnected();
-      this.#shared = shared;
-      return shared;
+      this.#records = records;
+      return records;
     } catch (error) {
       if (this.#connecting === connecting) this.#connecting = undefined;
       throw error;
     }
   }
 
-  #read(environment: Environment, key: string): Found {
-    this.#shared?.sweep.used();
-    return this.#present(environment.read(recordKey(key)), key);
+  /** Whoever stores nothing on disk loads nothing of it. */
+  async #enter(): Promise<Records> {
+    const { enterStore } = await import("./records.ts");
+    return enterStore(this.#options, this.#host);
   }
 
-  #present(bytes: Buffer | undefined, key: string): Found {
-    if (bytes === undefined) return undefined;
-    return this.#hasEnded(endOf(bytes)) ? undefined : decodeStored(bytes, key);
-  }
-
-  /** Nearly always that is far away, and the coarse time says so. */
-  #hasEnded(ends: number): boolean {
-    return this.#clock.coarse() + 2 * COARSE_LAG_MS >= ends && this.#clock.now() >= ends;
-  }
-
-  #change(operation: Operation): void {
-    const shared = this.#shared;
-    if (shared === undefined) {
-      this.#connected().then(() => this.#change(operation), operation.failed);
-      return;
-    }
-    shared.sweep.used();
-    shared.committer.add(operation, this.#host.operationTimeoutMs);
+  #change(change: (records: Records) => void, failed: Failed): void {
+    const records = this.#usable;
+    if (records === undefined) this.#connected().then(change).catch(failed);
+    else change(records);
   }
 
   #requireFit(record: StoreRecord): void {

@@ -6,6 +6,7 @@
 // until nobody else is at it; whoever commits or closes shows that first and then looks whether somebody opens. Either
 // sees the other, since each shows itself before it looks. Several may open at once: they read the same.
 import type { Clock } from "../../core/clock.ts";
+import type { FolderWatch } from "./folder-watch.ts";
 import { type Marker, MarkerFolder, type Sign } from "./marker.ts";
 import { pause, pauseThread } from "./pause.ts";
 
@@ -57,16 +58,22 @@ export class Gate {
   readonly #openings: MarkerFolder;
   readonly #changes: MarkerFolder;
   readonly #clock: Clock;
+  readonly #folder: FolderWatch | undefined;
   #marker: Marker | undefined;
 
-  constructor(environment: string, clock: Clock) {
+  constructor(environment: string, clock: Clock, folder?: FolderWatch) {
     this.#openings = new MarkerFolder(environment, "opening", clock);
     this.#changes = new MarkerFolder(environment, "changing", clock);
     this.#clock = clock;
+    this.#folder = folder;
   }
 
-  /** Whether nobody opens, so that a commit may begin; nobody will then before `leave`. */
+  /**
+   * Whether nobody opens, so that a commit may begin; nobody will then before `leave`. Throws ConnectionError where the
+   * folder is not the one that was opened.
+   */
   enter(): boolean {
+    this.#folder?.requirePresent();
     if (!this.#show()) return true;
     let isFree = false;
     try {

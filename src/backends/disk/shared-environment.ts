@@ -5,6 +5,7 @@ import { Committer } from "./committer.ts";
 import { prepareFolder, type StoreFolder } from "./directory.ts";
 import { busyError, openError } from "./disk-error.ts";
 import { Environment } from "./environment.ts";
+import { FolderWatch } from "./folder-watch.ts";
 import { checkFormat } from "./format.ts";
 import { Gate, openApart } from "./gate.ts";
 import { type Lmdb, loadLmdb } from "./lmdb.ts";
@@ -22,6 +23,7 @@ export class SharedEnvironment {
   readonly committer: Committer;
   readonly sweep: Sweep;
   readonly isSynced: boolean;
+  readonly #folder: FolderWatch;
   readonly #gate: Gate;
   /** How often each has entered: one may come again before it has left. */
   readonly #users = new Map<BackendHost, number>();
@@ -47,14 +49,21 @@ export class SharedEnvironment {
     });
     this.#host = host;
     this.#limitMs = host.operationTimeoutMs;
-    this.#gate = new Gate(environment.path, host.clock);
+    this.#folder = new FolderWatch(environment.path, host.clock);
+    this.#gate = new Gate(environment.path, host.clock, this.#folder);
     this.committer = new Committer(environment, this.#gate, host.clock, room, this.#limitMs);
     this.sweep = new Sweep(environment, this.committer, host.clock, this.#limitMs);
     this.checked = checkFormat(this, directory, host.connectTimeoutMs);
   }
 
+  /** Whether the folder holds another store by now, or none: as of half a second ago, or of the latest commit. */
+  get isGone(): boolean {
+    return this.#folder.wasGone();
+  }
+
   /** Whether it can be used: not one that is about to close. */
   enter(host: BackendHost): boolean {
+    if (this.#closing === undefined && this.#folder.isGone()) this.retire().catch(this.#host.report);
     if (this.#closing !== undefined) return false;
     this.#users.set(host, (this.#users.get(host) ?? 0) + 1);
     return true;
@@ -84,6 +93,12 @@ export class SharedEnvironment {
     return withDeadline(this.#host.clock, this.#limitMs, this.committer.whenIdle(), () => undefined);
   }
 
+  /** Closes although it may be in use: everybody is to open what is in the folder now. */
+  retire(): Promise<void> {
+    this.sweep.stop();
+    return this.#close();
+  }
+
   #close(): Promise<void> {
     this.#closing ??= this.#closeApart().finally(() => {
       opened.delete(this.environment.path);
@@ -93,6 +108,7 @@ export class SharedEnvironment {
   }
 
   async #closeApart(): Promise<void> {
+    await this.committer.whenIdle();
     await this.#gate.enterToClose(this.#limitMs);
     try {
       await this.environment.close();

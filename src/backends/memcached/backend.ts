@@ -16,16 +16,26 @@ import { ConfigError, ConnectionError, UnsupportedError } from "../../core/error
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
-import { nodesFill } from "./fill.ts";
+import { fullest } from "../fullest.ts";
 import type { MemcachedNode } from "./node.ts";
 import type { SealedDone } from "./read-answer.ts";
 import type { Records } from "./records.ts";
 import { nameOf } from "./ring.ts";
-import { Servers } from "./servers.ts";
+import type { Servers } from "./servers.ts";
 
 export interface MemcachedOptions {
   /** memcached://host:port, or several hosts with commas between them. */
   readonly kvUrl: string;
+}
+
+type Client = typeof import("./servers.ts");
+
+/** Loaded when the first cache is opened on such a store: most programs that import the library talk to no memcached. */
+let client: Client | undefined;
+
+async function loadClient(): Promise<Client> {
+  client ??= await import("./servers.ts");
+  return client;
 }
 
 export class MemcachedBackend implements Backend {
@@ -35,6 +45,8 @@ export class MemcachedBackend implements Backend {
   readonly #url: string;
   #host: BackendHost | undefined;
   #servers: Servers | undefined;
+  /** Grows with every disconnect. */
+  #session = 0;
 
   /** Throws ConfigError for an address that is not one of memcached. */
   constructor({ kvUrl }: MemcachedOptions) {
@@ -60,19 +72,23 @@ export class MemcachedBackend implements Backend {
 
   open(host: BackendHost): void {
     this.#host = host;
+    // So that the first call finds it there; one that fails tries again, and says so.
+    loadClient().catch(() => {});
   }
 
   async connect(): Promise<void> {
-    await this.#open().connect();
+    await (await this.#open()).connect();
   }
 
   async disconnect(): Promise<void> {
+    this.#session++;
     this.#servers?.close();
     this.#servers = undefined;
   }
 
   async ping(): Promise<void> {
-    await Promise.all(this.#open().nodes.map((node) => asked(node, (connection) => connection.ping())));
+    const { nodes } = await this.#open();
+    await Promise.all(nodes.map((node) => asked(node, (connection) => connection.ping())));
   }
 
   answersInPart(): boolean {
@@ -96,32 +112,38 @@ export class MemcachedBackend implements Backend {
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
-    return this.#records.read(key);
+    return this.#use((records) => records.read(key));
   }
 
   readThen(key: string, _isWatched: boolean, done: Taken, failed: Failed): void {
-    this.#records.readThen(key, done, failed);
+    const records = this.#records;
+    if (records !== undefined) records.readThen(key, done, failed);
+    else this.#later((opened) => opened.readThen(key, done, failed), failed);
   }
 
   /** As `readThen`, together with the present ids of stamps and in one round trip; a missing one is undefined. */
   readSealedThen(key: string, stamps: readonly string[], done: SealedDone, failed: Failed): void {
-    this.#records.readSealedThen(key, stamps, done, failed);
+    const records = this.#records;
+    if (records !== undefined) records.readSealedThen(key, stamps, done, failed);
+    else this.#later((opened) => opened.readSealedThen(key, stamps, done, failed), failed);
   }
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
-    this.#records.writeThen(item, done, failed);
+    const records = this.#records;
+    if (records !== undefined) records.writeThen(item, done, failed);
+    else this.#later((opened) => opened.writeThen(item, done, failed), failed);
   }
 
   readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
-    return this.#records.readMany(keys);
+    return this.#use((records) => records.readMany(keys));
   }
 
   write(item: KeyedRecord): Promise<void> {
-    return this.#records.write(item);
+    return this.#use((records) => records.write(item));
   }
 
   writeMany(items: readonly KeyedRecord[]): Promise<void> {
-    return this.#records.writeMany(items);
+    return this.#use((records) => records.writeMany(items));
   }
 
   swap(
@@ -129,19 +151,19 @@ export class MemcachedBackend implements Backend {
     expected: Token | undefined,
     next: Omit<KeyedRecord, "key"> | undefined,
   ): Promise<SwapResult> {
-    return this.#records.swap(key, expected, next);
+    return this.#use((records) => records.swap(key, expected, next));
   }
 
   take(key: string): Promise<StoreRecord | undefined> {
-    return this.#records.take(key);
+    return this.#use((records) => records.take(key));
   }
 
   takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
-    return this.#records.takeMany(keys);
+    return this.#use((records) => records.takeMany(keys));
   }
 
   touch(keys: readonly string[]): Promise<void> {
-    return this.#records.touch(keys);
+    return this.#use((records) => records.touch(keys));
   }
 
   // biome-ignore lint/correctness/useYield: there is nothing to yield.
@@ -154,8 +176,9 @@ export class MemcachedBackend implements Backend {
 
   /** Of all items on the servers, whoever put them there: memcached does not tell them apart by prefix. */
   async usage(): Promise<Usage> {
+    const { nodes } = await this.#open();
     const answers = await Promise.allSettled(
-      this.#open().nodes.map((node) => asked(node, (connection) => node.statistics(connection))),
+      nodes.map((node) => asked(node, (connection) => node.statistics(connection))),
     );
     const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     const failed = answers.find((answer) => answer.status === "rejected");
@@ -166,7 +189,7 @@ export class MemcachedBackend implements Backend {
   }
 
   fill(): Promise<number | undefined> {
-    return nodesFill(this.#servers?.nodes ?? []);
+    return this.#servers?.fill() ?? fullest([]);
   }
 
   makesRoom(): boolean {
@@ -182,7 +205,7 @@ export class MemcachedBackend implements Backend {
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
-    const servers = this.#open();
+    const servers = await this.#open();
     await servers.connect();
     const up = servers.nodes.filter(({ links }) => links.some(({ connection }) => connection !== undefined));
     const facts = up[0]?.facts;
@@ -203,13 +226,32 @@ export class MemcachedBackend implements Backend {
     return this.#host;
   }
 
-  #open(): Servers {
+  async #open(): Promise<Servers> {
+    const session = this.#session;
+    const loaded = client ?? (await loadClient());
+    if (session !== this.#session)
+      throw new ConnectionError("the store was disconnected meanwhile", { code: "DISCONNECTED" });
+    return this.#opening(loaded);
+  }
+
+  #opening({ Servers }: Client): Servers {
     this.#servers ??= new Servers(this.#address, this.#opened);
     return this.#servers;
   }
 
-  get #records(): Records {
-    return this.#open().records;
+  /** What reads and writes, if it is there already: then calls leave in the tick they are made in. */
+  get #records(): Records | undefined {
+    const servers = this.#servers ?? (client === undefined ? undefined : this.#opening(client));
+    return servers?.records;
+  }
+
+  #use<T>(call: (records: Records) => Promise<T>): Promise<T> {
+    const records = this.#records;
+    return records === undefined ? this.#open().then((servers) => call(servers.records)) : call(records);
+  }
+
+  #later(call: (records: Records) => void, failed: Failed): void {
+    this.#open().then(({ records }) => call(records), failed);
   }
 
   /** What is added to our time: the earliest that the server's may be, so that nothing is ever written to expire late. */

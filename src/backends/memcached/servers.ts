@@ -3,6 +3,7 @@ import type { MemcachedAddress } from "../../core/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { anchoredTo, anchorFor } from "./anchor.ts";
 import type { Connection } from "./connection.ts";
+import { nodesFill } from "./fill.ts";
 import { ItemKeys } from "./item-key.ts";
 import { MemcachedNode, type Place } from "./node.ts";
 import { type Places, Records } from "./records.ts";
@@ -59,6 +60,10 @@ export class Servers implements Places {
     await Promise.any(attempts).catch((error: AggregateError) => {
       throw error.errors[0];
     });
+  }
+
+  fill(): Promise<number | undefined> {
+    return nodesFill(this.nodes);
   }
 
   close(): void {

@@ -1,4 +1,6 @@
 // A folder for the stores of one test file, removed when its tests are over.
+// The store is loaded with it: to compile it within the deadline of the first call would take too long on a busy machine.
+import "../../../src/backends/disk/records.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";

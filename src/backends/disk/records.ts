@@ -1,0 +1,142 @@
+// The records of an opened store: how they are read, and how changes reach the process's one committer.
+import type { BackendHost, Failed, KeyedRecord, ScanItem, SwapResult, Usage } from "../../core/backend.ts";
+import { COARSE_LAG_MS } from "../../core/clock.ts";
+import type { StoreRecord, Token } from "../../core/record.ts";
+import { isHashed, recordKey } from "./disk-key.ts";
+import type { Environment } from "./environment.ts";
+import { type Operation, SwapOperation, TakeOperation, WriteOperation } from "./operation.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { scanStore, storeUsage } from "./scan.ts";
+import { enterEnvironment, type SharedEnvironment } from "./shared-environment.ts";
+import { decodeStored, endIn, endOf, versionIn } from "./stored-record.ts";
+
+type Found = StoreRecord | undefined;
+
+/** Throws ConnectionError or MissingPeerError. */
+export async function enterStore(options: ResolvedOptions, host: BackendHost): Promise<Records> {
+  return new Records(await enterEnvironment(options, host), options, host);
+}
+
+export class Records {
+  readonly #shared: SharedEnvironment;
+  readonly #options: ResolvedOptions;
+  readonly #host: BackendHost;
+
+  constructor(shared: SharedEnvironment, options: ResolvedOptions, host: BackendHost) {
+    this.#shared = shared;
+    this.#options = options;
+    this.#host = host;
+  }
+
+  get environment(): Environment {
+    return this.#shared.environment;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#shared.committer.isReadOnly;
+  }
+
+  /** Whether what is in the folder has to be opened instead. */
+  get isGone(): boolean {
+    return this.#shared.isGone;
+  }
+
+  /** The share of its room that is used. */
+  get fill(): number {
+    return Math.min(1, this.environment.usedBytes / this.#options.maxBytes);
+  }
+
+  leave(): Promise<void> {
+    return this.#shared.leave(this.#host);
+  }
+
+  /** As `leave`, closing it for all others as well. */
+  async giveUp(): Promise<void> {
+    await this.#shared.retire();
+    await this.leave();
+  }
+
+  read(key: string): Found {
+    const { environment, sweep } = this.#shared;
+    sweep.used();
+    return this.#present(environment.read(recordKey(key)), key);
+  }
+
+  versionNow(key: string): Token | undefined {
+    const { environment, sweep } = this.#shared;
+    sweep.used();
+    const diskKey = recordKey(key);
+    // A hash stands for a key only where the full one is compared.
+    if (isHashed(diskKey)) return this.read(key)?.version;
+    return environment.look(diskKey, this.#presentVersion);
+  }
+
+  readonly #presentVersion = (bytes: Uint8Array): Token | undefined =>
+    this.#hasEnded(endIn(bytes)) ? undefined : versionIn(bytes);
+
+  readMany(keys: readonly string[]): readonly Found[] {
+    const { environment, sweep } = this.#shared;
+    sweep.used();
+    return environment.snapshot((get) => keys.map((key) => this.#present(get(recordKey(key)), key)));
+  }
+
+  write(item: KeyedRecord, done: () => void, failed: Failed): void {
+    this.#change(new WriteOperation(item, done, failed));
+  }
+
+  swap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+    done: (result: SwapResult) => void,
+    failed: Failed,
+  ): void {
+    this.#change(new SwapOperation(key, expected, next, done, failed));
+  }
+
+  take(key: string, done: (record: Found) => void, failed: Failed): void {
+    this.#change(new TakeOperation(key, done, failed));
+  }
+
+  /** `present` is asked at every step. */
+  scan(
+    prefix: string,
+    present: () => Records,
+    signal: AbortSignal | undefined,
+  ): AsyncIterable<readonly ScanItem[]> {
+    return scanStore(() => present().environment, prefix, this.#host.clock.now, signal);
+  }
+
+  usage(prefix: string, present: () => Records): Promise<Usage> {
+    return storeUsage(() => present().environment, prefix);
+  }
+
+  describe(): Readonly<Record<string, string | number | boolean>> {
+    const { environment, isSynced } = this.#shared;
+    const { directory, maxBytes } = this.#options;
+    return {
+      directory,
+      durability: isSynced ? "disk" : "process",
+      maxBytes,
+      usedBytes: environment.usedBytes,
+      fileBytes: environment.fileBytes,
+      readers: environment.readers,
+    };
+  }
+
+  #change(operation: Operation): void {
+    this.#shared.sweep.used();
+    this.#shared.committer.add(operation, this.#host.operationTimeoutMs);
+  }
+
+  #present(bytes: Buffer | undefined, key: string): Found {
+    if (bytes === undefined) return undefined;
+    return this.#hasEnded(endOf(bytes)) ? undefined : decodeStored(bytes, key);
+  }
+
+  /** Nearly always that is far away, and the coarse time says so. */
+  #hasEnded(ends: number): boolean {
+    const { clock } = this.#host;
+    return clock.coarse() + 2 * COARSE_LAG_MS >= ends && clock.now() >= ends;
+  }
+}
