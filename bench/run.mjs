@@ -15,6 +15,7 @@ const ORDER = [
   "get-shared",
   "get-or-set-shared",
   "cached-hit",
+  "cached-hit-even",
   "get-copy",
   "set-shared",
   "heap",

@@ -67,6 +67,7 @@ export interface ComprehensiveMetrics {
   readonly hitRate: number;
   readonly avgResponseTime: number;
   readonly totalOperations: number;
+  /** Share of the operations that failed; 0 when nothing failed in the last minute. */
   readonly errorRate: number;
   readonly p50: number;
   readonly p95: number;

@@ -1,6 +1,6 @@
 // The ledger of a namespace in a shared store: each row a record, which is replaced only by whoever has seen it.
 import type { KeyedRecord } from "./backend.ts";
-import { CodecError } from "./errors.ts";
+import { BackendError, CodecError } from "./errors.ts";
 import type { Spelling } from "./keys.ts";
 import { type Ledger, type Row, sumOf } from "./ledger.ts";
 import { lifetimeMs } from "./liveness.ts";
@@ -54,6 +54,11 @@ export class SharedLedger implements Ledger {
       if (swapped.won) return;
       present = swapped.current;
     }
+    // Whoever counts keeps what was not added and tries again.
+    throw new BackendError(
+      "STORE_FAILED",
+      `the ledger was changed by others ${MOST_ATTEMPTS} times in a row`,
+    );
   }
 
   #item(key: string, row: Row, lifeMs: number): Omit<KeyedRecord, "key"> {

@@ -5,6 +5,8 @@ import { watchClient, wrapClient } from "./pg/client.ts";
 import { isClient, isPool, type PgClient, type PgPool } from "./pg/library.ts";
 import { wrapPool } from "./pg/pool.ts";
 
+export type { PgClient, PgPool } from "./pg/library.ts";
+
 const pooled = onceFor(wrapPool);
 
 /** For `cachedDependency`, which finds it by itself. */

@@ -18,7 +18,8 @@ import { requireCache } from "./watch-options.ts";
 
 export type { TypeormCacheOptions } from "./typeorm/cache.ts";
 
-type TypeormSession = DataSource | EntityManager | QueryRunner;
+/** What of typeorm hands out connections. */
+export type TypeormSession = DataSource | EntityManager | QueryRunner;
 
 /** For `cachedDependency`, which finds it by itself. */
 export const typeormSessions: SessionAdapter<TypeormSession> = {

@@ -46,7 +46,8 @@ export class CallPlan {
   readonly #tags: Callback<readonly string[]> | undefined;
   readonly #resultTags: Callback<readonly string[]> | undefined;
   readonly #when: Callback<boolean> | undefined;
-  readonly #options: GetOrSetOptions;
+  /** Of every call; undefined where there are none, which a hit need not look at. */
+  readonly #options: GetOrSetOptions | undefined;
 
   constructor(fn: Callback<unknown>, options: UncheckedOptions, identityFor: (self: unknown) => Identity) {
     const { cache, name: _, key, tags, resultTags, when, ...forEveryCall } = options;
@@ -57,7 +58,8 @@ export class CallPlan {
     this.#resultTags = resultTags as Callback<readonly string[]> | undefined;
     this.#when = when as Callback<boolean> | undefined;
     this.#tags = typeof tags === "function" ? (tags as Callback<readonly string[]>) : undefined;
-    this.#options = typeof tags === "object" ? { ...forEveryCall, tags: [...tags] } : forEveryCall;
+    const given = typeof tags === "object" ? { ...forEveryCall, tags: [...tags] } : forEveryCall;
+    this.#options = Object.keys(given).length === 0 ? undefined : given;
   }
 
   /** Finds out what is wrong before the first call, as far as it can be known; the default cache may be set later. */
@@ -68,8 +70,9 @@ export class CallPlan {
 
   call(self: unknown, args: unknown[]): Promise<unknown> {
     try {
-      const cache = this.#claimedCache(self);
-      const key = this.key(self, args);
+      const known = this.identityFor(self);
+      const cache = this.#claimedCache(known);
+      const key = this.#keyOf(known, self, args);
       return cache.getOrSet(key, this.#load(self, args, key), this.#optionsFor(self, args));
     } catch (error) {
       return Promise.reject(error);
@@ -77,18 +80,17 @@ export class CallPlan {
   }
 
   key(self: unknown, args: unknown[]): string {
-    const { keys } = this.identityFor(self);
-    return keys(this.#key === undefined ? args : [this.#key.apply(self, args)]);
+    return this.#keyOf(this.identityFor(self), self, args);
   }
 
   async refresh(self: unknown, args: unknown[]): Promise<unknown> {
     const options = { ...this.#optionsFor(self, args), forceLoad: true };
     const key = this.key(self, args);
-    return this.#claimedCache(self).getOrSet(key, this.#load(self, args, key), options);
+    return this.#claimedCache(this.identityFor(self)).getOrSet(key, this.#load(self, args, key), options);
   }
 
   async invalidate(self: unknown, args: unknown[]): Promise<boolean> {
-    return (await this.#claimedCache(self).delete(this.key(self, args))) > 0;
+    return (await this.#claimedCache(this.identityFor(self)).delete(this.key(self, args))) > 0;
   }
 
   async run(self: unknown, args: unknown[]): Promise<unknown> {
@@ -125,14 +127,17 @@ export class CallPlan {
     }
   }
 
-  #claimedCache(self: unknown): CacheForFunctions {
-    const { name, claim } = this.identityFor(self);
+  #claimedCache({ name, claim }: Identity): CacheForFunctions {
     const cache = this.#cache ?? defaultCache(name);
     claim(cache);
     return cache;
   }
 
-  #optionsFor(self: unknown, args: unknown[]): GetOrSetOptions {
+  #keyOf({ keys }: Identity, self: unknown, args: unknown[]): string {
+    return keys(this.#key === undefined ? args : [this.#key.apply(self, args)]);
+  }
+
+  #optionsFor(self: unknown, args: unknown[]): GetOrSetOptions | undefined {
     return this.#tags === undefined
       ? this.#options
       : { ...this.#options, tags: this.#tags.apply(self, args) };

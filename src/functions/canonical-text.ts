@@ -16,6 +16,7 @@ export class Unencodable extends Error {
 }
 
 const DEEPEST = 200;
+const LONGEST_LOOKED_THROUGH = 60;
 /** Shared references can stand for more parts than memory holds, so there is an end; nobody needs so much to tell calls apart. */
 const MOST_CHARACTERS = 16 * 1024 * 1024;
 /** What an object counts as, and each of its parts, whatever they are. */
@@ -49,13 +50,18 @@ export function numberText(value: number): string {
 }
 
 /** As JSON, which also escapes lone surrogates: the text is always well-formed. */
-export function stringText(value: string): string {
-  if (value.length > 60) return JSON.stringify(value);
+function stringText(value: string): string {
+  return isPlainText(value) ? `"${value}"` : JSON.stringify(value);
+}
+
+/** Whether quotes around it make it JSON; of a long one it is not found out, for JSON.stringify is quicker there. */
+export function isPlainText(value: string): boolean {
+  if (value.length > LONGEST_LOOKED_THROUGH) return false;
   for (let i = 0; i < value.length; i++) {
     const unit = value.charCodeAt(i);
-    if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) return JSON.stringify(value);
+    if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) return false;
   }
-  return `"${value}"`;
+  return true;
 }
 
 function textOf(value: unknown, outer: Level | undefined, step: Step): string {

@@ -73,7 +73,7 @@ export async function detailHealth(
     {
       name: "error_rate",
       ok: metrics.errorRate <= HIGH_ERROR_RATE,
-      detail: `${percent(metrics.errorRate)} of ${metrics.totalOperations} operations failed`,
+      detail: `${percent(metrics.errorRate)} of the latest operations failed`,
     },
     {
       name: "connection_pool",

@@ -24,7 +24,7 @@ interface Mark {
   readonly latency: Histogram;
 }
 
-/** How far back the rates look, and how often a mark is set once collection has started. */
+/** How far back the rates look, and how often a mark is set. */
 const RATE_WINDOW_MS = 60_000;
 const MARK_EVERY_MS = 10_000;
 
@@ -58,7 +58,9 @@ export class Recorder {
   readonly #clock: Clock;
   readonly #birth: Mark;
   readonly #operations = new Map<string, OperationRecord>();
+  /** The first is the newest that is older than the window, or the oldest there is. */
   #marks: Mark[] = [];
+  #lastErrorAt = Number.NEGATIVE_INFINITY;
   #stop: (() => void) | undefined;
 
   constructor(clock: Clock) {
@@ -107,6 +109,7 @@ export class Recorder {
 
   failed(operation: string, error: Error): void {
     this.errors++;
+    this.#lastErrorAt = this.#clock.now();
     this.operation(operation).errors++;
     this.errorCounts.count(operation, error);
     if (this.isAwaited) this.wake();
@@ -118,9 +121,10 @@ export class Recorder {
     return asked === 0 ? 0 : this.hits / asked;
   }
 
-  /** Sets marks for the rates until `stop`; idempotent. */
+  /** Sets marks for the rates until `stop`, also when nobody asks for them; idempotent. */
   start(): void {
     if (this.#stop !== undefined) return;
+    this.#marks = [];
     const tick = (): void => {
       const timer = this.#clock.after(MARK_EVERY_MS, () => {
         this.#mark();
@@ -163,7 +167,8 @@ export class Recorder {
       byOperation[name] = { count: record.count, errors: record.errors, ...latencies(record.latency) };
     }
     const now = this.#reading();
-    const since = this.#marks[0] ?? this.#birth;
+    const since = this.#beginning(now.at);
+    if (this.#stop === undefined) this.#markNowAndThen(now);
     const seconds = Math.max(0.001, (now.at - since.at) / 1000);
     const recent = new Histogram();
     recent.merge(now.latency);
@@ -172,7 +177,7 @@ export class Recorder {
       // What did not happen in the window has no rate there; then that of the whole life stands.
       hitRate: hitRate(now, since) ?? this.hitRate(),
       totalOperations: now.operations,
-      errorRate: errorRate(now, since) ?? errorRate(now, this.#birth) ?? 0,
+      errorRate: this.#errorRate(now, since),
       ...latencies(recent.count > 0 ? recent : now.latency),
       operationsPerSecond: (now.operations - since.operations) / seconds,
       byOperation,
@@ -206,11 +211,33 @@ export class Recorder {
   }
 
   #mark(): void {
-    const reading = this.#reading();
-    const { at } = reading;
-    this.#marks.push(reading);
-    while (this.#marks.length > 1 && (this.#marks[1] as Mark).at <= at - RATE_WINDOW_MS) this.#marks.shift();
+    this.#keep(this.#reading());
     for (const reporter of this.#reporters) reporter.marked();
+  }
+
+  /** Whoever asks again and again leaves marks as well. */
+  #markNowAndThen(reading: Mark): void {
+    const last = this.#marks.at(-1);
+    if (last === undefined || reading.at - last.at >= MARK_EVERY_MS) this.#keep(reading);
+  }
+
+  #keep(reading: Mark): void {
+    this.#marks.push(reading);
+    const oldest = reading.at - RATE_WINDOW_MS;
+    while (this.#marks.length > 1 && (this.#marks[1] as Mark).at <= oldest) this.#marks.shift();
+  }
+
+  /** Where the rates begin: at the newest mark that is as old as the window, else where counting or collecting began. */
+  #beginning(at: number): Mark {
+    const first = this.#stop === undefined ? undefined : this.#marks[0];
+    return this.#marks.findLast((mark) => mark.at <= at - RATE_WINDOW_MS) ?? first ?? this.#birth;
+  }
+
+  /** What failed before the window says nothing of now, however little was done since. */
+  #errorRate(now: Mark, since: Mark): number {
+    const operations = now.operations - since.operations;
+    if (operations === 0 || now.at - this.#lastErrorAt >= RATE_WINDOW_MS) return 0;
+    return Math.min(1, (now.errors - since.errors) / operations);
   }
 }
 
@@ -218,11 +245,6 @@ function hitRate(now: Mark, since: Mark): number | undefined {
   const hits = now.hits - since.hits;
   const asked = hits + now.misses - since.misses;
   return asked > 0 ? hits / asked : undefined;
-}
-
-function errorRate(now: Mark, since: Mark): number | undefined {
-  const operations = now.operations - since.operations;
-  return operations > 0 ? Math.min(1, (now.errors - since.errors) / operations) : undefined;
 }
 
 function latencies(histogram: Histogram): Omit<OperationMetrics, "count" | "errors"> {

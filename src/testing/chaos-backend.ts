@@ -53,6 +53,8 @@ export class ChaosBackend implements Backend {
   readonly capabilities: Capabilities;
   declare readonly push?: PushChannel;
   declare readonly touch?: (keys: readonly string[]) => Promise<void>;
+  declare readonly fill?: () => Promise<number | undefined>;
+  declare readonly makesRoom?: () => boolean;
   declare readonly pool?: () => PoolState;
   declare readonly describe?: () => Promise<Readonly<Record<string, string | number | boolean>>>;
   readonly #inner: Backend;
@@ -76,6 +78,8 @@ export class ChaosBackend implements Backend {
     this.#channel = inner.push && new ChaosPush(inner.push, () => this.#clock ?? systemClock);
     if (this.#channel !== undefined) this.push = this.#channel;
     if (inner.touch !== undefined) this.touch = (keys) => this.#run("touch", async () => inner.touch?.(keys));
+    if (inner.fill !== undefined) this.fill = () => this.#run("fill", async () => inner.fill?.());
+    if (inner.makesRoom !== undefined) this.makesRoom = inner.makesRoom.bind(inner);
     if (inner.pool !== undefined) this.pool = inner.pool.bind(inner);
     if (inner.describe !== undefined) this.describe = inner.describe.bind(inner);
   }

@@ -7,7 +7,7 @@ import { requireChances, requireChoice, requireSpan, requireTimes } from "./test
 export type ChaosOperation = Extract<
   keyof Backend,
   | ("connect" | "disconnect" | "ping" | "read" | "readMany" | "write" | "writeMany")
-  | ("swap" | "take" | "takeMany" | "touch" | "scan" | "usage")
+  | ("swap" | "take" | "takeMany" | "touch" | "scan" | "usage" | "fill")
 >;
 
 export type ChaosTarget = ChaosOperation | "all";
@@ -27,6 +27,7 @@ const TARGETS: Readonly<Record<ChaosTarget, true>> = {
   touch: true,
   scan: true,
   usage: true,
+  fill: true,
 };
 
 export function requireTarget(target: unknown): void {

@@ -80,7 +80,7 @@ export function testDatabase(settings: Readonly<Record<string, string>> = {}): T
   beforeAll(async () => {
     server = await startPostgres(settings);
   });
-  afterAll(() => server.stop());
+  afterAll(() => server?.stop());
   beforeEach(async () => {
     name = await server.createDatabase();
     raw = new pg.Client(server.at(name));

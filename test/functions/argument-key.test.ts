@@ -1,9 +1,11 @@
+import { hash } from "node:crypto";
 import { inspect, isDeepStrictEqual } from "node:util";
 import vm from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "../../src/core/errors.ts";
 import { argumentKeys, LONGEST_READABLE_KEY } from "../../src/functions/argument-key.ts";
+import { canonicalText } from "../../src/functions/canonical-text.ts";
 
 const keyOf = argumentKeys("f");
 const key = (...args: unknown[]): string => keyOf(args);
@@ -47,6 +49,18 @@ describe("readable keys", () => {
     expect(key(`${longest}x`)).toBe(key(`${longest}x`));
     expect(key(`${longest}x`)).not.toBe(key(`${longest}y`));
     expect(key("x".repeat(100_000), 1)).not.toBe(key("x".repeat(100_000), 2));
+  });
+
+  it("of one number or one string are made like those of several, whatever it holds", () => {
+    const text = fc.string({ unit: "binary", maxLength: 130 });
+    fc.assert(
+      fc.property(fc.oneof(fc.double(), fc.integer(), text, fc.string({ maxLength: 70 })), (only) => {
+        const made = `f(${canonicalText(only)})`;
+        expect(key(only)).toBe(
+          made.length <= LONGEST_READABLE_KEY ? made : `f#${hash("sha256", made, "base64url")}`,
+        );
+      }),
+    );
   });
 
   it("of a long name are digests also for one number, and depend on the name", () => {

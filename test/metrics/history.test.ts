@@ -29,7 +29,7 @@ class FailingLedger implements Ledger {
     this.#rows.add(name, row, lifeMs);
   }
 
-  read(names: readonly string[]): readonly (Row | undefined)[] {
+  read(names: readonly string[]): ReturnType<Ledger["read"]> {
     return this.#rows.read(names);
   }
 }
@@ -104,5 +104,107 @@ describe("the minutes", () => {
       [1, 5],
       [1, 4],
     ]);
+  });
+});
+
+describe("an answer", () => {
+  /** A ledger whose next addition ends when it is told to. */
+  function slowly(ledger: FailingLedger): { taken(): void; refused(): void } {
+    const add = ledger.add.bind(ledger);
+    let end: (fails: boolean) => void = () => {};
+    const ended = new Promise<boolean>((resolve) => (end = resolve));
+    ledger.add = async (name, row, lifeMs) => {
+      ledger.add = add;
+      ledger.fails = await ended;
+      try {
+        await add(name, row, lifeMs);
+      } finally {
+        ledger.fails = false;
+      }
+    };
+    return { taken: () => end(false), refused: () => end(true) };
+  }
+
+  it("has what was counted a moment ago, and writes nothing", async () => {
+    const { ledger, history, count } = keeping();
+    for (let times = 1; times <= 5; times++) {
+      count();
+      expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: times, processes: 1 });
+    }
+    expect(ledger.writes).toBe(0);
+  });
+
+  it.each(["taken", "refused"] as const)(
+    "has what is just being added exactly once, also when it is %s in the end",
+    async (outcome) => {
+      const { clock, ledger, history, count } = keeping();
+      count();
+      const addition = slowly(ledger);
+      await clock.advance(10_000);
+      const asked = history.fleet(OWN, 3_600);
+      await clock.advance(0);
+      addition[outcome]();
+      expect(await asked).toMatchObject({ totalHits: 1, processes: 1 });
+      await clock.advance(10_000);
+      expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
+    },
+  );
+
+  it("an addition waits for a reading under way, and neither counts it twice nor loses it", async () => {
+    const { clock, ledger, history, count } = keeping();
+    count();
+    const read = ledger.read.bind(ledger);
+    let go: () => void = () => {};
+    const told = new Promise<void>((resolve) => (go = resolve));
+    ledger.read = async (names) => {
+      await told;
+      return read(names);
+    };
+    const asked = history.fleet(OWN, 3_600);
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(0);
+    go();
+    expect(await asked).toMatchObject({ totalHits: 1, processes: 1 });
+    await clock.advance(0);
+    expect(ledger.writes).toBe(1);
+    expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
+  });
+
+  it("what is counted while the rest is being added is added the next time", async () => {
+    const { clock, ledger, history, count } = keeping();
+    count();
+    const addition = slowly(ledger);
+    await clock.advance(10_000);
+    count();
+    const asked = history.fleet(OWN, 3_600);
+    addition.taken();
+    expect(await asked).toMatchObject({ totalHits: 2, processes: 1 });
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(2);
+    const [row] = await ledger.read([`minute:${Math.floor(clock.now() / 60_000)}`]);
+    expect(row?.slice(0, 2)).toEqual([1, 2]);
+  });
+});
+
+describe("two caches on one namespace", () => {
+  it("are one process that writes once in ten seconds, and see what either counted", async () => {
+    const { clock, ledger, history, count } = keeping();
+    const recorder = new Recorder(clock);
+    const other = new History({ recorder, ledger, clock, retentionMs: DAY_MS });
+    const leave = other.attach();
+    recorder.hits = 4;
+    recorder.wake();
+    count();
+    expect(await other.fleet(OWN, 3_600)).toMatchObject({ totalHits: 5, processes: 1 });
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(1);
+    recorder.hits = 5;
+    recorder.wake();
+    leave();
+    // What one that left has counted is added by the other.
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(2);
+    expect(clock.pending).toBe(0);
+    expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 6, processes: 1 });
   });
 });

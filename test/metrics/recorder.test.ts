@@ -81,6 +81,52 @@ describe("rates", () => {
     recorder.stop();
   });
 
+  it("without collection they are of the last minute as well, for whoever asks again and again", async () => {
+    const { recorder, clock } = recorderAt();
+    const get = recorder.operation("get");
+    get.count = recorder.misses = 1_000_000;
+    for (let n = 0; n < 500_000; n++) recorder.errors++;
+    await clock.advance(3_600_000);
+    for (let second = 0; second < 130; second++) {
+      if (second % 10 === 0) recorder.comprehensive(FACTS);
+      get.count += 100;
+      recorder.hits += 100;
+      if (second % 2 === 0) recorder.failed("get", new Error("no"));
+      await clock.advance(1_000);
+    }
+    const metrics = recorder.comprehensive(FACTS);
+    expect(metrics).toMatchObject({ hitRate: 1, operationsPerSecond: 100 });
+    expect(metrics.errorRate).toBeCloseTo(0.005, 6);
+  });
+
+  it("without collection they are those since the look before, when that is longer ago than a minute", async () => {
+    const { recorder, clock } = recorderAt();
+    const get = recorder.operation("get");
+    get.count = 1_000_000;
+    await clock.advance(3_600_000);
+    recorder.comprehensive(FACTS);
+    await clock.advance(59_000);
+    expect(recorder.comprehensive(FACTS).operationsPerSecond).toBeGreaterThan(200);
+    get.count += 300;
+    await clock.advance(241_000);
+    expect(recorder.comprehensive(FACTS).operationsPerSecond).toBeCloseTo(300 / 241, 6);
+  });
+
+  it("once collection has started they are those since then, however often somebody asked before", async () => {
+    const { recorder, clock } = recorderAt();
+    const get = recorder.operation("get");
+    for (let second = 0; second < 120; second++) {
+      get.count += 1_000;
+      recorder.comprehensive(FACTS);
+      await clock.advance(1_000);
+    }
+    recorder.start();
+    get.count += 20;
+    await clock.advance(10_000);
+    expect(recorder.comprehensive(FACTS).operationsPerSecond).toBe(2);
+    recorder.stop();
+  });
+
   it("in the very moment it begins a rate is finite", () => {
     const { recorder } = recorderAt();
     recorder.operation("get").count = 5;
@@ -138,6 +184,48 @@ describe("errors", () => {
     recorder.operation("get").count = 1;
     for (let n = 0; n < 3; n++) recorder.failed("background", new Error("no"));
     expect(recorder.comprehensive(FACTS).errorRate).toBe(1);
+  });
+});
+
+describe("the error rate of a cache that rests", () => {
+  it.each([
+    ["while collecting", true],
+    ["without collection", false],
+  ])("is 0 a minute after the last failure, %s", async (_, collects) => {
+    const { recorder, clock } = recorderAt();
+    if (collects) recorder.start();
+    recorder.operation("get").count = 10;
+    for (let n = 0; n < 5; n++) recorder.failed("get", new Error("no"));
+    const rate = (): number => recorder.comprehensive(FACTS).errorRate;
+    expect(rate()).toBe(0.5);
+    await clock.advance(59_999);
+    expect(rate()).toBe(0.5);
+    await clock.advance(1);
+    expect(rate()).toBe(0);
+    await clock.advance(3_600_000);
+    expect(rate()).toBe(0);
+    recorder.operation("get").count += 4;
+    recorder.failed("get", new Error("no"));
+    expect(rate()).toBe(0.25);
+    recorder.stop();
+  });
+
+  it("is 0 at the first look, when nothing failed in the minute before it", async () => {
+    const { recorder, clock } = recorderAt();
+    recorder.operation("get").count = 10;
+    recorder.failed("get", new Error("no"));
+    await clock.advance(60_000);
+    expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
+  });
+
+  it("is 0 when only something in the background failed", async () => {
+    const { recorder, clock } = recorderAt();
+    recorder.operation("get").count = 10;
+    recorder.start();
+    await clock.advance(60_000);
+    recorder.failed("background", new Error("no"));
+    expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
+    recorder.stop();
   });
 });
 

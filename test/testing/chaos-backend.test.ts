@@ -243,7 +243,44 @@ it("offers what the wrapped backend offers, and nothing more", () => {
   expect(plain.capabilities.scan).toBe(false);
   expect("push" in plain).toBe(false);
   expect("touch" in plain).toBe(false);
+  expect("fill" in plain).toBe(false);
+  expect("makesRoom" in plain).toBe(false);
   expect(chaos.push).toBeDefined();
+});
+
+describe("how full the store is", () => {
+  /** A store that is full to 97 %. */
+  function filled(makesRoom: boolean): ChaosBackend {
+    const inner = Object.assign(store.client(), { fill: async () => 0.97, makesRoom: () => makesRoom });
+    return new ChaosBackend(inner, { clock });
+  }
+
+  it("is passed on, and whether it makes room: a cache says so in its health", async () => {
+    const full = filled(false);
+    expect([await full.fill?.(), full.makesRoom?.(), full.calls("fill")]).toEqual([0.97, false, 1]);
+    const cache = cacheWithClock({ backend: full }, clock);
+    const { status, checks, performanceMetrics } = await cache.detailedHealthCheck();
+    expect([status, performanceMetrics.memoryUsage]).toEqual(["degraded", 0.97]);
+    expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual(["memory"]);
+    const roomy = cacheWithClock({ backend: filled(true) }, clock);
+    expect(await roomy.detailedHealthCheck()).toMatchObject({
+      status: "healthy",
+      performanceMetrics: { memoryUsage: 0.97 },
+    });
+  });
+
+  it("can fail like any other call, and then what was known stands", async () => {
+    const backend = filled(false);
+    const cache = cacheWithClock({ backend }, clock);
+    await cache.detailedHealthCheck();
+    backend.drop("fill");
+    await expect(backend.fill?.()).rejects.toBeInstanceOf(ConnectionError);
+    await clock.advance(10_000);
+    expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0.97);
+    await settle();
+    expect(backend.calls("fill")).toBe(3);
+    expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0.97);
+  });
 });
 
 describe("a cache on a store that misbehaves", () => {

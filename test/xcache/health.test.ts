@@ -114,8 +114,21 @@ describe("on a store that can fail", () => {
     const detail = await cache.detailedHealthCheck();
     expect(detail.status).toBe("degraded");
     expect(detail.checks.filter(({ ok }) => !ok)).toEqual([
-      { name: "error_rate", ok: false, detail: "10.0 % of 20 operations failed" },
+      { name: "error_rate", ok: false, detail: "10.0 % of the latest operations failed" },
     ]);
+  });
+
+  it("a cache that failed and was not used since is healthy again after a minute", async () => {
+    const { cache, chaos, clock } = chaosCache();
+    chaos.fail("read", new Error("no"), 2);
+    for (let n = 0; n < 4; n++) await cache.get("k").catch(() => {});
+    await clock.advance(59_999);
+    expect(await cache.detailedHealthCheck()).toMatchObject({ status: "degraded" });
+    await clock.advance(1);
+    expect(await cache.detailedHealthCheck()).toMatchObject({
+      status: "healthy",
+      performanceMetrics: { errorRate: 0, totalOperations: 4 },
+    });
   });
 
   it("a pool that is nearly used up is degraded", async () => {
