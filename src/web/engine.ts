@@ -4,6 +4,7 @@ import { describeArrival } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
 import { type Forwarded, StatusField } from "./cache-status.ts";
+import { isPromise, requireAnswer } from "./callback.ts";
 import { hasPrecondition } from "./conditional.ts";
 import type { Exchange } from "./exchange.ts";
 import { type CheckedOptions, checkOptions, type HttpCacheOptions } from "./options.ts";
@@ -53,6 +54,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
       keyed: new Set(this.#options.varyBy),
       loadTerms: loadTermsFor(keep),
       now: () => this.#now(),
+      after: (delayMs, run) => clock.after(delayMs, run),
       token: () => Buffer.from(clock.token(), "latin1").toString("base64url"),
       keep,
       told: (event, key, request) => this.#told(event, key, request),
@@ -85,6 +87,8 @@ export class HTTPCacheMiddleware<Request = unknown> {
     if (keyBuilder === undefined) {
       if (request.header("authorization") !== undefined) return "authorization";
       if (request.header("cookie") !== undefined) return "cookie";
+      // It is not in the key, and the handler may read it (RFC 9110, 9.3.1).
+      if (request.hasContent) return "content";
     }
     // Nothing of this exchange may be stored (RFC 9111, 5.2.1.5).
     if (directives.noStore) return "no-store";
@@ -93,7 +97,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     if (request.header("upgrade") !== undefined) return "upgrade";
     if (skip === undefined) return undefined;
     try {
-      return skip(native) ? "skip" : undefined;
+      return requireAnswer("skip", skip(native)) ? "skip" : undefined;
     } catch (error) {
       this.#failed(error);
       return "skip";
@@ -164,7 +168,8 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const listener = event === "hit" ? onHit : event === "miss" ? onMiss : onStore;
     if (listener === undefined) return;
     try {
-      listener({ key, request });
+      const told: unknown = listener({ key, request });
+      if (isPromise(told)) told.then(undefined, (error: unknown) => this.#failed(error));
     } catch (error) {
       this.#failed(error);
     }
@@ -172,11 +177,11 @@ export class HTTPCacheMiddleware<Request = unknown> {
 
   #failed(thrown: unknown): void {
     this.#counts.errors++;
+    // There is nobody left to tell of an error in here.
     try {
-      this.#options.onError?.(toError(thrown));
-    } catch {
-      // There is nobody left to tell.
-    }
+      const told: unknown = this.#options.onError?.(toError(thrown));
+      if (isPromise(told)) told.then(undefined, () => {});
+    } catch {}
   }
 
   #now(): number {

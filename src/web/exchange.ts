@@ -1,9 +1,12 @@
 // What the engine and an adapter say to each other. An adapter turns a framework's request and response into an Exchange;
 // everything else is the engine's.
 import type { HeaderList } from "./header-list.ts";
+import type { Fill } from "./nesting.ts";
 
 /** What the engine wants to know of a request. */
 export interface RequestFacts {
+  /** What whoever is called further in meets as well. */
+  readonly message: object;
   /** In upper case. */
   readonly method: string;
   readonly isSecure: boolean;
@@ -11,6 +14,8 @@ export interface RequestFacts {
   readonly host: string;
   /** Path and query as they were sent. */
   readonly target: string;
+  /** Whether a body comes with it. */
+  readonly hasContent: boolean;
   /** A field, its lines joined by a comma; `name` in lower case. */
   header(name: string): string | undefined;
   /** All names, in lower case. */
@@ -32,10 +37,13 @@ export interface Reply extends ResponseHead {
   readonly body: string | Uint8Array | undefined;
   /** Whether no name is in the list twice; false also where nobody has looked. */
   readonly isPlain: boolean;
+  /** Whether a string may be sent as UTF-8 as well: it is all ASCII, and a type is stated so that none is made up for it. */
+  readonly isText?: boolean;
 }
 
-/** How the handler's request differs from the client's. Names in lower case. */
+/** How the request of a handler that fills the cache differs from the client's. Names in lower case. */
 export interface RequestChange {
+  readonly fill: Fill;
   readonly remove: readonly string[];
   /** Name and value in turn. */
   readonly set: HeaderList;

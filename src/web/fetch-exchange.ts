@@ -2,6 +2,7 @@
 import type { Exchange, Reply, RequestChange, RequestFacts, ResponseHead, Tap } from "./exchange.ts";
 import { drain, peek, watched } from "./fetch-body.ts";
 import type { HeaderList } from "./header-list.ts";
+import { beginFill } from "./nesting.ts";
 
 export type FetchHandler<Rest extends unknown[] = []> = (
   request: Request,
@@ -11,13 +12,17 @@ export type FetchHandler<Rest extends unknown[] = []> = (
 type Body = ConstructorParameters<typeof Response>[0];
 
 class FetchRequest implements RequestFacts {
+  readonly message: Request;
   readonly method: string;
   readonly isSecure: boolean;
   readonly host: string;
   readonly target: string;
+  readonly hasContent: boolean;
   readonly #headers: Headers;
 
-  constructor({ method, url, headers }: Request) {
+  constructor(message: Request) {
+    const { method, url, headers } = message;
+    this.message = message;
     const authority = url.indexOf("//") + 2;
     const path = url.indexOf("/", authority);
     const fragment = url.indexOf("#", path);
@@ -28,6 +33,8 @@ class FetchRequest implements RequestFacts {
       path,
     );
     this.target = fragment < 0 ? url.slice(path) : url.slice(path, fragment);
+    // A Request cannot have a body with these.
+    this.hasContent = this.method !== "GET" && this.method !== "HEAD";
     this.#headers = headers;
   }
 
@@ -83,9 +90,9 @@ export class FetchExchange<Native> implements Exchange<Native> {
 
   reply(reply: Reply): void {
     this.isReplied = true;
-    const { body } = reply;
-    const bytes = typeof body === "string" ? Buffer.from(body, "latin1") : body;
-    this.#respond(responseOf((bytes ?? null) as Body, reply, reply.isPlain));
+    const { body, isText } = reply;
+    const sent = typeof body === "string" && !isText ? Buffer.from(body, "latin1") : body;
+    this.#respond(responseOf((sent ?? null) as Body, reply, reply.isPlain));
   }
 
   isOuter(name: string, value: string): boolean {
@@ -164,7 +171,13 @@ function headersOf(list: HeaderList): Headers {
   return headers;
 }
 
-function changed(request: Request, { remove, set }: RequestChange): Request {
+function changed(request: Request, change: RequestChange): Request {
+  const shown = withChange(request, change);
+  beginFill(shown, change.fill);
+  return shown;
+}
+
+function withChange(request: Request, { remove, set }: RequestChange): Request {
   if (remove.length === 0 && set.length === 0) return request;
   const headers = new Headers(request.headers);
   for (const name of remove) headers.delete(name);

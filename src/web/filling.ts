@@ -10,7 +10,7 @@ import { fieldOf, filterFields, type HeaderList, hasField, withField } from "./h
 import { formatHttpDate } from "./http-date.ts";
 import type { StoragePlan } from "./policy.ts";
 import type { StoredHead } from "./stored.ts";
-import { storableHeaders } from "./stored-headers.ts";
+import { addedControl, ownControl, storableHeaders } from "./stored-headers.ts";
 
 /** What became of a response. */
 export type Outcome =
@@ -143,6 +143,7 @@ export class Filling implements Tap {
       staleIfErrorMs: plan.staleIfErrorMs,
       mustRevalidate: plan.mustRevalidate,
       isOwnValidator: this.#isOwnValidator,
+      ownControl: ownControl(response.headers, plan.addedMaxAge),
     };
     this.#settle({ kind: "whole", head, body, plan, response });
   }
@@ -165,9 +166,7 @@ export class Filling implements Tap {
     const added: [string, string][] = [];
     if (varyBy.length > 0) added.push(["Vary", plan.vary.join(", ")]);
     if (plan.addedMaxAge !== undefined) {
-      const own = fieldOf(headers, "cache-control");
-      const maxAge = `max-age=${Math.floor(plan.addedMaxAge)}`;
-      added.push(["Cache-Control", [own, maxAge, cacheControlExtra].filter(Boolean).join(", ")]);
+      added.push(["Cache-Control", addedControl(headers, plan.addedMaxAge, cacheControlExtra)]);
     }
     if (body !== undefined && !hasField(headers, "etag")) added.push(["ETag", makeEtag(body, etag)]);
     let sent: HeaderList = headers;

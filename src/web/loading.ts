@@ -4,10 +4,9 @@ import type { ForwardReason } from "./cache-status.ts";
 import type { Exchange, RequestChange, ResponseHead } from "./exchange.ts";
 import { Filling, type Outcome } from "./filling.ts";
 import { HandlerFailure } from "./handler-failure.ts";
-import { hasField, withField } from "./header-list.ts";
+import { filterFields, hasField, withField } from "./header-list.ts";
 import { hiddenHeaders } from "./hidden-header.ts";
 import { formatHttpDate } from "./http-date.ts";
-import type { StoragePlan } from "./policy.ts";
 import { Prepared } from "./prepared.ts";
 import {
   encodeAgain,
@@ -18,8 +17,8 @@ import {
   textOf,
   type VaryIndex,
 } from "./stored.ts";
-import { freshenedHeaders } from "./stored-headers.ts";
-import { planFor, tagsFor } from "./storing-terms.ts";
+import { freshenedHeaders, handlersHeaders } from "./stored-headers.ts";
+import { planFor, tagsFor, termsOf } from "./storing-terms.ts";
 import { variantKey } from "./vary.ts";
 import { ABORTED, type VisitState } from "./visit-state.ts";
 
@@ -27,6 +26,8 @@ import { ABORTED, type VisitState } from "./visit-state.ts";
 const LEAST_TTL = 0.001;
 /** Seconds an index of variants lives at least. */
 const INDEX_TTL = 3_600;
+/** A call without a client that takes longer is given up: no client can leave it, and those who come later wait for it. */
+const LONGEST_REFRESH_MS = 60_000;
 /** Seconds an expired response is kept at most, whatever its handler says. */
 const MOST_KEPT = 86_400;
 
@@ -101,9 +102,12 @@ export class Loading<Request> {
     const coversErrors =
       stale !== undefined && !isLater && -stale.stored.freshMs(visit.now) < stale.stored.head.staleIfErrorMs;
     const filling = this.#filling(stale, coversErrors, isLater);
+    const limit = isLater ? visit.host.after(LONGEST_REFRESH_MS, () => filling.abort()) : undefined;
     try {
-      await this.#exchange.forward(this.#change(stale), filling);
+      const forwarded = this.#exchange.forward(this.#change(stale), filling);
+      await (isLater ? Promise.race([forwarded, filling.outcome]) : forwarded);
     } catch (error) {
+      limit?.cancel();
       if (isLater) {
         visit.host.failed(error);
         return undefined;
@@ -113,6 +117,7 @@ export class Loading<Request> {
       return undefined;
     }
     const outcome = await filling.outcome;
+    limit?.cancel();
     switch (outcome.kind) {
       case "whole":
         visit.host.unstorable.forget(this.#key);
@@ -170,7 +175,7 @@ export class Loading<Request> {
       if (etag !== undefined) set.push("if-none-match", etag);
       if (lastModified !== undefined) set.push("if-modified-since", lastModified);
     }
-    return { remove, set };
+    return { fill: { cache: host.options.cache, key: this.#visit.key }, remove, set };
   }
 
   #staleOf(value: StoredValue | undefined): Stale | undefined {
@@ -236,14 +241,19 @@ export class Loading<Request> {
   ): Promise<StoredValue | undefined> {
     const visit = this.#visit;
     const { host } = visit;
-    const merged = freshenedHeaders(stored.head.headers, response.headers);
+    const before = handlersHeaders(stored.head.headers, stored.head.ownControl);
+    const merged = freshenedHeaders(before, response.headers);
     const headers = hasField(response.headers, "date")
       ? merged
       : withField(merged, "Date", formatHttpDate(host.now()));
     const { status, message } = stored.head;
-    const plan = planFor(visit, { status, message, headers }, this.#requestedAt);
+    // The age is that of the 304, and not stored (RFC 9111, 4.2.3).
+    const age = filterFields(response.headers, (name) => name === "age");
+    const plan = planFor(visit, { status, message, headers: [...headers, ...age] }, this.#requestedAt);
     const head: StoredHead =
-      typeof plan === "string" ? { ...stored.head, headers } : { ...stored.head, ...termsOf(plan), headers };
+      typeof plan === "string"
+        ? { ...stored.head, headers }
+        : { ...stored.head, ...termsOf(headers, plan, host.options.cacheControlExtra) };
     const freshened = encodeAgain(host.token(), head, value);
     const isStored = typeof plan !== "string";
     if (!isLater) {
@@ -258,9 +268,4 @@ export class Loading<Request> {
     if (typeof plan === "string" || tags === undefined) return undefined;
     return this.#settle(context, freshened, head, plan.vary, tags);
   }
-}
-
-function termsOf(plan: StoragePlan): Omit<StoredHead, "status" | "message" | "headers" | "isOwnValidator"> {
-  const { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate } = plan;
-  return { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate };
 }

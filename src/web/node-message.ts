@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { RequestChange, RequestFacts } from "./exchange.ts";
+import { beginFill } from "./nesting.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
@@ -34,6 +35,15 @@ export class NodeFacts implements RequestFacts {
     return this.header(":authority") ?? this.#headers.host ?? "";
   }
 
+  /** HTTP/2 frames bodies itself and needs no field for it (RFC 9113, 8.1). */
+  get hasContent(): boolean {
+    const length = this.#headers["content-length"];
+    if (length !== undefined) return length !== "0";
+    if (this.#headers["transfer-encoding"] !== undefined) return true;
+    const { stream } = this.message as Partial<Http2ServerRequest>;
+    return stream !== undefined && !stream.endAfterHeaders;
+  }
+
   header(name: string): string | undefined {
     const value = this.#headers[name];
     return typeof value === "object" ? value.join(", ") : value;
@@ -45,7 +55,8 @@ export class NodeFacts implements RequestFacts {
 }
 
 /** In place, since others hold the same object: `headers`, `rawHeaders` and what is made of them. */
-export function changeRequest(request: NodeRequest, { remove, set }: RequestChange): void {
+export function changeRequest(request: NodeRequest, { fill, remove, set }: RequestChange): void {
+  beginFill(request, fill);
   const { headers, rawHeaders } = request;
   const gone = new Set(remove);
   for (let at = 0; at < set.length; at += 2) gone.add(set[at]!);

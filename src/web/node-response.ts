@@ -1,5 +1,5 @@
 // A response of node:http or node:http2: sending one of ours, and seeing the handler's on its way.
-import type { ServerResponse } from "node:http";
+import { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import type { Reply, ResponseHead, Tap, Verdict } from "./exchange.ts";
 import type { HeaderList } from "./header-list.ts";
@@ -57,12 +57,14 @@ function replaceHeaders(sink: Sink, list: HeaderList): void {
   setFields(sink, list);
 }
 
+const { writeHead } = ServerResponse.prototype;
+
 /** Sends one of our answers. Fields that are set already stay unless the answer has them. */
 export function send(response: NodeResponse, { status, message, headers, body, isPlain }: Reply): void {
   const sink = sinkOf(response);
   // A flat list given to writeHead is what node:http sends fastest. With repeated names it is not always taken as it is,
   // by node:http2 never, and whoever has put a writeHead of his own in front may know only objects.
-  if (!isPlain || "stream" in response || Object.hasOwn(response, "writeHead")) {
+  if (!isPlain || sink.writeHead !== writeHead) {
     sink.statusCode = status;
     if (message !== "" && !("stream" in response)) sink.statusMessage = message;
     setFields(sink, headers);
@@ -257,8 +259,13 @@ function bytesOf(chunk: unknown, encoding: unknown): Uint8Array {
 /** The forms in which writeHead takes headers: an object, a flat list, a list of pairs. */
 function applyGiven(sink: Sink, given: unknown): void {
   if (Array.isArray(given)) {
-    const list = given.flat().map(String);
-    for (let at = 0; at < list.length; at += 2) sink.removeHeader(list[at]!);
+    const flat: unknown[] = Array.isArray(given[0]) ? given.flat() : given;
+    const list: string[] = [];
+    for (let at = 0; at < flat.length; at += 2) {
+      const name = String(flat[at]);
+      sink.removeHeader(name);
+      for (const line of [flat[at + 1]].flat()) list.push(name, String(line));
+    }
     setFields(sink, list);
   } else if (typeof given === "object" && given !== null) {
     for (const [name, value] of Object.entries(given)) {

@@ -12,6 +12,8 @@ export interface PolicyTerms {
   /** Seconds, where the handler says nothing else. */
   readonly staleWhileRevalidate: number;
   readonly staleIfError: number;
+  /** Whether a client that asks for a stale response gets it. */
+  readonly obeysMaxStale: boolean;
   readonly requestedAt: number;
   readonly now: number;
 }
@@ -106,13 +108,18 @@ function planFor(
     addedMaxAge: stated === undefined ? lifetime : undefined,
     vary,
   };
-  return isOfUse(plan, now) || hasValidator(headers) ? plan : "stale";
+  return isOfUse(plan, terms) || hasValidator(headers) ? plan : "stale";
 }
 
+/**
+ * A response can arrive stale. One with `max-age=1` does when a second began since its Date was written, which counts whole
+ * seconds (RFC 9111, 4.2.3).
+ */
 function isOfUse(
-  { bornAt, lifetimeMs, staleIfErrorMs, staleWhileRevalidateMs }: StoragePlan,
-  now: number,
+  { bornAt, lifetimeMs, staleIfErrorMs, staleWhileRevalidateMs, mustRevalidate }: StoragePlan,
+  { now, obeysMaxStale }: PolicyTerms,
 ): boolean {
+  if (obeysMaxStale && !mustRevalidate) return true;
   return bornAt + lifetimeMs + Math.max(staleIfErrorMs, staleWhileRevalidateMs) > now;
 }
 

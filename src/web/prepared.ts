@@ -2,7 +2,7 @@
 import type { StatusField } from "./cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "./conditional.ts";
 import type { Reply, RequestFacts } from "./exchange.ts";
-import { fieldOf } from "./header-list.ts";
+import { fieldOf, hasField } from "./header-list.ts";
 import { isRangeOfThis, rangeOf } from "./range.ts";
 import {
   bodyOf,
@@ -32,6 +32,7 @@ export class Prepared {
   readonly #status: StatusField;
   readonly #full: Block;
   readonly #isPlain: boolean;
+  readonly #isText: boolean;
   #notModified: Block | undefined;
   /** The second for which the texts below are right. */
   #age = -1;
@@ -48,6 +49,10 @@ export class Prepared {
     this.lastModified = fieldOf(head.headers, "last-modified");
     this.date = fieldOf(head.headers, "date");
     this.#isPlain = hasNoRepetition(head.headers);
+    this.#isText =
+      typeof value === "string" &&
+      hasField(head.headers, "content-type") &&
+      Buffer.byteLength(value) === value.length;
     const { length } = bodyOf(value, bodyAt);
     this.#full = this.#block(
       hasNoBody(head.status) ? [...head.headers] : [...head.headers, "Content-Length", String(length)],
@@ -79,7 +84,7 @@ export class Prepared {
     if (range !== undefined && isRangeOfThis(request, this.etag, this.lastModified)) {
       return partOf(range, headers, body) ?? { status, message, headers, body, isPlain };
     }
-    return { status, message, headers, body, isPlain };
+    return { status, message, headers, body, isPlain, isText: this.#isText };
   }
 
   notModified(now: number, said?: string): Reply {

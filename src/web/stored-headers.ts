@@ -1,5 +1,5 @@
 // Which fields of a response are stored, and how those of a 304 change them.
-import { fieldOf, filterFields, type HeaderList, linesOf, membersOf } from "./header-list.ts";
+import { fieldOf, filterFields, type HeaderList, linesOf, membersOf, withField } from "./header-list.ts";
 
 /** Fields of one connection, and of the proxies on it (RFC 9111, 3.1; RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [
@@ -60,6 +60,24 @@ export function storableHeaders(
 
 /** These describe the bytes that are stored; a 304 has none (RFC 9111, 3.2). */
 const OF_STORED_BYTES = new Set(["content-encoding", "content-length", "content-range"]);
+
+/** The Cache-Control of a response that does not state its lifetime. `maxAge` in seconds. */
+export function addedControl(headers: HeaderList, maxAge: number, extra: string | undefined): string {
+  const own = fieldOf(headers, "cache-control");
+  return [own, `max-age=${Math.floor(maxAge)}`, extra].filter(Boolean).join(", ");
+}
+
+/** What of it is the handler's; undefined: all. */
+export function ownControl(headers: HeaderList, addedMaxAge: number | undefined): string | undefined {
+  return addedMaxAge === undefined ? undefined : (fieldOf(headers, "cache-control") ?? "");
+}
+
+/** The stored fields as the handler sent them: what the cache has added is not its word. */
+export function handlersHeaders(headers: HeaderList, control: string | undefined): HeaderList {
+  if (control === undefined) return headers;
+  if (control !== "") return withField(headers, "Cache-Control", control);
+  return filterFields(headers, (name) => name !== "cache-control");
+}
 
 /** The stored fields, those that the 304 has replaced by its own (RFC 9111, 3.2). A cookie is for this client only. */
 export function freshenedHeaders(stored: HeaderList, update: HeaderList): string[] {

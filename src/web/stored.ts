@@ -16,6 +16,8 @@ export interface StoredHead {
   readonly mustRevalidate: boolean;
   /** Whether the handler itself can tell by ETag or Last-Modified that it has not changed. */
   readonly isOwnValidator: boolean;
+  /** The handler's Cache-Control where ours stands in its place; empty: it had none. undefined: it is the handler's. */
+  readonly ownControl?: string | undefined;
 }
 
 /** Says by which request fields the variants of a URL differ; they stand under keys of their own. */

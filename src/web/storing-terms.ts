@@ -1,11 +1,13 @@
 // On which terms a response is stored: the policy, and what the callbacks of the options say. What a callback throws is told
 // and passed over, and nothing stored.
 import { requireTags } from "../core/keys.ts";
+import { requireAnswer } from "./callback.ts";
 import type { ResponseHead } from "./exchange.ts";
-import { fieldOf } from "./header-list.ts";
+import { fieldOf, type HeaderList, withField } from "./header-list.ts";
 import type { ResponseView } from "./options.ts";
 import { type PolicyTerms, type StoragePlan, storagePlan } from "./policy.ts";
-import { tagsOfHeaders } from "./stored-headers.ts";
+import type { StoredHead } from "./stored.ts";
+import { addedControl, ownControl, tagsOfHeaders } from "./stored-headers.ts";
 import type { VisitState } from "./visit-state.ts";
 
 /** The terms, or in a word why it is not stored. */
@@ -25,17 +27,39 @@ export function planFor<Request>(
       ttl: () => (typeof ttl === "function" ? requireSeconds(ttl(exchange.native, view)) : ttl),
       staleWhileRevalidate: options.staleWhileRevalidate,
       staleIfError: options.staleIfError,
+      obeysMaxStale: options.clientDirectives,
       requestedAt,
       now: host.now(),
     };
     const plan = storagePlan(response, terms);
     if (typeof plan === "string") return plan;
-    if (options.shouldStore?.(exchange.native, view) === false) return "should-store";
+    const isWanted = requireAnswer("shouldStore", options.shouldStore?.(exchange.native, view));
+    if (isWanted === false) return "should-store";
     return varyBy.length === 0 ? plan : { ...plan, vary: [...new Set([...plan.vary, ...varyBy])].sort() };
   } catch (error) {
     host.failed(error);
     return "callback";
   }
+}
+
+/** What of a stored head the plan decides. `headers`: as the handler sent them. */
+export function termsOf(
+  headers: HeaderList,
+  { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate, addedMaxAge }: StoragePlan,
+  extra: string | undefined,
+): Omit<StoredHead, "status" | "message" | "isOwnValidator"> {
+  return {
+    bornAt,
+    lifetimeMs,
+    staleWhileRevalidateMs,
+    staleIfErrorMs,
+    mustRevalidate,
+    ownControl: ownControl(headers, addedMaxAge),
+    headers:
+      addedMaxAge === undefined
+        ? headers
+        : withField(headers, "Cache-Control", addedControl(headers, addedMaxAge, extra)),
+  };
 }
 
 /** Those that only the response can tell; undefined: do not store it. */

@@ -10,9 +10,15 @@ const PREFIX = "web:";
  * takes for the same may still be two entries, but two pages are never one.
  */
 function urlKey(isSecure: boolean, host: string, target: string): string {
-  const name = host.toLowerCase();
-  return `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}${target}`;
+  if (host !== latest.host || isSecure !== latest.isSecure) {
+    const name = host.toLowerCase();
+    latest = { isSecure, host, origin: `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}` };
+  }
+  return latest.origin + target;
 }
+
+/** Most requests of a server have the same origin as the one before. */
+let latest = { isSecure: false, host: "", origin: `${PREFIX}http 0:` };
 
 export function requestKey({ isSecure, host, target }: RequestFacts): string {
   return urlKey(isSecure, host, target);

@@ -1,4 +1,5 @@
 // What one request on its way through the cache knows, and what all of them share.
+import type { Timer } from "../core/clock.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
 import type { Forwarded, StatusField } from "./cache-status.ts";
 import type { Exchange } from "./exchange.ts";
@@ -22,6 +23,8 @@ export interface VisitHost<Request> {
   readonly loadTerms: (tags: readonly string[], mayServeStale: boolean, isForced: boolean) => GetOrSetOptions;
   /** Milliseconds by the calendar: what is stored is read by other processes. */
   now(): number;
+  /** As `after` of a clock. */
+  after(delayMs: number, run: () => void): Timer;
   /** 11 characters, never the same twice. */
   token(): string;
   told(event: "hit" | "miss" | "store", key: string, request: Request): void;

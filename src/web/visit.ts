@@ -3,6 +3,7 @@ import type { Forwarded } from "./cache-status.ts";
 import type { Exchange } from "./exchange.ts";
 import { HandlerFailure } from "./handler-failure.ts";
 import { Loading } from "./loading.ts";
+import { isFilling } from "./nesting.ts";
 import type { Prepared } from "./prepared.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import { decodeIndex, isIndex, type StoredValue, textOf, type VaryIndex } from "./stored.ts";
@@ -49,7 +50,9 @@ export class Visit<Request> implements VisitState<Request> {
     const isLook =
       request.method === "HEAD" || this.directives.onlyIfCached || request.header("range") !== undefined;
     if (isLook) return this.#look();
-    const { unstorable } = this.host;
+    const { unstorable, options } = this.host;
+    if (isFilling(request.message, options.cache, this.key))
+      return this.host.pass(this.exchange, { reason: "bypass", detail: "nested" });
     if (unstorable.isAnybodyWaiting && unstorable.isWaitedForInVain(this.key))
       return this.#pass("unstorable");
     // A hit should cost one promise and what hangs on it.

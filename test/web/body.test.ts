@@ -99,6 +99,14 @@ describe.each([
       },
       "/head-object": (_q, r) => void r.writeHead(200, "Fine", { "x-a": "1" }).end("abc"),
       "/head-list": (_q, r) => void r.writeHead(200, ["x-a", "1", "x-b", "2"] as never).end("abc"),
+      "/head-values": (_q, r) => void r.writeHead(200, ["x-a", ["1", "2"], "x-b", "3"] as never).end("abc"),
+      "/head-pairs": (_q, r) =>
+        void r
+          .writeHead(200, [
+            ["x-a", ["1", "2"]],
+            ["x-b", "3"],
+          ] as never)
+          .end("abc"),
       "/set": (_q, r) => {
         r.statusCode = 200;
         r.setHeader("x-a", ["1", "2"]);
@@ -114,6 +122,8 @@ describe.each([
       const [first, second] = [await ask(port, path), await ask(port, path)];
       expect([first.body, second.body], path).toEqual(["abc", "abc"]);
       expect(second.headers["x-a"], path).toBe(first.headers["x-a"]);
+      if (path === "/head-values" || path === "/head-pairs")
+        expect([second.headers["x-a"], second.headers["x-b"]], path).toEqual(["1, 2", "3"]);
       expect(second.headers["cache-status"], path).toContain("hit");
     }
     expect(calls).toBe(Object.keys(ways).length);

@@ -81,6 +81,23 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     }
   });
 
+  test("max-stale takes a response that a second has passed by on its way, and that was stale when it came", async () => {
+    const { ask, clock, calls } = await subject(
+      adapter,
+      ({ call }) => ({
+        headers: { "cache-control": "max-age=1", date: formatHttpDate(clock.now() - 1_000) },
+        body: `answer ${call}`,
+      }),
+      { clientDirectives: true, ttl: 0 },
+    );
+    const stored = await ask("/");
+    expect(stored.headers["cache-status"]).toBe("xcache; fwd=uri-miss; stored");
+    await clock.advance(3_000);
+    const stale = await ask("/", { headers: { "cache-control": "max-stale=1000" } });
+    expect([stale.body, stale.headers.age, calls.length]).toEqual(["answer 1", "4", 1]);
+    expect((await ask("/")).body).toBe("answer 2");
+  });
+
   test.each(["POST", "PUT", "DELETE", "PATCH", "M-SEARCH"])(
     "%s that succeeds invalidates its URL",
     async (method) => {

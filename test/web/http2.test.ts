@@ -96,6 +96,15 @@ describe.each([
   });
 });
 
+test("content of a GET keeps it out of the cache, without a field that tells of it", async () => {
+  const { cache, clock } = memoryCache();
+  const engine = new HTTPCacheMiddleware<never>({ cache }, clock);
+  const get = await client(await serveNode(engine, () => ({ many: ["1"], body: "the page" })));
+  expect((await get({}, "evil")).said).toBe("xcache; fwd=bypass; detail=content");
+  expect((await get({})).said).toBe("xcache; fwd=uri-miss; stored");
+  expect((await get({})).said).toContain("hit");
+});
+
 interface Got {
   readonly status: number;
   readonly body: string;
@@ -105,16 +114,18 @@ interface Got {
   readonly said: unknown;
 }
 
-async function client(server: Http2Server): Promise<(headers: Record<string, string>) => Promise<Got>> {
+async function client(
+  server: Http2Server,
+): Promise<(headers: Record<string, string>, content?: string) => Promise<Got>> {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   onTestFinished(() => {
     session.destroy();
     server.close();
   });
-  return (headers) =>
+  return (headers, content) =>
     new Promise((resolve, reject) => {
-      const stream = session.request({ ":path": "/", ...headers });
+      const stream = session.request({ ":path": "/", ...headers }, { endStream: content === undefined });
       let body = "";
       let head: Record<string, unknown> = {};
       stream.on("response", (given) => {
@@ -127,6 +138,7 @@ async function client(server: Http2Server): Promise<(headers: Record<string, str
         const { ":status": status, "x-many": many, "content-length": length, "cache-status": said } = head;
         resolve({ status: status as number, many, body, etag: head.etag as string, length, said });
       });
-      stream.on("error", reject).end();
+      stream.on("error", reject);
+      if (content !== undefined) stream.end(content);
     });
 }

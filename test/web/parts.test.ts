@@ -159,6 +159,7 @@ describe("the policy", () => {
         ttl: () => 60,
         staleWhileRevalidate: 0,
         staleIfError: 0,
+        obeysMaxStale: false,
         requestedAt: NOW,
         now: NOW,
         ...more,
@@ -188,6 +189,16 @@ describe("the policy", () => {
     expect(plan({ "Cache-Control": "max-age=5, no-store, must-understand" })).toMatchObject({
       lifetimeMs: 5_000,
     });
+  });
+
+  test("what arrives stale is kept for clients that take it, unless it must be revalidated", () => {
+    const date = formatHttpDate(NOW - 1_000);
+    const arrives = (control: string, obeysMaxStale: boolean) =>
+      plan({ "Cache-Control": control, Date: date }, { obeysMaxStale });
+    expect(arrives("max-age=1", false)).toBe("stale");
+    expect(arrives("max-age=1", true)).toMatchObject({ bornAt: NOW - 1_000, lifetimeMs: 1_000 });
+    for (const control of ["max-age=1, must-revalidate", "s-maxage=1", "no-cache"])
+      expect(arrives(control, true), control).toBe("stale");
   });
 
   test("s-maxage forbids stale answers unless the handler allows them", () => {

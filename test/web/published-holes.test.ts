@@ -237,6 +237,21 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect([second.headers.age, second.headers["x-kept"]]).toEqual(["5", "1"]);
   });
 
+  test("content sent with a GET, which is not in the key, reaches nobody else", async () => {
+    const { ask, calls } = await subject(adapter, counting());
+    for (const headers of [{ "content-length": "4" }, { "transfer-encoding": "chunked" }]) {
+      const fat = await ask("/", { headers: headers as Record<string, string>, body: "evil" });
+      const said = fat.headers["cache-status"];
+      // A Request has no body with GET: there its handler cannot be misled.
+      if (adapter === "fetch" || adapter === "hono") expect(said).not.toContain("bypass");
+      else expect(said).toBe("xcache; fwd=bypass; detail=content");
+    }
+    if (adapter !== "fetch" && adapter !== "hono") expect((await ask("/")).body).toBe("answer 3");
+    const before = calls.length;
+    expect((await ask("/", { headers: { "content-length": "0" } })).headers["cache-status"]).toContain("hit");
+    expect(calls).toHaveLength(before);
+  });
+
   test("a method override cannot make a GET invalidate or store anything else", async () => {
     const { ask } = await subject(adapter, ({ method, headers, call }) => ({
       body: `${headers["x-http-method-override"] ?? method} ${call}`,

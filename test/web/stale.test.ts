@@ -48,6 +48,60 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(third.headers["cache-status"]).toContain("fwd=stale");
   });
 
+  test.each(["private", "no-store", "must-revalidate"])(
+    "what is found still good is stored again, whatever %s was added for clients",
+    async (cacheControlExtra) => {
+      const script: Script = ({ headers }) =>
+        headers["if-none-match"] === undefined
+          ? { headers: { etag: '"v1"', "cache-control": "no-transform" }, body: "the page" }
+          : { status: 304, headers: { etag: '"v1"' } };
+      const options = { ttl: 10, cacheControlExtra };
+      const { ask, clock, calls } = await subject(adapter, script, options);
+      for (const call of [1, 2, 3]) {
+        await ask("/");
+        const hit = await ask("/");
+        expect(hit.headers["cache-status"]).toBe("xcache; hit; ttl=10");
+        expect(hit.headers["cache-control"]).toBe(`no-transform, max-age=10, ${cacheControlExtra}`);
+        expect(calls).toHaveLength(call);
+        await clock.advance(11_000);
+      }
+    },
+  );
+
+  test("the age of a 304 counts", async () => {
+    const script: Script = ({ headers }) => ({
+      status: headers["if-none-match"] === undefined ? 200 : 304,
+      headers: {
+        etag: '"v1"',
+        "cache-control": "max-age=10",
+        ...(headers["if-none-match"] === undefined ? {} : { age: "5" }),
+      },
+      ...(headers["if-none-match"] === undefined ? { body: "the page" } : {}),
+    });
+    const { ask, clock, calls } = await subject(adapter, script);
+    await ask("/");
+    await clock.advance(11_000);
+    await ask("/");
+    expect((await ask("/")).headers.age).toBe("5");
+    await clock.advance(6_000);
+    await ask("/");
+    expect(calls).toHaveLength(3);
+  });
+
+  test("a refresh that never ends is given up, and holds nobody up for longer", async () => {
+    const { ask, clock, calls } = await subject(
+      adapter,
+      ({ call }) => (call === 2 ? new Promise(() => {}) : { body: `answer ${call}` }),
+      { ttl: 10, staleWhileRevalidate: 20 },
+    );
+    await ask("/");
+    await clock.advance(15_000);
+    expect((await ask("/")).body).toBe("answer 1");
+    await until(() => calls.length === 2, { what: "the call behind it" });
+    await clock.advance(60_000);
+    expect((await ask("/")).body).toBe("answer 3");
+  });
+
   test("stale-while-revalidate answers at once and refreshes behind it", async () => {
     const { ask, clock, calls } = await subject(adapter, counting(), { ttl: 10, staleWhileRevalidate: 20 });
     await ask("/");

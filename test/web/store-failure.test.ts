@@ -96,6 +96,10 @@ test("callbacks that throw store nothing, change nothing and are counted", async
     { shouldStore: broken },
     { skip: broken },
     { ttl: () => Number.NaN },
+    // A promise would count for a yes.
+    { skip: (async () => false) as never },
+    { shouldStore: (async () => false) as never },
+    { shouldStore: (async () => broken()) as never },
   ]) {
     const { cache } = memoryCache();
     const errors: Error[] = [];
@@ -129,6 +133,24 @@ test("listeners that throw are passed over", async () => {
   for (let time = 0; time < 2; time++) {
     expect(await (await handler(new Request("http://site.test/"))).text()).toBe("x");
   }
+});
+
+test("listeners that reject are counted and end no process", async () => {
+  const { cache } = memoryCache();
+  const broken = (async () => {
+    throw new Error("broken");
+  }) as () => void;
+  const engine = new HTTPCacheMiddleware<Request>({
+    cache,
+    onHit: broken,
+    onMiss: broken,
+    onStore: broken,
+    onError: broken,
+  });
+  const handler = httpCache(engine)(() => new Response("x"));
+  for (let time = 0; time < 2; time++) await handler(new Request("http://site.test/"));
+  await settle();
+  expect(engine.counts.errors).toBe(3);
 });
 
 test("listeners are told of hits, misses and stores, and they are counted", async () => {

@@ -1,0 +1,103 @@
+// docs/reference/http-conformance.md: the results of the public HTTP cache tests, a section for each suite that was run.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const PAGE = fileURLToPath(new URL("../docs/reference/http-conformance.md", import.meta.url));
+
+/** @typedef {{ id: string, group: string, kind: string, result: string }} Item */
+
+/** Why cases are not passed: the first that fits. @type {[RegExp, string][]} */
+const REASONS = [
+  [/^heuristic-/, "no lifetime is guessed from `Last-Modified`; `ttl` says it"],
+  [/^partial-store-/, "a part is never stored"],
+  [/^other-(authorization|cookie)/, "a request with credentials is not cached without a `keyBuilder`"],
+  [/set-cookie/i, "a response with `Set-Cookie` is never stored"],
+  [/^stale-close-/, "asks what follows from serving stale without being allowed to, which is not done"],
+  [/^method-POST$/, "the answer to a `POST` is not stored for a `GET`"],
+  [/^vary-normalise-lang-select$/, "languages are compared, not negotiated"],
+  [/^conditional-lm-fresh-no-lm$/, "the date the client holds is older than the response"],
+];
+
+/** @param {Item} item */
+function reasonFor({ id, result }) {
+  if (result === "superseded") return "expects what the RFC no longer says";
+  return REASONS.find(([pattern]) => pattern.test(id))?.[1];
+}
+
+/** @param {Item[]} items @param {string} kind */
+function counted(items, kind) {
+  const of = items.filter((item) => item.kind === kind);
+  /** @param {string} result */
+  const count = (result) => of.filter((item) => item.result === result).length;
+  return { cases: of.length, passed: count("passed"), failed: count("failed") };
+}
+
+/** @param {string} title @param {Item[]} outcome @param {Item[]} missed */
+function section(title, outcome, missed) {
+  const kinds = ["required", "optimal", "check"].map((kind) => {
+    const { cases, passed, failed } = counted(outcome, kind);
+    return `| ${kind} | ${cases} | ${passed} | ${failed} | ${cases - passed - failed} |`;
+  });
+  const groups = [...new Set(outcome.map(({ group }) => group))].map((group) => {
+    const items = outcome.filter((item) => item.group === group);
+    const cells = ["required", "optimal", "check"].map((kind) => {
+      const { cases, passed } = counted(items, kind);
+      return cases === 0 ? "" : `${passed} of ${cases}`;
+    });
+    return `| ${group} | ${cells.join(" | ")} |`;
+  });
+  const rows = missed.map(
+    (item) => `| \`${item.id}\` | ${item.kind} | ${item.result} | ${reasonFor(item) ?? "unexplained"} |`,
+  );
+  return [
+    `## ${title}`,
+    "",
+    "| kind | cases | passed | failed | does not apply |",
+    "|---|---|---|---|---|",
+    ...kinds,
+    "",
+    "Passed by group:",
+    "",
+    "| group | required | optimal | check |",
+    "|---|---|---|---|",
+    ...groups,
+    "",
+    "Required and optimal cases that are not passed:",
+    "",
+    "| case | kind | result | why |",
+    "|---|---|---|---|",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+const INTRODUCTION = `# HTTP conformance
+
+\`npm run conformance\` writes this page. It runs the public [HTTP cache tests](https://github.com/http-tests/cache-tests) against a proxy
+made of the [middleware](../guide/http.md), with \`ttl: 0\`, \`cacheNonOk\` and \`clientDirectives\`. A case whose setup or dependency does not
+hold says nothing about the cache and does not apply. Cases of the kind \`check\` ask what a cache does, not whether that is right.
+
+The newest cases are in the suite's repository: \`npm run conformance -- --suite <checkout with its dependencies>\`. \`npm test\` runs the release on
+npm and lets no case fail that has passed.
+`;
+
+/**
+ * Writes the section of this suite and leaves the other one as it is. Returns the cases whose failure nobody has explained.
+ * @param {string} title
+ * @param {boolean} isRepository
+ * @param {Item[]} outcome
+ */
+export function writePage(title, isRepository, outcome) {
+  const before = existsSync(PAGE)
+    ? readFileSync(PAGE, "utf8")
+        .split(/^(?=## )/m)
+        .slice(1)
+    : [];
+  const other = before.find((text) => text.startsWith("## The repository") !== isRepository);
+  const missed = outcome.filter(({ kind, result }) => kind !== "check" && result !== "passed");
+  const own = section(title, outcome, missed);
+  const sections = isRepository ? [own, other] : [other, own];
+  const texts = sections.filter((text) => text !== undefined).map((text) => text.trim());
+  writeFileSync(PAGE, `${[INTRODUCTION.trim(), ...texts].join("\n\n")}\n`);
+  return missed.filter((item) => reasonFor(item) === undefined).map(({ id }) => id);
+}
