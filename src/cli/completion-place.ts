@@ -4,11 +4,13 @@ import { COMMANDS } from "./command-table.ts";
 import { GLOBAL_OPTIONS } from "./specs/global.ts";
 
 export interface CompletionPlace {
-  /** The unfinished word. */
+  /** The unfinished word, or what of it stands behind `--flag=`. */
   readonly word: string;
+  /** What stands before it in the same word: `--flag=`. */
+  readonly lead: string;
   readonly completes: Completes;
   /** Values of the flags before it, by their long names; the store is looked for with them. */
-  readonly flags: ReadonlyMap<string, string>;
+  readonly flags: ReadonlyMap<string, readonly string[]>;
 }
 
 const longName = ({ flags }: OptionSpec): string => /--[\w-]+/.exec(flags)?.[0] ?? "";
@@ -18,27 +20,37 @@ const takesValue = ({ flags }: OptionSpec): boolean => flags.includes("<");
 /** `words`: those after `xcache`, the last one unfinished. */
 export function completionPlace(words: readonly string[]): CompletionPlace {
   const before = words.slice(0, -1);
-  const word = words.at(-1) ?? "";
-  const flags = new Map<string, string>();
+  const last = words.at(-1) ?? "";
+  const flags = new Map<string, readonly string[]>();
   const operands: string[] = [];
   let command: CommandSpec | undefined;
   let awaiting: OptionSpec | undefined;
+  const found = (option: OptionSpec, value: string): void => {
+    flags.set(longName(option), [...(flags.get(longName(option)) ?? []), value]);
+  };
   for (const each of before) {
     const option = findOption(command, each);
-    if (option !== undefined) awaiting = takesValue(option) && !each.includes("=") ? option : undefined;
-    else if (awaiting !== undefined) {
-      flags.set(longName(awaiting), each);
+    if (option !== undefined) {
+      awaiting = takesValue(option) && !each.includes("=") ? option : undefined;
+      if (each.includes("=")) found(option, each.slice(each.indexOf("=") + 1));
+    } else if (awaiting !== undefined) {
+      found(awaiting, each);
       if (!awaiting.flags.includes("...")) awaiting = undefined;
     } else if (command === undefined) command = COMMANDS.find(({ name }) => name === each);
     else operands.push(each);
-    if (option !== undefined && each.includes("="))
-      flags.set(longName(option), each.slice(each.indexOf("=") + 1));
   }
-  if (awaiting !== undefined && !word.startsWith("-"))
-    return { word, completes: awaiting.completes ?? [], flags };
-  if (word.startsWith("-")) return { word, completes: optionNames(command), flags };
-  if (command === undefined) return { word, completes: commandNames(), flags };
-  return { word, completes: argumentAt(command, operands.length)?.completes ?? [], flags };
+  const at = (completes: Completes, lead = ""): CompletionPlace => ({
+    word: last.slice(lead.length),
+    lead,
+    completes,
+    flags,
+  });
+  const valued = last.startsWith("--") && last.includes("=") ? findOption(command, last) : undefined;
+  if (valued !== undefined) return at(valued.completes ?? [], last.slice(0, last.indexOf("=") + 1));
+  if (last.startsWith("-")) return at(optionNames(command));
+  if (awaiting !== undefined) return at(awaiting.completes ?? []);
+  if (command === undefined) return at(commandNames());
+  return at(argumentAt(command, operands.length)?.completes ?? []);
 }
 
 const commandNames = (): readonly string[] => [...COMMANDS.map(({ name }) => name), "help"];
@@ -48,7 +60,8 @@ const optionsOf = (command: CommandSpec | undefined): readonly OptionSpec[] => [
   ...GLOBAL_OPTIONS,
 ];
 
-const optionNames = (command: CommandSpec | undefined): readonly string[] => [
+/** Those of a command and those of all commands. */
+export const optionNames = (command: CommandSpec | undefined): readonly string[] => [
   ...optionsOf(command).map(longName),
   "--help",
 ];

@@ -24,6 +24,8 @@ interface Tally {
   stored: number;
   present: number;
   expired: number;
+  /** Everything up to this line was dealt with. */
+  line: number;
 }
 
 export async function storeEntryFile(
@@ -33,39 +35,45 @@ export async function storeEntryFile(
 ): Promise<ExitCode> {
   const { out, interrupt, stop } = context;
   const lines = await openLines(context, file);
-  const tally: Tally = { read: 0, stored: 0, present: 0, expired: 0 };
-  return withSession(context, async (session) => {
+  const tally: Tally = { read: 0, stored: 0, present: 0, expired: 0, line: 0 };
+  const work = async (session: Session): Promise<ExitCode> => {
     const progress = new Progress(out, session.clock);
     const now = (): number => systemClock.wall?.() ?? systemClock.now();
     let batch: LineEntry[] = [];
+    let line = 0;
     const store = async (): Promise<void> => {
-      const entries = batch;
+      const [entries, last] = [batch, line];
       batch = [];
       await storeBatch(session, entries, onlyAbsent, tally);
+      tally.line = last;
       progress.update(
         tally.read,
         lines.bytes === undefined ? undefined : lines.read() / Math.max(1, lines.bytes),
       );
     };
     try {
-      for await (const line of lines) {
-        batch.push(prepare(readEntryLine(line, file, now())));
+      for await (const each of lines) {
+        batch.push(prepare(readEntryLine(each, file, now())));
+        line = each.number;
         if (batch.length >= TOGETHER) await store();
         if (stop.aborted) break;
       }
       await store();
     } catch (error) {
-      progress.end();
-      await store().catch(() => {});
-      out.say(`${counted(tally.stored, "entry", "entries")} stored before it failed`);
+      // A bad line takes nothing away from those before it; a batch that failed is not begun anew.
+      if (batch.length > 0) await store().catch(() => {});
+      const ending = interrupt.isRaised ? "interrupted" : "failed";
+      await tell(context, tally, progress.end(), { onlyAbsent, ending });
       throw error;
     }
-    const seconds = progress.end();
-    await tell(context, tally, seconds, onlyAbsent);
+    const ending = interrupt.isRaised ? "interrupted" : "complete";
+    await tell(context, tally, progress.end(), { onlyAbsent, ending });
     return interrupt.isRaised ? EXIT.interrupted : EXIT.ok;
-  });
+  };
+  return withSession(context, work, { tellsHowFar: true });
 }
 
+/** Counts what was stored even if some of it could not be; throws the first reason. */
 async function storeBatch(
   { cache }: Session,
   entries: readonly LineEntry[],
@@ -77,41 +85,49 @@ async function storeBatch(
     ? await Promise.all(alive.map(async ({ key }) => cache.exists(key)))
     : alive.map(() => false);
   const wanted = alive.filter((_, at) => !present[at]);
-  await Promise.all(
+  const stored = await Promise.allSettled(
     wanted.map(({ key, value, ttl, tags }) =>
       cache.set(key, value, { ...(ttl !== undefined && { ttl }), tags }),
     ),
   );
-  tally.read += entries.length;
+  const failures = stored.filter(({ status }) => status === "rejected");
+  tally.read += entries.length - failures.length;
   tally.expired += entries.length - alive.length;
   tally.present += alive.length - wanted.length;
-  tally.stored += wanted.length;
+  tally.stored += wanted.length - failures.length;
+  const [failure] = failures;
+  if (failure !== undefined) throw (failure as PromiseRejectedResult).reason;
+}
+
+interface Telling {
+  readonly onlyAbsent: boolean;
+  readonly ending: "complete" | "interrupted" | "failed";
 }
 
 async function tell(
-  { out, interrupt }: CommandContext,
-  tally: Tally,
+  { out }: CommandContext,
+  { read, stored, present, expired, line }: Tally,
   seconds: number,
-  onlyAbsent: boolean,
+  { onlyAbsent, ending }: Telling,
 ): Promise<void> {
-  const { read, stored, present, expired } = tally;
   if (out.json) {
-    const duration = Math.round(seconds * 1_000) / 1_000;
     await out.jsonLine({
       read,
       stored,
       present,
       expired,
-      duration_seconds: duration,
-      complete: !interrupt.isRaised,
+      last_line: line,
+      duration_seconds: Math.round(seconds * 1_000) / 1_000,
+      complete: ending === "complete",
     });
     return;
   }
   const rest = [
     ...(onlyAbsent ? [`${countText(present)} there already`] : []),
     ...(expired > 0 ? [`${countText(expired)} expired`] : []),
-    ...(interrupt.isRaised ? ["interrupted: the file was not read to its end"] : []),
+    ...(ending === "complete" ? [] : [`${ending} after line ${countText(line)}`]),
   ];
-  const took = `in ${durationText(seconds)}`;
-  await out.line([`stored ${counted(stored, "entry", "entries")} ${took}`, ...rest].join(", "));
+  const text = [`stored ${counted(stored, "entry", "entries")} in ${durationText(seconds)}`, ...rest];
+  if (ending === "failed") out.say(text.join(", "));
+  else await out.line(text.join(", "));
 }

@@ -1,6 +1,7 @@
 // Looks through the entries of the cache that a command is about, as they come.
 import { glob } from "../core/glob.ts";
 import type { Inspection } from "../core/space.ts";
+import { unlessStopped } from "./interrupt.ts";
 import type { Session } from "./session.ts";
 
 export interface EntryFilter {
@@ -16,16 +17,23 @@ function entryMatcher({ pattern, tags }: EntryFilter): (entry: Inspection) => bo
   return (entry) => matches(entry.key) && (wanted.size === 0 || entry.tags.some((tag) => wanted.has(tag)));
 }
 
-/** Batches as the store gives them, some of them empty; ends when `stop` aborts. A key may come twice. */
+/** Batches as the store gives them, some of them empty; ends as soon as `stop` aborts. A key may come twice. */
 export async function* scanEntries(
   { space }: Session,
   filter: EntryFilter,
   stop: AbortSignal,
 ): AsyncIterable<readonly Inspection[]> {
   const matches = entryMatcher(filter);
-  for await (const batch of space.scan(stop)) {
-    if (stop.aborted) return;
-    yield batch.filter(matches);
+  const batches = space.scan(stop)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await unlessStopped(batches.next(), stop);
+      if (next === undefined || next.done) return;
+      yield next.value.filter(matches);
+    }
+  } finally {
+    // A scan that was told to stop ends by itself, once the store has answered.
+    if (!stop.aborted) await batches.return?.();
   }
 }
 

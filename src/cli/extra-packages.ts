@@ -4,8 +4,8 @@ const MONITORING = ["@prometheus-io/client", "@opentelemetry/api", "nodemailer"]
 
 /** Names in package.json's peerDependencies. An empty list: nothing but xcache itself. */
 export const EXTRAS = {
-  full: [...MONITORING, "lmdb"],
-  vector: [],
+  full: [...MONITORING, "lmdb", "usearch"],
+  vector: ["usearch"],
   monitoring: MONITORING,
   memcached: [],
   fuzzy: [],

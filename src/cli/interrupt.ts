@@ -23,3 +23,14 @@ export class Interrupt {
     return () => process.off("SIGINT", this.raise);
   }
 }
+
+/** What `work` gives, or undefined as soon as `stop` aborts: nobody is to wait for a store that does not answer. */
+export function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve(undefined);
+    const settled = (): void => stop.removeEventListener("abort", end);
+    stop.addEventListener("abort", end, { once: true });
+    if (stop.aborted) end();
+    work.then(resolve, reject).finally(settled);
+  });
+}

@@ -1,6 +1,5 @@
 // Lines of a file or of the standard input, one at a time.
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { CommandError } from "./command-error.ts";
 import type { CommandContext } from "./context.ts";
@@ -22,8 +21,7 @@ export interface LineSource extends AsyncIterable<Line> {
 
 /** `-` is the standard input. Empty lines are left out. Throws CommandError for a file that cannot be read. */
 export async function openLines({ stdin, stop }: CommandContext, file: string): Promise<LineSource> {
-  const bytes = file === "-" ? undefined : await sizeOf(file);
-  const input = file === "-" ? stdin : createReadStream(file);
+  const { input, bytes } = file === "-" ? { input: stdin, bytes: undefined } : await openFile(file);
   async function* lines(): AsyncIterable<Line> {
     const each = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY, signal: stop });
     let number = 0;
@@ -50,11 +48,15 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: "it is a folder",
 };
 
-async function sizeOf(file: string): Promise<number> {
+/** Opened before anything else is done: that a file cannot be read is found out at once. */
+async function openFile(file: string) {
   try {
-    const facts = await stat(file);
+    const handle = await open(file);
+    // Not by node:fs: once that has looked at a pipe, Node resolves no symbolic link and finds no package for a while.
+    const facts = await handle.stat();
     if (facts.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
-    return facts.size;
+    // A pipe has a name too, as in <(zcat backup.gz), but no size.
+    return { input: handle.createReadStream(), bytes: facts.isFile() ? facts.size : undefined };
   } catch (error) {
     throw unreadable(file, error);
   }

@@ -1,9 +1,12 @@
 // The command line as a whole: its grammar from the table of commands, and how every run ends.
 import { Command, CommanderError, Option } from "commander";
 import pc from "picocolors";
+import { nearestName } from "../core/nearest.ts";
+import { redactText } from "../core/redact.ts";
 import { VERSION } from "../version.ts";
 import type { CommandSpec, OptionSpec } from "./command-spec.ts";
 import { COMMANDS } from "./command-table.ts";
+import { optionNames } from "./completion-place.ts";
 import type { CommandContext } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { GlobalFlags } from "./global-flags.ts";
@@ -25,7 +28,7 @@ export async function runProgram(given: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return EXIT.ok;
-    complain(run.complaint, given.includes("--json"));
+    complain(complaintOf(error, run.complaint), given.includes("--json"));
     return EXIT.usage;
   }
 }
@@ -56,6 +59,7 @@ function makeProgram(given: readonly string[], run: Run): Command {
       getErrHasColors: () => false,
     })
     .exitOverride()
+    .showHelpAfterError("See `xcache --help`.")
     .addHelpText("after", examplesText(bold, PROGRAM_EXAMPLES) + EXIT_CODES);
   for (const option of GLOBAL_OPTIONS) program.addOption(optionOf(option));
   for (const spec of [...COMMANDS, COMPLETE]) addCommand(program, spec, run, bold);
@@ -141,9 +145,21 @@ function tell(out: Output, { code, message, hint, exitCode }: Failure): void {
   else out.say(`${out.talk.red("error:")} ${message}\n${out.talk.cyan("hint:")} ${hint}`);
 }
 
-/** What is wrong with the command line. Without a command it is the help itself. */
+const UNKNOWN_OPTION = /^error: unknown option '(--[^=']+)=/;
+
+/** The parser looks for the nearest name only where the value does not stand in the same word. */
+function complaintOf({ code }: CommanderError, complaint: string): string {
+  const [, name] = (code === "commander.unknownOption" && UNKNOWN_OPTION.exec(complaint)) || [];
+  const [first = "", ...rest] = complaint.split("\n");
+  if (name === undefined || rest.some((line) => line.startsWith("(Did you mean"))) return complaint;
+  const command = /`xcache (\S+) --help`/.exec(complaint)?.[1];
+  const nearest = nearestName(name, optionNames(COMMANDS.find((spec) => spec.name === command)));
+  return [first, ...(nearest === undefined ? [] : [`(Did you mean ${nearest}?)`]), ...rest].join("\n");
+}
+
+/** What is wrong with the command line, in which an address may stand. Without a command it is the help itself. */
 function complain(complaint: string, isJson: boolean): void {
-  const text = visibleLines(complaint).trimEnd();
+  const text = visibleLines(redactText(complaint)).trimEnd();
   if (!isJson) {
     process.stderr.write(`${text}\n`);
     return;

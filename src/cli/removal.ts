@@ -13,8 +13,8 @@ export interface Removal {
   readonly isConfirmed: boolean;
   /** How many entries would go; undefined where that is not known. `isAbout`: an estimate. */
   count(): Promise<{ readonly entries: number | undefined; readonly isAbout?: boolean }>;
-  /** Returns how many went, where that is known. */
-  remove(): Promise<number | undefined>;
+  /** `entries`: how many went, where that is known. `isPart`: Ctrl-C came before the last of them. */
+  remove(): Promise<{ readonly entries: number | undefined; readonly isPart?: boolean }>;
 }
 
 export async function removeWithCare(context: CommandContext, removal: Removal): Promise<ExitCode> {
@@ -28,8 +28,9 @@ export async function removeWithCare(context: CommandContext, removal: Removal):
     return EXIT.interrupted;
   }
   const amount = entriesText(entries, isAbout);
-  const tell = async (text: string, removed: number | null): Promise<void> => {
-    const row = { ...facts, matched: entries ?? null, approximate: isAbout, removed, dry_run: isDryRun };
+  const tell = async (text: string, removed: number | null, complete = true): Promise<void> => {
+    const matched = entries ?? null;
+    const row = { ...facts, matched, approximate: isAbout, removed, dry_run: isDryRun, complete };
     await (out.json ? out.jsonLine(row) : out.line(text));
   };
   if (isDryRun) {
@@ -40,10 +41,11 @@ export async function removeWithCare(context: CommandContext, removal: Removal):
     out.say("nothing was removed");
     return interrupt.isRaised ? EXIT.interrupted : EXIT.failed;
   }
-  const removed = await removal.remove();
+  const { entries: removed, isPart = false } = await removal.remove();
   const went = removed === undefined ? amount : entriesText(removed, false);
-  await tell(`removed ${went} ${what}`, removed ?? (isAbout ? null : (entries ?? null)));
-  return EXIT.ok;
+  const end = isPart ? "; interrupted, there may be more" : "";
+  await tell(`removed ${went} ${what}${end}`, removed ?? (isAbout ? null : (entries ?? null)), !isPart);
+  return isPart ? EXIT.interrupted : EXIT.ok;
 }
 
 function entriesText(entries: number | undefined, isAbout: boolean): string {

@@ -7,7 +7,8 @@ import { redactUrl } from "../core/redact.ts";
 import type { Space, Store } from "../core/space.ts";
 import { XCache } from "../xcache.ts";
 import type { CommandContext } from "./context.ts";
-import type { ExitCode } from "./exit-code.ts";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+import { unlessStopped } from "./interrupt.ts";
 import { readSettings } from "./settings.ts";
 
 export interface Session {
@@ -36,22 +37,50 @@ export function openSession({ flags, env }: CommandContext): Session {
   };
 }
 
-/** The user's settings, but for what would leave traces of a command or be of no use to it. */
+/**
+ * The user's settings, but for what would leave traces of a command or be of no use to it. A breaker would only hide how
+ * the store fares, from somebody who wants to see that.
+ */
 function quietly(config: ResolvedConfig): CacheConfig {
-  const { backend: _, metrics: __, ...rest } = config;
-  return { ...rest, enableMetrics: false, nearCache: false };
+  const { backend: _, metrics: __, circuitBreaker, ...rest } = config;
+  const neverOpen = { ...circuitBreaker, failureThreshold: Number.MAX_SAFE_INTEGER };
+  return { ...rest, circuitBreaker: neverOpen, enableMetrics: false, nearCache: false };
+}
+
+export interface SessionOptions {
+  /** Ctrl-C is left to the work, once it has begun; else it ends at once. */
+  readonly tellsHowFar?: boolean;
 }
 
 /** Connects, works, and disconnects whatever happens. */
-export async function withSession(
+export function withSession(
+  context: CommandContext,
+  work: (session: Session) => Promise<ExitCode>,
+  { tellsHowFar = false }: SessionOptions = {},
+): Promise<ExitCode> {
+  return withOpenSession(context, async (session) => {
+    const isThere = await unlessStopped(
+      session.cache.connect().then(() => true),
+      context.interrupt.signal,
+    );
+    if (isThere === undefined) return EXIT.interrupted;
+    if (tellsHowFar) return work(session);
+    return (await unlessStopped(work(session), context.interrupt.signal)) ?? EXIT.interrupted;
+  });
+}
+
+/** As `withSession`, where failing to connect is part of the answer. */
+export async function withOpenSession(
   context: CommandContext,
   work: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const session = openSession(context);
   try {
-    await session.cache.connect();
     return await work(session);
   } finally {
-    await session.cache.disconnect().catch(() => {});
+    await unlessStopped(
+      session.cache.disconnect().catch(() => {}),
+      context.interrupt.signal,
+    );
   }
 }

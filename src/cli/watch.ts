@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from "./exit-code.ts";
 import { statsJson } from "./fleet-figures.ts";
 import { Frame } from "./frame.ts";
 import { failureOf } from "./hints.ts";
+import { unlessStopped } from "./interrupt.ts";
 import { listenToKeys } from "./key-press.ts";
 import type { Session } from "./session.ts";
 import { WatchSeries } from "./watch-series.ts";
@@ -53,6 +54,8 @@ class Watching {
   readonly #session: Session;
   readonly #series = new WatchSeries();
   readonly #frame: Frame | undefined;
+  /** Nobody waits for the look that is under way. */
+  readonly #left = new AbortController();
   #wake: () => void = () => {};
   #showsHelp = false;
   #trouble: string | undefined;
@@ -66,16 +69,18 @@ class Watching {
   }
 
   begin(): void {
+    this.#context.stop.addEventListener("abort", this.leave);
     this.#frame?.begin();
   }
 
   end(): void {
+    this.#context.stop.removeEventListener("abort", this.leave);
     this.#frame?.end();
   }
 
   pressed(key: string): void {
     if (key === "\u0003") this.#context.interrupt.raise();
-    else if (key === "q") this.isOver = true;
+    else if (key === "q") this.leave();
     else if (key === "p") this.isPaused = !this.isPaused;
     else if (key === "r") this.#series.reset();
     else if (key === "h") this.#showsHelp = !this.#showsHelp;
@@ -84,10 +89,16 @@ class Watching {
     if (key === "q" || (key === "p" && !this.isPaused)) this.#wake();
   }
 
+  readonly leave = (): void => {
+    this.isOver = true;
+    this.#left.abort();
+  };
+
   async show(look: () => Promise<FleetStats>, isFirst: boolean): Promise<void> {
     const { out } = this.#context;
     try {
-      const stats = await look();
+      const stats = await unlessStopped(look(), this.#left.signal);
+      if (stats === undefined) return;
       this.#trouble = undefined;
       this.#series.add(stats, this.#session.clock.now());
       if (this.#frame === undefined) await this.#print(stats);

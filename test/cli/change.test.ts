@@ -142,6 +142,7 @@ test("clear removes every entry of the prefix and leaves other prefixes alone", 
     approximate: true,
     removed: null,
     dry_run: false,
+    complete: true,
   });
   expect((await run(["list"])).stdout).toBe("");
   expect((await run(["list", "--prefix", "other"])).stdout).toBe("a\n");

@@ -1,5 +1,17 @@
 // export, import and warm: entries as JSON Lines, there and back.
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { jsonLines, type Ran, xcache } from "./installed.ts";
@@ -79,6 +91,23 @@ test("export does not replace a file unless it is forced to", async () => {
   expect(readdirSync(folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
 });
 
+test("export neither replaces what is no file nor the link to one, and leaves no file behind when it fails", async () => {
+  const kvUrl = diskUrl(folder, "force");
+  const device = await run(kvUrl, ["export", "/dev/null", "--force"]);
+  expect([device.code, device.stderr]).toEqual([
+    2,
+    expect.stringContaining("/dev/null is not a regular file"),
+  ]);
+  expect(statSync("/dev/null").isCharacterDevice()).toBe(true);
+  writeFileSync(join(folder, "real.jsonl"), "old");
+  symlinkSync("real.jsonl", join(folder, "link.jsonl"));
+  expect((await run(kvUrl, ["export", "link.jsonl", "--force"])).code).toBe(0);
+  expect(lstatSync(join(folder, "link.jsonl")).isSymbolicLink()).toBe(true);
+  expect(readFileSync(join(folder, "real.jsonl"), "utf8")).toContain('"key":"a"');
+  expect((await run(kvUrl, ["export", "bad.jsonl", "--pattern", "[a"])).code).toBe(2);
+  expect(readdirSync(folder).filter((name) => /partial|bad/.test(name))).toEqual([]);
+});
+
 test("a folder that cannot be written to is an error that says what to do", async () => {
   const { code, stderr } = await run(diskUrl(folder, "force"), ["export", "/nowhere/x.jsonl"]);
   expect(code).toBe(1);
@@ -124,8 +153,23 @@ test("a bad line ends the import, which names the line and says what was stored 
   );
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^1 entry stored before it failed\nerror: -:3: it is not JSON\nhint: Each line must be/,
+    /^stored 1 entry in \S+, failed after line 1\nerror: -:3: it is not JSON\nhint: Each line must be/,
   );
+});
+
+test("a pipe with a name is read like a file", async () => {
+  execFileSync("sh", ["-c", `mkfifo "$0"`, join(folder, "pipe")]);
+  const ran = run(diskUrl(folder, "pipe-store"), ["import", "pipe"]);
+  await writeFile(join(folder, "pipe"), '{"key":"a","value":1}\n');
+  expect(await ran).toEqual({ code: 0, stdout: expect.stringMatching(/^stored 1 entry in /), stderr: "" });
+});
+
+test("a file that cannot be opened is an error of the command line", async () => {
+  const server = createServer().listen(join(folder, "socket"));
+  await once(server, "listening");
+  const { code, stderr } = await run(diskUrl(folder, "none"), ["import", "socket"]);
+  server.close();
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: cannot read socket: ENXIO\nhint: /)]);
 });
 
 test("a file that is not there is an error of the command line", async () => {

@@ -35,12 +35,19 @@ const MINUTE = {
   processes: "number",
 };
 const ENTRY = { key: "string", ttl_seconds: "number", age_seconds: "number", tags: ["string"] };
-const REMOVAL = { matched: "number", approximate: "boolean", removed: "number", dry_run: "boolean" };
+const REMOVAL = {
+  matched: "number",
+  approximate: "boolean",
+  removed: "number",
+  dry_run: "boolean",
+  complete: "boolean",
+};
 const STORED = {
   read: "number",
   stored: "number",
   present: "number",
   expired: "number",
+  last_line: "number",
   duration_seconds: "number",
   complete: "boolean",
 };
@@ -133,7 +140,10 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
       tags: ["string"],
     },
   ],
-  [["export", join(folder, "out.jsonl")], { file: "string", exported: "number", duration_seconds: "number" }],
+  [
+    ["export", join(folder, "out.jsonl")],
+    { file: "string", exported: "number", duration_seconds: "number", complete: "boolean" },
+  ],
   [["set", "k", "1"], { key: "string", type: "string", ttl_seconds: "number", tags: "list" }],
   [["delete", "k"], { requested: "number", deleted: "number" }],
   [["invalidate", "--tag", "none", "--yes"], { tags: ["string"], ...REMOVAL }],
@@ -201,4 +211,54 @@ test("doctor's settings and findings have these fields", async () => {
       advice: null,
     });
   }
+});
+
+/** Every command once more, with something wrong; what it has to say is on stderr, in one object. */
+const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[] = [
+  [["ping", "--count", "0"], 2],
+  [["stats", "--interval", "1s"], 2],
+  [["list", "--pattern", "[a"], 2],
+  [["search"], 2],
+  [["get", "nobody"], 1],
+  [["tags", "nobody"], 1],
+  [["health", "--unknown"], 2],
+  [["doctor", "--config", "/nowhere.yaml"], 2],
+  [["export", join(folder, "no/such/folder.jsonl")], 1],
+  [["set", "k", '{"$type":"nothing"}'], 2],
+  [["delete"], 2],
+  [["invalidate", "--tag", "a"], 2],
+  [["clear"], 2],
+  [["warm", join(folder, "none.jsonl")], 2],
+  [["import", join(folder, "none.jsonl")], 2],
+  [["extras", "none"], 2],
+  [["completion", "csh"], 2],
+];
+
+test.each(MISTAKES)("xcache %j --json tells its mistake in these fields", async (args, exitCode) => {
+  const { code, stdout, stderr } = await xcache([...args, "--json"], { env: { XCACHE_KV_URL: kvUrl } });
+  expect([code, stdout]).toEqual([exitCode, ""]);
+  expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  expect(JSON.parse(stderr)).toEqual({
+    error: {
+      code: expect.stringMatching(/^[A-Z_]+$|^usage$|^failed$/),
+      message: expect.stringMatching(/./),
+      hint: expect.stringMatching(/./),
+      exit_code: exitCode,
+    },
+  });
+});
+
+test("every command has a mistake listed here", () => {
+  const listed = new Set(MISTAKES.map(([[name]]) => name));
+  expect(COMMANDS.map(({ name }) => name).filter((name) => !listed.has(name))).toEqual([]);
+});
+
+test("an import that fails has its figures on stdout and its error on stderr", async () => {
+  const { code, stdout, stderr } = await xcache(["import", "-", "--json"], {
+    env: { XCACHE_KV_URL: kvUrl },
+    input: '{"key":"k","value":1}\n{\n',
+  });
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ stored: 1, last_line: 1, complete: false });
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code: "failed", exit_code: 1 } });
 });

@@ -1,4 +1,4 @@
-// Runs the program in a pseudo-terminal, by `script` of util-linux.
+// Runs the program, or a shell, in a pseudo-terminal, by `script` of util-linux.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { until } from "../support/until.ts";
@@ -7,23 +7,25 @@ import { screenOf } from "./screen.ts";
 
 export interface TerminalOptions {
   readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
   readonly columns?: number;
   readonly rows?: number;
 }
 
+/** A word as any shell of the Bourne family reads it. */
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-export class PseudoTerminal {
+export class CommandTerminal {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
   #output = "";
 
-  constructor(args: readonly string[], { env = {}, columns = 100, rows = 30 }: TerminalOptions = {}) {
-    const program = [process.execPath, installedProgram(), ...args].map(quoted).join(" ");
-    const command = `stty cols ${columns} rows ${rows}; exec ${program}`;
+  constructor(words: readonly string[], { env = {}, cwd, columns = 100, rows = 30 }: TerminalOptions = {}) {
+    const command = `stty cols ${columns} rows ${rows}; exec ${words.map(quoted).join(" ")}`;
     this.#child = spawn("script", ["-qec", command, "/dev/null"], {
       env: bareEnvironment({ SHELL: "/bin/sh", ...env }),
       stdio: ["pipe", "pipe", "inherit"],
+      ...(cwd !== undefined && { cwd }),
     });
     this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.#output += text;
@@ -59,5 +61,12 @@ export class PseudoTerminal {
   async ended(): Promise<number | null> {
     await this.#closed;
     return this.#child.exitCode;
+  }
+}
+
+/** A terminal with nothing but the program in it. */
+export class PseudoTerminal extends CommandTerminal {
+  constructor(args: readonly string[], options: TerminalOptions = {}) {
+    super([process.execPath, installedProgram(), ...args], options);
   }
 }

@@ -1,14 +1,16 @@
 // The program on real servers: Redis, a cluster, memcached; unreachable ones, many keys, interrupts and closed pipes.
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeCertificates } from "../support/certificate.ts";
 import { type MemcachedServer, startMemcached } from "../support/memcached.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { type RedisCluster, startCluster } from "../support/redis-cluster.ts";
 import { until } from "../support/until.ts";
 import { jsonLines, start, xcache } from "./installed.ts";
-import { withCache } from "./store.ts";
+import { testFolder, withCache } from "./store.ts";
 
 const PASSWORD = "s3cret/pa?ss";
 const MANY = 60_000;
@@ -171,7 +173,7 @@ describe("on a cluster", () => {
   });
   afterAll(() => cluster.stop());
 
-  test("everything works as on one server", async () => {
+  test("everything works as on one server", { timeout: 60_000 }, async () => {
     const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: cluster.url } });
     await withCache({ kvUrl: cluster.url }, (cache) =>
       cache.setMany(
@@ -183,6 +185,20 @@ describe("on a cluster", () => {
     expect((await run("list")).stdout.trimEnd().split("\n").sort()).toHaveLength(30);
     expect((await run("search", "user:17")).stdout).toMatch(/^100 {2}user:17\n/);
     expect((await run("stats", "--json")).stdout).toContain('"total_keys":30');
+    expect((await run("get", "user:17")).stdout).toBe("17\n");
+    expect((await run("tags", "user:17")).stdout).toBe("users\n");
+    expect((await run("set", "extra", "1")).code).toBe(0);
+    expect((await run("delete", "extra")).stdout).toBe("deleted 1 of 1 key\n");
+    expect((await run("health")).stdout).toMatch(/^healthy /);
+    expect((await run("doctor")).stdout).toMatch(/ok store: redis \S+, cluster of 3 masters/);
+    const exported = await run("export", "-");
+    expect(jsonLines(exported)).toHaveLength(30);
+    expect((await run("invalidate", "--pattern", "user:*", "--yes")).stdout).toContain("removed 30 entries");
+    const again = await xcache(["import", "-"], {
+      env: { XCACHE_KV_URL: cluster.url },
+      input: exported.stdout,
+    });
+    expect(again.stdout).toMatch(/^stored 30 entries/);
     expect((await run("invalidate", "--tag", "users", "--yes")).stdout).toContain("removed 30 entries");
     expect((await run("list")).stdout).toBe("");
   });
@@ -190,24 +206,67 @@ describe("on a cluster", () => {
 
 describe("on memcached", () => {
   let memcached: MemcachedServer;
+  const folder = testFolder();
   beforeAll(async () => {
     memcached = await startMemcached();
+    writeFileSync(join(folder, "in.jsonl"), '{"key":"in","value":1}\n');
   });
   afterAll(() => memcached.stop());
+  const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: memcached.url }, cwd: folder });
 
-  test("what it can do works, and what it cannot exits 4 and says so", async () => {
-    const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: memcached.url } });
+  test("what it can do works", { timeout: 60_000 }, async () => {
     expect((await run("ping")).stdout).toMatch(/\nstore {4}memcached \d/);
     expect((await run("set", "k", '{"a":1}', "--tags", "t")).code).toBe(0);
     expect((await run("get", "k")).stdout).toBe('{\n  "a": 1\n}\n');
-    const list = await run("list");
-    expect([list.code, list.stdout]).toEqual([4, ""]);
-    expect(list.stderr).toMatch(/error: .*cannot list keys\nhint: /);
+    expect((await run("tags", "k")).stdout).toBe("t\n");
+    expect((await run("invalidate", "--tag", "t", "--dry-run")).stdout).toBe(
+      'would remove all entries with the tag "t"\n',
+    );
     expect((await run("invalidate", "--tag", "t", "--yes")).stdout).toBe(
       'removed all entries with the tag "t"\n',
     );
     expect((await run("get", "k")).code).toBe(1);
-    expect((await run("stats")).code).toBe(0);
+    expect((await run("import", "in.jsonl")).stdout).toMatch(/^stored 1 entry/);
+    expect((await run("warm", "in.jsonl")).stdout).toMatch(/^stored 0 entries in .*, 1 there already\n$/);
+    expect((await run("delete", "in")).stdout).toBe("deleted 1 of 1 key\n");
+    expect((await run("stats")).stdout).toMatch(/\nkeys .* on the whole server\n/);
+    expect((await run("health", "--detailed")).code).toBe(0);
+    expect((await run("doctor")).stdout).toMatch(/ok servers: 1 of 1 answer/);
     expect((await run("clear", "--yes")).code).toBe(0);
+  });
+
+  test.each([
+    [["list"]],
+    [["search", "k"]],
+    [["export", "out.jsonl"]],
+    [["stats", "--exact"]],
+    [["invalidate", "--pattern", "k*", "--dry-run"]],
+    [["invalidate", "--pattern", "k*", "--yes", "--no-count"]],
+  ])("%j exits 4 and says what to do, and leaves nothing behind", async (args) => {
+    const { code, stdout, stderr } = await run(...args);
+    expect([code, stdout]).toEqual([4, ""]);
+    expect(stderr).toMatch(/error: .*cannot list keys.*\nhint: /);
+    expect(readdirSync(folder)).toEqual(["in.jsonl"]);
+  });
+});
+
+describe("over a unix socket and over TLS", () => {
+  test("the program finds the store by its address", { timeout: 60_000 }, async () => {
+    const tls = await makeCertificates();
+    await using socket = await startRedis({ unixsocket: true, requirepass: "s3cret" });
+    await using secure = await startRedis({ tls, requirepass: "s3cret" });
+    const trusting = `${secure.url}?tls_ca_file=${encodeURIComponent(tls.caFile)}`;
+    for (const url of [socket.unixUrl ?? "", trusting]) {
+      const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: url } });
+      expect((await run("set", "k", "1")).code).toBe(0);
+      expect((await run("list")).stdout).toBe("k\n");
+      const { code, stdout } = await run("ping");
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/\nstore {4}redis \d+.*\naddress {2}\w+:\/\/\*\*\*@/);
+      expect(stdout).not.toContain("s3cret");
+    }
+    const stranger = await xcache(["ping", "--kv-url", secure.url]);
+    expect(stranger.code).toBe(3);
+    expect(stranger.stderr).toMatch(/hint: .*tls_ca_file/);
   });
 });

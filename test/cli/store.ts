@@ -16,7 +16,7 @@ export const diskUrl = (folder: string, name = "store"): string => `file://${joi
 
 /** Uses a cache and closes it: the program is to find what is stored, not what this process holds. */
 export async function withCache<T>(config: CacheConfig, work: (cache: XCache) => Promise<T>): Promise<T> {
-  const cache = new XCache({ enableMetrics: false, ...config });
+  const cache = new XCache({ enableMetrics: false, operationTimeout: 30, ...config });
   try {
     return await work(cache);
   } finally {

@@ -65,6 +65,9 @@ describe("a mistake", () => {
   test.each([
     [["stast"], "unknown command 'stast'", "Did you mean stats?"],
     [["list", "--patern", "x"], "unknown option '--patern'", "Did you mean --pattern?"],
+    [["list", "--patern=x"], "unknown option '--patern=x'", "Did you mean --pattern?"],
+    [["--jsno=1", "list"], "unknown option '--jsno=1'", "Did you mean --json?"],
+    [["frobnicate"], "unknown command 'frobnicate'", "See `xcache --help`"],
     [["search", "x", "--threshold", "101"], "whole number from 0 to 100", "xcache search --help"],
     [["stats", "--since", "soon"], "must be a duration", "xcache stats --help"],
     [["get"], "missing required argument 'key'", "xcache get --help"],
@@ -94,6 +97,26 @@ describe("a mistake", () => {
         hint: expect.any(String),
         exit_code: 2,
       });
+    }
+  });
+
+  test.each([
+    [["ping", "--kvurl=redis://u:s3cret@h:1"]],
+    [["--kvurl=redis://u:s3cret@h:1", "ping"]],
+    [["redis://u:s3cret@h:1"]],
+    [["ping", "--timeout", "redis://u:s3cret@h:1"]],
+    [["ping", "--kv-url", "redis://u:s3cret@h:1x"]],
+    [["ping", "--kv-url", "redis://u:s3 cret@h"]],
+    [["ping", "--config", "redis://u:s3cret@h"]],
+    [["warm", "redis://u:s3cret@h"]],
+    [["extras", "redis://u:s3cret@h"]],
+    [["set", "k", "v", "--ttl", "redis://u:s3cret@h"]],
+  ])("in `xcache %j` does not show the password of an address", async (args) => {
+    for (const more of [[], ["--json"]]) {
+      const { code, stdout, stderr } = await xcache([...args, ...more]);
+      expect(code).toBe(2);
+      expect(stdout + stderr).not.toContain("s3");
+      expect(stderr).toContain("***@h");
     }
   });
 

@@ -8,7 +8,7 @@ import { visible } from "../visible-text.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { namespace = [] } = context.flags;
-  return withSession(context, (session) => {
+  const work = (session: Session): Promise<ExitCode> => {
     const prefix = session.settings.config.keyPrefix;
     const place = namespace.length === 0 ? "" : ` in the namespace "${visible(namespace.join(" / "))}"`;
     return removeWithCare(context, {
@@ -19,10 +19,11 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
       count: () => estimate(session),
       remove: async () => {
         await session.cache.clear();
-        return undefined;
+        return { entries: undefined };
       },
     });
-  });
+  };
+  return withSession(context, work, { tellsHowFar: true });
 }
 
 /** Cheap, since nobody waits for an exact count of what is to go anyway. */

@@ -1,64 +1,91 @@
 // xcache complete: answers the shell's question what can stand at the cursor. Never fails, never takes long.
 import { systemClock } from "../../core/clock.ts";
+import { bashCandidate, readBashLine } from "../bash-line.ts";
 import type { CommandInput } from "../command-spec.ts";
 import { type CompletionPlace, completionPlace } from "../completion-place.ts";
 import type { CommandContext } from "../context.ts";
+import { parseDuration } from "../duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { GlobalFlags } from "../global-flags.ts";
 import { visible } from "../visible-text.ts";
 
-/** People wait for it with a finger on the key. */
-const LOOK_MS = 500;
+/** People wait for it with a finger on the key, unless the line says how long they would. */
+const LOOK_SECONDS = 0.5;
 const MOST_CANDIDATES = 200;
 /** Keys are completed part by part, as folders are. */
 const PART_END = /[:/.]/;
 
-export async function run(context: CommandContext, { args }: CommandInput): Promise<ExitCode> {
-  const { out } = context;
-  const place = completionPlace(args);
-  const { completes, word } = place;
-  if (completes === "files") await out.lines([":files"]);
-  else if (typeof completes === "object") await out.lines(completes.filter((each) => each.startsWith(word)));
-  else await out.lines(await fromStore(context, place, completes).catch(() => []));
+/** What the lines after the first one are; the completion scripts know these names. */
+interface Answer {
+  readonly kind: "words" | "parts" | "files";
+  readonly candidates: readonly string[];
+}
+
+export async function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
+  const breaks = options.bashBreaks as string | undefined;
+  const line = breaks === undefined ? undefined : readBashLine(args[0] ?? "", breaks);
+  const place = completionPlace(line === undefined ? args : line.words.slice(1));
+  const { kind, candidates } = await answerTo(context, place);
+  const whole = candidates.map((candidate) => place.lead + candidate);
+  const typed = line === undefined ? whole : whole.map((each) => bashCandidate(each, line));
+  await context.out.lines([kind, ...typed.filter((each) => each !== undefined)]);
   return EXIT.ok;
 }
 
-async function fromStore(
+async function answerTo(context: CommandContext, place: CompletionPlace): Promise<Answer> {
+  const { completes, word } = place;
+  if (completes === "files") return { kind: "files", candidates: [] };
+  if (typeof completes === "object") {
+    return { kind: "words", candidates: completes.filter((each) => each.startsWith(word)) };
+  }
+  const names = await namesInStore(context, place, completes).catch(() => new Set<string>());
+  const candidates = [...names].sort().slice(0, MOST_CANDIDATES);
+  const goesOn = completes === "keys" && candidates.some((each) => PART_END.test(each.at(-1) ?? ""));
+  return { kind: goesOn ? "parts" : "words", candidates };
+}
+
+async function namesInStore(
   context: CommandContext,
   place: CompletionPlace,
   what: "keys" | "tags",
-): Promise<readonly string[]> {
+): Promise<ReadonlySet<string>> {
   // Only now: most words need no store.
   const { openSession } = await import("../session.ts");
   const { scanEntries } = await import("../entry-scan.ts");
   const over = new AbortController();
-  systemClock.after(LOOK_MS, () => over.abort()).hold?.(true);
-  const session = openSession({ ...context, flags: flagsOf(place) });
+  const flags = flagsOf(place);
+  const timer = systemClock.after(flags.timeout * 1_000, () => over.abort());
+  timer.hold?.(true);
+  const session = openSession({ ...context, flags });
   const found = new Set<string>();
   try {
     for await (const batch of scanEntries(session, {}, AbortSignal.any([over.signal, context.stop]))) {
       for (const { key, tags } of batch) {
         for (const name of what === "keys" ? [key] : tags) {
-          const candidate = what === "keys" ? nextPart(name, place.word) : name;
-          // What would have to be quoted is left to whoever types it.
-          if (name.startsWith(place.word) && visible(name) === name && !/\s/.test(name)) found.add(candidate);
+          // What a terminal would obey, such as the end of a line, no shell shows as it is.
+          if (!name.startsWith(place.word) || visible(name) !== name) continue;
+          found.add(what === "keys" ? nextPart(name, place.word) : name);
         }
       }
       if (found.size >= MOST_CANDIDATES) break;
     }
   } finally {
+    timer.cancel();
     await session.cache.disconnect().catch(() => {});
   }
-  return [...found].sort().slice(0, MOST_CANDIDATES);
+  return found;
 }
 
-function flagsOf({ flags }: CompletionPlace): CommandContext["flags"] {
-  const value = (name: string): string | undefined => flags.get(name);
-  const [kvUrl, config, prefix] = [value("--kv-url"), value("--config"), value("--prefix")];
+function flagsOf({ flags }: CompletionPlace): GlobalFlags & { readonly timeout: number } {
+  const last = (name: string): string | undefined => flags.get(name)?.at(-1);
+  const [kvUrl, config, prefix] = [last("--kv-url"), last("--config"), last("--prefix")];
+  const namespace = flags.get("--namespace");
   return {
     ...(kvUrl === undefined ? {} : { kvUrl }),
     ...(config === undefined ? {} : { config }),
     ...(prefix === undefined ? {} : { prefix }),
-    timeout: LOOK_MS / 1_000,
+    ...(namespace === undefined ? {} : { namespace }),
+    timeout: parseDuration(last("--timeout") ?? "") ?? LOOK_SECONDS,
     color: false,
   };
 }

@@ -8,7 +8,8 @@ import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { examine, type Finding } from "../examination.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { openSession } from "../session.ts";
+import { unlessStopped } from "../interrupt.ts";
+import { withOpenSession } from "../session.ts";
 import { tableLines } from "../table.ts";
 import { jsonText, visible } from "../visible-text.ts";
 
@@ -18,12 +19,13 @@ interface Setting {
   readonly origin: string;
 }
 
-export async function run(context: CommandContext, _input: CommandInput): Promise<ExitCode> {
-  const { out } = context;
-  const session = openSession(context);
-  const settings = settingsOf(session.settings);
-  try {
-    const { findings, isReached } = await examine(session);
+export function run(context: CommandContext, _input: CommandInput): Promise<ExitCode> {
+  const { out, interrupt } = context;
+  return withOpenSession(context, async (session) => {
+    const settings = settingsOf(session.settings);
+    const examined = await unlessStopped(examine(session), interrupt.signal);
+    if (examined === undefined) return EXIT.interrupted;
+    const { findings, isReached } = examined;
     const isFine = findings.every(({ state }) => state !== "problem");
     if (out.json) await out.jsonLine({ ok: isFine, settings, findings });
     else {
@@ -41,9 +43,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
     await out.flush();
     if (!isReached) return EXIT.unreachable;
     return isFine ? EXIT.ok : EXIT.failed;
-  } finally {
-    await session.cache.disconnect().catch(() => {});
-  }
+  });
 }
 
 /** Objects that only code can give have no place here. */

@@ -9,6 +9,7 @@ import { entryLine } from "../entry-line.ts";
 import { type EntryFilter, scanEntries } from "../entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type ExportTarget, openTarget } from "../export-target.ts";
+import { unlessStopped } from "../interrupt.ts";
 import { Progress } from "../progress.ts";
 import { type Session, withSession } from "../session.ts";
 import { visible } from "../visible-text.ts";
@@ -16,60 +17,116 @@ import { visible } from "../visible-text.ts";
 /** Values that are held at once. */
 const TOGETHER = 100;
 
-export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
-  const {
-    pattern,
-    tag: tags,
-    force = false,
-  } = options as { pattern?: string; tag?: string[]; force?: boolean };
-  const { out, stop, interrupt } = context;
-  const file = args[0] ?? "-";
-  const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
-  return withSession(context, async (session) => {
-    const total = Object.keys(filter).length === 0 ? (await session.space.usage(false)).keys : undefined;
-    const target = openTarget(out, file, force);
-    const progress = new Progress(out, session.clock);
-    let written = 0;
-    for await (const batch of scanEntries(session, filter, stop)) {
-      for (let at = 0; at < batch.length && !stop.aborted; at += TOGETHER) {
-        written += await writeEntries(session, target, batch.slice(at, at + TOGETHER));
-        progress.update(written, total === undefined ? undefined : written / Math.max(1, total));
-      }
-    }
-    const seconds = progress.end();
-    if (interrupt.isRaised) {
-      const left = await target.leave();
-      out.say(
-        `interrupted after ${counted(written, "entry", "entries")}${left === undefined ? "" : `, which are in ${visible(left)}`}`,
-      );
-      return EXIT.interrupted;
-    }
-    await target.finish();
-    // On the standard output there is nothing but the entries.
-    if (file === "-") return EXIT.ok;
-    const duration = Math.round(seconds * 1_000) / 1_000;
-    if (out.json) await out.jsonLine({ file, exported: written, duration_seconds: duration });
-    else
-      await out.line(
-        `wrote ${counted(written, "entry", "entries")} to ${visible(file)} in ${durationText(seconds)}`,
-      );
-    return EXIT.ok;
-  });
+interface Options {
+  readonly pattern?: string;
+  readonly tag?: readonly string[];
+  readonly force?: boolean;
 }
 
-/** Those that are still there. */
-async function writeEntries(
-  { cache }: Session,
-  target: ExportTarget,
-  entries: readonly Inspection[],
-): Promise<number> {
-  const values = await cache.getMany(entries.map(({ key }) => key));
-  const now = systemClock.wall?.() ?? systemClock.now();
-  let written = 0;
-  for (const entry of entries) {
-    if (!values.has(entry.key)) continue;
-    await target.line(entryLine(entry, values.get(entry.key), now));
-    written++;
+export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
+  const { pattern, tag: tags, force = false } = options as Options;
+  const file = args[0] ?? "-";
+  const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
+  const work = async (session: Session): Promise<ExitCode> => {
+    const target = await openTarget(context.out, file, force);
+    return new Export(context, session, target, file).run(filter);
+  };
+  return withSession(context, work, { tellsHowFar: true });
+}
+
+class Export {
+  readonly #context: CommandContext;
+  readonly #session: Session;
+  readonly #target: ExportTarget;
+  readonly #file: string;
+  readonly #progress: Progress;
+  #written = 0;
+
+  constructor(context: CommandContext, session: Session, target: ExportTarget, file: string) {
+    this.#context = context;
+    this.#session = session;
+    this.#target = target;
+    this.#file = file;
+    this.#progress = new Progress(context.out, session.clock);
   }
-  return written;
+
+  async run(filter: EntryFilter): Promise<ExitCode> {
+    try {
+      await this.#writeAll(filter);
+    } catch (error) {
+      await this.#leave("failed");
+      throw error;
+    }
+    if (this.#context.interrupt.isRaised) {
+      await this.#leave("interrupted");
+      return EXIT.interrupted;
+    }
+    await this.#finish();
+    return EXIT.ok;
+  }
+
+  async #writeAll(filter: EntryFilter): Promise<void> {
+    const { stop } = this.#context;
+    const isAll = Object.keys(filter).length === 0;
+    const usage = isAll ? await unlessStopped(this.#usage(), stop) : undefined;
+    for await (const batch of scanEntries(this.#session, filter, stop)) {
+      for (let at = 0; at < batch.length && !stop.aborted; at += TOGETHER) {
+        await this.#write(batch.slice(at, at + TOGETHER));
+        this.#progress.update(
+          this.#written,
+          usage === undefined ? undefined : this.#written / Math.max(1, usage.keys),
+        );
+      }
+    }
+  }
+
+  async #usage(): Promise<{ readonly keys: number }> {
+    return this.#session.space.usage(false);
+  }
+
+  /** Those that are still there. */
+  async #write(entries: readonly Inspection[]): Promise<void> {
+    const keys = entries.map(({ key }) => key);
+    const values = await unlessStopped(this.#session.cache.getMany(keys), this.#context.stop);
+    const now = systemClock.wall?.() ?? systemClock.now();
+    for (const entry of entries) {
+      if (values?.has(entry.key) !== true) continue;
+      await this.#target.line(entryLine(entry, values.get(entry.key), now));
+      this.#written++;
+    }
+  }
+
+  async #finish(): Promise<void> {
+    const { out } = this.#context;
+    const seconds = this.#progress.end();
+    await this.#target.finish();
+    // On the standard output there is nothing but the entries.
+    if (this.#file === "-") return;
+    if (out.json) await this.#tellJson(this.#file, seconds, true);
+    else
+      await out.line(
+        `wrote ${counted(this.#written, "entry", "entries")} to ${visible(this.#file)} in ${durationText(seconds)}`,
+      );
+  }
+
+  /** Tells where the entries are that were written until then. */
+  async #leave(why: "failed" | "interrupted"): Promise<void> {
+    const { out } = this.#context;
+    const seconds = this.#progress.end();
+    const left = await this.#target.leave().catch(() => undefined);
+    if (out.json && this.#file !== "-") await this.#tellJson(left ?? null, seconds, false);
+    if (out.json) return;
+    const where = left === undefined ? "" : `, which are in ${visible(left)}`;
+    out.say(`${why} after ${counted(this.#written, "entry", "entries")}${where}`);
+  }
+
+  #tellJson(file: string | null, seconds: number, complete: boolean): Promise<void> {
+    const duration = Math.round(seconds * 1_000) / 1_000;
+    return this.#context.out.jsonLine({
+      file,
+      exported: this.#written,
+      duration_seconds: duration,
+      complete,
+    });
+  }
 }

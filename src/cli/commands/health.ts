@@ -4,14 +4,15 @@ import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { latencyText } from "../duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { openSession } from "../session.ts";
+import { failureOf } from "../hints.ts";
+import { unlessStopped } from "../interrupt.ts";
+import { type Session, withOpenSession } from "../session.ts";
 import { tableLines } from "../table.ts";
 import { visible } from "../visible-text.ts";
 
-export async function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
-  const { out } = context;
-  const { cache, address } = openSession(context);
-  try {
+export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
+  const { out, interrupt } = context;
+  const examine = async ({ cache, address }: Session): Promise<ExitCode> => {
     // Failing to connect is an answer, not an error.
     await cache.connect().catch(() => {});
     const result = await cache.healthCheck();
@@ -34,14 +35,16 @@ export async function run(context: CommandContext, { options }: CommandInput): P
     } else {
       const why = result.isHealthy
         ? `answered in ${latencyText(result.latencySeconds)}`
-        : visible(result.error?.message ?? "did not answer");
+        : failureOf(result.error ?? "did not answer", false).message;
       await out.line(`${painted(context, status)} ${address} ${why}`);
     }
     if (status === "unhealthy") out.note("`xcache doctor` looks for the reason");
     return status === "unhealthy" ? EXIT.failed : EXIT.ok;
-  } finally {
-    await cache.disconnect().catch(() => {});
-  }
+  };
+  return withOpenSession(
+    context,
+    async (session) => (await unlessStopped(examine(session), interrupt.signal)) ?? EXIT.interrupted,
+  );
 }
 
 function painted({ out }: CommandContext, status: "healthy" | "degraded" | "unhealthy"): string {

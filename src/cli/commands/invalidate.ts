@@ -1,6 +1,9 @@
 // xcache invalidate: entries by tag, by pattern or by a list of keys.
+import { UnsupportedError } from "../../core/errors.ts";
+import { glob } from "../../core/glob.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
+import { requireSomebody } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { countEntries, type EntryFilter } from "../entry-scan.ts";
 import type { ExitCode } from "../exit-code.ts";
@@ -30,15 +33,18 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       "See `xcache invalidate --help`; `xcache clear` removes everything.",
     );
   }
+  // The standard input cannot be the list and the answer.
+  if (keysFrom === "-" && !dryRun && !yes) requireSomebody(false);
   const keys = keysFrom === undefined ? [] : await readKeys(context, keysFrom);
-  return withSession(context, (session) => {
+  const work = (session: Session): Promise<ExitCode> => {
     const care = { isDryRun: dryRun, isConfirmed: yes };
     if (tag !== undefined)
       return removeWithCare(context, { ...byTag(context, session, tag, options.count), ...care });
     if (pattern !== undefined)
       return removeWithCare(context, { ...byPattern(context, session, pattern, options.count), ...care });
-    return removeWithCare(context, { ...byKeys(session, keys), ...care });
-  });
+    return removeWithCare(context, { ...byKeys(context, session, keys), ...care });
+  };
+  return withSession(context, work, { tellsHowFar: true });
 }
 
 type Target = Omit<Removal, "isDryRun" | "isConfirmed">;
@@ -51,7 +57,7 @@ function byTag(context: CommandContext, session: Session, tags: readonly string[
     count: () => count(context, session, { tags }, counts),
     remove: async () => {
       await session.cache.invalidateTags(tags);
-      return undefined;
+      return { entries: undefined };
     },
   };
 }
@@ -60,21 +66,38 @@ function byPattern(context: CommandContext, session: Session, pattern: string, c
   return {
     what: `whose keys match ${visible(pattern)}`,
     facts: { pattern },
-    count: () => count(context, session, { pattern }, counts),
-    remove: () => session.cache.invalidatePattern(pattern, { signal: context.interrupt.signal }),
+    count: () => {
+      requireScan(session);
+      return count(context, session, { pattern }, counts);
+    },
+    // Not by the cache object, which does not tell how far it came when it is stopped.
+    remove: async () => ({
+      entries: await session.space.invalidateMatching(glob(pattern), context.interrupt.signal),
+      isPart: context.interrupt.isRaised,
+    }),
   };
 }
 
-function byKeys(session: Session, keys: readonly string[]): Target {
+/** Before it is asked or a dry run says what cannot be done. */
+function requireScan({ store: { backend } }: Session): void {
+  if (backend.capabilities.scan) return;
+  throw new UnsupportedError(`the ${backend.name} store cannot list keys, so none is found by a pattern`, {
+    operation: "invalidatePattern",
+    hint: "Invalidate by --tag, or name the keys with --keys-from.",
+  });
+}
+
+function byKeys({ interrupt }: CommandContext, session: Session, keys: readonly string[]): Target {
   return {
     what: "of the list of keys",
     facts: { requested: keys.length },
-    count: async () => ({ entries: await countPresent(session, keys) }),
+    count: async () => ({ entries: await countPresent(session, keys, interrupt.signal) }),
     remove: async () => {
       let removed = 0;
-      for (let at = 0; at < keys.length; at += TOGETHER)
+      let at = 0;
+      for (; at < keys.length && !interrupt.isRaised; at += TOGETHER)
         removed += await session.cache.delete(keys.slice(at, at + TOGETHER));
-      return removed;
+      return { entries: removed, isPart: at < keys.length };
     },
   };
 }
@@ -90,9 +113,9 @@ async function count(
   return { entries: await countEntries(session, filter, stop) };
 }
 
-async function countPresent({ space }: Session, keys: readonly string[]): Promise<number> {
+async function countPresent({ space }: Session, keys: readonly string[], stop: AbortSignal): Promise<number> {
   let present = 0;
-  for (let at = 0; at < keys.length; at += TOGETHER) {
+  for (let at = 0; at < keys.length && !stop.aborted; at += TOGETHER) {
     const found = await Promise.all(keys.slice(at, at + TOGETHER).map((key) => space.inspect(key)));
     present += found.filter((entry) => entry !== undefined).length;
   }

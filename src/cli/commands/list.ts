@@ -8,7 +8,7 @@ import { durationText } from "../duration.ts";
 import { type EntryFilter, entryRow, scanEntries } from "../entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { Output } from "../output.ts";
-import { withSession } from "../session.ts";
+import { type Session, withSession } from "../session.ts";
 import { visible } from "../visible-text.ts";
 
 interface Options {
@@ -23,7 +23,7 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   const { out, stop, interrupt } = context;
   const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
   const textOf = long ? (entry: Inspection) => longLine(out, entry) : plainLine;
-  return withSession(context, async (session) => {
+  const work = async (session: Session): Promise<ExitCode> => {
     let listed = 0;
     if (long && out.isTerminal && !out.json) await out.line(out.data.dim(LONG_HEAD));
     for await (const batch of scanEntries(session, filter, stop)) {
@@ -42,7 +42,8 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
     }
     if (out.isTerminal) out.note(summary(listed, limit, filter));
     return EXIT.ok;
-  });
+  };
+  return withSession(context, work, { tellsHowFar: true });
 }
 
 const plainLine = ({ key }: Inspection): string => visible(key);

@@ -4,48 +4,51 @@ import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { latencyText } from "../duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { unlessStopped } from "../interrupt.ts";
+import type { Output } from "../output.ts";
 import { type Session, withSession } from "../session.ts";
-import { storeFacts } from "../store-facts.ts";
+import { type StoreFacts, storeFacts } from "../store-facts.ts";
 import { tableLines } from "../table.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
-  const { out, interrupt } = context;
+  const { out, interrupt, stop } = context;
   const count = (options.count as number | undefined) ?? 1;
-  return withSession(context, async (session) => {
-    const facts = await storeFacts(session);
+  const work = async (session: Session): Promise<ExitCode> => {
+    const facts = await unlessStopped(storeFacts(session), stop);
     // The first one is not measured: it pays for what is set up only once.
-    await ping(session);
-    const latencies: number[] = [];
-    for (let at = 0; at < count && !context.stop.aborted; at++) {
-      const seconds = await ping(session);
-      latencies.push(seconds);
-      if (count > 1 && !out.json) await out.line(`${at + 1}  ${latencyText(seconds)}`);
+    await unlessStopped(ping(session), stop);
+    const summary = new Summary();
+    while (summary.count < count && !stop.aborted) {
+      const seconds = await unlessStopped(ping(session), stop);
+      if (seconds === undefined) break;
+      summary.add(seconds);
+      if (count > 1 && !out.json) await out.line(`${summary.count}  ${latencyText(seconds)}`);
     }
-    const summary = summarise(latencies);
-    if (out.json) {
-      await out.jsonLine({
-        address: session.address,
-        backend: facts.backend,
-        server: facts.server,
-        version: facts.version,
-        count: latencies.length,
-        latency_seconds: summary,
-      });
-    } else {
-      const times =
-        count === 1
-          ? latencyText(summary.average)
-          : `least ${latencyText(summary.least)}, average ${latencyText(summary.average)}, most ${latencyText(summary.most)}`;
-      await out.lines(
-        tableLines([
-          [out.data.green("PONG"), times],
-          ["store", facts.title],
-          ["address", session.address],
-        ]),
-      );
-    }
+    if (facts !== undefined && summary.count > 0) await tell(out, session.address, facts, summary);
     return interrupt.isRaised ? EXIT.interrupted : EXIT.ok;
-  });
+  };
+  return withSession(context, work, { tellsHowFar: true });
+}
+
+async function tell(out: Output, address: string, facts: StoreFacts, summary: Summary): Promise<void> {
+  const { backend, server, version, title } = facts;
+  const { count, least, average, most } = summary;
+  if (out.json) {
+    const latency_seconds = { least, average, most };
+    await out.jsonLine({ address, backend, server, version, count, latency_seconds });
+    return;
+  }
+  const times =
+    count === 1
+      ? latencyText(average)
+      : `least ${latencyText(least)}, average ${latencyText(average)}, most ${latencyText(most)}`;
+  await out.lines(
+    tableLines([
+      [out.data.green("PONG"), times],
+      ["store", title],
+      ["address", address],
+    ]),
+  );
 }
 
 async function ping({ cache }: Session): Promise<number> {
@@ -54,17 +57,21 @@ async function ping({ cache }: Session): Promise<number> {
   return latencySeconds;
 }
 
-interface Summary {
-  readonly least: number;
-  readonly average: number;
-  readonly most: number;
-}
+/** Of latencies in seconds, however many. */
+class Summary {
+  count = 0;
+  least = Number.POSITIVE_INFINITY;
+  most = 0;
+  #sum = 0;
 
-function summarise(latencies: readonly number[]): Summary {
-  const sum = latencies.reduce((total, each) => total + each, 0);
-  return {
-    least: Math.min(...latencies),
-    average: sum / latencies.length,
-    most: Math.max(...latencies),
-  };
+  add(seconds: number): void {
+    this.count++;
+    this.least = Math.min(this.least, seconds);
+    this.most = Math.max(this.most, seconds);
+    this.#sum += seconds;
+  }
+
+  get average(): number {
+    return this.#sum / this.count;
+  }
 }

@@ -12,7 +12,7 @@ import { visible } from "../visible-text.ts";
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const { out, stop, interrupt } = context;
   const { threshold = 80, limit = 10 } = options as { threshold?: number; limit?: number };
-  return withSession(context, async (session) => {
+  const work = async (session: Session): Promise<ExitCode> => {
     // Not by the cache object, which gives up what it has found when it is stopped.
     const matches = await fuzzySearch(keyBatches(session, stop), args[0] ?? "", { threshold, limit });
     for (const match of matches) {
@@ -26,7 +26,8 @@ export function run(context: CommandContext, { args, options }: CommandInput): P
     }
     if (matches.length === 0) out.note(`no key scores ${threshold} or more; try a lower --threshold`);
     return EXIT.ok;
-  });
+  };
+  return withSession(context, work, { tellsHowFar: true });
 }
 
 async function* keyBatches(session: Session, stop: AbortSignal): AsyncIterable<readonly string[]> {

@@ -5,6 +5,7 @@ import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { durationText } from "../duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { unlessStopped } from "../interrupt.ts";
 import { fromJson } from "../json-value.ts";
 import { withSession } from "../session.ts";
 import { typeOf } from "../value-text.ts";
@@ -21,7 +22,8 @@ export async function run(context: CommandContext, { args, options }: CommandInp
   const { out, stdin } = context;
   const { ttl, tags = [], string = false } = options as Options;
   const [key = "", given = ""] = args;
-  const text = given === "-" ? await textOf(stdin) : given;
+  const text = given === "-" ? await unlessStopped(textOf(stdin), context.interrupt.signal) : given;
+  if (text === undefined) return EXIT.interrupted;
   const value = string ? text : readText(text);
   return withSession(context, async ({ cache, settings }) => {
     await cache.set(key, value, { ...(ttl === undefined ? {} : { ttl }), tags });

@@ -5,7 +5,7 @@ import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { statsJson } from "../fleet-figures.ts";
-import { withSession } from "../session.ts";
+import { type Session, withSession } from "../session.ts";
 import { NO_HISTORY, statsLines } from "../stats-view.ts";
 import { watch } from "../watch.ts";
 
@@ -25,10 +25,11 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   if (options.watch !== true && (options.interval !== undefined || options.count !== undefined)) {
     throw new CommandError("--interval and --count are for --watch", "Add --watch, or leave them away.");
   }
-  return withSession(context, async ({ cache, space, ...session }) => {
+  const work = async (session: Session): Promise<ExitCode> => {
+    const { cache, space } = session;
     const look = (): Promise<FleetStats> => cache.getStats({ fleet: true, since, exact });
     if (options.watch === true) {
-      return watch(context, { cache, space, ...session }, { intervalMs: interval * 1_000, count, look });
+      return watch(context, session, { intervalMs: interval * 1_000, count, look });
     }
     const stats = await look();
     const now = space.ledger.now();
@@ -38,5 +39,6 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
       if (stats.history.length === 0) out.note(NO_HISTORY);
     }
     return EXIT.ok;
-  });
+  };
+  return withSession(context, work, { tellsHowFar: options.watch === true });
 }

@@ -20,7 +20,8 @@ export const TOOLS: readonly CommandSpec[] = [
     name: "completion",
     group: "Tools",
     summary: "print a script that completes commands, flags, tags and keys",
-    detail: "Tags and keys come from the store, as far as they are found within half a second.",
+    detail:
+      "Tags and keys come from the store, as far as they are found within half a second, or the --timeout of the line.",
     arguments: [{ name: "<shell>", summary: "bash, zsh or fish", completes: ["bash", "zsh", "fish"] }],
     examples: [
       ['eval "$(xcache completion bash)"', "in ~/.bashrc"],
