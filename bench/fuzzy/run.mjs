@@ -1,10 +1,10 @@
 // Fuzzy search over a million keys: time, longest hold of the event loop, memory, recall of single typos.
-// node --expose-gc bench/fuzzy/run.mjs [keys = 1000000]   (needs a build; XCACHE_DIST names another folder than dist)
+// node --expose-gc bench/fuzzy/run.mjs [keys = 1000000]   (needs a build; XCACHE_DIST names another folder of compiled modules)
 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const dist = process.env.XCACHE_DIST ?? new URL("../../dist", import.meta.url).pathname;
+const dist = process.env.XCACHE_DIST ?? new URL("../../.cache/modules", import.meta.url).pathname;
 const { fuzzySearch } = await import(pathToFileURL(resolve(dist, "search/fuzzy.js")).href);
 const KEYS = Number(process.argv[2] ?? 1_000_000);
 const QUERIES = 30;
@@ -120,3 +120,28 @@ for (let i = 0; i < QUERIES; i++) {
     );
 }
 console.log(`recall@20 of single typos: ${found} of ${QUERIES}`);
+
+/** Keys that nobody keeps, with a look at the heap now and then: what is held belongs to the search. */
+async function heldByASearch(text, limit) {
+  let most = 0;
+  let before = 0;
+  async function* fleeting() {
+    for (let i = 0; i < KEYS; i += 1000) {
+      yield Array.from({ length: 1000 }, (_, at) => key(i + at));
+      if (i % 100_000 !== 0) continue;
+      globalThis.gc?.();
+      const { heapUsed } = process.memoryUsage();
+      if (i === 0) before = heapUsed;
+      else most = Math.max(most, heapUsed - before);
+    }
+  }
+  await fuzzySearch(fleeting(), text, { limit, threshold: 50 });
+  return most;
+}
+
+if (globalThis.gc === undefined) console.log("memory: run with --expose-gc to see it");
+else
+  for (const limit of [20, 1_000]) {
+    const held = await heldByASearch("user:karenvo", limit);
+    console.log(`memory held by a search with limit ${limit}: ${(held / 1024).toFixed(0)} KiB at most`);
+  }

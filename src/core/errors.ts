@@ -176,6 +176,21 @@ export const ERROR_CODES = codes({
     summary: "The store in use cannot do this operation.",
     hint: "Use a store that can; the message names the operation.",
   },
+  EMBEDDING_FAILED: {
+    errorClass: "EmbeddingError",
+    errorType: "unknown",
+    retryable: true,
+    summary: "The embedder of a semantic cache threw or did not answer in time.",
+    hint: "See `cause`; getOrSet runs its load meanwhile.",
+  },
+  EMBEDDING_INVALID: {
+    errorClass: "EmbeddingError",
+    errorType: "config",
+    retryable: false,
+    summary:
+      "The embedder of a semantic cache gave something that is not a vector to compare with the others.",
+    hint: "Return as many finite numbers every time, not all of them zero.",
+  },
   ALERT_DELIVERY: {
     errorClass: "AlertDeliveryError",
     errorType: "delivery",

@@ -17,6 +17,7 @@ import {
   UnsupportedError,
   XCacheError,
 } from "../../src/core/errors.ts";
+import { EmbeddingError } from "../../src/vector/embedding-error.ts";
 
 const cause = new Error("underneath");
 const details = { operation: "get", hint: "Do this.", cause };
@@ -44,6 +45,8 @@ const MADE: Readonly<Record<ErrorCode, XCacheError>> = {
   LOAD_TIMEOUT: new OperationTimeoutError("said", { ...details, code: "LOAD_TIMEOUT" }),
   CIRCUIT_OPEN: new CircuitOpenError("said", details),
   UNSUPPORTED: new UnsupportedError("said", details),
+  EMBEDDING_FAILED: new EmbeddingError("failed", "said", details),
+  EMBEDDING_INVALID: new EmbeddingError("zero", "said", details),
   ALERT_DELIVERY: new AlertDeliveryError("said", details),
 };
 
@@ -134,7 +137,14 @@ describe("the family", () => {
   it("a configuration, key or codec error is no BackendError", () => {
     const others = codes.filter((code) => !(MADE[code] instanceof BackendError));
     expect(new Set(others.map((code) => ERROR_CODES[code].errorClass))).toEqual(
-      new Set(["ConfigError", "MissingPeerError", "InvalidKeyError", "CodecError", "AlertDeliveryError"]),
+      new Set([
+        "ConfigError",
+        "MissingPeerError",
+        "InvalidKeyError",
+        "CodecError",
+        "EmbeddingError",
+        "AlertDeliveryError",
+      ]),
     );
   });
 

@@ -1,0 +1,99 @@
+// The approximate index for many vectors: HNSW by the package usearch, loaded on first use.
+import { createRequire } from "node:module";
+import { MissingPeerError } from "../core/errors.ts";
+import type { Metric } from "./metric.ts";
+
+/** What is used of usearch; its numbers of vectors are bigints. */
+interface UsearchIndex {
+  add(id: bigint, vector: Float32Array, threads: number): void;
+  search(vector: Float32Array, count: number, threads: number): { readonly keys: BigUint64Array };
+  size(): number;
+}
+
+interface Usearch {
+  readonly Index: new (settings: Readonly<Record<string, unknown>>) => UsearchIndex;
+}
+
+/** Manhattan is not among the metrics of usearch. */
+const METRIC_NAMES: Readonly<Partial<Record<Metric, string>>> = {
+  // Its vectors have length 1, and then it is the same.
+  cosine: "ip",
+  dot: "ip",
+  euclidean: "l2sq",
+};
+
+const CONNECTIVITY = 16;
+const EXPANSION_ADD = 64;
+const EXPANSION_SEARCH = 256;
+/** Work on the caller's thread only: others have a use for the cores. */
+const THREADS = 1;
+
+/** Vectors by number. What is removed is forgotten here and stays in the graph until that is built anew. */
+export class Graph {
+  readonly #index: UsearchIndex;
+  /** The slot of each vector by its number. */
+  readonly #slots = new Map<number, number>();
+
+  constructor(index: UsearchIndex) {
+    this.#index = index;
+  }
+
+  /** Vectors in the graph, the forgotten ones included. */
+  get size(): number {
+    return this.#index.size();
+  }
+
+  get forgotten(): number {
+    return this.size - this.#slots.size;
+  }
+
+  has(order: number): boolean {
+    return this.#slots.has(order);
+  }
+
+  add(order: number, slot: number, vector: Float32Array): void {
+    this.#index.add(BigInt(order), vector, THREADS);
+    this.#slots.set(order, slot);
+  }
+
+  forget(order: number): void {
+    this.#slots.delete(order);
+  }
+
+  /** The slots of about the `count` nearest vectors, without the forgotten ones. */
+  near(vector: Float32Array, count: number): number[] {
+    const { keys } = this.#index.search(vector, count, THREADS);
+    const slots: number[] = [];
+    for (const id of keys) {
+      const slot = this.#slots.get(Number(id));
+      if (slot !== undefined) slots.push(slot);
+    }
+    return slots;
+  }
+}
+
+export type OpenGraph = (metric: Metric, dimensions: number) => Graph | undefined;
+
+const load = createRequire(import.meta.url);
+
+/** An empty graph; undefined where there is none for the metric. Throws MissingPeerError where usearch does not load. */
+export const openGraph: OpenGraph = (metric, dimensions) => {
+  const name = METRIC_NAMES[metric];
+  if (name === undefined) return undefined;
+  let usearch: Usearch;
+  try {
+    usearch = load("usearch") as Usearch;
+  } catch (cause) {
+    throw new MissingPeerError("usearch", "Approximate search among many vectors", { cause });
+  }
+  const index = new usearch.Index({
+    dimensions,
+    metric: name,
+    quantization: "f32",
+    connectivity: CONNECTIVITY,
+    expansion_add: EXPANSION_ADD,
+    expansion_search: EXPANSION_SEARCH,
+    multi: false,
+  });
+  return new Graph(index);
+};

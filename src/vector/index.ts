@@ -1,0 +1,13 @@
+// Published as xcache/vector: a cache that finds answers by likeness.
+export type { EmbedContext, EmbeddedVector, Embedder } from "./embedding.ts";
+export { EmbeddingError, type EmbeddingProblem } from "./embedding-error.ts";
+export { type LexicalEmbedderOptions, lexicalEmbedder } from "./lexical-embedder.ts";
+export type { SemanticMatch } from "./likeness.ts";
+export type { Metric } from "./metric.ts";
+export type { SemanticCacheOptions } from "./options.ts";
+export {
+  type SearchOptions,
+  SemanticCache,
+  type SemanticEvent,
+  type SemanticStats,
+} from "./semantic-cache.ts";

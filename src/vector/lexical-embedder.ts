@@ -1,0 +1,95 @@
+// An embedder without a model: two texts are near when they share words and parts of words. It knows spelling, not meaning.
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import type { Embedder } from "./embedding.ts";
+import { builtInWeights, countedWeights } from "./lexical-weights.ts";
+
+export interface LexicalEmbedderOptions {
+  /** The length of the vectors, at least 64. Default: 512. */
+  readonly dimensions?: number;
+  /**
+   * Texts like those to come, in which to count how common each word is. Vectors depend on it: give the same texts in
+   * every process. Default: a table of the commonest English words.
+   */
+  readonly corpus?: Iterable<string>;
+}
+
+const DEFAULT_DIMENSIONS = 512;
+const LEAST_DIMENSIONS = 64;
+/** Of longer texts only the beginning counts: the work is done at once, on the thread that serves requests. */
+const MOST_UNITS = 32_768;
+/** Raised whenever the same text would get another vector. */
+const VERSION = 1;
+
+/** Weights of what a word is made of, beside 1 for the word itself. */
+const PAIR_WEIGHT = 0.3;
+const PART_WEIGHT = 0.7;
+const PART_LENGTHS = [3, 4];
+
+/**
+ * Hashes words, pairs of words and character n-grams into a vector, weighted by how rare each word is. The same text gives
+ * the same vector in every process. Texts that say the same in other words are not near.
+ */
+export function lexicalEmbedder(options: LexicalEmbedderOptions = {}): Embedder {
+  const { dimensions = DEFAULT_DIMENSIONS, corpus } = options;
+  if (!Number.isSafeInteger(dimensions) || dimensions < LEAST_DIMENSIONS) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `dimensions must be a whole number of at least ${LEAST_DIMENSIONS}, got ${describeArrival(dimensions)}`,
+    );
+  }
+  const weights = corpus === undefined ? builtInWeights : countedWeights(wordsOfAll(corpus));
+  const embed = (text: string): Float32Array => {
+    const vector = new Float32Array(dimensions);
+    let before: { readonly word: string; readonly weight: number } | undefined;
+    for (const word of wordsOf(text)) {
+      const weight = weights.of(word);
+      add(vector, `w${word}`, weight);
+      if (before !== undefined) {
+        add(vector, `p${before.word} ${word}`, PAIR_WEIGHT * Math.min(weight, before.weight));
+      }
+      addParts(vector, word, weight);
+      before = { word, weight };
+    }
+    return vector;
+  };
+  return Object.assign(embed, { dimensions, model: `lexical-${VERSION}-${dimensions}-${weights.name}` });
+}
+
+function* wordsOfAll(corpus: Iterable<string>): Iterable<readonly string[]> {
+  for (const text of corpus) yield wordsOf(text);
+}
+
+/** Runs of letters and digits; a text without any consists of its other visible characters. */
+function wordsOf(text: string): readonly string[] {
+  const folded = text.slice(0, MOST_UNITS).normalize("NFKC").toLowerCase();
+  return folded.match(/[\p{L}\p{N}\p{M}]+/gu) ?? folded.match(/\S/gu) ?? [];
+}
+
+/** The parts of a word weigh together as much as a fraction of it, however long it is. */
+function addParts(vector: Float32Array, word: string, weight: number): void {
+  const characters = [..."<", ...word, ...">"];
+  for (const length of PART_LENGTHS) {
+    const count = characters.length - length + 1;
+    if (count < 1) continue;
+    const each = (PART_WEIGHT * weight) / Math.sqrt(count);
+    for (let at = 0; at < count; at++) {
+      add(vector, `c${characters.slice(at, at + length).join("")}`, each);
+    }
+  }
+}
+
+/** The hash says where and with which sign: what meets in one place by chance cancels out on average. */
+function add(vector: Float32Array, feature: string, weight: number): void {
+  const hash = hashOf(feature);
+  const at = (hash >>> 1) % vector.length;
+  vector[at] = vector[at]! + (hash & 1 ? weight : -weight);
+}
+
+/** FNV-1a over UTF-16 units, then mixed as MurmurHash3 ends: stable across processes and versions. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

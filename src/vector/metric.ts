@@ -1,0 +1,119 @@
+// How near two vectors are, by four metrics. Inside, nearness is a number that grows as they come nearer; outside, a score.
+
+/**
+ * - `cosine`: the cosine of the angle, 0 to 1, to six decimals; opposite directions count as 0.
+ * - `euclidean`: 1 / (1 + distance), 0 to 1.
+ * - `manhattan`: 1 / (1 + sum of the differences), 0 to 1.
+ * - `dot`: the dot product itself, which has no bounds.
+ */
+export type Metric = "cosine" | "euclidean" | "dot" | "manhattan";
+
+export interface Measure {
+  /** Whether vectors are brought to length 1 first. */
+  readonly normalises: boolean;
+  /** Whether its scores are from 0 to 1. */
+  readonly isBounded: boolean;
+  /** Of the vector that begins at `offset` of `rows`. */
+  nearness(rows: Float32Array, offset: number, vector: Float32Array): number;
+  score(nearness: number): number;
+  /** No nearness below it has a score of `score`. */
+  leastNearness(score: number): number;
+}
+
+/** Nearness is rounded on its way to a score: what lies so close to the border is not ruled out before. */
+const SLACK = 1e-6;
+
+export const MEASURES: Readonly<Record<Metric, Measure>> = {
+  cosine: {
+    normalises: true,
+    isBounded: true,
+    nearness: dotProduct,
+    score: (nearness) => Math.round(1e6 * Math.min(1, Math.max(0, nearness))) / 1e6,
+    leastNearness: (score) => (score <= 0 ? Number.NEGATIVE_INFINITY : score - SLACK),
+  },
+  dot: {
+    normalises: false,
+    isBounded: false,
+    nearness: dotProduct,
+    score: (nearness) => nearness,
+    leastNearness: (score) => score,
+  },
+  euclidean: {
+    normalises: false,
+    isBounded: true,
+    nearness: (rows, offset, vector) => -squaredDistance(rows, offset, vector),
+    score: (nearness) => 1 / (1 + Math.sqrt(-nearness)),
+    leastNearness: (score) => -((distanceFor(score) * (1 + SLACK)) ** 2),
+  },
+  manhattan: {
+    normalises: false,
+    isBounded: true,
+    nearness: (rows, offset, vector) => -sumOfDifferences(rows, offset, vector),
+    score: (nearness) => 1 / (1 - nearness),
+    leastNearness: (score) => -distanceFor(score) * (1 + SLACK),
+  },
+};
+
+export const METRICS = Object.keys(MEASURES) as readonly Metric[];
+
+const distanceFor = (score: number): number => (score <= 0 ? Number.POSITIVE_INFINITY : 1 / score - 1);
+
+// Four sums at a time: one alone would wait for itself at every step.
+function dotProduct(rows: Float32Array, offset: number, vector: Float32Array): number {
+  const length = vector.length;
+  const even = length - (length % 4);
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  for (let i = 0; i < even; i += 4) {
+    a += rows[offset + i]! * vector[i]!;
+    b += rows[offset + i + 1]! * vector[i + 1]!;
+    c += rows[offset + i + 2]! * vector[i + 2]!;
+    d += rows[offset + i + 3]! * vector[i + 3]!;
+  }
+  for (let i = even; i < length; i++) a += rows[offset + i]! * vector[i]!;
+  return a + b + c + d;
+}
+
+function squaredDistance(rows: Float32Array, offset: number, vector: Float32Array): number {
+  const length = vector.length;
+  const even = length - (length % 2);
+  let a = 0;
+  let b = 0;
+  for (let i = 0; i < even; i += 2) {
+    const first = rows[offset + i]! - vector[i]!;
+    const second = rows[offset + i + 1]! - vector[i + 1]!;
+    a += first * first;
+    b += second * second;
+  }
+  if (even < length) a += (rows[offset + even]! - vector[even]!) ** 2;
+  return a + b;
+}
+
+function sumOfDifferences(rows: Float32Array, offset: number, vector: Float32Array): number {
+  const length = vector.length;
+  const even = length - (length % 2);
+  let a = 0;
+  let b = 0;
+  for (let i = 0; i < even; i += 2) {
+    a += Math.abs(rows[offset + i]! - vector[i]!);
+    b += Math.abs(rows[offset + i + 1]! - vector[i + 1]!);
+  }
+  if (even < length) a += Math.abs(rows[offset + even]! - vector[even]!);
+  return a + b;
+}
+
+/** The vector as this measure compares it: a copy of length 1, or itself. */
+export function prepare(vector: Float32Array, measure: Measure): Float32Array {
+  if (!measure.normalises) return vector;
+  const length = lengthOf(vector);
+  return vector.map((part) => part / length);
+}
+
+/** In double precision: a vector of the smallest or the largest single numbers has a length as well. */
+export function lengthOf(vector: Float32Array): number {
+  let sum = 0;
+  for (const part of vector) sum += part * part;
+  return Math.sqrt(sum);
+}

@@ -1,0 +1,125 @@
+// Options of a semantic cache: as they are written, and checked with their defaults.
+import { requireOptions } from "../core/arguments.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
+import { requireNamespace } from "../core/keys.ts";
+import type { XCache } from "../xcache.ts";
+import type { Embedder } from "./embedding.ts";
+import { lexicalEmbedder } from "./lexical-embedder.ts";
+import { MEASURES, METRICS, type Metric } from "./metric.ts";
+
+export interface SemanticCacheOptions {
+  /** Where answers and their vectors are stored. */
+  readonly cache: XCache;
+  /** The namespace of `cache` they are stored in, as of `cache.namespace(name)`. */
+  readonly namespace: string;
+  /** The least score at which the answer to another text is an answer to this one; what a score is, `metric` says. */
+  readonly threshold: number;
+  /** Turns a text into a vector. Default: `lexicalEmbedder()`, which compares spelling, not meaning. */
+  readonly embed?: Embedder;
+  /** How vectors are compared. Default: cosine. */
+  readonly metric?: Metric;
+  /** The length of the vectors. Default: the embedder's own, else that of its first vector. */
+  readonly dimensions?: number;
+  /** Names the model: vectors stored under another name are not compared. Default: the embedder's own, else "default". */
+  readonly model?: string;
+  /** Seconds to wait for the embedder, and for the index while it is built. Default: 5. */
+  readonly timeout?: number;
+  /** Up to so many vectors each is compared; beyond, an approximate index is used if `usearch` is installed. Default: 20,000. */
+  readonly exactUpTo?: number;
+  /** The most vectors in memory; answers beyond are found by their exact text only. Default: 100,000. */
+  readonly maxVectors?: number;
+  /** Where time comes from. Default: the system. */
+  readonly clock?: Clock;
+}
+
+const NAMES: readonly (keyof SemanticCacheOptions)[] = [
+  "cache",
+  "namespace",
+  "threshold",
+  "embed",
+  "metric",
+  "dimensions",
+  "model",
+  "timeout",
+  "exactUpTo",
+  "maxVectors",
+  "clock",
+];
+
+const DEFAULT_TIMEOUT = 5;
+const DEFAULT_EXACT_UP_TO = 20_000;
+const DEFAULT_MAX_VECTORS = 100_000;
+const MOST_DIMENSIONS = 65_536;
+
+export interface Settings {
+  readonly space: XCache;
+  readonly threshold: number;
+  readonly embed: Embedder;
+  readonly metric: Metric;
+  readonly dimensions: number | undefined;
+  readonly model: string;
+  readonly timeoutMs: number;
+  readonly exactUpTo: number;
+  readonly maxVectors: number;
+  readonly clock: Clock;
+}
+
+export function settingsOf(options: SemanticCacheOptions): Settings {
+  requireOptions(options, NAMES);
+  const { cache, namespace, embed = lexicalEmbedder(), metric = "cosine" } = options;
+  const { timeout = DEFAULT_TIMEOUT, clock = systemClock } = options;
+  const { exactUpTo = DEFAULT_EXACT_UP_TO, maxVectors = DEFAULT_MAX_VECTORS } = options;
+  requireThat(isCache(cache), "cache must be an XCache", cache);
+  requireNamespace(namespace);
+  requireThat(typeof embed === "function", "embed must be a function", embed);
+  requireThat(METRICS.includes(metric), `metric must be one of ${METRICS.join(", ")}`, metric);
+  requireThat(isSeconds(timeout), "timeout must be a number of seconds above 0", timeout);
+  requireThat(isCount(exactUpTo) || exactUpTo === 0, "exactUpTo must be a whole number", exactUpTo);
+  requireThat(isCount(maxVectors), "maxVectors must be a whole number above 0", maxVectors);
+  const model = options.model ?? embed.model ?? "default";
+  requireThat(typeof model === "string", "model must be a string", model);
+  const dimensions = options.dimensions ?? embed.dimensions;
+  requireThat(
+    dimensions === undefined || (isCount(dimensions) && dimensions <= MOST_DIMENSIONS),
+    `dimensions must be a whole number from 1 to ${MOST_DIMENSIONS}`,
+    dimensions,
+  );
+  return {
+    space: cache.namespace(namespace),
+    threshold: requireThreshold(options.threshold, metric),
+    embed,
+    metric,
+    dimensions,
+    model,
+    timeoutMs: timeout * 1000,
+    exactUpTo,
+    maxVectors,
+    clock,
+  };
+}
+
+export function requireThreshold(threshold: unknown, metric: Metric): number {
+  const isNumber = typeof threshold === "number" && Number.isFinite(threshold);
+  if (!MEASURES[metric].isBounded) {
+    requireThat(isNumber, "threshold must be a finite number", threshold);
+  } else {
+    requireThat(
+      isNumber && (threshold as number) >= 0 && (threshold as number) <= 1,
+      "threshold must be a number from 0 to 1",
+      threshold,
+    );
+  }
+  return threshold as number;
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0;
+
+const isSeconds = (value: unknown): boolean => typeof value === "number" && value > 0;
+
+const isCache = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && typeof (value as XCache).namespace === "function";
+
+export function requireThat(holds: boolean, expected: string, arrived: unknown): void {
+  if (!holds) throw new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
+}

@@ -1,0 +1,58 @@
+// Two processes and one real server: answers are found across them, and never after they were invalidated.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { compileSources, OwnProcess } from "./own-process.ts";
+
+const ask = (text: string, load = "'loaded'"): string =>
+  `return answers.getOrSet(${JSON.stringify(text)}, () => ${load}, { ttl: 60, tags: ["help"] })`;
+
+let program: string;
+let server: RedisServer;
+
+beforeAll(async () => {
+  [program, server] = await Promise.all([compileSources(), startRedis()]);
+});
+afterAll(() => server.stop());
+
+describe.each([false, true])("with near_cache %s", (nearCache) => {
+  let one: OwnProcess;
+  let two: OwnProcess;
+
+  beforeAll(async () => {
+    // Answers of the other kind of process.
+    await server.cli("FLUSHALL");
+    const config = { kvUrl: server.url, nearCache };
+    [one, two] = [new OwnProcess(program, config), new OwnProcess(program, config)];
+  });
+  afterAll(async () => {
+    expect(await Promise.all([one.end(), two.end()])).toEqual([0, 0]);
+  });
+
+  test("an answer of one process is given by the other, until the first invalidates it", async () => {
+    expect(await two.run(ask("weather in Lisbon", "'sunny'"))).toBe("sunny");
+    expect(await one.run(ask("How do I reset my password?", "'by link'"))).toBe("by link");
+    expect(await two.run(ask("how can I reset my password"))).toBe("by link");
+    await one.run(`return answers.invalidateTags("help")`);
+    const search = `return answers.search("how can I reset my password")`;
+    if (nearCache) await until(async () => !`${await two.run(search)}`, { what: "the push arrives" });
+    expect(await two.run(search)).toEqual([]);
+    expect(await two.run(ask("how can I reset my password", "'by mail'"))).toBe("by mail");
+    expect(await one.run(ask("How do I reset my password?"))).toBe("by mail");
+  });
+
+  test("the same text is loaded once in both", async () => {
+    const slow = ask("one load", "new Promise((resolve) => setTimeout(resolve, 200, process.pid))");
+    const [first, second] = await Promise.all([one.run(slow), two.run(slow)]);
+    expect(first).toBe(second);
+  });
+
+  test("answers of a process that was killed are found by one that starts later", async () => {
+    const victim = new OwnProcess(program, { kvUrl: server.url, nearCache });
+    await victim.run(ask("delivery of a large parcel", "'tomorrow'"));
+    victim.kill();
+    const late = new OwnProcess(program, { kvUrl: server.url, nearCache });
+    expect(await late.run(ask("delivery of large parcels"))).toBe("tomorrow");
+    expect(await late.end()).toBe(0);
+  });
+});
