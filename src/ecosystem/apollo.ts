@@ -1,0 +1,54 @@
+// A cache for Apollo Server 5: persisted queries, cached responses, data sources.
+import type { KeyValueCache, KeyValueCacheSetOptions } from "@apollo/utils.keyvaluecache";
+import { BackendError, CodecError } from "../core/errors.ts";
+import { type CacheSource, holdCache } from "./held-cache.ts";
+
+export type { CacheSource } from "./held-cache.ts";
+
+export interface ApolloCacheOptions {
+  /** The part of the cache that Apollo uses. Default: `apollo`. */
+  readonly namespace?: string;
+  /** Told when a read failed and was answered as if nothing was there. */
+  readonly onError?: (error: Error) => void;
+}
+
+/** What `apolloCache` gives: a `KeyValueCache` that can be emptied and closed. */
+export interface ApolloCache<V> extends KeyValueCache<V> {
+  delete(key: string): Promise<boolean>;
+  clear(): Promise<void>;
+  /** Closes a cache that was made from a configuration here. */
+  disconnect(): Promise<void>;
+}
+
+/** Apollo says 0 or null for "without a limit", and nothing for "as the cache likes". */
+function setOptions(options: KeyValueCacheSetOptions | undefined): { ttl?: number } {
+  if (options?.ttl === undefined) return {};
+  return { ttl: options.ttl || Number.POSITIVE_INFINITY };
+}
+
+/**
+ * `new ApolloServer({ cache: apolloCache(cache) })`. Lifetimes are seconds. A read that fails is a miss: Apollo would
+ * fail the request. Writes reject: Apollo logs them. Throws ConfigError for a configuration that cannot be.
+ */
+export function apolloCache<V = string>(
+  source: CacheSource,
+  { namespace = "apollo", onError }: ApolloCacheOptions = {},
+): ApolloCache<V> {
+  const held = holdCache(source);
+  const space = held.cache.namespace(namespace);
+  return {
+    async get(key) {
+      try {
+        return await space.get<V>(key);
+      } catch (error) {
+        if (!(error instanceof BackendError || error instanceof CodecError)) throw error;
+        onError?.(error);
+        return undefined;
+      }
+    },
+    set: (key, value, options) => space.set(key, value, setOptions(options)),
+    delete: async (key) => (await space.delete(key)) > 0,
+    clear: () => space.clear(),
+    disconnect: () => held.release(),
+  };
+}

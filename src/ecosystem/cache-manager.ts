@@ -1,0 +1,36 @@
+// A store for cache-manager 7, which takes stores of Keyv.
+import type { Keyv } from "keyv";
+import { requiredPackage } from "../metrics/peer-package.ts";
+import type { CacheSource } from "./held-cache.ts";
+import { XCacheKeyvStore } from "./keyv.ts";
+
+export type { CacheSource } from "./held-cache.ts";
+
+export interface CacheManagerStoreOptions {
+  /** What `clear()` empties. Default: `cache-manager`. */
+  readonly namespace?: string;
+  /** Lifetime in milliseconds where neither the call nor `createCache` says one. Default: for ever. */
+  readonly ttl?: number;
+  /** Whether operations reject when the store fails. Default: false, the store counts as empty. */
+  readonly throwOnErrors?: boolean;
+}
+
+/**
+ * `createCache({ stores: [cacheManagerStore(cache)] })`. Values are kept as they are, not as JSON. Throws
+ * MissingPeerError without the package `keyv`, ConfigError for a configuration that cannot be.
+ */
+export function cacheManagerStore(source: CacheSource, options: CacheManagerStoreOptions = {}): Keyv {
+  const library = requiredPackage("keyv", "A store for cache-manager") as typeof import("keyv");
+  const { namespace = "cache-manager", throwOnErrors = false, ttl } = options;
+  const keyv = new library.Keyv({
+    store: new XCacheKeyvStore(source, { throwOnErrors }),
+    namespace,
+    // The namespace is the store's own part of the cache already.
+    useKeyPrefix: false,
+    throwOnErrors,
+    ...(ttl === undefined ? {} : { ttl }),
+  });
+  keyv.serialize = undefined;
+  keyv.deserialize = undefined;
+  return keyv;
+}

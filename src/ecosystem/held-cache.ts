@@ -1,0 +1,19 @@
+// The cache that an adapter stands on: the caller's own, or one that the adapter opens and closes itself.
+import type { CacheConfig } from "../config/types.ts";
+import { XCache } from "../xcache.ts";
+
+/** A cache, which its owner closes, or the configuration of one that the adapter makes and closes. */
+export type CacheSource = XCache | CacheConfig;
+
+export interface HeldCache {
+  readonly cache: XCache;
+  /** Disconnects a cache that was made here, and leaves any other alone. */
+  release(): Promise<void>;
+}
+
+/** Throws ConfigError for a configuration that cannot be. */
+export function holdCache(source: CacheSource): HeldCache {
+  if (source instanceof XCache) return { cache: source, release: async () => {} };
+  const cache = new XCache(source);
+  return { cache, release: () => cache.disconnect() };
+}

@@ -1,0 +1,42 @@
+// @CacheMethod: `cached` for classes that are compiled with `experimentalDecorators`, as those of Nest are.
+import { type CachedOptions, cached } from "../../functions/cached.ts";
+import type { XCache } from "../../xcache.ts";
+
+type AnyMethod = (...args: never[]) => Promise<unknown>;
+
+export interface CacheMethodOptions<Self, Args extends readonly unknown[], Result>
+  extends Omit<CachedOptions<Self, Args, Result>, "cache"> {
+  /** The cache of an object. Default: the one given to setDefaultCache. */
+  readonly cache?: (self: Self) => XCache;
+}
+
+/** Remembers the results of an async method, as `cached` does. Its keys begin with `Class.method` unless `name` says. */
+export function CacheMethod<Self extends object, Args extends readonly unknown[], Result>({
+  cache: cacheOf,
+  ...options
+}: CacheMethodOptions<Self, Args, Result> = {}) {
+  return <F extends AnyMethod>(
+    target: Self,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<F>,
+  ): TypedPropertyDescriptor<F> => {
+    const method = descriptor.value as unknown as (this: Self, ...args: unknown[]) => Promise<unknown>;
+    const wrappers = new WeakMap<object, typeof method>();
+    const name = options.name ?? `${target.constructor.name}.${String(property)}`;
+
+    function wrapperOf(cache: XCache | undefined): typeof method {
+      let wrapper = wrappers.get(cache ?? target);
+      if (wrapper === undefined) {
+        const given = { ...options, name, ...(cache && { cache }) } as unknown as CachedOptions;
+        wrapper = cached(method, given as never) as typeof method;
+        wrappers.set(cache ?? target, wrapper);
+      }
+      return wrapper;
+    }
+
+    const value = function (this: Self, ...args: unknown[]): Promise<unknown> {
+      return wrapperOf(cacheOf?.(this)).apply(this, args);
+    };
+    return { ...descriptor, value: value as unknown as F };
+  };
+}

@@ -1,0 +1,47 @@
+// A cache whose store fails when a test says so, without the circuit breaker coming between.
+import { onTestFinished } from "vitest";
+import { MemoryBackend } from "../../src/backends/memory/backend.ts";
+import type { BackendHost } from "../../src/core/backend.ts";
+import { ConnectionError } from "../../src/core/errors.ts";
+import { ChaosBackend } from "../../src/testing/index.ts";
+import type { XCache } from "../../src/xcache.ts";
+import { memoryCache } from "../xcache/memory-cache.ts";
+
+class TroubledBackend extends ChaosBackend {
+  #host: BackendHost | undefined;
+
+  override open(host: BackendHost): void {
+    this.#host = host;
+    super.open(host);
+  }
+
+  /** Tells what no caller waits for. */
+  report(error: Error): void {
+    this.#host?.report(error);
+  }
+}
+
+export interface FailingCache {
+  readonly cache: XCache;
+  /** From now on every operation is refused. */
+  fail(): void;
+  /** Everything works again, as it does at the end of the test. */
+  calm(): void;
+  /** The connection breaks while nobody asks for anything. */
+  breakConnection(): void;
+}
+
+export function failingCache(): FailingCache {
+  const store = new TroubledBackend(new MemoryBackend());
+  const { cache } = memoryCache({
+    backend: store,
+    circuitBreaker: { failureThreshold: 1_000, resetTimeout: 1 },
+  });
+  onTestFinished(() => void store.calm());
+  return {
+    cache,
+    fail: () => void store.fail("all", new ConnectionError("refused")),
+    calm: () => void store.calm(),
+    breakConnection: () => store.report(new ConnectionError("lost")),
+  };
+}

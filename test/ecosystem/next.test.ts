@@ -1,0 +1,411 @@
+// The cache handlers of Next under Next's own IncrementalCache: values, lifetimes, tags and failures.
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CacheEntry, CacheHandler } from "next/cache.js";
+import { IncrementalCache } from "next/dist/server/lib/incremental-cache/index.js";
+import { describe, expect, test } from "vitest";
+import type { Clock } from "../../src/core/clock.ts";
+import { BackendError, ConfigError } from "../../src/core/errors.ts";
+import { type NextCacheOptions, nextCacheHandler, nextUseCacheHandler } from "../../src/ecosystem/next.ts";
+import type { XCache } from "../../src/xcache.ts";
+import { redisCaches } from "../support/redis-caches.ts";
+import { runFolder } from "../support/run-folder.ts";
+import { listed, memoryCache } from "../xcache/memory-cache.ts";
+import { failingCache } from "./failing-cache.ts";
+
+const caches = redisCaches({ operationTimeout: 10 });
+
+/** The methods of Next's cache and of a handler, for values that are written down here as Next makes them. */
+interface Cache {
+  get(key: string, context: unknown): Promise<Seen | null>;
+  set(key: string, value: unknown, context: unknown): Promise<void>;
+  revalidateTag(tags: string | string[], durations?: { expire?: number }): Promise<void>;
+}
+
+interface Seen {
+  readonly value: unknown;
+  readonly isStale?: boolean | -1;
+  readonly lastModified?: number;
+  readonly cacheControl?: unknown;
+}
+
+/** What a server of Next makes for every request; each is a process of its own if its cache is. */
+function requests(cache: XCache): () => Cache {
+  const settings = {
+    dev: false,
+    requestHeaders: {},
+    serverDistDir: "/app/.next/server",
+    previewProps: { previewModeId: "preview" },
+    prerenderManifest: { routes: {}, dynamicRoutes: {}, notFoundRoutes: [] },
+    CurCacheHandler: nextCacheHandler(cache, { buildId: "build" }),
+  };
+  type Settings = ConstructorParameters<typeof IncrementalCache>[0];
+  return () => new IncrementalCache(settings as unknown as Settings) as unknown as Cache;
+}
+
+/** Handlers as such, one for every request. */
+function handlers(
+  cache: XCache,
+  options: NextCacheOptions = {},
+  clock?: Clock,
+  serverDistDir?: string,
+): () => Cache {
+  const Handler = nextCacheHandler(cache, options, clock);
+  const context = { revalidatedTags: [], _requestHeaders: {}, ...(serverDistDir && { serverDistDir }) };
+  return () => new Handler(context) as unknown as Cache;
+}
+
+const route = { kind: "APP_PAGE", sourceRoute: "/items/[slug]/page" };
+const pageContext = {
+  kind: "APP_PAGE",
+  route,
+  isFallback: false,
+  isRoutePPREnabled: false,
+};
+const stored = (revalidate: number | false, expire?: number) => ({
+  ...pageContext,
+  cacheControl: { revalidate, expire },
+});
+
+const page = (text: string, tags?: string) => ({
+  kind: "APP_PAGE",
+  html: `<p>${text}</p>`,
+  rscData: Buffer.from([0, 1, 255]),
+  headers: tags === undefined ? undefined : { "x-next-cache-tags": tags, "set-cookie": ["a", "b"] },
+  postponed: undefined,
+  status: 200,
+  segmentData: new Map([
+    ["/_tree", Buffer.from("tree")],
+    ["/items/$d$slug", Buffer.from([128, 0])],
+  ]),
+});
+
+const data = (body: string, revalidate = 60) => ({
+  kind: "FETCH",
+  data: { headers: {}, body, url: "http://upstream/" },
+  revalidate,
+});
+const fetchContext = (tags: string[] = [], softTags: string[] = []) => ({ kind: "FETCH", tags, softTags });
+const fetchTerms = (...tags: string[]) => ({ fetchCache: true, tags });
+
+/** The text of a page or of data, and whether Next takes it for stale. */
+async function look(request: Cache, key: string, context: unknown = pageContext): Promise<unknown> {
+  const entry = await request.get(key, context);
+  if (entry === null) return null;
+  const value = entry.value as { html?: string; data?: { body: string } };
+  return [value.html ?? value.data?.body, entry.isStale ?? false];
+}
+
+describe("values", () => {
+  test("of every kind come from another process as they were: bytes are Buffers, maps are maps", async () => {
+    const [one, other] = [requests(caches.open()), requests(caches.open())];
+    const routeHandler = {
+      kind: "APP_ROUTE",
+      body: Buffer.from([0, 255]),
+      status: 201,
+      headers: { "x-a": "1" },
+    };
+    const legacy = {
+      kind: "PAGES",
+      html: "<p/>",
+      pageData: { props: { at: 1 } },
+      headers: undefined,
+      status: undefined,
+    };
+    const redirect = { kind: "REDIRECT", props: { pageProps: { __N_REDIRECT: "/" } } };
+    for (const value of [page("a", "t"), routeHandler, legacy, redirect, null]) {
+      const key = `/${randomUUID()}`;
+      await one().set(key, value, stored(60, 120));
+      const found = await other().get(key, pageContext);
+      expect(found?.value).toEqual(value);
+      expect(found?.cacheControl).toEqual({ revalidate: 60, expire: 120 });
+      const { rscData, segmentData, body } = (found?.value ?? {}) as Record<string, unknown>;
+      for (const bytes of [rscData, body, ...((segmentData as Map<string, unknown>)?.values() ?? [])]) {
+        expect(bytes === undefined || Buffer.isBuffer(bytes)).toBe(true);
+      }
+    }
+  });
+
+  test("of fetch come from another process, and go when Next removes them", async () => {
+    const [one, other] = [requests(caches.open()), requests(caches.open())];
+    await one().set("hash", data("body"), fetchTerms("t"));
+    expect(await look(other(), "hash", fetchContext(["t"]))).toEqual(["body", false]);
+    await one().set("hash", null, fetchTerms());
+    expect(await look(other(), "hash", fetchContext(["t"]))).toBeNull();
+  });
+
+  test("that are images are kept apart from pages of the same key", async () => {
+    const { cache } = memoryCache();
+    const handler = handlers(cache)();
+    const image = {
+      kind: "IMAGE",
+      etag: "e",
+      upstreamEtag: "u",
+      buffer: Buffer.from([1]),
+      extension: "webp",
+      revalidate: 60,
+    };
+    await handler.set("key", image, { kind: "IMAGE" });
+    const found = await handler.get("key", { kind: "IMAGE", isFallback: false });
+    expect(found?.value).toEqual(image);
+    expect(await handler.get("key", pageContext)).toBeNull();
+  });
+
+  test("of another build are not served, data of fetch is", async () => {
+    const folder = mkdtempSync(join(runFolder(), "next-"));
+    const builds = ["one", "two"].map((id) => {
+      mkdirSync(join(folder, id, "server"), { recursive: true });
+      writeFileSync(join(folder, id, "BUILD_ID"), id);
+      return join(folder, id, "server");
+    });
+    const { cache } = memoryCache();
+    const [one, two] = builds.map((dist) => handlers(cache, {}, undefined, dist));
+    await one!().set("/page", page("one"), stored(60));
+    await one!().set("hash", data("shared"), fetchTerms());
+    expect(await one!().get("/page", pageContext)).not.toBeNull();
+    expect(await two!().get("/page", pageContext)).toBeNull();
+    expect(await two!().get("hash", fetchContext())).not.toBeNull();
+  });
+});
+
+describe("an age", () => {
+  test("past revalidate makes a page stale, past expire it is gone from the store", async () => {
+    const { cache, clock } = memoryCache();
+    const handler = handlers(cache, { buildId: "b" }, clock)();
+    await handler.set("/page", page("a", "t"), stored(60, 100));
+    const before = await handler.get("/page", pageContext);
+    expect(before).toMatchObject({
+      lastModified: clock.now(),
+      cacheControl: { revalidate: 60, expire: 100 },
+    });
+    await clock.advance(99_000);
+    expect((await handler.get("/page", pageContext))?.lastModified).toBe(clock.now() - 99_000);
+    await clock.advance(1_000);
+    expect(await handler.get("/page", pageContext)).toBeNull();
+  });
+
+  test.each([
+    ["a page that never ages", stored(false), page("a"), 50],
+    ["a page without expire", stored(10), page("a"), 15],
+    ["a page that expires first", stored(20, 5), page("a"), 20],
+    ["data of fetch", fetchTerms(), data("a", 10), 15],
+    ["data that outlives the bound", fetchTerms(), data("a", 1_000), 50],
+  ])("of %s is bounded in the store", async (_name, terms, value, seconds) => {
+    const { cache, clock } = memoryCache();
+    const options = { buildId: "b", maxAge: 50, keepStale: 5 };
+    const handler = handlers(cache, options, clock)();
+    await handler.set("key", value, terms);
+    const [key] = await listed(cache.namespace("next").keys());
+    expect(await cache.namespace("next").ttl(key!)).toBe(seconds);
+  });
+
+  test("that cannot be is refused at once", () => {
+    const { cache } = memoryCache();
+    expect(() => nextCacheHandler(cache, { maxAge: 0 })).toThrow(ConfigError);
+    expect(() => nextUseCacheHandler(cache, { maxAgeSeconds: 1 } as NextCacheOptions)).toThrow(/maxAge/);
+  });
+});
+
+describe("a tag", () => {
+  test("that is expired takes page and data along in every process, and no others", async () => {
+    const [one, other] = [requests(caches.open()), requests(caches.open())];
+    await one().set("/a", page("a", "_N_T_/layout,both,a"), stored(60));
+    await one().set("/b", page("b", "_N_T_/layout,both"), stored(60));
+    await one().set("hash", data("d"), fetchTerms("a"));
+    await other().revalidateTag(["a"]);
+    expect(await look(one(), "/a")).toBeNull();
+    expect(await look(one(), "hash", fetchContext(["a"]))).toBeNull();
+    expect(await look(one(), "/b")).toEqual(["<p>b</p>", false]);
+    await other().revalidateTag("_N_T_/layout");
+    expect(await look(one(), "/b")).toBeNull();
+    await one().revalidateTag([]);
+  });
+
+  test("of a path expires data that is read for it, and not for other paths", async () => {
+    const request = requests(caches.open());
+    await request().set("hash", data("d"), fetchTerms("t"));
+    await request().revalidateTag("_N_T_/items/a");
+    expect(await look(request(), "hash", fetchContext(["t"], ["_N_T_/layout", "_N_T_/items/a"]))).toBeNull();
+    expect(await look(request(), "hash", fetchContext(["t"], ["_N_T_/layout", "_N_T_/b"]))).toEqual([
+      "d",
+      false,
+    ]);
+    await request().set("hash", data("new"), fetchTerms("t"));
+    expect(await look(request(), "hash", fetchContext(["t"], ["_N_T_/items/a"]))).toEqual(["new", false]);
+  });
+
+  test("that data was not stored with expires it all the same where it is read with it", async () => {
+    const request = requests(caches.open());
+    await request().set("hash", data("d"), fetchTerms("first"));
+    await request().revalidateTag("second");
+    expect(await look(request(), "hash", fetchContext(["first", "second"]))).toBeNull();
+    expect(await look(request(), "hash", fetchContext(["first"]))).toEqual(["d", false]);
+  });
+
+  test.each([[60], [false] as const])(
+    "that is revalidated with a profile makes a page of revalidate %s stale in every process, until it is made anew",
+    async (revalidate) => {
+      const [one, other] = [requests(caches.open()), requests(caches.open())];
+      await one().set("/a", page("a", "t"), stored(revalidate));
+      await one().set("hash", data("d", 31_536_000), fetchTerms("t"));
+      await other().revalidateTag("t", { expire: 3_600 });
+      for (const request of [one, other]) {
+        expect(await look(request(), "/a")).toEqual(["<p>a</p>", true]);
+        expect(await look(request(), "hash", fetchContext(["t"]))).toEqual(["d", true]);
+      }
+      await one().set("/a", page("new", "t"), stored(revalidate));
+      expect(await look(other(), "/a")).toEqual(["<p>new</p>", false]);
+    },
+  );
+
+  test("that is revalidated with a profile expires what is older once its time is over", async () => {
+    const { cache, clock } = memoryCache();
+    const request = handlers(cache, { buildId: "b" }, clock);
+    const see = async (key: string) => (await request().get(key, pageContext)) !== null;
+    await request().set("/a", page("a", "t"), stored(false));
+    await clock.advance(1_000);
+    await request().revalidateTag("t", { expire: 10 });
+    await clock.advance(1_000);
+    await request().set("/younger", page("b", "t"), stored(false));
+    await clock.advance(8_999);
+    expect([await see("/a"), await see("/younger")]).toEqual([true, true]);
+    await clock.advance(1);
+    expect([await see("/a"), await see("/younger")]).toEqual([false, true]);
+    await request().revalidateTag("t", { expire: 0 });
+    expect(await see("/younger")).toBe(false);
+  });
+
+  test("that is expired while a page is rendered keeps the old page out, and one begun later in", async () => {
+    const { cache, clock } = memoryCache();
+    const request = handlers(cache, { buildId: "b" }, clock);
+    const slow = request();
+    await clock.advance(100);
+    await request().revalidateTag("t");
+    await clock.advance(100);
+    await slow.set("/a", page("old", "t"), stored(60));
+    expect(await slow.get("/a", pageContext)).toBeNull();
+    await request().set("/a", page("new", "t"), stored(60));
+    expect(await slow.get("/a", pageContext)).not.toBeNull();
+    const overtaken = request();
+    await clock.advance(100);
+    await request().revalidateTag("t", { expire: 60 });
+    await overtaken.set("/b", page("old", "t"), stored(60));
+    expect((await overtaken.get("/b", pageContext))?.lastModified).toBe(clock.now() - 60_001);
+  });
+
+  test("whose mark the store has dropped counts as stale, not as fresh", async () => {
+    const cache = caches.open();
+    const request = requests(cache);
+    await request().set("/a", page("a", "t"), stored(60));
+    expect(await cache.namespace("next").invalidatePattern("fresh:*")).toBe(1);
+    expect(await look(request(), "/a")).toEqual(["<p>a</p>", true]);
+  });
+});
+
+describe('what "use cache" remembers', () => {
+  const streamOf = (text: string) => new Response(text).body!;
+  const entry = (text: string, facts: Partial<CacheEntry> = {}): Promise<CacheEntry> =>
+    Promise.resolve({
+      value: streamOf(text),
+      tags: ["t"],
+      stale: 30,
+      timestamp: Date.now(),
+      expire: 600,
+      revalidate: 60,
+      ...facts,
+    });
+  const textOf = async (found: CacheEntry | undefined) => found && new Response(found.value).text();
+  const read = async (handler: CacheHandler, softTags: string[] = []) => {
+    const found = await handler.get("key", softTags);
+    return found && [await textOf(found), found.revalidate];
+  };
+
+  test("comes from another process, a new stream each time, with all its facts", async () => {
+    const [one, other] = [nextUseCacheHandler(caches.open()), nextUseCacheHandler(caches.open())];
+    expect(await other.get("key", [])).toBeUndefined();
+    const { value: _, ...facts } = await entry("text");
+    await one.set("key", entry("text", facts));
+    for (let time = 0; time < 2; time++) {
+      const found = await other.get("key", []);
+      expect(await textOf(found)).toBe("text");
+      expect(found).toMatchObject(facts);
+    }
+    expect(await other.getExpiration(["t"])).toBe(Infinity);
+    await other.refreshTags();
+  });
+
+  test("goes with its tags and with those of its path, or becomes stale", async () => {
+    const [one, other] = [nextUseCacheHandler(caches.open()), nextUseCacheHandler(caches.open())];
+    const set = () =>
+      one.set("key", entry("text", { timestamp: performance.timeOrigin + performance.now() }));
+    await set();
+    await other.updateTags(["t"]);
+    expect(await read(one)).toBeUndefined();
+    await set();
+    await other.updateTags(["_N_T_/path"]);
+    expect(await read(one, ["_N_T_/path"])).toBeUndefined();
+    expect(await read(one, ["_N_T_/other"])).toEqual(["text", 60]);
+    await other.updateTags(["t"], { expire: 60 });
+    expect(await read(one)).toEqual(["text", -1]);
+    await set();
+    expect(await read(other)).toEqual(["text", 60]);
+    await one.updateTags([]);
+  });
+
+  test("is waited for while it is being stored", async () => {
+    const handler = nextUseCacheHandler(memoryCache().cache);
+    let finish!: (entry: CacheEntry) => void;
+    const storing = handler.set("key", new Promise((resolve) => (finish = resolve)));
+    const reading = read(handler);
+    finish(await entry("text"));
+    expect(await reading).toEqual(["text", 60]);
+    await storing;
+  });
+
+  test("is not stored when it broke off, was made before its tag expired, or has no lifetime", async () => {
+    const handler = nextUseCacheHandler(memoryCache().cache);
+    const broken = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new Uint8Array(1));
+        controller.error(new Error("broke off"));
+      },
+    });
+    await handler.set("key", entry("", { value: broken }));
+    await handler.set("key", Promise.reject(new Error("never made")));
+    expect(await read(handler)).toBeUndefined();
+    await handler.set("key", entry("short", { expire: 0 }));
+    expect(await read(handler)).toBeUndefined();
+    const timestamp = performance.timeOrigin + performance.now() - 1;
+    await handler.updateTags(["t"]);
+    await handler.set("key", entry("old", { timestamp }));
+    expect(await read(handler)).toBeUndefined();
+  });
+});
+
+test("a failing store is an empty one to both handlers, and an error only where something was to be expired", async () => {
+  const { cache, fail } = failingCache();
+  const errors: Error[] = [];
+  const options = { onError: (error: Error) => void errors.push(error) };
+  const handler = handlers(cache, options)();
+  const used = nextUseCacheHandler(cache, options);
+  fail();
+  expect(await handler.get("/a", pageContext)).toBeNull();
+  await handler.set("/a", page("a", "t"), stored(60));
+  expect(await used.get("key", [])).toBeUndefined();
+  await used.set(
+    "key",
+    Promise.resolve({
+      value: new Response("x").body!,
+      tags: [],
+      stale: 1,
+      timestamp: 1,
+      expire: 1,
+      revalidate: 1,
+    }),
+  );
+  expect(errors).toHaveLength(4);
+  expect(errors.every((error) => error instanceof BackendError)).toBe(true);
+  await expect(handler.revalidateTag("t")).rejects.toBeInstanceOf(BackendError);
+  await expect(used.updateTags(["t"], { expire: 5 })).rejects.toBeInstanceOf(BackendError);
+});
