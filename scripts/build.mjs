@@ -1,11 +1,15 @@
 // Compiles src into dist. With --if-stale only when dist is not exactly what src would give.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { entriesOf } from "./bundle.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Where each source file's own output is kept, for benchmarks and scripts that look inside. */
+const MODULES = ".cache/modules";
 
 /**
  * Files under a folder, relative to it, that pass.
@@ -20,28 +24,63 @@ function list(folder, accept) {
 /** Why dist does not match src; undefined when it does. */
 export function whyStale(root = ROOT) {
   const sources = list(join(root, "src"), (path) => path.endsWith(".ts"));
-  const outputs = new Set(list(join(root, "dist"), (path) => path.endsWith(".js")));
+  const outputs = new Set(list(join(root, MODULES), (path) => path.endsWith(".js")));
   /** @param {string} path */
   const modified = (path) => statSync(join(root, path)).mtimeMs;
+  const settings = ["tsconfig.json", "tsconfig.build.json", "scripts/bundle.mjs"];
+  let latest = 0;
   for (const source of sources) {
     const output = source.replace(/ts$/, "js");
-    if (!outputs.delete(output)) return `dist/${output} is missing`;
-    const built = modified(`dist/${output}`);
-    const newer = [`src/${source}`, "tsconfig.json", "tsconfig.build.json"].find(
-      (path) => modified(path) > built,
-    );
-    if (newer !== undefined) return `dist/${output} is older than ${newer}`;
+    if (!outputs.delete(output)) return `${MODULES}/${output} is missing`;
+    const built = modified(`${MODULES}/${output}`);
+    latest = Math.max(latest, built);
+    const newer = [`src/${source}`, ...settings].find((path) => modified(path) > built);
+    if (newer !== undefined) return `${MODULES}/${output} is older than ${newer}`;
   }
   const [orphan] = outputs;
-  return orphan === undefined ? undefined : `dist/${orphan} has no source`;
+  if (orphan !== undefined) return `${MODULES}/${orphan} has no source`;
+  for (const entry of entriesOf(root)) {
+    const file = `dist/${entry}.js`;
+    if (!existsSync(join(root, file))) return `${file} is missing`;
+    if (modified(file) < latest) return `${file} is older than ${MODULES}`;
+  }
+  return undefined;
 }
 
-/** Compiles from scratch. Returns the compiler's exit code; on errors nothing is emitted. */
+/**
+ * Compiles from scratch and, when all went well, puts the result in place of what was there at once: others may be
+ * using it. Returns the exit code.
+ */
 export function build(root = ROOT) {
-  rmSync(join(root, "dist"), { recursive: true, force: true });
-  const compiler = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-  const project = join(root, "tsconfig.build.json");
-  return spawnSync(process.execPath, [compiler, "-p", project], { stdio: "inherit" }).status ?? 1;
+  mkdirSync(join(root, ".cache"), { recursive: true });
+  const work = mkdtempSync(join(root, ".cache/build-"));
+  const [modules, dist] = [join(work, "modules"), join(work, "dist")];
+  try {
+    const compiler = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+    const bundler = join(root, "scripts/bundle.mjs");
+    for (const args of [
+      [compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", modules],
+      [bundler, root, modules, dist],
+    ]) {
+      const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
+      if (status !== 0) return status ?? 1;
+    }
+    replace(modules, join(root, MODULES), join(work, "old-modules"));
+    replace(dist, join(root, "dist"), join(work, "old-dist"));
+    return 0;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} next
+ * @param {string} place
+ * @param {string} aside
+ */
+function replace(next, place, aside) {
+  if (existsSync(place)) renameSync(place, aside);
+  renameSync(next, place);
 }
 
 /** Compiles unless dist matches src already. Returns the exit code. */

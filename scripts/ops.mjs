@@ -27,7 +27,7 @@ async function main() {
   });
   const status = buildIfStale();
   if (status !== 0) return status;
-  const compiled = new URL("../dist/metrics/catalogue.js", import.meta.url).href;
+  const compiled = new URL("../.cache/modules/metrics/catalogue.js", import.meta.url).href;
   const { CATALOGUE } = await import(compiled);
   for (const [path, text] of Object.entries(opsFiles(CATALOGUE, values.namespace))) {
     const file = join(values.out ?? join(ROOT, "ops"), path);

@@ -31,12 +31,16 @@ const readJson = <T>(path: string): T => JSON.parse(readFileSync(join(ROOT, path
 const manifest = readJson<Manifest>("package.json");
 const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("package-lock.json").packages;
 
+/** What an installation may weigh: a tenth more than it does. Whoever needs more changes it here, and says why. */
+const BUDGET = { packedBytes: 520_000, unpackedBytes: 2_000_000, files: 250, packages: 3 };
+
 const exportTargets = Object.values(manifest.exports).flatMap((target) =>
   typeof target === "string" ? [target] : Object.values(target),
 );
 
 describe("the tarball", () => {
   let packed: string[] = [];
+  let tarball: { size: number; unpackedSize: number };
 
   beforeAll(() => {
     expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
@@ -45,13 +49,21 @@ describe("the tarball", () => {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
     });
-    const [tarball] = Object.values(JSON.parse(output) as Record<string, { files: { path: string }[] }>);
-    packed = tarball!.files.map(({ path }) => path);
+    type Listed = typeof tarball & { files: { path: string }[] };
+    const [listed] = Object.values(JSON.parse(output) as Record<string, Listed>);
+    tarball = listed!;
+    packed = listed!.files.map(({ path }) => path);
   });
 
   test("holds the compiled code, its types and the four files a reader looks for, and nothing else", () => {
     const outside = packed.filter((path) => !/^dist\/.+(\.js|\.d\.ts)$/.test(path));
     expect(outside.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
+  });
+
+  test("stays within its budget of bytes to download, bytes on disk and files", () => {
+    expect(tarball.size).toBeLessThan(BUDGET.packedBytes);
+    expect(tarball.unpackedSize).toBeLessThan(BUDGET.unpackedBytes);
+    expect(packed.length).toBeLessThan(BUDGET.files);
   });
 
   test("holds every file that an entry point names", () => {
@@ -87,6 +99,26 @@ describe("the entry points", () => {
     }
   });
 
+  test("give one copy of a class, whichever of them it is met through, under its own name", () => {
+    const code = `
+      import * as xcache from "xcache";
+      import { HTTPCacheMiddleware } from "xcache/web/fetch";
+      import { ChaosBackend } from "xcache/testing";
+      const refusalOf = (work) => { try { work(); } catch (error) { return error; } };
+      const errors = [
+        refusalOf(() => new HTTPCacheMiddleware({ ttl: -1 })),
+        refusalOf(() => new xcache.XCache({ backend: new ChaosBackend(new xcache.MemoryBackend()), poolSize: 0 })),
+      ];
+      const renamed = Object.entries(xcache).filter(
+        ([name, value]) => String(value).startsWith("class ") && value.name !== name,
+      );
+      const isWhole = errors.every((error) => error instanceof xcache.ConfigError && error.name === "ConfigError");
+      if (!isWhole || renamed.length > 0) throw new Error(String([...errors, ...renamed]));`;
+    expect(() =>
+      execFileSync(process.execPath, ["--input-type=module", "-e", code], { cwd: ROOT }),
+    ).not.toThrow();
+  });
+
   test("VERSION is the version of package.json", async () => {
     const { VERSION } = await import("../src/version.ts");
     expect(VERSION).toBe(manifest.version);
@@ -98,6 +130,13 @@ describe("the dependencies", () => {
   test("that come along at run time run no script when they are installed", () => {
     const scripted = Object.entries(lock).filter(([, { dev, hasInstallScript }]) => !dev && hasInstallScript);
     expect(scripted.map(([path]) => path)).toEqual([]);
+  });
+
+  test("that come along at run time are few", () => {
+    const along = new Set(Object.keys(manifest.dependencies ?? {}));
+    for (const name of along)
+      for (const next of Object.keys(lock[`node_modules/${name}`]?.dependencies ?? {})) along.add(next);
+    expect(along.size, [...along].join(", ")).toBeLessThanOrEqual(BUDGET.packages);
   });
 
   test("of the package itself run no script when it is installed from the registry", () => {

@@ -15,31 +15,54 @@ describe("dist", () => {
     for (const [path, modified] of Object.entries({
       "tsconfig.json": 1,
       "tsconfig.build.json": 1,
+      "scripts/bundle.mjs": 1,
       ...files,
     })) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), "");
       utimesSync(join(root, path), modified, modified);
     }
+    const exports = {
+      ".": { types: "./dist/b.d.ts", default: "./dist/b.js" },
+      "./package.json": "./package.json",
+    };
+    writeFileSync(join(root, "package.json"), JSON.stringify({ exports, bin: {} }));
     return root;
   };
+  const built = { "src/b.ts": 5, "src/a/c.ts": 4, ".cache/modules/b.js": 5, ".cache/modules/a/c.js": 5 };
 
   test.each<[string, Record<string, number>, string | undefined]>([
-    ["up to date when each output is as new as its source", { "src/a/b.ts": 5, "dist/a/b.js": 5 }, undefined],
-    ["stale when there is none", { "src/a/b.ts": 5 }, "dist/a/b.js is missing"],
-    ["stale when a source is newer", { "src/b.ts": 6, "dist/b.js": 5 }, "dist/b.js is older than src/b.ts"],
+    ["up to date when each output is as new as its source", { ...built, "dist/b.js": 6 }, undefined],
+    ["stale when there is none", { "src/b.ts": 5 }, ".cache/modules/b.js is missing"],
+    [
+      "stale when a source is newer",
+      { ...built, "src/b.ts": 6, "dist/b.js": 6 },
+      ".cache/modules/b.js is older than src/b.ts",
+    ],
     [
       "stale when a source is gone",
-      { "src/b.ts": 5, "dist/b.js": 5, "dist/c.js": 5 },
-      "dist/c.js has no source",
+      { ...built, "dist/b.js": 6, ".cache/modules/d.js": 5 },
+      ".cache/modules/d.js has no source",
     ],
     [
       "stale when the compiler settings are newer",
-      { "src/b.ts": 5, "dist/b.js": 5, "tsconfig.json": 6 },
-      "dist/b.js is older than tsconfig.json",
+      { ...built, "dist/b.js": 6, "tsconfig.json": 6 },
+      "is older than tsconfig.json",
+    ],
+    [
+      "stale when modules are put together in another way",
+      { ...built, "dist/b.js": 6, "scripts/bundle.mjs": 7 },
+      "is older than scripts/bundle.mjs",
+    ],
+    ["stale when an entry point is not there", built, "dist/b.js is missing"],
+    [
+      "stale when the modules were not put together again",
+      { ...built, "dist/b.js": 4 },
+      "dist/b.js is older than .cache/modules",
     ],
   ])("is %s", (_, files, reason) => {
-    expect(whyStale(treeOf(files))).toBe(reason);
+    if (reason === undefined) expect(whyStale(treeOf(files))).toBeUndefined();
+    else expect(whyStale(treeOf(files))).toContain(reason);
   });
 });
 

@@ -1,7 +1,7 @@
 // Ours: not a simulation but the store itself, used as a cache is: looked up, and written after a miss.
 
-import { Table } from "../../../dist/backends/memory/table.js";
-import { systemClock } from "../../../dist/core/clock.js";
+import { Table } from "../../../.cache/modules/backends/memory/table.js";
+import { systemClock } from "../../../.cache/modules/core/clock.js";
 
 export function xcache(trace, capacity) {
   const table = new Table({ maxEntries: capacity, maxBytes: Number.POSITIVE_INFINITY, clock: systemClock });

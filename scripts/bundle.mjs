@@ -1,0 +1,127 @@
+// Puts the compiled modules together into a few files: Node takes longer to find and open a file than to read a large one.
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, isAbsolute, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rollup } from "rollup";
+
+/** The parts of every cache. Other folders are needed on their own, or not at all. */
+const CACHE = ["codec", "config", "health", "search"];
+const STORES = ["disk", "kv", "memcached"];
+
+/**
+ * What package.json lets be imported or run, as paths below dist without their ending.
+ * @param {string} root
+ * @returns {string[]}
+ */
+export function entriesOf(root) {
+  const { exports = {}, bin = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const targets = [
+    ...Object.values(exports).flatMap((target) => (typeof target === "string" ? [] : [target.default])),
+    ...Object.values(bin),
+  ];
+  return targets.map((target) => target.replace(/^\.\/dist\//, "").replace(/\.js$/, ""));
+}
+
+/**
+ * The file that a module goes into. Undefined: left to the bundler.
+ * @param {string} path Below the folder of modules.
+ * @param {{ isEager: boolean, isStart: boolean }} need Whether `import "xcache"` needs it at once; whether the program does.
+ */
+function fileOf(path, { isEager, isStart }) {
+  if (isStart) return "start";
+  const [folder = "", below = ""] = path.split("/");
+  if (folder === "backends") return storeFile(below, isEager);
+  if (folder === "cli") return below === "commands" ? undefined : "cli";
+  if (folder === "cached-dependency.js") return "db";
+  if (folder === "ecosystem") return undefined;
+  return below === "" || CACHE.includes(folder) ? "cache" : folder;
+}
+
+/**
+ * @param {string} name
+ * @param {boolean} isEager
+ */
+function storeFile(name, isEager) {
+  // The classes themselves are exported; what they load when they are used is a file a store.
+  if (STORES.includes(name)) return isEager ? "cache" : name;
+  if (!isEager) return "store";
+  return name === "memory" || name === "near.js" ? "cache" : "core";
+}
+
+/**
+ * What is imported with a module, itself included, without what it imports later.
+ * @param {string} id
+ * @param {import("rollup").GetModuleInfo} getModuleInfo
+ * @returns {Set<string>}
+ */
+function importedWith(id, getModuleInfo) {
+  const found = new Set([id]);
+  for (const each of found) for (const next of getModuleInfo(each)?.importedIds ?? []) found.add(next);
+  return found;
+}
+
+/**
+ * @param {string} root
+ * @param {string} modules
+ * @param {string} dist
+ */
+async function bundle(root, modules, dist) {
+  const entries = entriesOf(root);
+  /** @type {Set<string> | undefined} */
+  let eager;
+  /** @type {Set<string> | undefined} */
+  let start;
+  const graph = await rollup({
+    input: Object.fromEntries(entries.map((entry) => [entry, join(modules, `${entry}.js`)])),
+    external: (id) => !id.startsWith(".") && !isAbsolute(id),
+    treeshake: { moduleSideEffects: false },
+    // A circle of files would be one of folders, or a group above that is chosen badly.
+    onLog: (_, { message }) => {
+      throw new Error(message);
+    },
+  });
+  await graph.write({
+    dir: dist,
+    format: "es",
+    entryFileNames: "[name].js",
+    // As deep as an entry, so that what is found relative to a file is found from either.
+    chunkFileNames: "chunk/[name].js",
+    manualChunks: (id, { getModuleInfo }) => {
+      const path = relative(modules, id);
+      if (entries.includes(path.replace(/\.js$/, ""))) return undefined;
+      eager ??= importedWith(join(modules, "index.js"), getModuleInfo);
+      start ??= importedWith(join(modules, "cli/main.js"), getModuleInfo);
+      return fileOf(path, { isEager: eager.has(id), isStart: start.has(id) });
+    },
+    minifyInternalExports: false,
+    hoistTransitiveImports: false,
+    generatedCode: "es2015",
+  });
+  await graph.close();
+  copyTypes(modules, dist, entries);
+}
+
+/**
+ * The declarations of the entries and what they refer to.
+ * @param {string} modules
+ * @param {string} dist
+ * @param {readonly string[]} entries
+ */
+function copyTypes(modules, dist, entries) {
+  const pending = entries.map((entry) => `${entry}.d.ts`);
+  const copied = new Set();
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (copied.has(path)) continue;
+    copied.add(path);
+    mkdirSync(dirname(join(dist, path)), { recursive: true });
+    copyFileSync(join(modules, path), join(dist, path));
+    const text = readFileSync(join(modules, path), "utf8");
+    for (const [, target = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.[jt]s"/g))
+      pending.push(`${join(dirname(path), target)}.d.ts`);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [root = "", modules = "", dist = ""] = process.argv.slice(2);
+  await bundle(root, modules, dist);
+}
