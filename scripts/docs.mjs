@@ -1,0 +1,39 @@
+// `npm run docs`: the site of docs/, then the API reference of every entry point, both into docs/.vitepress/dist.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** The sources of what package.json exports, so that the reference has exactly what can be imported. */
+export function entryPoints() {
+  /** @type {{ exports: Record<string, string | { default: string }> }} */
+  const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const built = Object.values(exports).flatMap((target) =>
+    typeof target === "string" ? [] : [target.default],
+  );
+  return built.map((path) => path.replace("./dist/", "src/").replace(/js$/, "ts"));
+}
+
+/** Throws when a link between pages is dead. */
+async function buildSite() {
+  const { build } = await import("vitepress");
+  await build(join(ROOT, "docs"));
+}
+
+/** By typedoc.json. Returns whether it was made without a warning. */
+async function buildReference() {
+  const { Application } = await import("typedoc");
+  const app = await Application.bootstrapWithPlugins({ entryPoints: entryPoints() });
+  const project = await app.convert();
+  if (project === undefined) return false;
+  app.validate(project);
+  await app.generateDocs(project, join(ROOT, "docs/.vitepress/dist/api"));
+  return !app.logger.hasErrors() && !app.logger.hasWarnings();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.chdir(ROOT);
+  await buildSite();
+  process.exitCode = (await buildReference()) ? 0 : 1;
+}

@@ -1,0 +1,103 @@
+// What the checks of the published package share: the tarball, empty folders that it is installed into, and the consumers.
+import { execFile, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { npmEnvironment } from "./npm-environment.mjs";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const CONSUMERS = join(ROOT, "test", "extras", "consumer");
+const QUIET = ["--no-audit", "--no-fund", "--loglevel=error"];
+
+/** How TypeScript is told to read the package, and which consumers it then compiles. */
+export const TYPE_CHECKS = [
+  {
+    name: "node16, CommonJS by import()",
+    files: ["esm.mts", "dynamic.cts"],
+    options: { module: "node16", moduleResolution: "node16" },
+  },
+  {
+    name: "node16, CommonJS by require",
+    files: ["esm.mts", "cjs.cts"],
+    options: { module: "node20", moduleResolution: "node16" },
+  },
+  {
+    name: "nodenext",
+    files: ["esm.mts", "cjs.cts"],
+    options: { module: "nodenext", moduleResolution: "nodenext" },
+  },
+  {
+    name: "bundler",
+    files: ["esm.mts", "cjs.cts"],
+    options: { module: "preserve", moduleResolution: "bundler" },
+  },
+];
+
+/** Of every check. Declarations of the package are looked into as well. */
+export const STRICT = { target: "es2023", strict: true, noEmit: true, skipLibCheck: false, types: ["node"] };
+
+/**
+ * Packs this package, or others by their folders. Returns the paths of the tarballs.
+ * @param {string} folder
+ * @param {readonly string[]} packages
+ */
+export async function pack(folder, packages = [ROOT]) {
+  mkdirSync(folder, { recursive: true });
+  const args = ["pack", "--ignore-scripts", "--json", "--loglevel=error", ...packages];
+  const { stdout } = await promisify(execFile)("npm", args, { cwd: folder, env: npmEnvironment() });
+  /** @type {{ filename: string }[]} */
+  const packed = Object.values(JSON.parse(stdout));
+  return packed.map(({ filename }) => join(folder, filename));
+}
+
+/** The folders of what comes along with the package, from this checkout. */
+export function runtimeDependencies() {
+  /** @type {{ dependencies: Record<string, string> }} */
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  return Object.keys(dependencies).map((name) => join(ROOT, "node_modules", name));
+}
+
+/**
+ * An empty application with the consumers in it.
+ * @param {string} parent
+ */
+export function emptyFolder(parent) {
+  const folder = mkdtempSync(join(parent, "app-"));
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  cpSync(CONSUMERS, folder, { recursive: true });
+  return folder;
+}
+
+/**
+ * Runs npm install in a folder. Rejects with what npm said.
+ * @param {string} folder
+ * @param {readonly string[]} packages
+ * @param {{ program?: string, offline?: boolean }} [how] `program`: the node that npm itself runs on
+ */
+export async function install(folder, packages, { program = process.execPath, offline = false } = {}) {
+  const args = ["install", ...QUIET, ...(offline ? ["--offline"] : []), ...packages];
+  await promisify(execFile)("npm", args, { cwd: folder, env: npmEnvironment(program) });
+}
+
+/**
+ * Runs a program in a folder and returns what it printed.
+ * @param {string} folder
+ * @param {readonly string[]} args
+ */
+export async function run(folder, args, program = process.execPath) {
+  const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env: npmEnvironment(program) });
+  return stdout;
+}
+
+/**
+ * Compiles the consumers with the compiler of its folder. Returns what the compiler said; nothing when all is well.
+ * @param {string} folder
+ * @param {(typeof TYPE_CHECKS)[number]} check
+ */
+export function compile(folder, { files, options }) {
+  const project = join(folder, "tsconfig.json");
+  writeFileSync(project, JSON.stringify({ compilerOptions: { ...STRICT, ...options }, files }));
+  const compiler = join(folder, "node_modules", "typescript", "bin", "tsc");
+  return spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" }).stdout;
+}

@@ -1,0 +1,83 @@
+// What a package-lock.json says about what comes along at run time, and what it must not say.
+
+/**
+ * @typedef {object} LockedPackage
+ * @property {string} [version]
+ * @property {string} [resolved]
+ * @property {string} [integrity]
+ * @property {boolean} [dev]
+ * @property {boolean} [inBundle]
+ * @property {boolean} [link]
+ * @property {boolean} [hasInstallScript]
+ * @property {Record<string, string>} [dependencies]
+ * @property {Record<string, string>} [optionalDependencies]
+ */
+
+/** @typedef {{ readonly lockfileVersion: number, readonly packages: Readonly<Record<string, LockedPackage>> }} LockFile */
+
+/**
+ * Where Node finds a package from the place of another: the nearest `node_modules` on the way up.
+ * @param {LockFile} lock
+ * @param {string} from
+ * @param {string} name
+ */
+function placeOf(lock, from, name) {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf("/node_modules/")))) {
+    const place = at === "" ? `node_modules/${name}` : `${at}/node_modules/${name}`;
+    if (lock.packages[place] !== undefined) return place;
+    if (at === "") return undefined;
+  }
+}
+
+/**
+ * The packages that are installed with ours: its dependencies and theirs, by their places.
+ * @param {LockFile} lock
+ */
+export function runtimePackages(lock) {
+  /** @type {Record<string, LockedPackage>} */
+  const found = {};
+  /** @param {string} from */
+  const follow = (from) => {
+    const { dependencies, optionalDependencies } = lock.packages[from] ?? {};
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const place = placeOf(lock, from, name);
+      if (place === undefined || found[place] !== undefined) continue;
+      found[place] = lock.packages[place] ?? {};
+      follow(place);
+    }
+  };
+  follow("");
+  return found;
+}
+
+/**
+ * What is wrong with a lock file, a line for each; nothing when all is well.
+ * @param {LockFile} lock
+ */
+export function lockProblems(lock) {
+  const runtime = runtimePackages(lock);
+  const missing = Object.keys(lock.packages[""]?.dependencies ?? {}).filter(
+    (name) => runtime[`node_modules/${name}`] === undefined,
+  );
+  const scripted = Object.keys(runtime).filter((place) => runtime[place]?.hasInstallScript);
+  const everything = Object.entries(lock.packages).filter(([place]) => place !== "");
+  const addressed = everything.filter(([, { resolved, link }]) => resolved !== undefined && !link);
+  // What is bundled came inside of a package that has a digest.
+  const unsealed = everything.filter(
+    ([, entry]) => !entry.inBundle && !entry.integrity?.startsWith("sha512-"),
+  );
+  const describe = /** @param {string} problem @param {readonly string[]} places */ (problem, places) =>
+    places.map((place) => `${place.replace(/^node_modules\//, "")} ${problem}`);
+  return [
+    ...describe("is a dependency and not in the lock file", missing),
+    ...describe("runs a script when it is installed", scripted),
+    ...describe(
+      "is locked to the address of one registry",
+      addressed.map(([place]) => place),
+    ),
+    ...describe(
+      "has no SHA-512 digest",
+      unsealed.map(([place]) => place),
+    ),
+  ];
+}

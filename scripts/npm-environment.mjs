@@ -1,0 +1,9 @@
+// The environment in which `npm` is the user's own: inside of a script it may be one that a dependency brought along.
+import { delimiter, dirname } from "node:path";
+
+/** @param {string} program the node that `npm` and `node` are to run on */
+export function npmEnvironment(program = process.execPath) {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const own = folders.filter((folder) => !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder));
+  return { ...process.env, PATH: [dirname(program), ...own].join(delimiter) };
+}

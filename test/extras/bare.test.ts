@@ -1,0 +1,64 @@
+// The package as it is published, installed by npm into an empty folder without any optional package.
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { whyStale } from "../../scripts/build.mjs";
+import {
+  emptyFolder,
+  install,
+  pack,
+  run,
+  runtimeDependencies,
+  TYPE_CHECKS,
+} from "../../scripts/extras-folder.mjs";
+import { EXTRAS } from "../../src/cli/extra-packages.ts";
+import { startMemcached } from "../support/memcached.ts";
+import { startRedis } from "../support/redis.ts";
+import { runFolder } from "../support/run-folder.ts";
+import { typeErrorsOf } from "./compiler.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const DEADLINE_MS = 90_000;
+const place = mkdtempSync(join(runFolder(), "extras-"));
+let app: string;
+
+beforeAll(async () => {
+  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
+  app = emptyFolder(place);
+  await install(app, await pack(place, [ROOT, ...runtimeDependencies()]), { offline: true });
+}, DEADLINE_MS);
+afterAll(() => rmSync(place, { recursive: true }));
+
+test("brings its dependencies along and nothing else", () => {
+  const installed = readdirSync(join(app, "node_modules")).filter((name) => !name.startsWith("."));
+  const expected = ["xcache", ...runtimeDependencies().map((place) => basename(place))];
+  expect(installed.sort()).toEqual(expected.sort());
+});
+
+test("works with the stores that need no other package", { timeout: DEADLINE_MS }, async () => {
+  await using redis = await startRedis();
+  await using memcached = await startMemcached();
+  const said = await run(app, ["smoke.mjs", redis.url, `memcached://127.0.0.1:${memcached.port}`]);
+  expect(said).toContain("works with memory, redis, memcached on Node");
+});
+
+test("names the package and the command where a feature needs one", { timeout: DEADLINE_MS }, async () => {
+  const outcomes = JSON.parse(await run(app, ["--no-warnings", "peers.mjs"])) as Record<string, unknown>;
+  const needed = new Set<string>(Object.values(EXTRAS).flat());
+  for (const name of needed) {
+    const missing = { code: "MISSING_PEER", packageName: name, command: `npm install ${name}` };
+    expect(outcomes[name], name).toEqual(name === "@prometheus-io/client" ? "works without" : missing);
+  }
+});
+
+test("prints the command that installs all of them", { timeout: DEADLINE_MS }, async () => {
+  const program = "node_modules/.bin/xcache";
+  const { command } = JSON.parse(await run(app, [program, "extras", "full", "--json"])) as {
+    command: string;
+  };
+  for (const name of EXTRAS.full) expect(command).toMatch(new RegExp(`^npm install .*${name}@`));
+});
+
+test.each(TYPE_CHECKS)("has types under moduleResolution $name", { timeout: DEADLINE_MS }, (check) => {
+  expect(typeErrorsOf(app, check)).toEqual([]);
+});

@@ -1,0 +1,151 @@
+// What comes along at run time, what is said about it, and how a release is made.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { lockProblems, runtimePackages } from "../../scripts/lock-file.mjs";
+import { billOfMaterials } from "../../scripts/sbom.mjs";
+
+const ROOT = join(import.meta.dirname, "../..");
+const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as Parameters<
+  typeof lockProblems
+>[0];
+
+describe("the lock file", () => {
+  const sealed = { integrity: "sha512-x", version: "1.0.0" };
+  const lockOf = (packages: (typeof lock)["packages"]) => ({ lockfileVersion: 3, packages });
+
+  test("is as it should be", () => {
+    expect(lockProblems(lock)).toEqual([]);
+  });
+
+  test("leads from one package to the next as Node finds them", () => {
+    const found = runtimePackages(
+      lockOf({
+        "": { dependencies: { a: "1" } },
+        "node_modules/a": { ...sealed, dependencies: { b: "2", "@s/c": "1" } },
+        "node_modules/a/node_modules/b": { ...sealed, optionalDependencies: { d: "1" } },
+        "node_modules/@s/c": { ...sealed, dependencies: { a: "1" } },
+        "node_modules/b": sealed,
+        "node_modules/d": sealed,
+      }),
+    );
+    expect(Object.keys(found).sort()).toEqual([
+      "node_modules/@s/c",
+      "node_modules/a",
+      "node_modules/a/node_modules/b",
+      "node_modules/d",
+    ]);
+  });
+
+  test.each([
+    ["a script of a dependency", { hasInstallScript: true }, ["a runs a script when it is installed"]],
+    [
+      "the address of a registry",
+      { resolved: "https://registry.example/a.tgz" },
+      ["a is locked to the address of one registry"],
+    ],
+    ["a weak digest", { integrity: "sha1-x" }, ["a has no SHA-512 digest"]],
+  ])("does not pass with %s", (_, flaw, problems) => {
+    const packages = { "": { dependencies: { a: "1" } }, "node_modules/a": { ...sealed, ...flaw } };
+    expect(lockProblems(lockOf(packages))).toEqual(problems);
+  });
+
+  test("does not pass without a dependency, and lets tools for development have scripts", () => {
+    const packages = {
+      "": { dependencies: { a: "1" } },
+      "node_modules/tool": { ...sealed, dev: true, hasInstallScript: true },
+    };
+    expect(lockProblems(lockOf(packages))).toEqual(["a is a dependency and not in the lock file"]);
+  });
+});
+
+test("the bill of materials lists what comes along, with licence and digest, and nothing else", {
+  timeout: 60_000,
+}, () => {
+  interface Component {
+    readonly name: string;
+    readonly version: string;
+    readonly purl: string;
+    readonly licenses: readonly unknown[];
+    readonly hashes: readonly { readonly alg: string }[];
+  }
+  const bill = JSON.parse(billOfMaterials()) as {
+    readonly bomFormat: string;
+    readonly metadata: { readonly component: Component };
+    readonly components: readonly Component[];
+  };
+  expect([bill.bomFormat, bill.metadata.component.name]).toEqual(["CycloneDX", "xcache"]);
+  const locked = Object.entries(runtimePackages(lock)).map(
+    ([place, { version }]) => `pkg:npm/${place.replace("node_modules/", "")}@${version}`,
+  );
+  expect(bill.components.map(({ purl }) => purl).sort()).toEqual(locked.sort());
+  for (const { name, licenses, hashes } of bill.components) {
+    expect(licenses, name).toHaveLength(1);
+    expect(
+      hashes.map(({ alg }) => alg),
+      name,
+    ).toContain("SHA-512");
+  }
+});
+
+describe("the workflows", () => {
+  interface Step {
+    readonly uses?: string;
+    readonly run?: string;
+  }
+  interface Job {
+    readonly "timeout-minutes"?: number;
+    readonly permissions?: Readonly<Record<string, string>>;
+    readonly steps: readonly Step[];
+    readonly strategy?: { readonly matrix: { readonly node: readonly number[] } };
+  }
+  interface Workflow {
+    readonly on: unknown;
+    readonly permissions: Readonly<Record<string, string>>;
+    readonly jobs: Readonly<Record<string, Job>>;
+  }
+  const folder = join(ROOT, ".github/workflows");
+  const names = readdirSync(folder);
+  const read = (name: string): Workflow => parse(readFileSync(join(folder, name), "utf8")) as Workflow;
+  const commands = ({ steps }: Job): readonly string[] => steps.flatMap(({ run }) => run ?? []);
+
+  test.each(names)("%s may only read unless a job says more, ends in time, and pins what it uses", (name) => {
+    const { permissions, jobs } = read(name);
+    expect(permissions).toEqual({ contents: "read" });
+    for (const job of Object.values(jobs)) {
+      expect(job["timeout-minutes"]).toBeLessThanOrEqual(60);
+      for (const { uses } of job.steps)
+        if (uses !== undefined) expect(uses).toMatch(/^[\w./-]+@[0-9a-f]{40}$/);
+    }
+  });
+
+  test.each(names)("%s runs scripts that exist", (name) => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    const used = Object.values(read(name).jobs).flatMap(commands).join("\n");
+    for (const [, script = ""] of used.matchAll(/npm run ([\w:-]+)/g))
+      expect(scripts).toHaveProperty([script]);
+  });
+
+  test("run everything on Node 20 and the tests on every other release", () => {
+    const { check, matrix } = read("ci.yml").jobs;
+    expect(commands(check!)).toContain(".ci/run");
+    expect(matrix?.strategy?.matrix.node).toEqual([22, 24, 26]);
+    expect(commands(matrix!).join()).toContain("npm run test:matrix");
+  });
+
+  test("publish with provenance, after all checks, and only what was released", () => {
+    const { on, jobs } = read("publish.yml");
+    expect(on).toEqual({ release: { types: ["published"] } });
+    expect(jobs.publish?.permissions).toEqual({ contents: "read", "id-token": "write" });
+    const steps = commands(jobs.publish!);
+    expect(steps.at(-1)).toBe("npm publish --provenance --access public");
+    for (const check of [".ci/run", "npm run check:supply-chain", "npm run test:extras"]) {
+      expect(steps).toContain(check);
+    }
+    const secrets = readFileSync(join(folder, "publish.yml"), "utf8").match(/secrets\./);
+    expect(secrets).toBeNull();
+  });
+});
