@@ -1,28 +1,14 @@
-// Holds the docs to the truth: links lead somewhere, code blocks compile, and those marked `run` run.
-import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+// Holds the docs to the truth: links lead somewhere, code compiles, configuration is accepted. test/docs/ runs the code.
+import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { whyStale } from "../scripts/build.mjs";
+import { parse } from "yaml";
+import { resolveConfig } from "../src/config/resolve.ts";
+import { configFromYaml } from "../src/config/yaml.ts";
+import { yamlFolder } from "./config/file.ts";
+import { pages, ROOT, readPage } from "./docs/pages.ts";
+import { snippetsOf, typeErrorsOf } from "./docs/snippet.ts";
 import { anchorsOf, codeBlocksOf, linksOf } from "./support/markdown.ts";
-import { programOf, type Snippet, toJavaScript, typeErrorsOf } from "./support/snippet.ts";
-
-const ROOT = join(import.meta.dirname, "..");
-const FOLDERS = ["docs", "examples", "ops"];
-
-function markdownUnder(folder: string): string[] {
-  if (!existsSync(join(ROOT, folder))) return [];
-  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".md") && !path.includes("node_modules"))
-    .map((path) => join(folder, path));
-}
-
-const readPage = (page: string): string => readFileSync(join(ROOT, page), "utf8");
-const pages = [
-  ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
-  ...FOLDERS.flatMap(markdownUnder),
-];
 
 /** Why a link does not lead anywhere; undefined when it does. Addresses of other sites are not followed. */
 function whyBroken(
@@ -89,31 +75,91 @@ describe("links", () => {
 });
 
 describe("code blocks", () => {
-  const blocks = ["README.md", ...markdownUnder("docs/guide")].flatMap((page) =>
-    codeBlocksOf(readPage(page))
-      .filter(({ language }) => language === "ts")
-      .map((block) => ({ page, ...block })),
-  );
+  const wrong = [
+    ...["Text", "", "```ts", "const text: string = 'x';", "const count: number = text;", "```", ""],
+    ...["Then", "```ts continued", "", "const sum: string = count;", "```"],
+  ].join("\n");
 
-  test("of the README and the guide compile against the sources", { timeout: 60_000 }, () => {
-    expect(typeErrorsOf(blocks)).toEqual([]);
-  });
-
-  test("that do not compile are reported by page and line", { timeout: 60_000 }, () => {
-    const page = "Text\n\n```ts\nconst text: string = 'x';\nconst count: number = text;\n```\n";
-    const snippets = codeBlocksOf(page).map((block): Snippet => ({ page: "docs/wrong.md", ...block }));
-    expect(typeErrorsOf(snippets)).toEqual([
+  test("compile against the sources, and those that do not are told by page and line", {
+    timeout: 180_000,
+  }, () => {
+    const snippets = pages.flatMap((page) => snippetsOf(page, readPage(page)));
+    expect(typeErrorsOf([...snippets, ...snippetsOf("docs/wrong.md", wrong)])).toEqual([
       "docs/wrong.md:5 Type 'string' is not assignable to type 'number'.",
+      "docs/wrong.md:11 Type 'number' is not assignable to type 'string'.",
     ]);
   });
 
-  for (const block of blocks.filter(({ flags }) => flags.includes("run"))) {
-    test(`at ${block.page}:${block.line} runs to its end`, async () => {
-      expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
-      const program = programOf(block);
-      mkdirSync(dirname(program), { recursive: true });
-      writeFileSync(program, toJavaScript(block));
-      await promisify(execFile)(process.execPath, [program], { cwd: ROOT, timeout: 15_000 });
+  test("have no word behind their language that means nothing", () => {
+    expect(() => snippetsOf("docs/wrong.md", "```ts continue\n```")).toThrow("docs/wrong.md:2 `continue`");
+  });
+});
+
+/** Blocks of a language on all pages, as `[page:line, code, words behind the language]`. */
+function blocksOf(language: string) {
+  return pages.flatMap((page) =>
+    codeBlocksOf(readPage(page))
+      .filter((block) => block.language === language)
+      .map(({ line, code, flags }) => [`${page}:${line}`, code, flags] as const),
+  );
+}
+
+describe("YAML and JSON blocks", () => {
+  const { file } = yamlFolder();
+
+  test.each(blocksOf("yaml").filter(([, , flags]) => !flags.includes("plain")))(
+    "at %s is a configuration that is accepted",
+    (_, code) => {
+      expect(() => resolveConfig(configFromYaml(file(code)))).not.toThrow();
+    },
+  );
+
+  test.each(blocksOf("yaml").filter(([, , flags]) => flags.includes("plain")))(
+    "at %s, of another program, can be read",
+    (_, code) => {
+      expect(parse(code)).toBeTypeOf("object");
+    },
+  );
+
+  test.each(blocksOf("json"))("at %s can be read", (_, code) => {
+    expect(JSON.parse(code)).toBeTypeOf("object");
+  });
+});
+
+/** What follows `start` in the text of all pages, up to the end of the line or of the code. */
+function mentionsOf(start: string): { readonly page: string; readonly words: readonly string[] }[] {
+  return pages.flatMap((page) =>
+    [...readPage(page).matchAll(new RegExp(`\\b${start} ([^\\x60\\n]+)`, "g"))].map(([, rest]) => ({
+      page,
+      words: rest!.trim().split(/\s+/),
+    })),
+  );
+}
+
+describe("commands", () => {
+  test("`npm run` names a script of package.json", () => {
+    const { scripts } = JSON.parse(readPage("package.json")) as { scripts: Record<string, string> };
+    const named = mentionsOf("npm run").map(({ page, words }) => ({
+      page,
+      script: words.find((word) => !word.startsWith("-"))!,
+    }));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter(({ script }) => scripts[script] === undefined)).toEqual([]);
+  });
+
+  test("`npx xcache` names a command and flags that it has", () => {
+    const [preface = "", ...sections] = readPage("docs/reference/cli.md").split(/^## xcache/m);
+    const help = new Map(sections.map((text) => [text.split("\n", 1)[0]!.trim(), text]));
+    const knows = (command: string, flag: string) =>
+      [help.get(command), help.get(""), preface].some((text) => text?.includes(flag));
+    const mentions = mentionsOf("npx xcache");
+    expect(mentions.length).toBeGreaterThan(5);
+    const wrong = mentions.flatMap(({ page, words }) => {
+      const command = words[0]!.startsWith("-") ? "" : words[0]!;
+      const flags = words.filter((word) => word.startsWith("--"));
+      if (!help.has(command)) return [`${page}: xcache ${command}`];
+      return flags.filter((flag) => !knows(command, flag)).map((flag) => `${page}: ${command} ${flag}`);
     });
-  }
+    expect(wrong).toEqual([]);
+  });
 });
