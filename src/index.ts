@@ -36,6 +36,7 @@ export type {
   ScanItem,
   SwapResult,
   Taken,
+  TakenMany,
   TakenSealed,
   Usage,
 } from "./core/backend.ts";
@@ -49,6 +50,7 @@ export {
   ConfigError,
   ConnectionError,
   type ErrorCode,
+  type ErrorDetails,
   type ErrorType,
   InvalidKeyError,
   MissingPeerError,
@@ -58,8 +60,8 @@ export {
 } from "./core/errors.ts";
 export type { CacheEvent, CacheEvents, Listener } from "./core/events.ts";
 export { decodeRecord, encodeRecord } from "./core/frame.ts";
-export type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./core/options.ts";
-export type { Entry, Lease, Payload, Stamp, StoreRecord, TagStamp, Token } from "./core/record.ts";
+export type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "./core/options.ts";
+export type { Entry, Lease, Payload, Seal, Stamp, StoreRecord, TagStamp, Token } from "./core/record.ts";
 export type {
   CacheStats,
   ComprehensiveMetrics,
@@ -80,6 +82,7 @@ export type {
   SessionScope,
   SessionStatement,
   SessionTracker,
+  StatementTerms,
   TableSettings,
   TrackedConnection,
   TransactionStatus,
@@ -106,7 +109,7 @@ export { PullCollector, type PullCollectorOptions } from "./metrics/pull.ts";
 export { PushCollector, type PushCollectorOptions } from "./metrics/push.ts";
 export type { MetricRegistry } from "./metrics/registry.ts";
 export { type SpanOptions, traceWithOpenTelemetry } from "./metrics/spans.ts";
-export type { TraceContext } from "./metrics/tracing.ts";
+export type { TraceContext, TraceDetails } from "./metrics/tracing.ts";
 export type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 export { VERSION } from "./version.ts";
 export { type ScanOptions, XCache } from "./xcache.ts";

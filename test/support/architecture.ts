@@ -14,7 +14,7 @@ const LEAVES = ["codec", "config", "backends", "metrics", "functions", "db", "he
 /** The composition root: where the leaves are put together. */
 const ROOT = ["xcache.ts", "cache-root.ts", "instruments.ts", "open-store.ts", "cached-dependency.ts"];
 /** What stands above the composition root. */
-const TOPS = ["web", "cli", "testing"];
+const TOPS = ["web", "cli", "testing", "ecosystem", "vector"];
 const BELOW_ROOT = ["core", ...LEAVES, "version.ts"];
 const BELOW_TOPS = [...BELOW_ROOT, ...ROOT];
 
