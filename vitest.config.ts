@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
-/** A test that puts another module in the place of one of ours must not do so for the tests after it. */
-const REPLACES_MODULES = /\bvi\.(mock|doMock|resetModules)\(/;
+/** A test that puts something of its own in the place of modules or timers must not meet what others have left in them. */
+const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(/;
 
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => `test/${path}`);
-const alone = tests.filter((path) => REPLACES_MODULES.test(readFileSync(path, "utf8")));
+const alone = tests.filter((path) => REPLACES_PARTS.test(readFileSync(path, "utf8")));
 
 export default defineConfig({
   test: {

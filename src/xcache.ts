@@ -4,6 +4,7 @@ import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
+  requireClock,
   requireDistinctKeys,
   requireEntries,
   requireKeys,
@@ -465,6 +466,7 @@ export class XCache implements AsyncDisposable {
 
 /** A cache that reads time from `clock`, for tests; see xcache/testing. */
 export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
+  requireClock(clock);
   return new XCache(openPlace(config, clock) as CacheConfig);
 }
 

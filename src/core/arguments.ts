@@ -1,4 +1,5 @@
 // Checks of what callers pass: each says what was expected and what arrived.
+import type { Clock } from "./clock.ts";
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { CACHE_EVENTS, type CacheEvent } from "./events.ts";
 import { requireKey } from "./keys.ts";
@@ -6,6 +7,16 @@ import { suggestName } from "./nearest.ts";
 
 function wrong(expected: string, arrived: unknown): ConfigError {
   return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
+}
+
+const CLOCK_METHODS = ["now", "coarse", "after", "token", "random"] as const;
+
+export function requireClock(clock: unknown): asserts clock is Clock {
+  const methods = (clock ?? {}) as Partial<Record<string, unknown>>;
+  const missing = CLOCK_METHODS.filter((name) => typeof methods[name] !== "function");
+  if (missing.length === CLOCK_METHODS.length) throw wrong("clock must be a Clock", clock);
+  if (missing.length > 0)
+    throw new ConfigError("ARGUMENT_INVALID", `clock must be a Clock, got one without ${missing.join(", ")}`);
 }
 
 /** The keys as a list of the callee's own; a single string counts as a list of one. */

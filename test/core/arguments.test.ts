@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { requireOptions, requireShareable } from "../../src/core/arguments.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { CodecError, ConfigError } from "../../src/core/errors.ts";
+import { cacheWithClock } from "../../src/xcache.ts";
 
 /** Spelled apart, so that no linter takes these objects for a mistake. */
 const THEN: string = "then";
@@ -55,5 +57,20 @@ describe("a value to be shared", () => {
     expect(() => requireShareable(Promise.resolve(1))).toThrow(CodecError);
     for (const value of [{ [THEN]: 1 }, [], null, 5, "text"])
       expect(() => requireShareable(value)).not.toThrow();
+  });
+});
+
+describe("the clock of a cache under test", () => {
+  it.each([undefined, null, 5, {}])("%o is refused with what a clock is", (clock) => {
+    expect(() => cacheWithClock({ kvUrl: "memory://" }, clock as never)).toThrow(ConfigError);
+    expect(() => cacheWithClock({ kvUrl: "memory://" }, clock as never)).toThrow(
+      "clock must be a Clock, got",
+    );
+  });
+
+  it("lacks nothing, or the message says what", () => {
+    const { token, ...others } = systemClock;
+    expect(() => cacheWithClock({ kvUrl: "memory://" }, others as never)).toThrow("got one without token");
+    expect(() => cacheWithClock({ kvUrl: "memory://" }, { ...others, token })).not.toThrow();
   });
 });
