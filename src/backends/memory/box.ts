@@ -48,5 +48,9 @@ export class Box {
   }
 }
 
+/** Asked at every hit: faster than `instanceof`, which walks along the prototypes. */
+export const isBox = (held: unknown): held is Box =>
+  held !== undefined && held !== null && held.constructor === Box;
+
 /** The value behind what a page holds. */
-export const heldValue = (held: unknown): unknown => (held instanceof Box ? held.value : held);
+export const heldValue = (held: unknown): unknown => (isBox(held) ? held.value : held);

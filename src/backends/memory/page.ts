@@ -4,7 +4,7 @@
 // deleted over and over would make every miss on it walk all its former entries. A key that leaves by itself is
 // therefore parked: it stays in the Map without a value, and parked keys are deleted together when there are enough.
 import { MOST_ENTRIES } from "../../core/bounds.ts";
-import { Box } from "./box.ts";
+import { isBox } from "./box.ts";
 import { type KeyName, nameOf } from "./key-name.ts";
 
 /** What a page asks of the table it belongs to. */
@@ -43,7 +43,7 @@ export class Page {
     const held = this.#entries.get(nameOf(key));
     if (held === undefined) return undefined;
     const host = this.#host;
-    return held instanceof Box || --host.unchecked < 0 ? host.look(this, key, held) : held;
+    return isBox(held) || --host.unchecked < 0 ? host.look(this, key, held) : held;
   }
 
   /** What is under the key, fresh or not: a value, a box or undefined. */

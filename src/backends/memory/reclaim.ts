@@ -1,6 +1,6 @@
 // Reclaiming what is of no use any more, a few entries at a time: expired, dead, or left of a cleared page.
 import type { Clock } from "../../core/clock.ts";
-import { Box } from "./box.ts";
+import { isBox } from "./box.ts";
 import type { KeyHash } from "./key-hash.ts";
 import type { KeyIndex } from "./key-index.ts";
 import type { Pages } from "./pages.ts";
@@ -102,6 +102,6 @@ export class Reclaim<S extends Mortal> {
     if (rows.staleUntilOf(slot) > now) return false;
     const held = page.held(rows.keys[slot]!);
     // The row of an entry in a box may have an earlier expiry, never a later one.
-    return (held instanceof Box ? held.expires : rows.expiresOf(slot)) <= now;
+    return (isBox(held) ? held.expires : rows.expiresOf(slot)) <= now;
   }
 }

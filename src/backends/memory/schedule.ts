@@ -4,7 +4,7 @@
 // comes up. A hit past the horizon, because the timer is late, looks at the entry's own expiry; so a late timer costs
 // time and never correctness.
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
-import { Box } from "./box.ts";
+import { Box, isBox } from "./box.ts";
 import type { Pages } from "./pages.ts";
 import type { Rows } from "./rows.ts";
 import { TICK_MS, tickOf, Wheel } from "./wheel.ts";
@@ -96,7 +96,7 @@ export class Schedule {
     const page = pages.at(rows.ownerOf(slot));
     const key = rows.keys[slot]!;
     const held = page?.held(key);
-    const isBoxed = held instanceof Box;
+    const isBoxed = isBox(held);
     const expires = isBoxed ? held.expires : rows.expiresOf(slot);
     const staleUntil = Math.max(rows.staleUntilOf(slot), expires);
     if (page === undefined || staleUntil <= now) {

@@ -1,7 +1,7 @@
 // The bounded in-process store under the memory backend and the near tier: pages hold the values, the table keeps a row
 // of each entry and bounds entries and bytes over all pages together.
 import type { Clock } from "../../core/clock.ts";
-import { Box, FURTHEST, heldValue, NO_SLOT } from "./box.ts";
+import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "./box.ts";
 import { Eviction } from "./eviction.ts";
 import { KeyHash } from "./key-hash.ts";
 import { KeyIndex } from "./key-index.ts";
@@ -132,7 +132,7 @@ export class Table<S extends EntrySeal> implements PageHost {
   }
 
   look(page: Page, key: string, held: unknown): unknown {
-    const isBoxed = held instanceof Box;
+    const isBoxed = isBox(held);
     if (!isBoxed && this.#isBeforeHorizon()) {
       if (this.recordsUses) this.recordUse(page, key);
       return held;
@@ -184,7 +184,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     if (this.#hasExtras) return false;
     const held = page.held(key);
     if (held === undefined) return false;
-    const isDone = held instanceof Box ? held.renew(value, until) : this.#box(page, key, value, until);
+    const isDone = isBox(held) ? held.renew(value, until) : this.#box(page, key, value, until);
     if (isDone && this.recordsUses) this.recordUse(page, key);
     return isDone;
   }
@@ -249,15 +249,15 @@ export class Table<S extends EntrySeal> implements PageHost {
   }
 
   #slotOf(page: Page, key: string, held: unknown): number {
-    if (held instanceof Box && held.slot !== NO_SLOT) return held.slot;
+    if (isBox(held) && held.slot !== NO_SLOT) return held.slot;
     const slot = this.#index.find(key, page.number, this.#hash.of(key, page.number));
-    if (held instanceof Box) held.slot = slot;
+    if (isBox(held)) held.slot = slot;
     return slot;
   }
 
   /** The row of an entry in a box may have an earlier expiry, never a later one. */
   #expiresOf(slot: number, held: unknown): number {
-    return held instanceof Box ? held.expires : this.#rows.expiresOf(slot);
+    return isBox(held) ? held.expires : this.#rows.expiresOf(slot);
   }
 
   /** Puts a value, in a box, in the place of one without. Returns false where it may expire before that. */
@@ -318,7 +318,7 @@ export class Table<S extends EntrySeal> implements PageHost {
   ): void {
     const slot = this.#slotOf(page, key, held);
     if (this.recordsUses) this.#eviction.touch(slot);
-    if (held instanceof Box) held.renew(value, expires);
+    if (isBox(held)) held.renew(value, expires);
     else page.replace(key, new Box(value, slot, expires));
     this.#write(slot, seal, expires, staleUntil, false);
     const before = this.#rows.sizeOf(slot);

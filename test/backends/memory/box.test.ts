@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Box, FURTHEST, heldValue, NO_SLOT } from "../../../src/backends/memory/box.ts";
+import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "../../../src/backends/memory/box.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const NOW = Date.UTC(2026, 0, 1);
@@ -72,4 +72,25 @@ test("the value behind what a page holds is that of a box, or the thing itself",
   const value = { a: 1 };
   expect(heldValue(new Box(value, 1, NOW))).toBe(value);
   for (const plain of [value, 0, "", null, false]) expect(heldValue(plain)).toBe(plain);
+});
+
+test("nothing but a box is taken for one, whatever its constructor is said to be", () => {
+  const values = [
+    null,
+    0,
+    "",
+    false,
+    1n,
+    {},
+    Object.create(null),
+    { constructor: Object },
+    [Box],
+    new Date(0),
+  ];
+  for (const value of values) {
+    expect(isBox(value)).toBe(false);
+    expect(heldValue(value)).toBe(value);
+    expect(heldValue(new Box(value, 1, 5))).toBe(value);
+  }
+  expect(isBox(undefined)).toBe(false);
 });
