@@ -42,9 +42,15 @@ describe.each([false, true])("with near_cache %s", (nearCache) => {
   });
 
   test("the same text is loaded once in both", async () => {
-    const slow = ask("one load", "new Promise((resolve) => setTimeout(resolve, 200, process.pid))");
-    const [first, second] = await Promise.all([one.run(slow), two.run(slow)]);
-    expect(first).toBe(second);
+    const begin = (load: string): string =>
+      `globalThis.pending = answers.getOrSet("one load", () => ${load}, { ttl: 60 });`;
+    await one.run(begin("new Promise((resolve) => { globalThis.release = resolve; })"));
+    const isLoading = async () => (await one.run("return typeof release")) === "function";
+    await until(isLoading, { what: "the first is loading" });
+    // When another question is answered, the first has been asked.
+    await two.run(`${begin("'loaded by two'")} await answers.get("something else")`);
+    expect(await one.run("release('loaded by one'); return pending")).toBe("loaded by one");
+    expect(await two.run("return pending")).toBe("loaded by one");
   });
 
   test("answers of a process that was killed are found by one that starts later", async () => {
