@@ -2,6 +2,7 @@
 import type { Clock, Timer } from "../../core/clock.ts";
 import { ConnectionError, UnsupportedError, type XCacheError } from "../../core/errors.ts";
 import { keyOfBytes } from "../key-bytes.ts";
+import { connectionOf } from "../key-connection.ts";
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
 import { Link } from "./link.ts";
 import type { Reply } from "./reply.ts";
@@ -57,7 +58,7 @@ export class KvNode {
    */
   link(key: string): Link {
     const { length } = this.#links;
-    return this.#links[length === 1 || isOwnRecord(key) ? 0 : spread(key) % length] as Link;
+    return this.#links[connectionOf(key, length)] as Link;
   }
 
   /** Whether the server tells of changes, as far as it was asked. */
@@ -236,18 +237,4 @@ function notMaster(connection: Connection): ConnectionError {
   return new ConnectionError(`${nameOf(connection.endpoint)} is a replica and takes no writes`, {
     hint: "Give the address of the master, of the sentinels or of the cluster.",
   });
-}
-
-/** Whether a key is one of the library's own; see `spelling` in core/keys.ts. */
-function isOwnRecord(key: string): boolean {
-  const mark = key.indexOf("!");
-  return mark >= 0 && !key.slice(0, mark).includes(":");
-}
-
-/** Any even distribution will do. */
-function spread(key: string): number {
-  let hash = key.length;
-  for (let at = Math.max(0, key.length - 8); at < key.length; at++)
-    hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
-  return hash;
 }

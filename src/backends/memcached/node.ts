@@ -2,6 +2,7 @@
 import type { HostPort } from "../../core/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
+import { connectionOf } from "../key-connection.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import { type Carrier, Link } from "./link.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
@@ -67,7 +68,7 @@ export class MemcachedNode {
    */
   placeOf(key: string): Place {
     const { length } = this.#places;
-    return this.#places[length === 1 || isOwnRecord(key) ? 0 : spread(key) % length] as Place;
+    return this.#places[connectionOf(key, length)] as Place;
   }
 
   /** The server's present time: ours as long as it has not told it. */
@@ -197,18 +198,4 @@ export class MemcachedNode {
       this.statistics(connection).then(again, again);
     });
   }
-}
-
-/** Whether a key is one of the library's own; see `spelling` in core/keys.ts. */
-function isOwnRecord(key: string): boolean {
-  const mark = key.indexOf("!");
-  return mark >= 0 && !key.slice(0, mark).includes(":");
-}
-
-/** Any even distribution will do. */
-function spread(key: string): number {
-  let hash = key.length;
-  for (let at = Math.max(0, key.length - 8); at < key.length; at++)
-    hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
-  return hash;
 }
