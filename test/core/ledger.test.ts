@@ -38,6 +38,15 @@ describe("a ledger in a shared store", () => {
     expect(ledger.now()).toBe(clock.now());
   });
 
+  test("says so when others are always faster, so that nothing is taken for counted", async () => {
+    const clock = new ManualClock();
+    const client = new ReferenceStore(clock).client();
+    client.swap = async (key) => ({ won: false, current: await client.read(key) });
+    const { ledger } = openSharedStore(client, clock).space("p");
+    await expect(ledger.add("row", [1], 60_000)).rejects.toThrow("the ledger was changed by others");
+    expect(await ledger.read(["row"])).toEqual([undefined]);
+  });
+
   test("puts a row in the place of something damaged, and reads none out of it", async () => {
     const { clock, store, spaces } = openSpaces(1);
     const { ledger } = spaces[0]!;
