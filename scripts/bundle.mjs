@@ -4,8 +4,6 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rollup } from "rollup";
 
-/** The parts of every cache. Other folders are needed on their own, or not at all. */
-const CACHE = ["codec", "config", "health", "search"];
 const STORES = ["disk", "kv", "memcached"];
 
 /**
@@ -29,23 +27,12 @@ export function entriesOf(root) {
  */
 function fileOf(path, { isEager, isStart }) {
   if (isStart) return "start";
+  // Each further file takes Node about a millisecond, whatever is in it.
+  if (isEager) return "cache";
   const [folder = "", below = ""] = path.split("/");
-  if (folder === "backends") return storeFile(below, isEager);
+  if (folder === "backends") return STORES.includes(below) ? below : "store";
   if (folder === "cli") return below === "commands" ? undefined : "cli";
-  if (folder === "cached-dependency.js") return "db";
-  if (folder === "ecosystem") return undefined;
-  return below === "" || CACHE.includes(folder) ? "cache" : folder;
-}
-
-/**
- * @param {string} name
- * @param {boolean} isEager
- */
-function storeFile(name, isEager) {
-  // The classes themselves are exported; what they load when they are used is a file a store.
-  if (STORES.includes(name)) return isEager ? "cache" : name;
-  if (!isEager) return "store";
-  return name === "memory" || name === "near.js" ? "cache" : "core";
+  return folder === "ecosystem" ? undefined : folder;
 }
 
 /**

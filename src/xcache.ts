@@ -36,7 +36,7 @@ import { checkHealth, detailHealth } from "./health/health.ts";
 import { Instruments } from "./instruments.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 import { isGetTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
-import { type FuzzyMatch, type FuzzyOptions, fuzzySearch } from "./search/fuzzy.ts";
+import type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
 /** An async function makes its promise in less time than Promise.resolve takes. */
@@ -312,10 +312,13 @@ export class XCache implements AsyncDisposable {
 
   /** Keys that resemble `text`, best first. Needs `enableFuzzy`. */
   fuzzySearch(text: string, options: FuzzyOptions = {}): Promise<FuzzyMatch[]> {
-    return this.#telemetry.run("fuzzySearch", () => {
+    return this.#telemetry.run("fuzzySearch", async () => {
       requireOptions(options, ["threshold", "limit", "signal"]);
       requireSignal(options.signal);
-      if (this.#root.config.enableFuzzy) return fuzzySearch(this.#keyBatches(), text, options);
+      if (this.#root.config.enableFuzzy) {
+        const { fuzzySearch } = await import("./search/fuzzy.ts");
+        return fuzzySearch(this.#keyBatches(), text, options);
+      }
       throw new ConfigError("FEATURE_DISABLED", "fuzzySearch needs enableFuzzy, which is false", {
         operation: "fuzzySearch",
         hint: "Set enableFuzzy: true (enable_fuzzy in YAML, XCACHE_ENABLE_FUZZY in the environment).",

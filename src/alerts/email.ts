@@ -1,5 +1,7 @@
 // Delivery by email: one message to all recipients of an alert, tried again for those the server put off.
-import { connect, type Socket } from "node:net";
+
+import type { Socket } from "node:net";
+import { nodeNet } from "../core/node-parts.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
 import type { Mail, MailError, Mailer } from "./mailer.ts";
 import { type Outgoing, oneLine, subjectOf, textOf } from "./notification.ts";
@@ -128,7 +130,7 @@ class Line {
       done(new Error("the attempt is over"));
       return;
     }
-    const socket = connect({ host: this.#host, port: this.#port });
+    const socket = nodeNet().connect({ host: this.#host, port: this.#port });
     this.#socket = socket;
     const failed = (error: Error): void => done(error);
     socket.once("error", failed);

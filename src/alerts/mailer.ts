@@ -1,7 +1,8 @@
 // The mail library: an optional peer, loaded when the first alert with recipients is added.
-import { createRequire } from "node:module";
+
 import type { Socket } from "node:net";
 import { MissingPeerError } from "../core/errors.ts";
+import { requirePackage } from "../core/node-parts.ts";
 
 /** As much of `nodemailer` as is used, so that its types are not needed where it is absent. */
 export interface Mailer {
@@ -53,10 +54,8 @@ export interface MailError extends Error {
   readonly rejectedErrors?: readonly MailError[];
 }
 
-const require = createRequire(import.meta.url);
-
 /** Throws MissingPeerError. */
-export function loadMailer(load: () => unknown = () => require("nodemailer")): Mailer {
+export function loadMailer(load: () => unknown = () => requirePackage("nodemailer")): Mailer {
   try {
     return load() as Mailer;
   } catch (cause) {

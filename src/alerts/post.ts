@@ -1,7 +1,5 @@
 // One HTTP exchange: a POST on a connection of its own, of whose answer only the head and a few bytes are read.
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
-
+import { nodeHttp, nodeHttps } from "../core/node-parts.ts";
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
@@ -23,7 +21,7 @@ const MOST_ANSWER_BYTES = 16_384;
  */
 export function post({ url, headers, body, signal }: Post): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = url.protocol === "https:" ? httpsRequest : httpRequest;
+    const { request } = url.protocol === "https:" ? nodeHttps() : nodeHttp();
     const bytes = Buffer.from(body);
     let answer: Answer | undefined;
     let failure: Error | undefined;

@@ -1,5 +1,5 @@
 // Signatures of webhooks as Standard Webhooks 1.0 describes them, section "Signature scheme".
-import { createHmac } from "node:crypto";
+import { nodeCrypto } from "../core/node-parts.ts";
 import { refusal, requireStrings } from "./refusal.ts";
 
 const PREFIX = "whsec_";
@@ -32,6 +32,6 @@ export interface Signed {
 /** The header's value: one signature a key. */
 export function signatures(keys: readonly Buffer[], { id, timestamp, body }: Signed): string {
   const sign = (key: Buffer): string =>
-    `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
+    `v1,${nodeCrypto().createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
   return keys.map(sign).join(" ");
 }

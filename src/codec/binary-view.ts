@@ -1,5 +1,4 @@
 // Buffers, typed arrays and DataViews as bytes and back. Multi-byte elements are stored little-endian.
-import { endianness } from "node:os";
 
 interface ViewType {
   readonly bytesPerElement: number;
@@ -35,7 +34,7 @@ const VIEW_TYPES: readonly (ViewType | undefined)[] = VIEW_NAMES.map((name) => {
   return { bytesPerElement: Constructor.BYTES_PER_ELEMENT, make: (buffer) => new Constructor(buffer) };
 });
 
-const HOST_IS_BIG_ENDIAN = endianness() === "BE";
+const HOST_IS_BIG_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
 
 // The getter reads the internal slot, so neither a subclass nor an own property can disguise the type.
 const typedArrayName = Object.getOwnPropertyDescriptor(

@@ -1,5 +1,5 @@
 // The primitive inside a Number, String, Boolean or BigInt object, whatever its own valueOf says.
-import { types } from "node:util";
+import * as types from "node:util/types";
 
 export function unbox(boxed: object): number | string | boolean | bigint {
   if (types.isNumberObject(boxed)) return Number.prototype.valueOf.call(boxed);

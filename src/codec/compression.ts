@@ -1,6 +1,6 @@
 // Compression of payload bytes, and decompression that stops at the size limit.
-import * as zlib from "node:zlib";
 import { CodecError } from "../core/errors.ts";
+import { nodeZlib } from "../core/node-parts.ts";
 
 export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
 export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "zstd"];
@@ -17,37 +17,46 @@ interface Method {
 }
 
 type ZlibCall = (bytes: Uint8Array, options: object) => unknown;
-// Absent from the types and from the runtime of older Nodes.
-const { zstdCompressSync, zstdDecompressSync } = zlib as {
-  zstdCompressSync?: ZlibCall;
-  zstdDecompressSync?: ZlibCall;
-};
+type Methods = Readonly<Record<CompressionAlgorithm, Method | undefined>>;
 
 // Speed first: a cache that compresses slower than it loads is of no use. The default quality of brotli (11) is
 // hundreds of times slower than 1 for a few per cent of size.
-const METHODS: Readonly<Record<CompressionAlgorithm, Method | undefined>> = {
-  brotli: {
-    pack: (bytes) =>
-      zlib.brotliCompressSync(bytes, {
-        params: {
-          [zlib.constants.BROTLI_PARAM_QUALITY]: 1,
-          [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-        },
-      }),
-    unpack: (bytes, maxOutputLength) => unpackWith(zlib.brotliDecompressSync, bytes, maxOutputLength),
-  },
-  gzip: {
-    pack: (bytes) => zlib.gzipSync(bytes, { level: zlib.constants.Z_BEST_SPEED }),
-    unpack: (bytes, maxOutputLength) => unpackWith(zlib.gunzipSync, bytes, maxOutputLength),
-  },
-  zstd:
-    zstdCompressSync === undefined || zstdDecompressSync === undefined
-      ? undefined
-      : {
-          pack: (bytes) => zstdCompressSync(bytes, {}) as Buffer,
-          unpack: (bytes, maxOutputLength) => unpackWith(zstdDecompressSync, bytes, maxOutputLength),
-        },
-};
+function allMethods(): Methods {
+  const zlib = nodeZlib();
+  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT, Z_BEST_SPEED } = zlib.constants;
+  // Absent from the types and from the runtime of older Nodes.
+  const { zstdCompressSync, zstdDecompressSync } = zlib as {
+    zstdCompressSync?: ZlibCall;
+    zstdDecompressSync?: ZlibCall;
+  };
+  return {
+    brotli: {
+      pack: (bytes) =>
+        zlib.brotliCompressSync(bytes, {
+          params: { [BROTLI_PARAM_QUALITY]: 1, [BROTLI_PARAM_SIZE_HINT]: bytes.length },
+        }),
+      unpack: (bytes, maxOutputLength) => unpackWith(zlib.brotliDecompressSync, bytes, maxOutputLength),
+    },
+    gzip: {
+      pack: (bytes) => zlib.gzipSync(bytes, { level: Z_BEST_SPEED }),
+      unpack: (bytes, maxOutputLength) => unpackWith(zlib.gunzipSync, bytes, maxOutputLength),
+    },
+    zstd:
+      zstdCompressSync === undefined || zstdDecompressSync === undefined
+        ? undefined
+        : {
+            pack: (bytes) => zstdCompressSync(bytes, {}) as Buffer,
+            unpack: (bytes, maxOutputLength) => unpackWith(zstdDecompressSync, bytes, maxOutputLength),
+          },
+  };
+}
+
+let known: Methods | undefined;
+
+function methodIfAny(algorithm: CompressionAlgorithm): Method | undefined {
+  known ??= allMethods();
+  return known[algorithm];
+}
 
 function unpackWith(call: ZlibCall, bytes: Uint8Array, maxOutputLength: number): Unpacked {
   return call(bytes, { maxOutputLength, info: true }) as Unpacked;
@@ -55,7 +64,7 @@ function unpackWith(call: ZlibCall, bytes: Uint8Array, maxOutputLength: number):
 
 /** Whether this Node can do it. */
 export function isAvailable(algorithm: CompressionAlgorithm): boolean {
-  return METHODS[algorithm] !== undefined;
+  return methodIfAny(algorithm) !== undefined;
 }
 
 export function compress(algorithm: CompressionAlgorithm, bytes: Uint8Array): Buffer {
@@ -91,7 +100,7 @@ export function decompress(algorithm: CompressionAlgorithm, bytes: Uint8Array, m
 }
 
 function methodOf(algorithm: CompressionAlgorithm): Method {
-  const method = METHODS[algorithm];
+  const method = methodIfAny(algorithm);
   if (method === undefined) {
     throw new CodecError(
       "FRAME_VERSION",

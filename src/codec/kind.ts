@@ -1,6 +1,6 @@
 // What an object is, told by its internal slots where JavaScript lets one see them, as structuredClone does.
 // Proxies of plain objects, arrays and class instances are read through their traps; any other Proxy is refused.
-import { types } from "node:util";
+import * as types from "node:util/types";
 
 /**
  * `plain` and `object`: its own enumerable properties are the value, whatever class it has; those of a `plain` one are

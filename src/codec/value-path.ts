@@ -17,7 +17,7 @@ const LONGEST_KEY = 64;
 export function pathOf(steps: readonly Step[]): string {
   if (steps.length <= MOST_STEPS) return `$${steps.map(written).join("")}`;
   const half = MOST_STEPS / 2;
-  return `$${steps.slice(0, half).map(written).join("")}…${steps.slice(-half).map(written).join("")}`;
+  return `$${steps.slice(0, half).map(written).join("")}\u2026${steps.slice(-half).map(written).join("")}`;
 }
 
 function written(step: Step): string {
@@ -38,7 +38,7 @@ function quoted(key: string): string {
 }
 
 function shortened(key: string): string {
-  return key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}…`;
+  return key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}\u2026`;
 }
 
 // Not a regular expression: compiling one when the stack is nearly used up ends the process.

@@ -35,7 +35,7 @@ const LONGEST_SHOWN = 60;
 /** Keys are the caller's text: kept short, free of credentials and of line breaks. */
 function shown(key: string): string {
   const safe = JSON.stringify(redactUrl(key)).slice(1, -1);
-  return safe.length <= LONGEST_SHOWN ? safe : `${safe.slice(0, LONGEST_SHOWN)}…`;
+  return safe.length <= LONGEST_SHOWN ? safe : `${safe.slice(0, LONGEST_SHOWN)}\u2026`;
 }
 
 function join(path: readonly string[]): string {

@@ -3,7 +3,7 @@ import { isPlainRecord, toSnake } from "../core/wire.ts";
 import { keyAt, type Place, rejectKey, rejectValue } from "./place.ts";
 
 export interface Shape<T> {
-  /** Completes "must be …". */
+  /** Completes "must be ...". */
   readonly expected: string;
   /** Returns the value to use, or throws a ConfigError that names the place. Checking its own result changes nothing. */
   check(value: unknown, place: Place): T;

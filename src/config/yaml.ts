@@ -1,7 +1,7 @@
 // Configuration from a YAML file. The parser is loaded only when a file is read: it takes about 50 ms.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+
 import { ConfigError, describeArrival } from "../core/errors.ts";
+import { nodeFs, requirePackage } from "../core/node-parts.ts";
 import { toSnake } from "../core/wire.ts";
 import { type Origin, rejectValue, rootOf } from "./place.ts";
 import { checkConfig } from "./resolve.ts";
@@ -27,7 +27,7 @@ function unreadable(message: string): never {
 function readText(path: string): string {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = nodeFs().readFileSync(path);
   } catch (error) {
     const code = String((error as NodeJS.ErrnoException).code);
     return unreadable(`cannot read ${JSON.stringify(path)}: ${READING[code] ?? code}`);
@@ -84,7 +84,7 @@ export function configFromYaml(path: string): CheckedConfig {
     );
   }
   const source = readText(path);
-  const yaml = createRequire(import.meta.url)("yaml") as Yaml;
+  const yaml = requirePackage("yaml") as Yaml;
   const parsed = parseYaml(yaml, path, source);
   const origin: Origin = {
     whole: "the file",

@@ -1,5 +1,5 @@
 // The only reader of time, timers and randomness; tests inject their own, so no test sleeps.
-import { randomFillSync } from "node:crypto";
+import { nodeCrypto } from "./node-parts.ts";
 
 /** A pending timer. Cancelling one that has fired does nothing. */
 export interface Timer {
@@ -103,7 +103,7 @@ let tokenAt = tokenPool.length;
 
 function token(): string {
   if (tokenAt === tokenPool.length) {
-    randomFillSync(tokenPool);
+    nodeCrypto().randomFillSync(tokenPool);
     tokenAt = 0;
   }
   tokenAt += 8;

@@ -29,7 +29,7 @@ type Leaf =
   | (Date | RegExp | Error | ArrayBufferView)
   | (ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>);
 
-/** A record as it stands on the wire. The keys of a map named by the user (`Record<string, …>`) stay as they are. */
+/** A record as it stands on the wire. The keys of a map named by the user (`Record<string, unknown>`) stay as they are. */
 export type Wire<T> = T extends Leaf
   ? T
   : T extends readonly unknown[]

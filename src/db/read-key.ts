@@ -1,5 +1,5 @@
 // The key of a cached read: its tables, and a digest of everything that decides its result.
-import { hash } from "node:crypto";
+import { nodeCrypto } from "../core/node-parts.ts";
 import { meansTheMoment } from "./sql-functions.ts";
 
 /** undefined: a value has no exact text, or one that means another moment each time. */
@@ -11,7 +11,7 @@ export function readKey(
 ): string | undefined {
   const texts = values.map(valueText);
   if (texts.includes(undefined)) return undefined;
-  const digest = hash("sha256", JSON.stringify([fingerprint, text, texts]), "base64url");
+  const digest = nodeCrypto().hash("sha256", JSON.stringify([fingerprint, text, texts]), "base64url");
   return `sql:${tables.join(",")}:${digest}`;
 }
 

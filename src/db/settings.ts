@@ -1,5 +1,5 @@
 // What besides rows decides the result of a read: the database it is in, and the settings of the session.
-import { randomUUID } from "node:crypto";
+import { nodeCrypto } from "../core/node-parts.ts";
 import type { ConnectionDriver } from "../core/session.ts";
 
 /** What a database said about a connection. */
@@ -82,7 +82,7 @@ export async function askSettings(driver: ConnectionDriver, tables: readonly str
 const identities = new WeakMap<ConnectionDriver, string>();
 
 function identityOf(driver: ConnectionDriver): string {
-  const identity = identities.get(driver) ?? randomUUID();
+  const identity = identities.get(driver) ?? nodeCrypto().randomUUID();
   identities.set(driver, identity);
   return identity;
 }

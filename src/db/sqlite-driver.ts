@@ -1,7 +1,7 @@
 // A connection to SQLite as the tracker sees it, whichever library sends the statements.
-import { randomUUID } from "node:crypto";
-import { stat } from "node:fs/promises";
+
 import { hostname } from "node:os";
+import { nodeCrypto, nodeFs } from "../core/node-parts.ts";
 import type { ConnectionDriver, TransactionStatus } from "../core/session.ts";
 
 /** Errors of the file itself, after which it is not known what was written. */
@@ -20,7 +20,7 @@ export class SqliteDriver implements ConnectionDriver {
   readonly status?: () => TransactionStatus | undefined;
   readonly #connection: SqliteConnection;
   /** In place of a file that is not on this machine: which one that is, only the library knows. */
-  readonly #elsewhere = randomUUID();
+  readonly #elsewhere = nodeCrypto().randomUUID();
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
@@ -36,7 +36,9 @@ export class SqliteDriver implements ConnectionDriver {
   /** What a database says of itself, with the file that its path leads to. */
   async #placed(row: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
     if (typeof row.file !== "string" || row.file === "") return row;
-    const file = await stat(row.file, { bigint: true }).catch(() => undefined);
+    const file = await nodeFs()
+      .promises.stat(row.file, { bigint: true })
+      .catch(() => undefined);
     const place = file === undefined ? this.#elsewhere : `${file.dev}:${file.ino}`;
     return { ...row, fingerprint: `${String(row.fingerprint)}\u001f${place}` };
   }

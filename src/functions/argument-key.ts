@@ -1,6 +1,7 @@
 // The key of one call: `name(arguments)`, readable while short and a sha-256 digest of the same text beyond.
-import { hash } from "node:crypto";
+
 import { ConfigError } from "../core/errors.ts";
+import { nodeCrypto } from "../core/node-parts.ts";
 import { canonicalText, isPlainText, numberText, Unencodable } from "./canonical-text.ts";
 
 /** The longest key that is left readable, in UTF-16 units. */
@@ -29,7 +30,9 @@ export function argumentKeys(name: string): ArgumentKeys {
 
 /** A digest never ends in ")", so the two forms cannot meet. */
 function shortened(name: string, key: string): string {
-  return key.length <= LONGEST_READABLE_KEY ? key : `${name}#${hash("sha256", key, "base64url")}`;
+  return key.length <= LONGEST_READABLE_KEY
+    ? key
+    : `${name}#${nodeCrypto().hash("sha256", key, "base64url")}`;
 }
 
 function argumentText(name: string, value: unknown, index: number): string {

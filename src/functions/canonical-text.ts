@@ -1,7 +1,7 @@
 // One text per value: equal values (as `util.isDeepStrictEqual` sees them) give one text, different ones different texts.
 // Object keys, Map entries and Set members are sorted, so their order is free; every string is quoted and every
 // bracket closed, so no two structures can run into one text.
-import { types } from "node:util";
+import * as types from "node:util/types";
 
 /** A part that has no canonical text; `path` leads to it from the root value, such as `.filter[2]`. */
 export class Unencodable extends Error {

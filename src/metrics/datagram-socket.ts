@@ -1,8 +1,8 @@
 // Sends datagrams to one daemon: opens a socket when there is something to send, and bears a daemon that is not there.
-import { createSocket, type Socket } from "node:dgram";
-import { lookup } from "node:dns";
-import { isIP } from "node:net";
+
+import type { Socket } from "node:dgram";
 import type { Clock, Timer } from "../core/clock.ts";
+import { nodeDgram, nodeDns, nodeNet } from "../core/node-parts.ts";
 
 /** Datagrams that wait for the socket or the system; more are dropped. */
 const MOST_WAITING = 256;
@@ -93,7 +93,7 @@ export class DatagramSocket {
       isOpen = false;
       this.#failed();
     });
-    lookup(this.#target.host, (error, address, family) => {
+    nodeDns().lookup(this.#target.host, (error, address, family) => {
       timer.cancel();
       if (!isOpen || this.#state !== "opening") return;
       if (error === null) this.#bind(address, family === 6 ? "udp6" : "udp4");
@@ -102,12 +102,12 @@ export class DatagramSocket {
   }
 
   #bind(address: string, type: "udp4" | "udp6"): void {
-    this.#socket = createSocket(type);
+    this.#socket = nodeDgram().createSocket(type);
     this.#socket.on("error", () => this.#failed());
     this.#socket.unref();
     this.#address = address;
     this.#state = "open";
-    const isName = isIP(this.#target.host) === 0;
+    const isName = nodeNet().isIP(this.#target.host) === 0;
     this.#resolvedUntil = isName ? this.#clock.now() + RESOLVED_FOR_MS : Number.POSITIVE_INFINITY;
     const waiting = this.#waiting;
     this.#waiting = [];

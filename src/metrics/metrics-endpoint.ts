@@ -1,8 +1,10 @@
 // The small HTTP server of a pull collector: GET and HEAD of /metrics, and nothing else.
+
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConfigError, ConnectionError } from "../core/errors.ts";
+import { nodeHttp } from "../core/node-parts.ts";
 
 const PATH = "/metrics";
 /** Nobody who scrapes needs more. */
@@ -26,7 +28,7 @@ export class MetricsEndpoint {
   readonly #listening: Promise<EndpointAddress>;
 
   constructor(host: string, port: number, page: () => Promise<Page>) {
-    this.#server = createServer({
+    this.#server = nodeHttp().createServer({
       requestTimeout: SLOWEST_REQUEST_MS,
       headersTimeout: SLOWEST_REQUEST_MS,
       connectionsCheckingInterval: SLOWEST_REQUEST_MS / 10,

@@ -1,13 +1,12 @@
 // Loads an optional package when it is first needed.
-import { createRequire } from "node:module";
-import { MissingPeerError } from "../core/errors.ts";
 
-const load = createRequire(import.meta.url);
+import { MissingPeerError } from "../core/errors.ts";
+import { requirePackage } from "../core/node-parts.ts";
 
 /** The package, or undefined when it is not installed; one that is there and fails to load throws its own error. */
 export function optionalPackage(name: string): unknown {
   try {
-    return load(name) as unknown;
+    return requirePackage(name);
   } catch (error) {
     if (isAbsent(error, name)) return undefined;
     throw error;

@@ -1,6 +1,7 @@
 // The nearest of many vectors: by looking at each up to a number of them, by a graph beyond.
-import { setImmediate as nextTurn } from "node:timers/promises";
+
 import { toError } from "../core/events.ts";
+import { nextTurn } from "../core/next-turn.ts";
 import { BestMatches } from "../search/best-matches.ts";
 import { type Graph, type OpenGraph, openGraph } from "./graph.ts";
 import { MEASURES, type Measure, type Metric, prepare } from "./metric.ts";

@@ -1,5 +1,5 @@
 // Streams of response bodies on their way: begun to see whether they are short, watched by a tap, read for nobody.
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { nextTurn } from "../core/next-turn.ts";
 import type { Tap } from "./exchange.ts";
 
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
@@ -15,7 +15,7 @@ export async function peek(
     const read = reader.read();
     reads.push(read);
     // A failure is the business of whoever reads the stream.
-    const result = await Promise.race([read.catch(() => undefined), nextTurn(undefined)]);
+    const result = await Promise.race([read.catch(() => undefined), nextTurn()]);
     if (result === undefined || (!result.done && whole !== undefined)) break;
     if (result.done) return whole ?? new Uint8Array();
     whole = result.value;

@@ -219,7 +219,7 @@ describe("a store that does not answer", () => {
 });
 
 test("watching goes on as soon as the store answers again, however often it failed", async () => {
-  const running = new Running("stats", "--watch", "--interval", "10ms", "--timeout", "100ms");
+  const running = new Running("stats", "--watch", "--interval", "10ms", "--timeout", "500ms");
   const failures = (): number => running.stderr.split("did not answer").length - 1;
   await until(() => running.stdout !== "", { what: "the first look" });
   await whileFrozen(() =>

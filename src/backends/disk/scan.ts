@@ -1,6 +1,7 @@
 // Looks through the keys of a store in steps, each of which lets others have their turn.
-import { setImmediate as nextTurn } from "node:timers/promises";
+
 import type { ScanItem, Usage } from "../../core/backend.ts";
+import { nextTurn } from "../../core/next-turn.ts";
 import { AREA, plainPrefix, rangeOf } from "./disk-key.ts";
 import type { Environment, Range } from "./environment.ts";
 import { storedKey } from "./stored-key.ts";

@@ -1,28 +1,16 @@
 // From an address to the servers behind it.
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
-import type {
-  ClusterAddress,
-  SentinelAddress,
-  SocketAddress,
-  StandaloneAddress,
-  StoreAddress,
-  TlsOptions,
-} from "../../core/address.ts";
+import type { TlsOptions } from "../../core/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { ClusterServers } from "./cluster.ts";
 import type { ConnectionSettings, Endpoint } from "./connection.ts";
+import type { KvAddress } from "./kv-address.ts";
 import type { NodeHost } from "./node.ts";
 import type { Router } from "./router.ts";
 import { SentinelServer } from "./sentinel-server.ts";
 import { SingleServer } from "./single.ts";
-
-export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
-
-export function isKvAddress(address: StoreAddress): address is KvAddress {
-  return ["standalone", "socket", "sentinel", "cluster"].includes(address.kind);
-}
 
 export interface RouterHost extends Pick<NodeHost, "met" | "changed"> {
   readonly host: BackendHost;

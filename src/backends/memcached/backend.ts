@@ -1,5 +1,4 @@
 // The store on memcached: one server, or several on a consistent-hash ring.
-import type { MemcachedAddress } from "../../core/address.ts";
 import type {
   Backend,
   BackendHost,
@@ -17,9 +16,9 @@ import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
 import { fullest } from "../fullest.ts";
+import { LateCode, OnUse } from "../on-use.ts";
 import type { MemcachedNode } from "./node.ts";
 import type { SealedDone } from "./read-answer.ts";
-import type { Records } from "./records.ts";
 import { nameOf } from "./ring.ts";
 import type { Servers } from "./servers.ts";
 
@@ -28,25 +27,14 @@ export interface MemcachedOptions {
   readonly kvUrl: string;
 }
 
-type Client = typeof import("./servers.ts");
-
-/** Loaded when the first cache is opened on such a store: most programs that import the library talk to no memcached. */
-let client: Client | undefined;
-
-async function loadClient(): Promise<Client> {
-  client ??= await import("./servers.ts");
-  return client;
-}
+const serversCode = new LateCode(() => import("./servers.ts"));
 
 export class MemcachedBackend implements Backend {
   readonly name = "memcached";
   readonly capabilities: Capabilities;
-  readonly #address: MemcachedAddress;
   readonly #url: string;
+  readonly #servers: OnUse<typeof import("./servers.ts"), Servers>;
   #host: BackendHost | undefined;
-  #servers: Servers | undefined;
-  /** Grows with every disconnect. */
-  #session = 0;
 
   /** Throws ConfigError for an address that is not one of memcached. */
   constructor({ kvUrl }: MemcachedOptions) {
@@ -66,33 +54,30 @@ export class MemcachedBackend implements Backend {
     // On one server all stamps share a connection; of several each may be on another.
     const ordered = address.hosts.length === 1;
     this.capabilities = { shared: true, scan: false, ttlResolutionMs: 1_000, ordered };
-    this.#address = address;
     this.#url = redactUrl(kvUrl);
+    this.#servers = new OnUse(serversCode, (code) => new code.Servers(address, this.#opened));
   }
 
   open(host: BackendHost): void {
     this.#host = host;
-    // So that the first call finds it there; one that fails tries again, and says so.
-    loadClient().catch(() => {});
+    this.#servers.prepare();
   }
 
   async connect(): Promise<void> {
-    await (await this.#open()).connect();
+    await (await this.#servers.whenReady()).connect();
   }
 
   async disconnect(): Promise<void> {
-    this.#session++;
-    this.#servers?.close();
-    this.#servers = undefined;
+    this.#servers.close();
   }
 
   async ping(): Promise<void> {
-    const { nodes } = await this.#open();
+    const { nodes } = await this.#servers.whenReady();
     await Promise.all(nodes.map((node) => asked(node, (connection) => connection.ping())));
   }
 
   answersInPart(): boolean {
-    const nodes = this.#servers?.nodes ?? [];
+    const nodes = this.#servers.opened?.nodes ?? [];
     return nodes.length > 1 && nodes.some((node) => node.isAnswering());
   }
 
@@ -112,38 +97,38 @@ export class MemcachedBackend implements Backend {
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
-    return this.#use((records) => records.read(key));
+    return this.#servers.use(({ records }) => records.read(key));
   }
 
   readThen(key: string, _isWatched: boolean, done: Taken, failed: Failed): void {
-    const records = this.#records;
-    if (records !== undefined) records.readThen(key, done, failed);
-    else this.#later((opened) => opened.readThen(key, done, failed), failed);
+    const servers = this.#servers.ready;
+    if (servers !== undefined) servers.records.readThen(key, done, failed);
+    else this.#servers.later(({ records }) => records.readThen(key, done, failed), failed);
   }
 
   /** As `readThen`, together with the present ids of stamps and in one round trip; a missing one is undefined. */
   readSealedThen(key: string, stamps: readonly string[], done: SealedDone, failed: Failed): void {
-    const records = this.#records;
-    if (records !== undefined) records.readSealedThen(key, stamps, done, failed);
-    else this.#later((opened) => opened.readSealedThen(key, stamps, done, failed), failed);
+    const servers = this.#servers.ready;
+    if (servers !== undefined) servers.records.readSealedThen(key, stamps, done, failed);
+    else this.#servers.later(({ records }) => records.readSealedThen(key, stamps, done, failed), failed);
   }
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
-    const records = this.#records;
-    if (records !== undefined) records.writeThen(item, done, failed);
-    else this.#later((opened) => opened.writeThen(item, done, failed), failed);
+    const servers = this.#servers.ready;
+    if (servers !== undefined) servers.records.writeThen(item, done, failed);
+    else this.#servers.later(({ records }) => records.writeThen(item, done, failed), failed);
   }
 
   readMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
-    return this.#use((records) => records.readMany(keys));
+    return this.#servers.use(({ records }) => records.readMany(keys));
   }
 
   write(item: KeyedRecord): Promise<void> {
-    return this.#use((records) => records.write(item));
+    return this.#servers.use(({ records }) => records.write(item));
   }
 
   writeMany(items: readonly KeyedRecord[]): Promise<void> {
-    return this.#use((records) => records.writeMany(items));
+    return this.#servers.use(({ records }) => records.writeMany(items));
   }
 
   swap(
@@ -151,19 +136,19 @@ export class MemcachedBackend implements Backend {
     expected: Token | undefined,
     next: Omit<KeyedRecord, "key"> | undefined,
   ): Promise<SwapResult> {
-    return this.#use((records) => records.swap(key, expected, next));
+    return this.#servers.use(({ records }) => records.swap(key, expected, next));
   }
 
   take(key: string): Promise<StoreRecord | undefined> {
-    return this.#use((records) => records.take(key));
+    return this.#servers.use(({ records }) => records.take(key));
   }
 
   takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
-    return this.#use((records) => records.takeMany(keys));
+    return this.#servers.use(({ records }) => records.takeMany(keys));
   }
 
   touch(keys: readonly string[]): Promise<void> {
-    return this.#use((records) => records.touch(keys));
+    return this.#servers.use(({ records }) => records.touch(keys));
   }
 
   // biome-ignore lint/correctness/useYield: there is nothing to yield.
@@ -176,7 +161,7 @@ export class MemcachedBackend implements Backend {
 
   /** Of all items on the servers, whoever put them there: memcached does not tell them apart by prefix. */
   async usage(): Promise<Usage> {
-    const { nodes } = await this.#open();
+    const { nodes } = await this.#servers.whenReady();
     const answers = await Promise.allSettled(
       nodes.map((node) => asked(node, (connection) => node.statistics(connection))),
     );
@@ -189,15 +174,15 @@ export class MemcachedBackend implements Backend {
   }
 
   fill(): Promise<number | undefined> {
-    return this.#servers?.fill() ?? fullest([]);
+    return this.#servers.opened?.fill() ?? fullest([]);
   }
 
   makesRoom(): boolean {
-    return this.#servers?.nodes.every(({ facts }) => facts.evicts) === true;
+    return this.#servers.opened?.nodes.every(({ facts }) => facts.evicts) === true;
   }
 
   pool(): PoolState {
-    const links = this.#servers?.nodes.flatMap(({ links }) => links) ?? [];
+    const links = this.#servers.opened?.nodes.flatMap(({ links }) => links) ?? [];
     const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
     const waiting = links.reduce((sum, link) => sum + link.waiting, 0);
     const full = links.filter((link) => link.waiting > 0 || link.connection?.isClogged === true).length;
@@ -205,7 +190,7 @@ export class MemcachedBackend implements Backend {
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
-    const servers = await this.#open();
+    const servers = await this.#servers.whenReady();
     await servers.connect();
     const up = servers.nodes.filter(({ links }) => links.some(({ connection }) => connection !== undefined));
     const facts = up[0]?.facts;
@@ -226,34 +211,6 @@ export class MemcachedBackend implements Backend {
     return this.#host;
   }
 
-  async #open(): Promise<Servers> {
-    const session = this.#session;
-    const loaded = client ?? (await loadClient());
-    if (session !== this.#session)
-      throw new ConnectionError("the store was disconnected meanwhile", { code: "DISCONNECTED" });
-    return this.#opening(loaded);
-  }
-
-  #opening({ Servers }: Client): Servers {
-    this.#servers ??= new Servers(this.#address, this.#opened);
-    return this.#servers;
-  }
-
-  /** What reads and writes, if it is there already: then calls leave in the tick they are made in. */
-  get #records(): Records | undefined {
-    const servers = this.#servers ?? (client === undefined ? undefined : this.#opening(client));
-    return servers?.records;
-  }
-
-  #use<T>(call: (records: Records) => Promise<T>): Promise<T> {
-    const records = this.#records;
-    return records === undefined ? this.#open().then((servers) => call(servers.records)) : call(records);
-  }
-
-  #later(call: (records: Records) => void, failed: Failed): void {
-    this.#open().then(({ records }) => call(records), failed);
-  }
-
   /** What is added to our time: the earliest that the server's may be, so that nothing is ever written to expire late. */
   #offset(now: number): number {
     return this.#reference()?.time.low(now) ?? 0;
@@ -264,7 +221,7 @@ export class MemcachedBackend implements Backend {
   }
 
   #reference(): MemcachedNode | undefined {
-    return this.#servers?.reference();
+    return this.#servers.opened?.reference();
   }
 }
 

@@ -4,8 +4,8 @@
 // numbers of 32 bits. A key belongs to the first server at or after its own place. The list is sorted first, so its order
 // does not matter. Whoever changes any of this changes FORMAT: a key must never be looked for in another place than the
 // one it was written to.
-import { createHash } from "node:crypto";
 import type { HostPort } from "../../core/address.ts";
+import { nodeCrypto } from "../../core/node-parts.ts";
 
 const FORMAT = "xcache ring 1";
 const ROUNDS = 32;
@@ -51,7 +51,7 @@ export class Ring {
   }
 }
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (text: string): Buffer => nodeCrypto().createHash("sha256").update(text).digest();
 
 function placesOf(name: string): readonly number[] {
   return Array.from({ length: ROUNDS }, (_, round) => digest(`${name}#${round}`)).flatMap((bytes) =>

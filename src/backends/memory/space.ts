@@ -1,11 +1,12 @@
 // One namespace of the memory store: every answer is at hand, so nothing here waits.
-import { setImmediate as nextTurn } from "node:timers/promises";
+
 import { requireShareable } from "../../core/arguments.ts";
 import { Changes } from "../../core/changes.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { CodecError } from "../../core/errors.ts";
 import { LocalLedger } from "../../core/ledger.ts";
+import { nextTurn } from "../../core/next-turn.ts";
 import type {
   Admission,
   AdmissionOptions,

@@ -1,5 +1,5 @@
 // How a connection shows values of PostgreSQL's types: its parsers are out of sight, but not what they make of a sample.
-import { hash } from "node:crypto";
+import { nodeCrypto } from "../../core/node-parts.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   int2: "1",
@@ -35,7 +35,7 @@ export const SAMPLE = `SELECT ${Object.entries(TYPES)
   .join(", ")}`;
 
 export function sampleDigest(row: Readonly<Record<string, unknown>> | undefined): string {
-  return hash("sha256", JSON.stringify(Object.values(row ?? {}).map(look)), "base64url");
+  return nodeCrypto().hash("sha256", JSON.stringify(Object.values(row ?? {}).map(look)), "base64url");
 }
 
 function look(value: unknown): unknown {

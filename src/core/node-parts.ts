@@ -1,0 +1,25 @@
+// Parts of Node that take long to load, taken when they are first needed: an import would load them with the library.
+
+const getPart = process.getBuiltinModule;
+
+function onFirstUse<Part>(load: () => Part): () => Part {
+  let part: Part | undefined;
+  return () => {
+    part ??= load();
+    return part;
+  };
+}
+
+export const nodeCrypto = onFirstUse(() => getPart("node:crypto"));
+export const nodeDgram = onFirstUse(() => getPart("node:dgram"));
+export const nodeDns = onFirstUse(() => getPart("node:dns"));
+export const nodeFs = onFirstUse(() => getPart("node:fs"));
+export const nodeHttp = onFirstUse(() => getPart("node:http"));
+export const nodeHttps = onFirstUse(() => getPart("node:https"));
+export const nodeNet = onFirstUse(() => getPart("node:net"));
+export const nodeZlib = onFirstUse(() => getPart("node:zlib"));
+
+/** A package that users may or may not have installed, at once. */
+export function requirePackage(name: string): unknown {
+  return getPart("node:module").createRequire(import.meta.url)(name);
+}
