@@ -5,14 +5,20 @@ import { ConnectionError } from "../core/errors.ts";
 /** Code that is imported once, for all stores that need it. */
 export class LateCode<Code> {
   readonly #import: () => Promise<Code>;
+  #importing: Promise<Code> | undefined;
   loaded: Code | undefined;
 
   constructor(importing: () => Promise<Code>) {
     this.#import = importing;
   }
 
+  /** One that failed is tried again. */
   async load(): Promise<Code> {
-    this.loaded ??= await this.#import();
+    if (this.loaded !== undefined) return this.loaded;
+    this.#importing ??= this.#import().finally(() => {
+      this.#importing = undefined;
+    });
+    this.loaded = await this.#importing;
     return this.loaded;
   }
 }

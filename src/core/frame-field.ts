@@ -8,7 +8,10 @@ export const TIME_LENGTH = 6;
 // been recognised compares by identity. Names and stamps are kept apart: the bytes of one may be those of the other.
 const SLOTS = 256;
 const knownNames: string[] = new Array(SLOTS).fill("");
-const knownStamps: string[] = new Array(SLOTS).fill("");
+const knownStamps: Token[] = new Array(SLOTS).fill("");
+/** The bytes of those stamps, as two numbers each: to compare these is faster still. */
+const firstHalves = new Int32Array(SLOTS);
+const secondHalves = new Int32Array(SLOTS);
 
 export function tokenAt(bytes: Uint8Array, at: number): Token {
   // One call with eight arguments is three times faster than a slice decoded by the buffer.
@@ -26,19 +29,25 @@ export function tokenAt(bytes: Uint8Array, at: number): Token {
 
 export function timeAt(bytes: Uint8Array, at: number): number {
   const high = (bytes[at]! << 8) | bytes[at + 1]!;
-  const low =
-    ((bytes[at + 2]! << 24) | (bytes[at + 3]! << 16) | (bytes[at + 4]! << 8) | bytes[at + 5]!) >>> 0;
-  return high * 2 ** 32 + low;
+  return high * 2 ** 32 + (numberAt(bytes, at + 2) >>> 0);
 }
 
 /** A token that other records are likely to carry too. */
 export function knownStampAt(bytes: Uint8Array, at: number): Token {
-  const slot = slotOf(bytes, at, TOKEN_LENGTH);
+  const first = numberAt(bytes, at);
+  const second = numberAt(bytes, at + 4);
+  const slot = (first ^ second) & (SLOTS - 1);
   const known = knownStamps[slot]!;
-  if (equals(known, bytes, at, TOKEN_LENGTH)) return known;
+  if (firstHalves[slot] === first && secondHalves[slot] === second && known !== "") return known;
   const stamp = tokenAt(bytes, at);
   knownStamps[slot] = stamp;
+  firstHalves[slot] = first;
+  secondHalves[slot] = second;
   return stamp;
+}
+
+function numberAt(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }
 
 /** A short name that other records are likely to carry too, in UTF-8. */

@@ -33,10 +33,10 @@ export interface CallHost {
 
 /** The command to read a key. `isWatched`: see Backend.readThen. */
 export class Reading {
-  readonly key: Argument;
+  readonly key: string;
   readonly isWatched: boolean;
 
-  constructor(key: Argument, isWatched: boolean) {
+  constructor(key: string, isWatched: boolean) {
     this.key = key;
     this.isWatched = isWatched;
   }

@@ -138,7 +138,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    this.#append(args, answer, false);
+    this.#append(args, answer);
     if (this.#pending.unsent >= MOST_UNSENT) this.#flush();
     else this.#flushSoon();
   }
@@ -147,7 +147,7 @@ export class Connection {
    * GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what is kept.
    * `isWatched`: the server is to tell of changes.
    */
-  read(key: Argument, isWatched: boolean, answer: Answer): void {
+  read(key: string, isWatched: boolean, answer: Answer): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
       return;
@@ -159,11 +159,11 @@ export class Connection {
   }
 
   /** MGET, in its place among the commands of this tick. Returns false where one command cannot ask for them all. */
-  readMany(keys: readonly Argument[], isWatched: boolean, answer: Answer): boolean {
+  readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
     if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
     else {
-      this.#appendGet(["MGET", ...keys], isWatched && this.watchesOnRequest, answer);
+      this.#appendGet("MGET", keys, isWatched && this.watchesOnRequest, answer);
       this.#flushSoon();
     }
     return true;
@@ -214,9 +214,9 @@ export class Connection {
     await Promise.all([greeting, selected]);
   }
 
-  #append(args: readonly Argument[], answer: Answer, isRead: boolean): void {
+  #append(args: readonly Argument[], answer: Answer): void {
     this.#writer.append(args);
-    this.#pending.add(new Pending(answer, isRead));
+    this.#pending.add(new Pending(answer, false));
   }
 
   #flushSoon(): void {
@@ -253,19 +253,20 @@ export class Connection {
   #appendGets({ keys, answers }: Reads, requestsWatch: boolean): void {
     if (!this.#settings.readsTogether || keys.length === 1) {
       for (const [at, key] of keys.entries())
-        this.#appendGet(["GET", key], requestsWatch, answers[at] as Answer);
+        this.#appendGet("GET", [key], requestsWatch, answers[at] as Answer);
       return;
     }
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
       const asked = answers.slice(from, from + MOST_READ_TOGETHER);
       const some = keys.slice(from, from + MOST_READ_TOGETHER);
-      this.#appendGet(["MGET", ...some], requestsWatch, new ReadTogether(asked));
+      this.#appendGet("MGET", some, requestsWatch, new ReadTogether(asked));
     }
   }
 
-  #appendGet(args: readonly Argument[], requestsWatch: boolean, answer: Answer): void {
-    if (requestsWatch) this.#append(["CLIENT", "CACHING", "YES"], this.#watching, false);
-    this.#append(args, answer, true);
+  #appendGet(command: "GET" | "MGET", keys: readonly string[], requestsWatch: boolean, answer: Answer): void {
+    if (requestsWatch) this.#append(["CLIENT", "CACHING", "YES"], this.#watching);
+    this.#writer.appendTexts(command, keys);
+    this.#pending.add(new Pending(answer, true));
   }
 
   /** Returns false where nothing of the reply is held any more. */

@@ -80,13 +80,13 @@ export class Link {
   }
 
   /** GET; see Connection.read. */
-  read(key: Argument, isWatched: boolean, answer: LinkAnswer): void {
+  read(key: string, isWatched: boolean, answer: LinkAnswer): void {
     if (this.#connection !== undefined) this.#connection.read(key, isWatched, answer);
     else this.#wait(answer, (connection) => connection.read(key, isWatched, answer));
   }
 
   /** MGET; see Connection.readMany. */
-  readMany(keys: readonly Argument[], isWatched: boolean, answer: Answer): boolean {
+  readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
     return this.#connection?.readMany(keys, isWatched, answer) ?? false;
   }
 

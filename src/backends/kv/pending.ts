@@ -1,6 +1,5 @@
 // What waits for replies on a connection.
 import type { Reply } from "./reply.ts";
-import type { Argument } from "./resp-writer.ts";
 
 /** Told the reply, or why there is none. After a lost connection a command may still have been carried out. */
 export interface Answer {
@@ -63,6 +62,6 @@ export class ReadTogether implements Answer {
 
 /** What was asked for in a tick. */
 export class Reads {
-  readonly keys: Argument[] = [];
+  readonly keys: string[] = [];
   readonly answers: Answer[] = [];
 }

@@ -26,12 +26,11 @@ export const TYPE = {
 
 /** The commonest reply of all. */
 export function isOk(chunk: Buffer, start: number): boolean {
-  return (
-    chunk[start + 1] === LETTER.O &&
-    chunk[start + 2] === LETTER.K &&
-    chunk[start + 3] === CR &&
-    chunk[start + 4] === LF
-  );
+  return chunk[start + 1] === LETTER.O && chunk[start + 2] === LETTER.K && isLineEnd(chunk, start + 3);
+}
+
+export function isLineEnd(chunk: Buffer, at: number): boolean {
+  return chunk[at] === CR && chunk[at + 1] === LF;
 }
 
 export function isLineType(type: number): boolean {

@@ -1,7 +1,7 @@
 // Reads RESP3 replies from socket chunks. Bulk strings are views into the chunk where they fit: copy what is kept.
 // Maps, sets and pushes come as lists; attributes are dropped; streamed types, which no server sends, are refused.
 import { type Reply, ReplyError, Span } from "./reply.ts";
-import { exact, isLineType, isOk, lineValue, TYPE } from "./resp-line.ts";
+import { exact, isLineEnd, isLineType, isOk, lineValue, TYPE } from "./resp-line.ts";
 
 export interface ReplySink {
   /** Returns false where nothing of the reply is held any more. */
@@ -115,8 +115,9 @@ export class RespReader {
       case TYPE.map:
       case TYPE.attribute: {
         const after = this.#number(chunk, start + 1);
-        if (after !== LATER) this.#list(type, this.#read);
-        return after;
+        if (after === LATER) return LATER;
+        this.#list(type, this.#read);
+        return this.#isListOfSpans(type) ? this.#readSpans(chunk, after) : after;
       }
       default:
         return this.#line(chunk, type, start);
@@ -202,9 +203,9 @@ export class RespReader {
   }
 
   #bulkValue(type: number, bytes: Buffer, start: number, end: number): void {
-    if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new Error("a string longer than it claims");
+    if (!isLineEnd(bytes, end)) throw new Error("a string longer than it claims");
     if (type === TYPE.bulk) {
-      const isSpan = this.#sink.takesSpans?.() === true && this.#open[0]?.push !== true;
+      const isSpan = this.#takesSpans() && this.#open[0]?.push !== true;
       this.#value(isSpan ? this.#span(bytes, start, end) : this.#view(bytes, start, end));
     } else if (type === TYPE.bulkError) {
       this.#value(new ReplyError(bytes.toString("utf8", start, end)));
@@ -213,6 +214,10 @@ export class RespReader {
       if (end - start < 4 || bytes[start + 3] !== COLON) throw new Error("a text without its kind");
       this.#value(this.#view(bytes, start + 4, end));
     }
+  }
+
+  #takesSpans(): boolean {
+    return this.#sink.takesSpans?.() === true;
   }
 
   #span(bytes: Buffer, start: number, end: number): Span {
@@ -239,6 +244,43 @@ export class RespReader {
       this.#open.push({ items: [], left, push, dropped });
     } else if (push) this.#sink.push([]);
     else if (!dropped) this.#value([]);
+  }
+
+  #isListOfSpans(type: number): boolean {
+    const [first] = this.#open;
+    return type === TYPE.list && first?.push === false && this.#open.length === 1 && this.#takesSpans();
+  }
+
+  /**
+   * The usual reply to many reads: bulk strings and nulls, all there. Returns where something else begins, the last of
+   * them at the latest, which is read as always.
+   */
+  #readSpans(chunk: Buffer, start: number): number {
+    const open = this.#open[0] as OpenList;
+    const { items } = open;
+    const end = this.#end;
+    let left = open.left;
+    let at = start;
+    for (; left > 1; left--) {
+      let next = at + 1;
+      if (chunk[at] === TYPE.bulk) {
+        let length = 0;
+        for (let digit = chunk[next]! - ZERO; digit >= 0 && digit <= 9; digit = chunk[++next]! - ZERO)
+          length = length * 10 + digit;
+        const from = next + 2;
+        const to = from + length;
+        if (next === at + 1 || to + 2 > end || !isLineEnd(chunk, next) || !isLineEnd(chunk, to)) break;
+        items.push(new Span(chunk, from, to));
+        at = to + 2;
+      } else {
+        if (chunk[at] !== TYPE.none || at + 3 > end || !isLineEnd(chunk, next)) break;
+        items.push(null);
+        at += 3;
+      }
+    }
+    if (left < open.left) this.#hasSpans = true;
+    open.left = left;
+    return at;
   }
 
   #value(value: Reply): void {

@@ -9,7 +9,6 @@ import {
 } from "../../../src/backends/kv/connection.ts";
 import { lost } from "../../../src/backends/kv/connection-error.ts";
 import type { Reply, Span } from "../../../src/backends/kv/reply.ts";
-import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
@@ -67,7 +66,7 @@ async function open(settings: Partial<ConnectionSettings> = {}): Promise<Connect
   return connection;
 }
 
-const read = (connection: Connection, key: Argument): Promise<string> =>
+const read = (connection: Connection, key: string): Promise<string> =>
   new Promise((resolve, reject) =>
     connection.read(key, true, { resolve: (reply) => resolve(String(reply)), reject }),
   );

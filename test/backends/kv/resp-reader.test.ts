@@ -1,29 +1,46 @@
 // Replies are read as they were meant, however the network cuts them, and bytes that are not RESP end in an error.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Reply, ReplyError } from "../../../src/backends/kv/reply.ts";
+import { type Reply, ReplyError, Span } from "../../../src/backends/kv/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp-reader.ts";
 import { encode, meaning, type Sent, stream } from "./resp-text.ts";
 
 /** What a reader told, in order, in the form of `meaning`. */
 class Told {
   readonly all: unknown[] = [];
-  readonly reader = new RespReader({
-    reply: (reply) => this.all.push(shown(reply)),
-    push: (push) => this.all.push({ push: push.map(shown) }),
-  });
+  readonly reader: RespReader;
+
+  constructor(takesSpans = false) {
+    this.reader = new RespReader({
+      reply: (reply) => this.all.push(shown(reply)),
+      push: (push) => this.all.push({ push: push.map(shown) }),
+      takesSpans: () => takesSpans,
+    });
+  }
 }
 
 function shown(reply: Reply): unknown {
+  if (reply instanceof Span) return { hex: reply.bytes.toString("hex", reply.start, reply.end) };
   if (Buffer.isBuffer(reply)) return { hex: reply.toString("hex") };
   if (reply instanceof ReplyError) return { error: reply.message };
   return Array.isArray(reply) ? reply.map(shown) : reply;
 }
 
+/** The same whether the reader's strings are views or spans; so is what it refuses. */
 function read(...chunks: readonly (string | Buffer)[]): unknown[] {
-  const told = new Told();
-  for (const chunk of chunks) told.reader.feed(Buffer.from(chunk as string));
-  return told.all;
+  const [views, spans] = [false, true].map((takesSpans) => outcomeOf(new Told(takesSpans), chunks));
+  expect(spans).toEqual(views);
+  if (views?.thrown !== undefined) throw views.thrown;
+  return views?.all ?? [];
+}
+
+function outcomeOf({ all, reader }: Told, chunks: readonly (string | Buffer)[]) {
+  try {
+    for (const chunk of chunks) reader.feed(Buffer.from(chunk as string));
+    return { all };
+  } catch (thrown) {
+    return { all, thrown };
+  }
 }
 
 const hex = (text: string): unknown => ({ hex: Buffer.from(text).toString("hex") });
@@ -75,6 +92,21 @@ describe("a reply of type", () => {
       [[null, []], ["k", [hex("v")]], null],
     ],
     ["list with an error in it", "*2\r\n-ERR no\r\n+yes\r\n", [{ error: "ERR no" }, "yes"]],
+    [
+      "list of strings and nulls, as many reads are answered",
+      "*6\r\n$1\r\na\r\n_\r\n$0\r\n\r\n$-1\r\n$12\r\n\r\n$3\r\n*2\r\n_\r\r\n$1\r\nz\r\n",
+      [hex("a"), null, hex(""), null, hex("\r\n$3\r\n*2\r\n_\r"), hex("z")],
+    ],
+    [
+      "list of strings with others among them",
+      "*5\r\n$1\r\na\r\n-ERR no\r\n*0\r\n$1\r\nb\r\n$1\r\nc\r\n",
+      [hex("a"), { error: "ERR no" }, [], hex("b"), hex("c")],
+    ],
+    [
+      "push with an empty list before a string",
+      ">3\r\n*0\r\n$1\r\na\r\n$1\r\nb\r\n",
+      { push: [[], hex("a"), hex("b")] },
+    ],
     ["push", ">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n", { push: ["invalidate", [hex("k")]] }],
     ["empty push", ">0\r\n", { push: [] }],
   ])("%s is read", (_, text, expected) => {
@@ -187,6 +219,9 @@ describe("bytes that are not RESP are refused:", () => {
     ["a null that holds something", "_x\r\n"],
     ["a string longer than it claims", "$3\r\nabcd\r\n"],
     ["a string whose end is not one", "$3\r\nabc\r\r"],
+    ["a string in a list, longer than it claims", "*3\r\n$1\r\na\r\n$3\r\nabcd\r\n$1\r\nz\r\n"],
+    ["a string in a list, without a length", "*3\r\n$1\r\na\r\n$\r\n\r\n$1\r\nz\r\n"],
+    ["a null in a list that holds something", "*3\r\n$1\r\na\r\n_x\r\n$1\r\nz\r\n"],
     ["a text without its kind", "=3\r\nabc\r\n"],
     ["a text with an unmarked kind", "=5\r\ntxtab\r\n"],
     ["a line end without its line feed", "+OK\rx"],
@@ -229,6 +264,26 @@ describe("bytes that are not RESP are refused:", () => {
       { numRuns: 2_000 },
     );
   });
+});
+
+test("of a push strings are views, whoever is waiting for spans", () => {
+  const pushes: (readonly Reply[])[] = [];
+  const reader = new RespReader({
+    reply: () => {},
+    push: (push) => pushes.push(push),
+    takesSpans: () => true,
+  });
+  reader.feed(Buffer.from(">4\r\n*0\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"));
+  expect(pushes[0]?.slice(1).every((item) => Buffer.isBuffer(item))).toBe(true);
+});
+
+test("a chunk is held while a list of spans in it is incomplete, and as long as somebody keeps one", () => {
+  let keeps = false;
+  const reader = new RespReader({ reply: () => keeps, push: () => {}, takesSpans: () => true });
+  expect(reader.feed(Buffer.from("*3\r\n$1\r\na\r\n$1\r\nb\r\n"))).toBe(true);
+  expect(reader.feed(Buffer.from("$1\r\nc\r\n"))).toBe(false);
+  keeps = true;
+  expect(reader.feed(Buffer.from("*2\r\n$1\r\na\r\n_\r\n"))).toBe(true);
 });
 
 test("a claimed length makes no more room than what has arrived warrants", () => {

@@ -73,6 +73,44 @@ describe("a command", () => {
   });
 });
 
+describe("a command of many texts", () => {
+  test("is what it is with each on its own, whatever was written before it", () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({ unit: "grapheme", maxLength: 100 }),
+      // Lone surrogates.
+      fc.string({ unit: fc.integer({ min: 0xd7f0, max: 0xe010 }).map((unit) => String.fromCharCode(unit)) }),
+      fc.nat({ max: 600 }).map((size) => "x".repeat(size)),
+    );
+    const command = fc.array(text, { maxLength: 40 });
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 8 }), (commands) => {
+        const [each, together] = [new RespWriter(), new RespWriter()];
+        for (const texts of commands) {
+          each.append(["MGET", ...texts]);
+          together.appendTexts("MGET", texts);
+        }
+        expect(together.take().equals(each.take())).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each(["", "\u00e9", "\u{1f600}", "\ud800"])(
+    "fits wherever the room that is left ends, with %j as its last character",
+    (last) => {
+      for (let before = 16_300; before <= 16_384; before++) {
+        const writer = new RespWriter();
+        writer.append(["SET", "x".repeat(before - "*2\r\n$3\r\nSET\r\n$16300\r\n\r\n".length)]);
+        writer.appendTexts("GET", [`key${last}`]);
+        const [, command] = understood(writer.take());
+        const exact = last === "\ud800" ? "eda080" : Buffer.from(last).toString("hex");
+        expect(command?.[1]).toBe(`${Buffer.from("key").toString("hex")}${exact}`);
+      }
+    },
+  );
+});
+
 describe("what was taken", () => {
   test("is no longer in the writer", () => {
     const writer = new RespWriter();
