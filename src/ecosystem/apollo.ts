@@ -1,5 +1,6 @@
 // A cache for Apollo Server 5: persisted queries, cached responses, data sources.
 import type { KeyValueCache, KeyValueCacheSetOptions } from "@apollo/utils.keyvaluecache";
+import { requireOptions } from "../core/arguments.ts";
 import { BackendError, CodecError } from "../core/errors.ts";
 import { type CacheSource, holdCache } from "./held-cache.ts";
 
@@ -23,17 +24,19 @@ export interface ApolloCache<V> extends KeyValueCache<V> {
 /** Apollo says 0 or null for "without a limit", and nothing for "as the cache likes". */
 function setOptions(options: KeyValueCacheSetOptions | undefined): { ttl?: number } {
   if (options?.ttl === undefined) return {};
-  return { ttl: options.ttl || Number.POSITIVE_INFINITY };
+  return { ttl: options.ttl === 0 || options.ttl === null ? Number.POSITIVE_INFINITY : options.ttl };
 }
 
 /**
  * `new ApolloServer({ cache: apolloCache(cache) })`. Lifetimes are seconds. A read that fails is a miss: Apollo would
- * fail the request. Writes reject: Apollo logs them. Throws ConfigError for a configuration that cannot be.
+ * fail the request. Writes reject: Apollo logs them. Throws ConfigError for a configuration or options that cannot be.
  */
 export function apolloCache<V = string>(
   source: CacheSource,
-  { namespace = "apollo", onError }: ApolloCacheOptions = {},
+  options: ApolloCacheOptions = {},
 ): ApolloCache<V> {
+  requireOptions(options, ["namespace", "onError"]);
+  const { namespace = "apollo", onError } = options;
   const held = holdCache(source);
   const space = held.cache.namespace(namespace);
   return {
@@ -46,7 +49,7 @@ export function apolloCache<V = string>(
         return undefined;
       }
     },
-    set: (key, value, options) => space.set(key, value, setOptions(options)),
+    set: (key, value, given) => space.set(key, value, setOptions(given)),
     delete: async (key) => (await space.delete(key)) > 0,
     clear: () => space.clear(),
     disconnect: () => held.release(),

@@ -1,5 +1,7 @@
 // A store for cache-manager 7, which takes stores of Keyv.
 import type { Keyv } from "keyv";
+import { requireOptions } from "../core/arguments.ts";
+import { requireNamespace } from "../core/keys.ts";
 import { requiredPackage } from "../metrics/peer-package.ts";
 import type { CacheSource } from "./held-cache.ts";
 import { XCacheKeyvStore } from "./keyv.ts";
@@ -17,11 +19,13 @@ export interface CacheManagerStoreOptions {
 
 /**
  * `createCache({ stores: [cacheManagerStore(cache)] })`. Values are kept as they are, not as JSON. Throws
- * MissingPeerError without the package `keyv`, ConfigError for a configuration that cannot be.
+ * MissingPeerError without the package `keyv`, ConfigError for a configuration or options that cannot be.
  */
 export function cacheManagerStore(source: CacheSource, options: CacheManagerStoreOptions = {}): Keyv {
-  const library = requiredPackage("keyv", "A store for cache-manager") as typeof import("keyv");
+  requireOptions(options, ["namespace", "ttl", "throwOnErrors"]);
   const { namespace = "cache-manager", throwOnErrors = false, ttl } = options;
+  requireNamespace(namespace);
+  const library = requiredPackage("keyv", "A store for cache-manager") as typeof import("keyv");
   const keyv = new library.Keyv({
     store: new XCacheKeyvStore(source, { throwOnErrors }),
     namespace,

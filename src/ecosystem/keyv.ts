@@ -1,5 +1,6 @@
 // A store for Keyv 5: its namespaces become namespaces of the cache, so that clear() costs one write.
 import type { KeyvStoreAdapter, StoredData } from "keyv";
+import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { type CacheEvents, toError } from "../core/events.ts";
 import type { XCache } from "../xcache.ts";
 import { type CacheSource, type HeldCache, holdCache } from "./held-cache.ts";
@@ -38,10 +39,11 @@ export class XCacheKeyvStore implements KeyvStoreAdapter {
   #namespace: string | undefined;
   #space: XCache;
 
-  /** Throws ConfigError for a configuration that cannot be. */
+  /** Throws ConfigError for a configuration or options that cannot be. */
   constructor(source: CacheSource, options: KeyvStoreOptions = {}) {
+    requireOptions(options, ["throwOnErrors"]);
+    this.#throwsOnErrors = requireFlag(options.throwOnErrors, "throwOnErrors", false);
     this.#held = holdCache(source);
-    this.#throwsOnErrors = options.throwOnErrors ?? false;
     this.#space = this.#spaceOf(undefined);
     this.#space.on("error", this.#forward);
   }
@@ -130,8 +132,9 @@ export class XCacheKeyvStore implements KeyvStoreAdapter {
     return this;
   }
 
-  /** Closes a cache that was made from a configuration here. */
+  /** Closes a cache that was made from a configuration here; any other is not listened to any more. */
   disconnect(): Promise<void> {
+    this.#space.off("error", this.#forward);
     return this.#held.release();
   }
 

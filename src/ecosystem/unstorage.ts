@@ -1,5 +1,7 @@
 // A driver for unstorage 1.
 import type { Driver, TransactionOptions } from "unstorage";
+import { requireOptions } from "../core/arguments.ts";
+import { ttlToMs } from "../core/terms.ts";
 import type { XCache } from "../xcache.ts";
 import { type CacheSource, holdCache } from "./held-cache.ts";
 
@@ -8,7 +10,7 @@ export type { CacheSource } from "./held-cache.ts";
 export interface UnstorageDriverOptions {
   /** The part of the cache that the driver uses. Default: `unstorage`. */
   readonly namespace?: string;
-  /** Lifetime in seconds where `setItem` does not say one. Default: for ever. */
+  /** Lifetime in seconds where `setItem` does not say one; 0: for ever. Default: for ever. */
   readonly ttl?: number;
 }
 
@@ -20,6 +22,9 @@ interface Lifetime extends TransactionOptions {
 
 const DELETED_AT_ONCE = 1_000;
 
+/** As with the drivers of unstorage, 0 is no limit: an item that says so outlives what is usual. */
+const lifetimeOf = (ttl: number | undefined): number => (ttl ? ttl : Number.POSITIVE_INFINITY);
+
 /** The keys as of now, each once. */
 async function keysUnder(space: XCache, base: string): Promise<string[]> {
   const found = new Set<string>();
@@ -30,19 +35,20 @@ async function keysUnder(space: XCache, base: string): Promise<string[]> {
 /**
  * `createStorage({ driver: unstorageDriver(cache) })`. Raw items are any value that the cache can carry, bytes among
  * them. Operations reject when the store fails. There is no `setItems`: unstorage then sets one by one, each with its own
- * lifetime, which go to the store together. Throws ConfigError for a configuration that cannot be.
+ * lifetime, which go to the store together. Throws ConfigError for a configuration or options that cannot be.
  */
 export function unstorageDriver(
   source: CacheSource,
   options: UnstorageDriverOptions = {},
 ): Driver<UnstorageDriverOptions, XCache> {
+  requireOptions(options, ["namespace", "ttl"]);
+  const usual = lifetimeOf(options.ttl);
+  ttlToMs(usual, "ttl");
   const held = holdCache(source);
   const space = held.cache.namespace(options.namespace ?? "unstorage");
-  const ttlOf = (given: Lifetime | undefined): number =>
-    given?.ttl || options.ttl || Number.POSITIVE_INFINITY;
-
   const get = async (key: string) => (await space.get<string>(key)) ?? null;
-  const set = (key: string, value: unknown, given?: Lifetime) => space.set(key, value, { ttl: ttlOf(given) });
+  const set = (key: string, value: unknown, given?: Lifetime) =>
+    space.set(key, value, { ttl: lifetimeOf(given?.ttl ?? usual) });
 
   return {
     name: "xcache",

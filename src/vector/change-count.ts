@@ -1,4 +1,4 @@
-// Counts the changes of a namespace that are made through its cache object, for all who share that object.
+// Counts the changes that this process makes to the namespaces of its semantic caches.
 import type { XCache } from "../xcache.ts";
 
 /** Never goes back. */
@@ -6,16 +6,16 @@ export interface ChangeCount {
   readonly value: number;
 }
 
-const counts = new WeakMap<XCache, ChangeCount>();
+/** One for all: cache objects on one store share their loads, so what one has counted another must be able to compare. */
+const count = { value: 0 };
+const counted = new WeakSet<XCache>();
+
+const changed = (): void => {
+  count.value++;
+};
 
 export function changesOf(space: XCache): ChangeCount {
-  const present = counts.get(space);
-  if (present !== undefined) return present;
-  const count = { value: 0 };
-  const changed = (): void => {
-    count.value++;
-  };
-  space.on("set", changed).on("delete", changed).on("invalidate", changed);
-  counts.set(space, count);
+  if (!counted.has(space)) space.on("set", changed).on("delete", changed).on("invalidate", changed);
+  counted.add(space);
   return count;
 }

@@ -42,6 +42,8 @@ export interface SemanticStats {
 /** `hit`: the answer stored under `key` was given for another text. `miss`: a load is run. `error`: told to no caller. */
 export type SemanticEvent = "hit" | "miss" | "error";
 
+const EVENTS: readonly unknown[] = ["hit", "miss", "error"] satisfies SemanticEvent[];
+
 const MOST_MATCHES = 1_000;
 
 /**
@@ -57,6 +59,8 @@ export class SemanticCache {
   readonly #changes: ChangeCount;
   readonly #fresh: FreshVectors;
   readonly #stopListening: () => void;
+  /** The key of the load whose synchronous part is running right now. */
+  #running: string | undefined;
   #isClosed = false;
   #likeHits = 0;
   #loads = 0;
@@ -79,12 +83,13 @@ export class SemanticCache {
   async getOrSet<T, S = T>(text: string, load: LoadAs<T, S>, options?: GetOrSetOptions): Promise<T> {
     const key = this.#keyOf(text);
     requireLoad(load);
+    requireThat(this.#running !== key, "load must not ask for the text it loads", text);
     for (let terms = options; ; ) {
       const calledAt = this.#changes.value;
       const given = await this.#ask(key, text, load as unknown as Load<T>, terms);
       const answer = answerTo(text, given);
       // Something else stands under this key: it makes room.
-      if (answer === undefined) terms = { ...options, forceLoad: true };
+      if (answer === undefined) terms = replacing(options);
       // The answer of another text was read for a caller before this one, and things have changed in between.
       else if (answer.readAt >= calledAt) {
         await this.#fresh.announced(key);
@@ -163,11 +168,13 @@ export class SemanticCache {
   }
 
   on<E extends SemanticEvent>(event: E, listener: Listener<E>): this {
+    requireListener(event, listener);
     this.#events.add(event, listener);
     return this;
   }
 
   off<E extends SemanticEvent>(event: E, listener: Listener<E>): this {
+    requireListener(event, listener);
     this.#events.remove(event, listener);
     return this;
   }
@@ -212,10 +219,9 @@ export class SemanticCache {
     }
     this.#loads++;
     this.#events.emit("miss", { key });
-    const stale = answerTo(text, context.stale)?.value as T | undefined;
-    const value = await load({
+    const value = await this.#run(key, load, {
       signal: context.signal,
-      stale,
+      stale: answerTo(text, context.stale)?.value as T | undefined,
       setTtl: (seconds) => context.setTtl(seconds),
       setTags: (tags) => context.setTags(tags),
       skip: () => context.skip(),
@@ -226,6 +232,16 @@ export class SemanticCache {
     }
     if (vector !== undefined) this.#fresh.remember(key, vector);
     return { text, model: this.#settings.model, vector: vector ?? null, value };
+  }
+
+  #run<T>(key: string, load: Load<T>, context: LoadContext<T>): T | Promise<T> {
+    const outer = this.#running;
+    this.#running = key;
+    try {
+      return load(context);
+    } finally {
+      this.#running = outer;
+    }
   }
 
   async #unlessFailing<R>(work: () => Promise<R>): Promise<R | undefined> {
@@ -270,4 +286,14 @@ export class SemanticCache {
     requireThat(typeof text === "string" && text.length > 0, "text must be a non-empty string", text);
     return keyOf(text as string);
   }
+}
+
+/** For a load whose answer takes the place of something else, which must not be given in its stead. */
+function replacing({ softTimeout: _, ...options }: GetOrSetOptions = {}): GetOrSetOptions {
+  return { ...options, forceLoad: true, staleIfError: 0, staleWhileRevalidate: 0 };
+}
+
+function requireListener(event: unknown, listener: unknown): void {
+  requireThat(EVENTS.includes(event), `event must be one of ${EVENTS.join(", ")}`, event);
+  requireThat(typeof listener === "function", "listener must be a function", listener);
 }

@@ -37,6 +37,13 @@ export function CacheMethod<Self extends object, Args extends readonly unknown[]
     const value = function (this: Self, ...args: unknown[]): Promise<unknown> {
       return wrapperOf(cacheOf?.(this)).apply(this, args);
     };
-    return { ...descriptor, value: value as unknown as F };
+    return { ...descriptor, value: standIn(value, method) as unknown as F };
   };
+}
+
+/** Nest knows a handler by its name, and by what decorators below this one have noted on it. */
+function standIn<F extends object>(value: F, method: F & { readonly name: string }): F {
+  for (const key of Reflect.getOwnMetadataKeys?.(method) ?? [])
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, method), value);
+  return Object.defineProperty(value, "name", { value: method.name, configurable: true });
 }

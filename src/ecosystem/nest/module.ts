@@ -7,6 +7,7 @@ import type {
   Provider,
 } from "@nestjs/common";
 import type { CacheConfig } from "../../config/types.ts";
+import { requireOptions } from "../../core/arguments.ts";
 import { XCache } from "../../xcache.ts";
 import { holdCache } from "../held-cache.ts";
 import { nest } from "./library.ts";
@@ -16,7 +17,7 @@ interface ModuleTerms {
   readonly name?: string;
   /** Injectable everywhere without importing the module again. Default: true. */
   readonly isGlobal?: boolean;
-  /** Leave the cache open when the application shuts down. Default: false. */
+  /** Leave the cache open when the application shuts down, also one that was given. Default: false. */
   readonly keepOpen?: boolean;
 }
 
@@ -32,6 +33,8 @@ export interface XCacheModuleAsyncOptions<Injected extends unknown[] = never[]>
   readonly inject?: { [At in keyof Injected]: InjectionToken<Injected[At]> };
   readonly useFactory: (...injected: Injected) => XCache | CacheConfig | Promise<XCache | CacheConfig>;
 }
+
+const TERMS = ["name", "isGlobal", "keepOpen"];
 
 /** What a cache is provided under. */
 export function xcacheToken(name?: string): InjectionToken<XCache> {
@@ -59,8 +62,10 @@ class Closing implements OnApplicationShutdown {
 
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest knows modules by their class.
 export class XCacheModule {
-  /** Throws ConfigError for a configuration that cannot be. */
-  static forRoot({ cache = {}, ...terms }: XCacheModuleOptions = {}): DynamicModule {
+  /** Throws ConfigError for options that cannot be; with such a configuration the application does not start. */
+  static forRoot(options: XCacheModuleOptions = {}): DynamicModule {
+    requireOptions(options, ["cache", ...TERMS]);
+    const { cache = {}, ...terms } = options;
     const token = xcacheToken(terms.name);
     return moduleOf(terms, { provide: token, useFactory: () => holdCache(cache).cache });
   }
@@ -68,6 +73,7 @@ export class XCacheModule {
   static forRootAsync<Injected extends unknown[]>(
     options: XCacheModuleAsyncOptions<Injected>,
   ): DynamicModule {
+    requireOptions(options, ["imports", "inject", "useFactory", ...TERMS]);
     const { imports = [], inject, useFactory } = options;
     const provider: Provider<XCache> = {
       provide: xcacheToken(options.name),

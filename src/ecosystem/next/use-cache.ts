@@ -1,4 +1,5 @@
 // `cacheHandlers` of Next 16: what `"use cache"` remembers.
+import { createHash } from "node:crypto";
 import type { CacheEntry, CacheHandler } from "next/cache.js";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { CacheSource } from "../held-cache.ts";
@@ -8,7 +9,18 @@ interface Stored extends Omit<CacheEntry, "value"> {
   readonly bytes: Uint8Array;
 }
 
-const place = (key: string): string => `use:${key}`;
+const LONGEST_PLAIN_KEY = 1_024;
+
+/**
+ * The keys of Next hold all arguments: they may be longer than any store takes, and where one is binary they are not
+ * Unicode. Such a key is known by its hash.
+ */
+function place(key: string): string {
+  if (key.length <= LONGEST_PLAIN_KEY && !LONE_SURROGATE.test(key)) return `use:${key}`;
+  return `use#:${createHash("sha256").update(key, "utf16le").digest("base64url")}`;
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The object that a file named in `cacheHandlers` is to export as its default. Throws ConfigError. */
 export function nextUseCacheHandler(

@@ -23,9 +23,22 @@ async function usedMemory(server: RedisServer): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(await server.cli("INFO", "memory"))?.[1]);
 }
 
+/** Once what clients that have left used is free again. */
+async function settledMemory(server: RedisServer): Promise<number> {
+  let before = 0;
+  return until(
+    async () => {
+      const [used, last] = [await usedMemory(server), before];
+      before = used;
+      return Math.abs(used - last) < used / 1_000 ? used : undefined;
+    },
+    { what: "the memory in use stays as it is" },
+  );
+}
+
 /** Sets its bound so that it is about so full. */
 async function fillTo(server: RedisServer, share: number): Promise<void> {
-  const bound = Math.round((await usedMemory(server)) / share);
+  const bound = Math.round((await settledMemory(server)) / share);
   await server.cli("CONFIG", "SET", "maxmemory", String(bound));
 }
 
