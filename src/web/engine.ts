@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { describeArrival } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
+import { lookInto } from "../core/quick-look.ts";
 import { type Forwarded, StatusField } from "./cache-status.ts";
 import { isPromise, requireAnswer } from "./callback.ts";
 import { hasPrecondition } from "./conditional.ts";
@@ -53,6 +54,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
       unstorable: new Unstorable(clock),
       keyed: new Set(this.#options.varyBy),
       loadTerms: loadTermsFor(keep),
+      look: lookInto(this.#options.cache),
       now: () => this.#now(),
       after: (delayMs, run) => clock.after(delayMs, run),
       token: () => Buffer.from(clock.token(), "latin1").toString("base64url"),

@@ -1,6 +1,7 @@
 // What one request on its way through the cache knows, and what all of them share.
 import type { Timer } from "../core/clock.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
+import type { QuickLook } from "../core/quick-look.ts";
 import type { Forwarded, StatusField } from "./cache-status.ts";
 import type { Exchange } from "./exchange.ts";
 import type { CheckedOptions } from "./options.ts";
@@ -21,6 +22,8 @@ export interface VisitHost<Request> {
   readonly keep: { seconds: number };
   /** The options of a getOrSet. */
   readonly loadTerms: (tags: readonly string[], mayServeStale: boolean, isForced: boolean) => GetOrSetOptions;
+  /** Undefined where the cache cannot be asked so. */
+  readonly look: QuickLook | undefined;
   /** Milliseconds by the calendar: what is stored is read by other processes. */
   now(): number;
   /** As `after` of a clock. */

@@ -1,4 +1,5 @@
 // The way of one request through the cache: find the stored response, use it, or have the handler called once for all who wait.
+import type { Taker } from "../core/quick-look.ts";
 import type { Forwarded } from "./cache-status.ts";
 import type { Exchange } from "./exchange.ts";
 import { HandlerFailure } from "./handler-failure.ts";
@@ -12,11 +13,12 @@ import { ABORTED, type VisitHost, type VisitState } from "./visit-state.ts";
 
 type Answer = StoredValue | undefined;
 
+const DONE = Promise.resolve();
 const ATTEMPTS = 4;
 /** What the store holds for fresh may be stale here by the time it took to store it; by more only in place of an error. */
 const STORING_MS = 1_000;
 
-export class Visit<Request> implements VisitState<Request> {
+export class Visit<Request> implements VisitState<Request>, Taker {
   readonly host: VisitHost<Request>;
   readonly exchange: Exchange<Request>;
   readonly directives: RequestDirectives;
@@ -55,7 +57,12 @@ export class Visit<Request> implements VisitState<Request> {
       return this.host.pass(this.exchange, { reason: "bypass", detail: "nested" });
     if (unstorable.isAnybodyWaiting && unstorable.isWaitedForInVain(this.key))
       return this.#pass("unstorable");
-    // A hit should cost one promise and what hangs on it.
+    // What is at hand is the answer of nearly every request: without a promise.
+    try {
+      if (this.host.look?.(this.key, this) === true) return DONE;
+    } catch (error) {
+      return Promise.reject(error);
+    }
     return this.#load(this.key, undefined, false).then(
       (value) => {
         const stored = value === undefined ? undefined : this.host.prepared.of(this.key, value);
@@ -66,9 +73,14 @@ export class Visit<Request> implements VisitState<Request> {
     );
   }
 
-  answer(stored: Prepared, value: StoredValue, said?: string): void {
+  take(value: unknown): boolean {
+    const stored = this.host.prepared.of(this.key, value);
+    return stored !== undefined && this.#use(stored, value as StoredValue, this.key, this.now);
+  }
+
+  answer(stored: Prepared, value: StoredValue, said?: string, now = this.host.now()): void {
     this.isAnswered = true;
-    this.exchange.reply(stored.reply(this.exchange.request, value, this.host.now(), said));
+    this.exchange.reply(stored.reply(this.exchange.request, value, now, said));
   }
 
   /** `first`: what the first question brought, where it was asked already. */
@@ -95,18 +107,18 @@ export class Visit<Request> implements VisitState<Request> {
   }
 
   /** Whether the stored response was the answer. */
-  #use(stored: Prepared, value: StoredValue, key: string): boolean {
+  #use(stored: Prepared, value: StoredValue, key: string, now?: number): boolean {
     const use = this.directives.use(stored, this.now);
     if (use === "fresh" || (use === "while-revalidating" && this.mayServeStale && !this.isLeading)) {
       this.host.told("hit", key, this.exchange.native);
-      this.answer(stored, value);
+      this.answer(stored, value, undefined, now);
       return true;
     }
     const staleMs = -stored.freshMs(this.now);
     const isForError = this.thrown !== undefined || (!this.mayServeStale && staleMs > STORING_MS);
     if (!isForError || staleMs > stored.head.staleIfErrorMs) return false;
     this.host.told("hit", key, this.exchange.native);
-    this.answer(stored, value);
+    this.answer(stored, value, undefined, now);
     return true;
   }
 
