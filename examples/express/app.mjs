@@ -37,7 +37,8 @@ app.put("/products/:id", async ({ params: { id }, query }, response) => {
   response.json(product);
 });
 
-const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", async () => {
+const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", async (error) => {
+  if (error) throw error; // the port is taken, say
   const address = `http://127.0.0.1:${server.address().port}`;
   console.log(`${address}/products/1`);
   if (!isTour) return;

@@ -23,7 +23,8 @@ interface Lifetime extends TransactionOptions {
 const DELETED_AT_ONCE = 1_000;
 
 /** As with the drivers of unstorage, 0 is no limit: an item that says so outlives what is usual. */
-const lifetimeOf = (ttl: number | undefined): number => (ttl ? ttl : Number.POSITIVE_INFINITY);
+const lifetimeOf = (ttl: number | undefined): number =>
+  ttl === undefined || ttl === 0 ? Number.POSITIVE_INFINITY : ttl;
 
 /** The keys as of now, each once. */
 async function keysUnder(space: XCache, base: string): Promise<string[]> {

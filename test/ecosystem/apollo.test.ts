@@ -4,7 +4,7 @@ import { ApolloServer } from "@apollo/server";
 import { type KeyValueCache, PrefixingKeyValueCache } from "@apollo/utils.keyvaluecache";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
-import { apolloCache } from "../../src/ecosystem/apollo.ts";
+import { type ApolloCacheOptions, apolloCache } from "../../src/ecosystem/apollo.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { until } from "../support/until.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
@@ -41,7 +41,13 @@ test("a lifetime is seconds; null and 0 mean for ever, none means the cache's de
   ]);
   await clock.advance(2_000);
   expect(await apollo.get("two")).toBeUndefined();
-  await expect(apollo.set("negative", "v", { ttl: -1 })).rejects.toBeInstanceOf(ConfigError);
+  for (const ttl of [-1, Number.NaN])
+    await expect(apollo.set("wrong", "v", { ttl })).rejects.toBeInstanceOf(ConfigError);
+});
+
+test("options that cannot be are refused at once", () => {
+  const { cache } = memoryCache();
+  expect(() => apolloCache(cache, { ttl: 5 } as ApolloCacheOptions)).toThrow(/"ttl"/);
 });
 
 test("clear empties its part of the cache only", async () => {

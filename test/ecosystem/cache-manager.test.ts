@@ -1,8 +1,9 @@
 // The store for cache-manager, in the hands of the real library.
 import { createCache } from "cache-manager";
+import type { Keyv } from "keyv";
 import { expect, test } from "vitest";
-import { ConnectionError } from "../../src/core/errors.ts";
-import { cacheManagerStore } from "../../src/ecosystem/cache-manager.ts";
+import { ConfigError, ConnectionError, InvalidKeyError } from "../../src/core/errors.ts";
+import { type CacheManagerStoreOptions, cacheManagerStore } from "../../src/ecosystem/cache-manager.ts";
 import type { XCache } from "../../src/xcache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
@@ -87,7 +88,25 @@ test("a failing store is an empty one, and with throwOnErrors an error", async (
   expect(await quiet.wrap("key", async () => "loaded")).toBe("loaded");
   const loud = createCache({ stores: [cacheManagerStore(cache, { throwOnErrors: true })] });
   await expect(loud.set("key", 1)).rejects.toBeInstanceOf(ConnectionError);
+  await expect(loud.del("key")).rejects.toBeInstanceOf(ConnectionError);
   await expect(loud.clear()).rejects.toBeInstanceOf(ConnectionError);
+  expect([await loud.get("key"), await loud.mget(["key"])]).toEqual([undefined, [undefined]]);
+});
+
+test("it is a store to those who import cache-manager and to those who require it", () => {
+  type Required = typeof import("cache-manager", { with: { "resolution-mode": "require" }});
+  const stores: NonNullable<NonNullable<Parameters<Required["createCache"]>[0]>["stores"]> = [
+    cacheManagerStore(memoryCache().cache),
+  ];
+  const usual: Keyv = cacheManagerStore(memoryCache().cache);
+  expect([stores[0]?.namespace, usual.namespace]).toEqual(["cache-manager", "cache-manager"]);
+});
+
+test("options that cannot be are refused at once", () => {
+  const { cache } = memoryCache();
+  expect(() => cacheManagerStore(cache, { prefix: "x" } as CacheManagerStoreOptions)).toThrow(/"prefix"/);
+  expect(() => cacheManagerStore(cache, { namespace: "" })).toThrow(InvalidKeyError);
+  expect(() => cacheManagerStore(cache, { throwOnErrors: "no" } as never)).toThrow(ConfigError);
 });
 
 test("disconnect closes a cache that was made from a configuration", async () => {

@@ -1,8 +1,8 @@
 // The store for Keyv, in the hands of the real library: its contract, namespaces, lifetimes and failures.
 import { Keyv, type KeyvStoreAdapter } from "keyv";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ConnectionError } from "../../src/core/errors.ts";
-import { XCacheKeyvStore } from "../../src/ecosystem/keyv.ts";
+import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
+import { type KeyvStoreOptions, XCacheKeyvStore } from "../../src/ecosystem/keyv.ts";
 import { XCache } from "../../src/xcache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { listed, memoryCache } from "../xcache/memory-cache.ts";
@@ -31,6 +31,25 @@ test("it is a store as Keyv declares it", () => {
   expect(store.namespace).toBeUndefined();
   store.namespace = "mine";
   expect(store.namespace).toBe("mine");
+});
+
+test("options that cannot be are refused at once: a namespace is said to Keyv", () => {
+  const { cache } = memoryCache();
+  expect(() => new XCacheKeyvStore(cache, { namespace: "mine" } as KeyvStoreOptions)).toThrow(/"namespace"/);
+  expect(() => new XCacheKeyvStore(cache, { throwOnErrors: 1 } as never)).toThrow(ConfigError);
+});
+
+test.each([[undefined], [null], ["redis://user:secret@host"], [Promise.resolve()]])(
+  "what is neither a cache nor a configuration is refused: %s",
+  (source) => {
+    const make = () => new XCacheKeyvStore(source as unknown as XCache);
+    expect(make).toThrow(ConfigError);
+    expect(make).not.toThrow(/secret/);
+  },
+);
+
+test("a configuration without fields is that of the defaults", () => {
+  expect(() => new XCacheKeyvStore({})).not.toThrow();
 });
 
 describe("through Keyv on a real server", () => {
@@ -179,6 +198,17 @@ describe("when the store fails", () => {
     expect(errors[0]).toBeInstanceOf(ConnectionError);
   });
 
+  test("nobody has to listen for errors", async () => {
+    const { cache, fail, breakConnection } = failingCache();
+    const keyv = keyvOn(cache);
+    fail();
+    breakConnection();
+    expect(await keyv.get("key")).toBeUndefined();
+    expect(await keyv.getMany(["a", "b"])).toEqual([undefined, undefined]);
+    expect([await keyv.has("key"), await keyv.hasMany(["a"])]).toEqual([false, [false]]);
+    expect([await keyv.set("key", 1), await keyv.delete("key")]).toEqual([false, false]);
+  });
+
   test("with throwOnErrors every call rejects", async () => {
     const { keyv } = failing(true);
     const calls = [
@@ -220,5 +250,15 @@ describe("disconnect", () => {
     await keyv.set("key", 1);
     await keyv.disconnect();
     expect(await keyv.get("key")).toBe(1);
+  });
+
+  test("stops listening to it, so that a store can come and go", async () => {
+    const { cache, breakConnection } = failingCache();
+    const [store, errors] = [new XCacheKeyvStore(cache), [] as Error[]];
+    store.on("error", (error) => errors.push(error));
+    store.namespace = "mine";
+    await store.disconnect();
+    breakConnection();
+    expect(errors).toEqual([]);
   });
 });

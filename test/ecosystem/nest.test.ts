@@ -13,6 +13,7 @@ import {
   Sse,
   StreamableFile,
   type Type,
+  VersioningType,
 } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { of } from "rxjs";
@@ -134,6 +135,13 @@ describe("the module", () => {
     expect(await caches.server.cli("EXISTS", "from-settings:key")).toBe("1");
   });
 
+  test("with options that cannot be is refused at once, a configuration in the wrong place among them", () => {
+    expect(() => XCacheModule.forRoot(memory as never)).toThrow(/"kvUrl"/);
+    expect(() => XCacheModule.forRootAsync({ useFactory: () => memory, global: true } as never)).toThrow(
+      /"global"/,
+    );
+  });
+
   test("of a configuration that cannot be does not start", async () => {
     await expect(start([XCacheModule.forRoot({ cache: { defaultTtl: -1 } })])).rejects.toBeInstanceOf(
       ConfigError,
@@ -213,6 +221,24 @@ describe("a cached response", () => {
     await other.cache.invalidateTags("at:/items/1");
     await one.get("/items/1");
     expect([one.calls, other.calls]).toEqual([["1", "1"], []]);
+  });
+
+  test("is that of its version, though URL, class and method have the same names", async () => {
+    const controllers = ["1", "2"].map((version) => {
+      class Items {
+        find() {
+          return `version ${version}`;
+        }
+      }
+      Controller({ path: "items", version })(Items);
+      decorate(Items, "find", Get(), CacheResponse());
+      return Items;
+    });
+    const app = await start([XCacheModule.forRoot({ cache: memory })], controllers);
+    app.enableVersioning({ type: VersioningType.HEADER, header: "x-version" });
+    const get = await serve(app);
+    for (const version of ["1", "2", "1"])
+      expect(await get("/items", { headers: { "x-version": version } })).toBe(`version ${version}`);
   });
 
   test("is kept for its ttl", async () => {
@@ -378,6 +404,24 @@ describe("a cached method", () => {
     await cache.invalidateTags("user:1");
     expect((await users.find(1)).call).toBe(3);
     expect((await new Users(memoryCache().cache).find(1)).call).toBe(1);
+  });
+
+  test("stays the handler that it was to Nest: its route, its name, its own cached responses", async () => {
+    class Pages {
+      async one() {
+        return "one";
+      }
+      async two() {
+        return "two";
+      }
+    }
+    Controller("pages")(Pages);
+    const method = CacheMethod({ cache: () => memoryCache().cache }) as MethodDecorator;
+    // Both say the same key: the name of the handler tells them apart.
+    for (const name of ["one", "two"])
+      decorate(Pages, name, method, Get(name), CacheResponse({ key: () => "same" }));
+    const get = await serve(await start([XCacheModule.forRoot({ cache: memory })], [Pages]));
+    expect([await get("/pages/one"), await get("/pages/two")]).toEqual(["one", "two"]);
   });
 
   test("uses the default cache where none is said", async () => {

@@ -294,6 +294,20 @@ describe("a tag", () => {
     expect((await overtaken.get("/b", pageContext))?.lastModified).toBe(clock.now() - 60_001);
   });
 
+  test("that a worker expires by updateTags keeps out what a server is rendering meanwhile", async () => {
+    const { cache, clock } = memoryCache();
+    const request = handlers(cache, { buildId: "b" }, clock);
+    await request().set("/stored", page("old", "t"), stored(60));
+    const slow = request();
+    await clock.advance(100);
+    await nextUseCacheHandler(cache, {}, clock).updateTags(["t"]);
+    await slow.set("/rendered", page("old", "t"), stored(60));
+    expect([await slow.get("/stored", pageContext), await slow.get("/rendered", pageContext)]).toEqual([
+      null,
+      null,
+    ]);
+  });
+
   test("whose mark the store has dropped counts as stale, not as fresh", async () => {
     const cache = caches.open();
     const request = requests(cache);
@@ -351,6 +365,18 @@ describe('what "use cache" remembers', () => {
     await set();
     expect(await read(other)).toEqual(["text", 60]);
     await one.updateTags([]);
+  });
+
+  test("is found under keys that no store takes: very long ones, and those of binary arguments", async () => {
+    const handler = nextUseCacheHandler(caches.open());
+    const keys = ["a", "b"].map((end) => `${"x".repeat(70_000)}${end}`);
+    keys.push("\ud800", "\udfff", "k\udc00\ud800");
+    for (const [at, key] of keys.entries()) await handler.set(key, entry(`text ${at}`));
+    for (const [at, key] of keys.entries()) {
+      expect(await textOf(await handler.get(key, []))).toBe(`text ${at}`);
+    }
+    await handler.updateTags(["t"]);
+    expect(await handler.get(keys[0]!, [])).toBeUndefined();
   });
 
   test("is waited for while it is being stored", async () => {

@@ -8,8 +8,8 @@ import {
   snapshot,
 } from "unstorage";
 import { describe, expect, test } from "vitest";
-import { ConnectionError } from "../../src/core/errors.ts";
-import { unstorageDriver } from "../../src/ecosystem/unstorage.ts";
+import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
+import { type UnstorageDriverOptions, unstorageDriver } from "../../src/ecosystem/unstorage.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
@@ -173,6 +173,22 @@ test("lifetimes are seconds: of the item, else of the driver, else for ever; and
   await clock.advance(1e11);
   expect(await sorted(storage.getKeys())).toEqual(["ever", "zero"]);
   expect(await limited.hasItem("usual")).toBe(false);
+});
+
+test("a lifetime of 0 is for ever, also where the driver has one", async () => {
+  const { cache } = memoryCache();
+  const storage = storageOn(unstorageDriver(cache, { ttl: 60 }));
+  await storage.setItem("zero", "x", { ttl: 0 });
+  await storage.setItemRaw("raw", "x", { ttl: 0 });
+  const space = cache.namespace("unstorage");
+  expect([await space.ttl("zero"), await space.ttl("raw")]).toEqual([Infinity, Infinity]);
+  await expect(storage.setItem("key", "x", { ttl: Number.NaN })).rejects.toBeInstanceOf(ConfigError);
+});
+
+test("options that cannot be are refused at once", () => {
+  const { cache } = memoryCache();
+  for (const ttl of [-1, Number.NaN]) expect(() => unstorageDriver(cache, { ttl })).toThrow(ConfigError);
+  expect(() => unstorageDriver(cache, { base: "x" } as UnstorageDriverOptions)).toThrow(/"base"/);
 });
 
 test("a snapshot can be taken and restored", async () => {

@@ -30,6 +30,8 @@ export interface CacheResponseOptions extends Omit<GetOrSetOptions, "tags" | "fo
 const OPTIONS = Symbol("xcache:response");
 /** Where Nest notes that a handler sends events. */
 const SENDS_EVENTS = "__sse__";
+/** Where it notes the versions of an API that a handler or a controller is for. */
+const VERSIONS = "__version__";
 
 /** Handed to those who waited for somebody else's call: what it returned cannot be shared. */
 const NOT_SHARED = Object.freeze({ "xcache:not-shared": true });
@@ -53,7 +55,9 @@ class ResponseCacheInterceptor implements NestInterceptor {
     const key = keyOf(request, context, options);
     if (key === undefined) return next.handle();
     keys.add(request);
-    return rx.from(this.#answer(`nest:${nameOf(context)}:${key}`, request, context, next, options));
+    return rx.from(
+      this.#answer(`nest:${nameOf(context)}${versionOf(context)}:${key}`, request, context, next, options),
+    );
   }
 
   async #answer(
@@ -117,6 +121,13 @@ function keyOf(
 
 const nameOf = (context: ExecutionContext): string =>
   `${context.getClass().name}.${context.getHandler().name}`;
+
+/** Versions may share URL and names, and differ by a header. */
+function versionOf(context: ExecutionContext): string {
+  const versions: unknown =
+    Reflect.getMetadata(VERSIONS, context.getHandler()) ?? Reflect.getMetadata(VERSIONS, context.getClass());
+  return versions === undefined ? "" : `@${[versions].flat().map(String).join()}`;
+}
 
 /** It went through the cache on its way to those who waited, which gives each a copy. */
 function isNotShared(answer: unknown): boolean {
