@@ -12,13 +12,20 @@ export interface FoldedText {
   /** Where in the original, in UTF-16 units, the piece of each point starts and ends. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
+  /** Where in the original the rest begins. */
+  readonly next: number;
 }
 
-export function foldText(text: string): FoldedText {
+/** More than any language joins; normalising takes the square of their number. */
+const MOST_JOINED = 32;
+
+/** `from`: the `next` of the part before. `most`: about so many points. */
+export function foldText(text: string, from = 0, most = Number.POSITIVE_INFINITY): FoldedText {
   const points: number[] = [];
   const starts: number[] = [];
   const ends: number[] = [];
-  for (let start = 0; start < text.length; ) {
+  let start = from;
+  while (start < text.length && points.length < most) {
     const end = endOfPiece(text, start);
     for (const point of foldedPoints(text, start, end)) {
       points.push(point);
@@ -27,12 +34,15 @@ export function foldText(text: string): FoldedText {
     }
     start = end;
   }
-  return { points, starts, ends };
+  return { points, starts, ends, next: start };
 }
 
 function endOfPiece(text: string, start: number): number {
   let end = start + widthAt(text, start);
-  while (end < text.length && joinsBefore(text.codePointAt(end)!)) end += widthAt(text, end);
+  for (let joined = 0; joined < MOST_JOINED && end < text.length; joined++) {
+    if (!joinsBefore(text.codePointAt(end)!)) break;
+    end += widthAt(text, end);
+  }
   return end;
 }
 

@@ -6,6 +6,10 @@ import { WordMatcher } from "./word-matcher.ts";
 /** More than any distance: the key is out. */
 const OUT = Number.POSITIVE_INFINITY;
 
+/** Keys of more UTF-16 units are looked at part by part, each of so many code points. */
+const LONG = 4_096;
+const PART = 1_024;
+
 /** How much more work a character is when the text must be folded first. */
 const FOLDING_WORK = 16;
 
@@ -51,16 +55,46 @@ export class FuzzyQuery {
     const { points } = foldText(key);
     let distance = 0;
     for (const word of this.#words) {
-      distance += word.distance(points);
+      word.begin();
+      word.feed(points);
+      distance += word.distance;
       if (distance > furthest) return OUT;
     }
     return distance;
   }
 
-  /** From the first matched character to the last, in UTF-16 units of the key. */
-  range(key: string): readonly [start: number, end: number] {
-    this.work = FOLDING_WORK * (8 + key.length * this.#workPerCharacter);
-    const { points, starts, ends } = foldText(key);
+  /** Whether the key must be looked at in steps. */
+  isLong(key: string): boolean {
+    return key.length > LONG;
+  }
+
+  /** The distance, in steps that yield the work each was. No other key may be looked at in between. */
+  *distanceInSteps(key: string): Generator<number, number> {
+    for (const word of this.#words) word.begin();
+    for (let at = 0; at < key.length; ) {
+      const part = foldText(key, at, PART);
+      for (const word of this.#words) word.feed(part.points);
+      yield this.#workOn(part.next - at);
+      at = part.next;
+    }
+    return this.#words.reduce((sum, word) => sum + word.distance, 0);
+  }
+
+  /** From the first matched character to the last, in UTF-16 units of the key; in steps as well. */
+  *range(key: string): Generator<number, readonly [start: number, end: number]> {
+    const points: number[] = [];
+    const starts: number[] = [];
+    const ends: number[] = [];
+    for (const word of this.#words) word.begin();
+    for (let at = 0; at < key.length; ) {
+      const part = foldText(key, at, PART);
+      for (const word of this.#words) word.feed(part.points);
+      points.push(...part.points);
+      starts.push(...part.starts);
+      ends.push(...part.ends);
+      yield this.#workOn(part.next - at);
+      at = part.next;
+    }
     let first = key.length;
     let last = 0;
     for (const word of this.#words) {
@@ -70,6 +104,10 @@ export class FuzzyQuery {
       last = Math.max(last, ends[end - 1]!);
     }
     return first < last ? [first, last] : [0, 0];
+  }
+
+  #workOn(units: number): number {
+    return FOLDING_WORK * (8 + units * this.#workPerCharacter);
   }
 }
 

@@ -66,29 +66,44 @@ export async function fuzzySearch(
   await unlessAborted(search(keys, query, best, turns), signal);
   const matches: FuzzyMatch[] = [];
   for (const { key, distance } of best.sorted()) {
-    const score = Math.floor((100 * (query.length - distance)) / query.length);
-    matches.push({ key, score, range: query.range(key) });
-    if (turns.isOver(query.work)) await turns.next();
+    const score = scoreOf(distance, query.length);
+    matches.push({ key, score, range: await turns.through(query.range(key)) });
   }
   return matches;
 }
 
+function scoreOf(distance: number, length: number): number {
+  return Math.floor((100 * (length - distance)) / length);
+}
+
+/** The greatest distance of the same score: in a text of more than 100 characters several have it, and count as equal. */
+function alike(distance: number, length: number): number {
+  return length - Math.ceil((scoreOf(distance, length) * length) / 100);
+}
+
 async function search(keys: KeySource, query: FuzzyQuery, best: BestMatches, turns: Turns): Promise<void> {
+  const offer = (key: string, distance: number): void => {
+    if (distance <= best.furthest) best.offer(key, alike(distance, query.length));
+  };
   const endsTurn = (key: string): boolean => {
-    const distance = query.distance(key, best.furthest);
-    if (distance <= best.furthest) best.offer(key, distance);
+    if (query.isLong(key)) return true;
+    offer(key, query.distance(key, best.furthest));
     return turns.isOver(query.work);
   };
+  const endTurn = async (key: string): Promise<void> => {
+    if (query.isLong(key)) offer(key, await turns.through(query.distanceInSteps(key)));
+    await turns.next();
+  };
   if (Symbol.iterator in keys) {
-    for (const key of keys) if (endsTurn(key)) await turns.next();
+    for (const key of keys) if (endsTurn(key)) await endTurn(key);
     return;
   }
   for await (const item of keys) {
     turns.goOn();
     if (typeof item === "string") {
-      if (endsTurn(item)) await turns.next();
+      if (endsTurn(item)) await endTurn(item);
     } else {
-      for (const key of item) if (endsTurn(key)) await turns.next();
+      for (const key of item) if (endsTurn(key)) await endTurn(key);
     }
   }
 }
@@ -105,6 +120,15 @@ class Turns {
   isOver(work: number): boolean {
     this.#work += work;
     return this.#work >= WORK_PER_TURN;
+  }
+
+  /** Takes steps that yield the work each was. */
+  async through<R>(steps: Iterator<number, R>): Promise<R> {
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      if (this.isOver(step.value)) await this.next();
+    }
   }
 
   async next(): Promise<void> {

@@ -22,6 +22,12 @@ export class WordMatcher {
   #rowsBeyondAscii = 0;
   /** Up, down, diagonal and rows of the column before, block by block. */
   readonly #column: Int32Array;
+  #anchored = false;
+  #columns = 0;
+  #distance = 0;
+  #best = 0;
+  #end = 0;
+  #endsAlike = false;
 
   /** `points`: at least one, folded. */
   constructor(points: readonly number[]) {
@@ -65,23 +71,47 @@ export class WordMatcher {
     if (this.blocks === 1) return this.#distanceInOneBlock(text.bytes, text.length);
     const columns = new Int32Array(text.length);
     for (let i = 0; i < text.length; i++) columns[i] = this.#asciiRowsAt[text.bytes[i]!]!;
-    return this.#scan(columns, false).distance;
+    this.begin();
+    this.#scan(columns);
+    return this.#best;
   }
 
-  distance(text: readonly number[]): number {
-    return this.#scan(this.#columnsOf(text), false).distance;
+  /** The distance to the closest part of what was fed since `begin`. */
+  get distance(): number {
+    return this.#best;
   }
 
   /**
-   * The closest part of a text. Of several, one that ends like the word, else the first to end; and of those, one that
-   * begins like the word, else the shortest.
+   * The closest part of a text, all of which was fed. Of several, one that ends like the word, else the first to end; and
+   * of those, one that begins like the word, else the shortest.
    */
   locate(text: readonly number[]): { readonly start: number; readonly end: number } {
-    const { distance, end } = this.#scan(this.#columnsOf(text), false);
+    const end = this.#end;
     // Back from the end, where the match must begin, it cannot be longer than this.
-    const before = text.slice(Math.max(0, end - this.length - distance), end).reverse();
+    const before = text.slice(Math.max(0, end - this.length - this.#best), end).reverse();
     const backwards = new WordMatcher([...this.#points].reverse());
-    return { start: end - backwards.#scan(backwards.#columnsOf(before), true).end, end };
+    backwards.begin();
+    backwards.#anchored = true;
+    backwards.feed(before);
+    return { start: end - backwards.#end, end };
+  }
+
+  /** A new text. */
+  begin(): void {
+    const column = this.#column;
+    column.fill(0);
+    for (let at = 0; at < column.length; at += 4) column[at] = -1;
+    this.#anchored = false;
+    this.#columns = 0;
+    this.#distance = this.length;
+    this.#best = this.length;
+    this.#end = 0;
+    this.#endsAlike = false;
+  }
+
+  /** The text, or the next part of it. */
+  feed(text: readonly number[]): void {
+    this.#scan(this.#columnsOf(text));
   }
 
   #columnsOf(text: readonly number[]): Int32Array {
@@ -117,21 +147,17 @@ export class WordMatcher {
 
   /**
    * The same over any number of blocks; what leaves one block at the bottom enters the next at the top.
-   * `anchored`: a match must begin at the start of the text.
+   * Anchored, a match must begin at the start of the text.
    */
-  #scan(columns: Int32Array, anchored: boolean): { readonly distance: number; readonly end: number } {
+  #scan(columns: Int32Array): void {
     const { blocks } = this;
     const rowsOf = this.#rows;
     const column = this.#column;
     const lastRow = (this.length - 1) % ROWS;
-    for (let at = 0; at < 4 * blocks; at += 4) {
-      column[at] = -1;
-      column.fill(0, at + 1, at + 4);
-    }
-    let distance = this.length;
-    let best = distance;
-    let end = 0;
-    let endsAlike = false;
+    const anchored = this.#anchored;
+    let distance = this.#distance;
+    let best = this.#best;
+    let endsAlike = this.#endsAlike;
     for (let i = 0; i < columns.length; i++) {
       let riseIn = anchored ? 1 : 0;
       let fallIn = 0;
@@ -163,9 +189,12 @@ export class WordMatcher {
       const isAlike = ((rowsOf[columns[i]! + blocks - 1]! >>> lastRow) & 1) === 1;
       if (distance === best && !isAlike) continue;
       best = distance;
-      end = i + 1;
+      this.#end = this.#columns + i + 1;
       endsAlike = isAlike;
     }
-    return { distance: best, end };
+    this.#columns += columns.length;
+    this.#distance = distance;
+    this.#best = best;
+    this.#endsAlike = endsAlike;
   }
 }

@@ -30,6 +30,8 @@ export interface EmbeddingOptions {
   readonly dimensions: number | undefined;
 }
 
+export const MOST_DIMENSIONS = 65_536;
+
 export class Embedding {
   readonly #options: EmbeddingOptions;
   #dimensions: number | undefined;
@@ -91,6 +93,12 @@ function requireVector(given: unknown): Float32Array {
       "not_a_vector",
       `the embedder must give a list of numbers, got ${describeArrival(given)}`,
       { hint: "Return a Float32Array or an array of numbers." },
+    );
+  }
+  if (given.length > MOST_DIMENSIONS) {
+    throw new EmbeddingError(
+      "dimensions",
+      `the embedder must give at most ${MOST_DIMENSIONS} numbers, got ${given.length}`,
     );
   }
   const vector = Float32Array.from(given);

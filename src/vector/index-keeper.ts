@@ -74,7 +74,7 @@ export class IndexKeeper {
     const { index, report } = this.#options;
     try {
       index.set(key, vector);
-      if (index.size > 2 * this.#sizeWhenListed + UNLISTED) this.#listSometimes()?.catch(report);
+      this.#listIfDoubled();
       await this.#journal.announce(key);
     } catch (error) {
       report(toError(error));
@@ -96,6 +96,16 @@ export class IndexKeeper {
     const { keys, isIncomplete } = await this.#journal.read();
     if (isIncomplete) this.#isListingOwed = true;
     await this.#addKeys(keys);
+    this.#listIfDoubled();
+  }
+
+  /** Whoever stores and never asks has no index built, and then it is built now. */
+  #listIfDoubled(): void {
+    const { index, clock, report } = this.#options;
+    if (!this.#canList || index.size <= 2 * this.#sizeWhenListed + UNLISTED) return;
+    if (clock.now() - this.#listedAt < LISTING_PAUSE_MS) return;
+    const listing = this.#isBuilt ? this.#listSometimes() : this.ready();
+    listing?.catch((error: unknown) => report(toError(error)));
   }
 
   async #build(): Promise<void> {

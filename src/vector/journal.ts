@@ -98,13 +98,20 @@ export class Journal {
     await undefined;
     while (this.#isOwed) {
       this.#isOwed = false;
-      if (this.#clock.now() - this.#wroteAt > LONGEST_SILENCE_MS) this.#place = undefined;
+      if (!(await this.#isMine())) this.#place = undefined;
       this.#place ??= await this.#claim();
       await this.#records.set(ringName(this.#place), this.#ring(), { ttl: LIFETIME_SECONDS });
       // After the ring: who sees the new head sees the key.
       await this.#records.set(HEAD, this.#clock.token(), { ttl: 24 * LIFETIME_SECONDS });
       this.#wroteAt = this.#clock.now();
     }
+  }
+
+  /** Whether the place can be written to: after a clear or an eviction another writer may have taken it. */
+  async #isMine(): Promise<boolean> {
+    if (this.#place === undefined || this.#clock.now() - this.#wroteAt > LONGEST_SILENCE_MS) return false;
+    const ring = await this.#records.get(ringName(this.#place));
+    return !isRing(ring) || ring.writer === this.#writer;
   }
 
   #ring(): Ring {

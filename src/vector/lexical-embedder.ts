@@ -1,6 +1,7 @@
 // An embedder without a model: two texts are near when they share words and parts of words. It knows spelling, not meaning.
+import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import type { Embedder } from "./embedding.ts";
+import { type Embedder, MOST_DIMENSIONS } from "./embedding.ts";
 import { builtInWeights, countedWeights } from "./lexical-weights.ts";
 
 export interface LexicalEmbedderOptions {
@@ -17,6 +18,8 @@ const DEFAULT_DIMENSIONS = 512;
 const LEAST_DIMENSIONS = 64;
 /** Of longer texts only the beginning counts: the work is done at once, on the thread that serves requests. */
 const MOST_UNITS = 32_768;
+/** Marks beyond what any language stacks on a letter: putting thousands of them in order takes their square of time. */
+const LONG_MARKS = /(\p{M}{32})\p{M}+/gu;
 /** Raised whenever the same text would get another vector. */
 const VERSION = 1;
 
@@ -30,11 +33,12 @@ const PART_LENGTHS = [3, 4];
  * the same vector in every process. Texts that say the same in other words are not near.
  */
 export function lexicalEmbedder(options: LexicalEmbedderOptions = {}): Embedder {
+  requireOptions(options, ["dimensions", "corpus"]);
   const { dimensions = DEFAULT_DIMENSIONS, corpus } = options;
-  if (!Number.isSafeInteger(dimensions) || dimensions < LEAST_DIMENSIONS) {
-    throw new ConfigError(
-      "ARGUMENT_INVALID",
-      `dimensions must be a whole number of at least ${LEAST_DIMENSIONS}, got ${describeArrival(dimensions)}`,
+  if (!Number.isSafeInteger(dimensions) || dimensions < LEAST_DIMENSIONS || dimensions > MOST_DIMENSIONS) {
+    throw wrong(
+      `dimensions must be a whole number from ${LEAST_DIMENSIONS} to ${MOST_DIMENSIONS}`,
+      dimensions,
     );
   }
   const weights = corpus === undefined ? builtInWeights : countedWeights(wordsOfAll(corpus));
@@ -56,12 +60,26 @@ export function lexicalEmbedder(options: LexicalEmbedderOptions = {}): Embedder 
 }
 
 function* wordsOfAll(corpus: Iterable<string>): Iterable<readonly string[]> {
-  for (const text of corpus) yield wordsOf(text);
+  const isList = typeof corpus === "object" && corpus !== null && Symbol.iterator in corpus;
+  if (!isList) throw wrong("corpus must be a list of strings", corpus);
+  for (const text of corpus) {
+    if (typeof text !== "string") throw wrong("corpus must hold nothing but strings", text);
+    yield wordsOf(text);
+  }
+}
+
+function wrong(expected: string, arrived: unknown): ConfigError {
+  return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
 }
 
 /** Runs of letters and digits; a text without any consists of its other visible characters. */
 function wordsOf(text: string): readonly string[] {
-  const folded = text.slice(0, MOST_UNITS).normalize("NFKC").toLowerCase();
+  const folded = text
+    .slice(0, MOST_UNITS)
+    .replace(LONG_MARKS, "$1")
+    .normalize("NFKC")
+    .slice(0, MOST_UNITS)
+    .toLowerCase();
   return folded.match(/[\p{L}\p{N}\p{M}]+/gu) ?? folded.match(/\S/gu) ?? [];
 }
 

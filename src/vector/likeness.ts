@@ -1,5 +1,6 @@
 // Finds stored answers to texts that are alike. Whatever the index says, an answer is read from the store before it is given.
 import { withDeadline } from "../core/deadline.ts";
+import { ConnectionError } from "../core/errors.ts";
 import { readEntries } from "./answer-reader.ts";
 import { Embedding } from "./embedding.ts";
 import { IndexKeeper } from "./index-keeper.ts";
@@ -34,6 +35,7 @@ export class Likeness {
   readonly #embedding: Embedding;
   readonly #report: (error: Error) => void;
   #opened: { readonly index: VectorIndex; readonly keeper: IndexKeeper } | undefined;
+  #isClosed = false;
 
   constructor(settings: Settings, report: (error: Error) => void) {
     this.#settings = settings;
@@ -92,6 +94,8 @@ export class Likeness {
 
   /** Frees the index. */
   close(): void {
+    this.#isClosed = true;
+    this.#opened?.index.close();
     this.#opened = undefined;
   }
 
@@ -129,6 +133,7 @@ export class Likeness {
 
   #open(dimensions: number): { readonly index: VectorIndex; readonly keeper: IndexKeeper } {
     if (this.#opened !== undefined) return this.#opened;
+    if (this.#isClosed) throw closedError();
     const { space, clock, metric, exactUpTo, maxVectors } = this.#settings;
     const report = this.#report;
     const index = new VectorIndex({ metric, dimensions, exactUpTo, maxVectors, report });
@@ -137,6 +142,13 @@ export class Likeness {
     this.#opened = { index, keeper };
     return this.#opened;
   }
+}
+
+export function closedError(): ConnectionError {
+  return new ConnectionError("this semantic cache was closed", {
+    code: "DISCONNECTED",
+    hint: "Make a new one.",
+  });
 }
 
 function bestFirst(a: SemanticMatch, b: SemanticMatch): number {

@@ -1,10 +1,10 @@
 // Options of a semantic cache: as they are written, and checked with their defaults.
-import { requireOptions } from "../core/arguments.ts";
+import { requireClock, requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireNamespace } from "../core/keys.ts";
 import type { XCache } from "../xcache.ts";
-import type { Embedder } from "./embedding.ts";
+import { type Embedder, MOST_DIMENSIONS } from "./embedding.ts";
 import { lexicalEmbedder } from "./lexical-embedder.ts";
 import { MEASURES, METRICS, type Metric } from "./metric.ts";
 
@@ -50,7 +50,6 @@ const NAMES: readonly (keyof SemanticCacheOptions)[] = [
 const DEFAULT_TIMEOUT = 5;
 const DEFAULT_EXACT_UP_TO = 20_000;
 const DEFAULT_MAX_VECTORS = 100_000;
-const MOST_DIMENSIONS = 65_536;
 
 export interface Settings {
   readonly space: XCache;
@@ -72,6 +71,7 @@ export function settingsOf(options: SemanticCacheOptions): Settings {
   const { exactUpTo = DEFAULT_EXACT_UP_TO, maxVectors = DEFAULT_MAX_VECTORS } = options;
   requireThat(isCache(cache), "cache must be an XCache", cache);
   requireNamespace(namespace);
+  requireClock(clock);
   requireThat(typeof embed === "function", "embed must be a function", embed);
   requireThat(METRICS.includes(metric), `metric must be one of ${METRICS.join(", ")}`, metric);
   requireThat(isSeconds(timeout), "timeout must be a number of seconds above 0", timeout);

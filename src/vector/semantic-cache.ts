@@ -1,6 +1,6 @@
 // class SemanticCache: answers to texts, found again by texts that are alike.
 import { requireOptions, requireValue } from "../core/arguments.ts";
-import { ConnectionError, MissingPeerError } from "../core/errors.ts";
+import { MissingPeerError } from "../core/errors.ts";
 import { type CacheEvents, Emitter, type Listener, toError } from "../core/events.ts";
 import type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "../core/options.ts";
 import { requireLoad } from "../core/terms.ts";
@@ -8,7 +8,7 @@ import type { XCache } from "../xcache.ts";
 import { type ChangeCount, changesOf } from "./change-count.ts";
 import { FreshVectors } from "./fresh-vectors.ts";
 import { answerTo, type HandedOut, handOut, ofTheValue } from "./handed-out.ts";
-import { Likeness, type SemanticMatch } from "./likeness.ts";
+import { closedError, Likeness, type SemanticMatch } from "./likeness.ts";
 import {
   requireThat,
   requireThreshold,
@@ -273,11 +273,7 @@ export class SemanticCache {
   }
 
   #requireOpen(): void {
-    if (!this.#isClosed) return;
-    throw new ConnectionError("this semantic cache was closed", {
-      code: "DISCONNECTED",
-      hint: "Make a new one.",
-    });
+    if (this.#isClosed) throw closedError();
   }
 
   /** The key of a text. */

@@ -1,5 +1,6 @@
 // The nearest of many vectors: by looking at each up to a number of them, by a graph beyond.
 
+import { systemClock } from "../core/clock.ts";
 import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";
 import { BestMatches } from "../search/best-matches.ts";
@@ -29,7 +30,10 @@ export interface Candidate {
 /** Numbers multiplied before others have a turn: about 0.3 ms, and several before the engine has compiled the loop. */
 const WORK_PER_TURN = 100_000;
 /** A vector is added to the graph in 0.1 to 1 ms. */
-const ADDED_PER_TURN = 4;
+const ADDED_PER_TURN = 8;
+
+/** Nobody waits for the graph, so building it does not keep the process alive; an immediate would. */
+const idleTurn = (): Promise<void> => new Promise((resolve) => void systemClock.after(0, resolve));
 
 export class VectorIndex {
   readonly dimensions: number;
@@ -97,6 +101,13 @@ export class VectorIndex {
     this.#table.delete(key);
     this.#graph?.forget(present);
     if (this.#table.size < this.#options.exactUpTo / 2) this.#dropGraph();
+  }
+
+  /** Frees everything. */
+  close(): void {
+    this.#isExactOnly = true;
+    this.#dropGraph();
+    this.deleteUpTo(this.order);
   }
 
   /** All that were set until the order was this. */
@@ -182,7 +193,7 @@ export class VectorIndex {
       if (this.#graph !== graph) return;
       if (table.keys[slot] === undefined || graph.has(table.orderOf(slot))) continue;
       this.#addToGraph(graph, slot);
-      if (++added % ADDED_PER_TURN === 0) await nextTurn();
+      if (++added % ADDED_PER_TURN === 0) await idleTurn();
     }
     this.#isGraphComplete = this.#graph === graph;
   }

@@ -275,3 +275,53 @@ describe("the signal", () => {
     await expect(search).rejects.toBe(controller.signal.reason);
   });
 });
+
+describe("a very long key", () => {
+  const filling = ["x".repeat(60_000), "é".repeat(30_000), "漢字".repeat(10_000), "😀".repeat(15_000)];
+
+  it.each(filling)("is searched to its end and scored like a short one", async (filler) => {
+    const key = `${filler}:jonhson`;
+    expect(await fuzzySearch(["johnson", key], "johnson")).toEqual([
+      { key: "johnson", score: 100, range: [0, 7] },
+      { key, score: 85, range: [key.length - 7, key.length] },
+    ]);
+  });
+
+  it("lets others have their turn while it is searched", async () => {
+    const words = Array.from({ length: 16 }, (_, at) => `word${at}`).join(" ");
+    let turns = 0;
+    let isRunning = true;
+    const look = (): void => {
+      turns++;
+      if (isRunning) setImmediate(look);
+    };
+    setImmediate(look);
+    await fuzzySearch(["é".repeat(30_000)], words, all);
+    isRunning = false;
+    expect(turns).toBeGreaterThan(20);
+  });
+
+  it("that is one letter under thousands of marks does not take the square of their number", async () => {
+    const key = `a${"\u0316\u0300".repeat(16_000)}b`;
+    const before = process.cpuUsage();
+    expect((await fuzzySearch([key], "b"))[0]).toEqual({ key, score: 100, range: [32_001, 32_002] });
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(400);
+  });
+});
+
+it("orders by key what has the same score, also in a text in which several distances have it", async () => {
+  const text = Array.from({ length: 200 }, (_, at) => "abcdefghij"[(at * 7 + (at >> 3)) % 10]).join("");
+  const without = (count: number, first: string): string =>
+    `${first}:${text.slice(0, 100)}${text.slice(100 + count)}`;
+  const keys = [without(2, "z"), without(1, "y"), without(2, "x"), without(3, "a"), without(1, "w")];
+  const found = await fuzzySearch(keys, text);
+  expect(found.map(({ key, score }) => [key[0], score])).toEqual([
+    ["w", 99],
+    ["x", 99],
+    ["y", 99],
+    ["z", 99],
+    ["a", 98],
+  ]);
+  expect((await fuzzySearch(keys, text, { limit: 2 })).map(({ key }) => key[0])).toEqual(["w", "x"]);
+});

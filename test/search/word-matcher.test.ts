@@ -11,6 +11,15 @@ const ascii = (text: string): AsciiText => {
   return loaded;
 };
 
+function fed(plain: string, ...parts: string[]): WordMatcher {
+  const matcher = new WordMatcher(pointsOf(plain));
+  // What was fed before counts no more.
+  matcher.feed(pointsOf(plain));
+  matcher.begin();
+  for (const part of parts) matcher.feed(pointsOf(part));
+  return matcher;
+}
+
 /** Few letters, so that words nearly match; words of one to eight blocks. */
 const letters = fc.constantFrom(..."aab-");
 const word = fc.oneof(
@@ -43,10 +52,24 @@ describe("WordMatcher", () => {
   it("finds the distance that the edit table gives, in any number of blocks", () => {
     fc.assert(
       fc.property(fc.oneof(fc.tuple(word, text), wordAndText), ([plain, inside]) => {
-        const matcher = new WordMatcher(pointsOf(plain));
-        expect(matcher.distance(pointsOf(inside))).toBe(infixDistance(pointsOf(plain), pointsOf(inside)));
+        expect(fed(plain, inside).distance).toBe(infixDistance(pointsOf(plain), pointsOf(inside)));
       }),
       { numRuns: 600 },
+    );
+  });
+
+  it("finds the same in a text that comes in parts, wherever it is cut", () => {
+    fc.assert(
+      fc.property(wordAndText, fc.nat(), fc.nat(), ([plain, inside], one, other) => {
+        const [first, second] = [one % (inside.length + 1), other % (inside.length + 1)].sort(
+          (a, b) => a - b,
+        );
+        const parts = [inside.slice(0, first), inside.slice(first, second), inside.slice(second)];
+        const [whole, cut] = [fed(plain, inside), fed(plain, ...parts)];
+        expect(cut.distance).toBe(whole.distance);
+        expect(cut.locate(pointsOf(inside))).toEqual(whole.locate(pointsOf(inside)));
+      }),
+      { numRuns: 300 },
     );
   });
 
@@ -67,7 +90,7 @@ describe("WordMatcher", () => {
   it("locates the closest part, one that ends and begins like the word if there is one", () => {
     fc.assert(
       fc.property(fc.oneof(fc.tuple(word, text), wordAndText), ([plain, inside]) => {
-        const located = new WordMatcher(pointsOf(plain)).locate(pointsOf(inside));
+        const located = fed(plain, inside).locate(pointsOf(inside));
         expect(located).toEqual(closestPart(pointsOf(plain), pointsOf(inside)));
       }),
       { numRuns: 300 },
@@ -75,7 +98,7 @@ describe("WordMatcher", () => {
   });
 
   it("locates a part that reaches to the end that was found", () => {
-    expect(new WordMatcher(pointsOf("aab")).locate(pointsOf("acccbc"))).toEqual({ start: 4, end: 5 });
+    expect(fed("aab", "acccbc").locate(pointsOf("acccbc"))).toEqual({ start: 4, end: 5 });
   });
 
   it("counts an insertion, a deletion, a replacement and a swap as one edit each, at every place", () => {

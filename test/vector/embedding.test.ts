@@ -25,6 +25,7 @@ describe("an embedder that gives", () => {
     ["a number that is none", [1, Number.NaN], "not_finite"],
     ["an infinite number", new Float64Array([1, Number.POSITIVE_INFINITY]), "not_finite"],
     ["a number too large for 32 bits", [1e39, 1], "not_finite"],
+    ["more numbers than any model", new Float32Array(65_537).fill(1), "dimensions"],
     ["zeros", new Float32Array(3), "zero"],
     ["numbers too small for 32 bits", [1e-60, 1e-60], "zero"],
   ])("%s is refused", async (_what, given, problem) => {

@@ -33,6 +33,17 @@ describe("a reader", () => {
     expect(await reader.read()).toEqual({ keys: ["c"], isIncomplete: false });
   });
 
+  test("is told what was announced by one whose place another had before everything was cleared", async () => {
+    const [reader, old] = [open(), open()];
+    await old.announce("a");
+    await reader.read();
+    await records.clear();
+    const young = open();
+    await young.announce("b");
+    await old.announce("c");
+    expect(new Set((await reader.read()).keys)).toEqual(new Set(["b", "c"]));
+  });
+
   test("is not told its own", async () => {
     const [one, two] = [open(), open()];
     await one.announce("a");

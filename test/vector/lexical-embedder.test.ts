@@ -82,10 +82,30 @@ describe("the lexical embedder", () => {
   });
 
   test("refuses dimensions that are none", () => {
-    for (const dimensions of [0, 63, 64.5, Number.NaN]) {
+    for (const dimensions of [0, 63, 64.5, Number.NaN, 65_537]) {
       expect(() => lexicalEmbedder({ dimensions })).toThrow(
-        "dimensions must be a whole number of at least 64",
+        "dimensions must be a whole number from 64 to 65536",
       );
     }
+  });
+
+  test.each([
+    [null, "options must be an object"],
+    [{ dimension: 64 }, "dimensions"],
+    [{ corpus: "one text" }, "corpus must be a list of strings"],
+    [{ corpus: 5 }, "corpus must be a list of strings"],
+    [{ corpus: ["a", 1] }, "corpus must hold nothing but strings"],
+  ])("refuses %o", (options, message) => {
+    expect(() => lexicalEmbedder(options as never)).toThrow(message);
+  });
+
+  test.each([
+    ["a letter under thousands of marks", `a${"\u0316\u0300".repeat(16_000)}`],
+    ["characters that normalise to many", "\ufdfa".repeat(32_768)],
+  ])("is not held up by %s", (_what, odd) => {
+    const before = process.cpuUsage();
+    embed(odd, context);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(250);
   });
 });

@@ -1,6 +1,6 @@
 // Runs a script on the sources in a process of its own, which says a line when it has done what it was told.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { transformWithEsbuild } from "vite";
@@ -26,6 +26,7 @@ export async function compileSources(): Promise<string> {
         writeFileSync(file, code.replaceAll(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1"));
       }),
   );
+  symlinkSync(join(SOURCES, "../node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "program.js"), PROGRAM);
   return folder;
@@ -36,9 +37,9 @@ const PROGRAM = `
 import { createInterface } from "node:readline";
 import { SemanticCache } from "./vector/index.js";
 import { XCache } from "./xcache.js";
-const { kvUrl, nearCache } = JSON.parse(process.argv[2]);
+const { kvUrl, nearCache, exactUpTo } = JSON.parse(process.argv[2]);
 const cache = new XCache({ kvUrl, nearCache, operationTimeout: 10 });
-const answers = new SemanticCache({ cache, namespace: "faq", threshold: 0.6 });
+const answers = new SemanticCache({ cache, namespace: "faq", threshold: 0.6, exactUpTo });
 const AsyncFunction = (async () => {}).constructor;
 for await (const line of createInterface({ input: process.stdin })) {
   const result = await new AsyncFunction("answers", "cache", line)(answers, cache).catch((error) => "failed: " + error);
@@ -52,7 +53,10 @@ export class OwnProcess {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
 
-  constructor(cwd: string, config: { readonly kvUrl: string; readonly nearCache?: boolean }) {
+  constructor(
+    cwd: string,
+    config: { readonly kvUrl: string; readonly nearCache?: boolean; readonly exactUpTo?: number },
+  ) {
     this.#child = spawn(process.execPath, ["program.js", JSON.stringify(config)], { cwd });
     this.#child.stderr.pipe(process.stderr);
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();

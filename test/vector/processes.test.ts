@@ -62,3 +62,15 @@ describe.each([false, true])("with near_cache %s", (nearCache) => {
     expect(await late.end()).toBe(0);
   });
 });
+
+test("a graph that is being built does not keep a process alive that has disconnected", async () => {
+  const lone = new OwnProcess(program, { kvUrl: "memory://", exactUpTo: 1_000 });
+  const fill =
+    "const faq = cache.namespace('faq'); for (let at = 0; at < 3000; at++) await faq.set('t' + at, " +
+    "{ text: 't' + at, model: 'lexical-1-512-english', vector: Float32Array.from({ length: 512 }, Math.random), value: at });";
+  await lone.run(`${fill} await answers.ready();`);
+  expect(await lone.run("return answers.getStats()")).toMatchObject({ vectors: 3_000, usesGraph: false });
+  const late = "process.on('exit', () => { if (answers.getStats().usesGraph) process.exitCode = 5; });";
+  await lone.run(late);
+  expect(await lone.end()).toBe(0);
+});

@@ -198,6 +198,50 @@ describe("getOrSet", () => {
     expect(await answers.getOrSet(RECOVER, never)).toBe("mine");
   });
 
+  test.each([
+    { staleIfError: 60 },
+    { staleIfError: 60, staleWhileRevalidate: 60 },
+    { staleIfError: 60, softTimeout: 1 },
+  ])(
+    "throws the error of the load where nothing but an expired foreign value is at hand: %o",
+    async (terms) => {
+      await cache.namespace("faq").getOrSet(RESET, () => 5, { ttl: 10, staleIfError: 60 });
+      await clock.advance(20_000);
+      let loads = 0;
+      const failing = async (): Promise<never> => {
+        if (++loads > 10) return new Promise<never>(() => {});
+        throw new Error("no");
+      };
+      await expect(open().getOrSet(RESET, failing, terms)).rejects.toThrow("no");
+      expect(loads).toBeLessThanOrEqual(2);
+    },
+  );
+
+  test("waits for a slow load that replaces a foreign value instead of beginning others", async () => {
+    await cache.namespace("faq").set(RESET, 5);
+    let loads = 0;
+    let finish = (_answer: string): void => {};
+    const slow = (): Promise<string> => {
+      loads++;
+      return new Promise((resolve) => {
+        finish = resolve;
+      });
+    };
+    const given = open().getOrSet(RESET, slow, { softTimeout: 1 });
+    for (let second = 0; second < 5; second++) await clock.advance(1_000);
+    expect(loads).toBe(1);
+    finish("mine");
+    expect(await given).toBe("mine");
+  });
+
+  test("refuses a load that asks for its own text, which would wait for itself", async () => {
+    const answers = open();
+    const asking = answers.getOrSet(RESET, (): Promise<unknown> => answers.getOrSet(RESET, () => 1));
+    await expect(asking).rejects.toBeInstanceOf(ConfigError);
+    const nested = answers.getOrSet(RESET, () => answers.getOrSet(BILL, () => "inner"));
+    expect(await nested).toBe("inner");
+  });
+
   test("shares a load between objects on the same namespace", async () => {
     const [one, two] = [open(), open()];
     for (let at = 0; at < 5; at++) await two.set(`weather ${at}`, at);
@@ -355,6 +399,28 @@ describe("an answer", () => {
     }
   });
 
+  test("is not given after its invalidation by a cache that shares its loads with another one", async () => {
+    const shared = new MemoryBackend();
+    const [busy, quiet] = [
+      cacheWithClock({ backend: shared }, clock),
+      cacheWithClock({ backend: shared }, clock),
+    ];
+    const [one, two] = [open({ cache: busy }), open({ cache: quiet })];
+    // So that the first has counted more changes than the second.
+    for (let at = 0; at < 100; at++) await busy.namespace("faq").set(`weather ${at}`, at);
+    for (let depth = 0; depth < 60; depth++) {
+      await one.set(RESET, "old", { tags: ["help"] });
+      await two.get(RECOVER);
+      const first = one.getOrSet(RECOVER, () => "new", { ttl: 1 });
+      for (let step = 0; step < depth; step++) await Promise.resolve();
+      await two.invalidateTags("help");
+      expect(await two.getOrSet(RECOVER, () => "new", { ttl: 1 })).toBe("new");
+      await first;
+      await two.clear();
+    }
+    await Promise.all([busy.disconnect(), quiet.disconnect()]);
+  });
+
   test("belongs to the caller: changing it changes nothing else", async () => {
     const answers = open();
     const given = await answers.getOrSet(RESET, () => ({ list: [1] }));
@@ -391,6 +457,44 @@ describe("the index", () => {
       if (at % 100 === 0) await clock.advance(2_000);
     }
     expect(answers.getStats().vectors).toBeLessThan(1_300);
+  });
+
+  test("does not grow with expired entries of others, nor with its own where nothing is ever asked", async () => {
+    const other = new SemanticCache({
+      cache,
+      embed: topicEmbedder(),
+      clock,
+      namespace: "faq",
+      threshold: 0.9,
+    });
+    const reader = open();
+    await reader.ready();
+    for (let at = 0; at < 1_500; at++) {
+      await other.set(`password ${at}`, at, { ttl: 1 });
+      if (at % 100 !== 99) continue;
+      await reader.get("weather");
+      await clock.advance(2_000);
+    }
+    expect(reader.getStats().vectors).toBeLessThan(1_300);
+    expect(other.getStats().vectors).toBeLessThan(1_300);
+  });
+
+  test("is freed when the cache is closed, also while a call is under way", async () => {
+    let embedded = (): void => {};
+    const slow: Embedder = (text, context) =>
+      text !== BILL
+        ? embed(text, context)
+        : new Promise((resolve) => {
+            embedded = () => resolve(embed(BILL, context));
+          });
+    const answers = open({ embed: slow });
+    await answers.set(RESET, "by link");
+    const given = answers.getOrSet(BILL, () => "in your mail");
+    await clock.advance(1);
+    answers.close();
+    embedded();
+    expect(await given).toBe("in your mail");
+    expect(answers.getStats().vectors).toBe(0);
   });
 
   test("drops entries that the store has evicted when they are met", async () => {
@@ -463,9 +567,16 @@ describe("a semantic cache", () => {
     [{ timeout: 0 }, "timeout must be a number of seconds"],
     [{ exactUpTo: -1 }, "exactUpTo must be a whole number"],
     [{ maxVectors: 0 }, "maxVectors must be a whole number above 0"],
+    [{ clock: {} }, "clock must be a Clock"],
     [{ tresholds: 1 }, "threshold"],
   ])("refuses %o", (options, message) => {
     expect(() => open(options as never)).toThrow(message);
+  });
+
+  test("refuses an event or a listener that is none", () => {
+    const answers = open();
+    expect(() => answers.on("set" as never, () => {})).toThrow("event must be one of hit, miss, error");
+    expect(() => answers.off("hit", 5 as never)).toThrow("listener must be a function");
   });
 
   test("is refused after it was closed, and listens no more", async () => {
