@@ -5,6 +5,7 @@ import { type Handler, NodeExchange } from "./node-exchange.ts";
 import type { NodeRequest } from "./node-message.ts";
 import type { NodeResponse } from "./node-response.ts";
 import type { HttpCacheOptions } from "./options.ts";
+import { DONE } from "./visit.ts";
 
 export { HTTPCacheMiddleware } from "./engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
@@ -32,7 +33,8 @@ export function httpCache<Request extends NodeRequest = IncomingMessage>(
       },
     };
     return (request, response) => {
-      engine.handle(new NodeExchange(request, response, handler, request)).catch(rethrow);
+      const handled = engine.handle(new NodeExchange(request, response, handler, request));
+      if (handled !== DONE) handled.catch(rethrow);
     };
   };
 }

@@ -12,13 +12,27 @@ const PREFIX = "web:";
 function urlKey(isSecure: boolean, host: string, target: string): string {
   if (host !== latest.host || isSecure !== latest.isSecure) {
     const name = host.toLowerCase();
-    latest = { isSecure, host, origin: `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}` };
+    const origin = `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}`;
+    latest = { isSecure, host, origin, keys: new Map() };
   }
-  return latest.origin + target;
+  return latest.keys.get(target) ?? newKey(target);
 }
 
-/** Most requests of a server have the same origin as the one before. */
-let latest = { isSecure: false, host: "", origin: `${PREFIX}http 0:` };
+/** Most requests of a server have the same origin as the one before, and many the same target as one of the last. */
+let latest = { isSecure: false, host: "", origin: `${PREFIX}http 0:`, keys: new Map<string, string>() };
+/** A text that was looked up before is found faster than one put together anew. */
+const MOST_KEYS = 1_024;
+const LONGEST_KNOWN = 256;
+
+function newKey(target: string): string {
+  const { origin, keys } = latest;
+  const key = origin + target;
+  if (target.length <= LONGEST_KNOWN) {
+    if (keys.size >= MOST_KEYS) keys.clear();
+    keys.set(target, key);
+  }
+  return key;
+}
 
 export function requestKey({ isSecure, host, target }: RequestFacts): string {
   return urlKey(isSecure, host, target);

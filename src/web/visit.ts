@@ -13,7 +13,8 @@ import { ABORTED, type VisitHost, type VisitState } from "./visit-state.ts";
 
 type Answer = StoredValue | undefined;
 
-const DONE = Promise.resolve();
+/** Of all requests that were answered at once. */
+export const DONE = Promise.resolve();
 const ATTEMPTS = 4;
 /** What the store holds for fresh may be stale here by the time it took to store it; by more only in place of an error. */
 const STORING_MS = 1_000;
