@@ -117,8 +117,12 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 
 const isSeconds = (value: unknown): boolean => typeof value === "number" && value > 0;
 
-const isCache = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && typeof (value as XCache).namespace === "function";
+const METHODS = ["namespace", "get", "getMany", "getOrSet", "set", "delete", "clear", "keys", "on"] as const;
+
+function isCache(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return METHODS.every((name) => typeof (value as XCache)[name] === "function");
+}
 
 export function requireThat(holds: boolean, expected: string, arrived: unknown): void {
   if (!holds) throw new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);

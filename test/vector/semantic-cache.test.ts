@@ -560,6 +560,7 @@ describe("a semantic cache", () => {
     [{ threshold: 1.5 }, "threshold must be a number from 0 to 1"],
     [{ threshold: Number.NaN, metric: "dot" }, "threshold must be a finite number"],
     [{ cache: undefined }, "cache must be an XCache"],
+    [{ cache: { namespace: () => undefined } as unknown as XCache }, "cache must be an XCache"],
     [{ namespace: "" }, "namespace must be a non-empty string"],
     [{ embed: "model" }, "embed must be a function"],
     [{ metric: "cosin" }, "metric must be one of"],
