@@ -1,4 +1,6 @@
 // Caches on one real server: it runs as long as the tests of a file, and each test has a prefix of its own.
+// The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
+import "../../src/backends/kv/client.ts";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import type { CacheConfig } from "../../src/config/types.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";

@@ -1,6 +1,4 @@
 // Starts a real Redis server for a test.
-// The client is loaded with it: to compile it within the deadline of the first call would take too long on a busy machine.
-import "../../src/backends/kv/client.ts";
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

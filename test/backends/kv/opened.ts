@@ -1,4 +1,6 @@
 // Backends opened as a cache would open them, for tests that look at the wire below.
+// The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
+import "../../../src/backends/kv/client.ts";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import type { BackendHost, KeyedRecord } from "../../../src/core/backend.ts";
 import { systemClock } from "../../../src/core/clock.ts";
