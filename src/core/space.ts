@@ -72,7 +72,7 @@ export type SpaceUsage = Usage;
 export interface WriteObserver {
   written(key: string, tags: readonly string[]): void;
   /** Returns the error that the caller gets. */
-  notWritten(error: unknown): unknown;
+  notWritten(error: unknown): Error;
 }
 
 export interface Space {

@@ -69,7 +69,7 @@ export class Telemetry implements WriteObserver {
     if (this.events.on.set !== undefined) this.events.emit("set", { key, tags });
   }
 
-  notWritten(error: unknown): unknown {
+  notWritten(error: unknown): Error {
     return this.failedCall("set", error);
   }
 
@@ -133,10 +133,11 @@ export class Telemetry implements WriteObserver {
     }
   }
 
-  /** Counts an error that its caller will see, as it is: the reason of a signal may be anything. */
-  failedCall(operation: string, thrown: unknown): unknown {
-    this.recorder.failed(operation, toError(thrown));
-    return thrown;
+  /** Counts an error that its caller will see. */
+  failedCall(operation: string, thrown: unknown): Error {
+    const error = toError(thrown);
+    this.recorder.failed(operation, error);
+    return error;
   }
 
   /** Counts an error that no caller sees, and tells the listeners. */

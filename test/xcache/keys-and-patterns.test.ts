@@ -155,7 +155,6 @@ describe("invalidatePattern", () => {
     await cache.set("k", 1);
     const reason = new Error("enough");
     await expect(cache.invalidatePattern("*", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    await expect(cache.invalidatePattern("*", { signal: AbortSignal.abort("why") })).rejects.toBe("why");
     expect(await cache.exists("k")).toBe(true);
   });
 });
