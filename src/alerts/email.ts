@@ -1,5 +1,4 @@
 // Delivery by email: one message to all recipients of an alert, tried again for those the server put off.
-
 import type { Socket } from "node:net";
 import { nodeNet } from "../core/node-parts.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";

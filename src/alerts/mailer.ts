@@ -1,5 +1,4 @@
 // The mail library: an optional peer, loaded when the first alert with recipients is added.
-
 import type { Socket } from "node:net";
 import { MissingPeerError } from "../core/errors.ts";
 import { requirePackage } from "../core/node-parts.ts";

@@ -66,7 +66,8 @@ export class OnUse<Code, Client extends { close(): void }> {
   }
 
   later(call: (client: Client) => void, failed: Failed): void {
-    this.whenReady().then(call, failed);
+    // Whatever it throws is told as well: nobody else would hear of it.
+    this.whenReady().then(call).catch(failed);
   }
 
   close(): void {

@@ -1,5 +1,4 @@
 // Configuration from a YAML file. The parser is loaded only when a file is read: it takes about 50 ms.
-
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { nodeFs, requirePackage } from "../core/node-parts.ts";
 import { toSnake } from "../core/wire.ts";

@@ -1,5 +1,4 @@
 // A connection to SQLite as the tracker sees it, whichever library sends the statements.
-
 import { hostname } from "node:os";
 import { nodeCrypto, nodeFs } from "../core/node-parts.ts";
 import type { ConnectionDriver, TransactionStatus } from "../core/session.ts";

@@ -1,5 +1,4 @@
 // The key of one call: `name(arguments)`, readable while short and a sha-256 digest of the same text beyond.
-
 import { ConfigError } from "../core/errors.ts";
 import { nodeCrypto } from "../core/node-parts.ts";
 import { canonicalText, isPlainText, numberText, Unencodable } from "./canonical-text.ts";

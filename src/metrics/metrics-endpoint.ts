@@ -1,5 +1,4 @@
 // The small HTTP server of a pull collector: GET and HEAD of /metrics, and nothing else.
-
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

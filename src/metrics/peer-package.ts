@@ -1,5 +1,4 @@
 // Loads an optional package when it is first needed.
-
 import { MissingPeerError } from "../core/errors.ts";
 import { requirePackage } from "../core/node-parts.ts";
 

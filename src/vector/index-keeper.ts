@@ -1,5 +1,4 @@
 // Keeps the index like the store: built from it at the start, told of what others store, rid of what is gone.
-
 import type { Clock } from "../core/clock.ts";
 import { UnsupportedError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";

@@ -1,5 +1,4 @@
 // The nearest of many vectors: by looking at each up to a number of them, by a graph beyond.
-
 import { systemClock } from "../core/clock.ts";
 import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";

@@ -59,6 +59,18 @@ describe("before the code is there", () => {
     expect(await onUse.use(async (client) => client)).toBe(opened[0]);
   });
 
+  it("a call that throws once it can be made is told so", async () => {
+    const { onUse, imports } = lateCode();
+    const failure = new Error("it cannot be written");
+    const told = new Promise((resolve) => {
+      onUse.later(() => {
+        throw failure;
+      }, resolve);
+    });
+    for (const { resolve } of imports) resolve({ Client });
+    expect(await told).toBe(failure);
+  });
+
   it("an import that fails fails the calls that waited for it, and is tried again by the next", async () => {
     const { onUse, imports } = lateCode();
     onUse.prepare();

@@ -1,5 +1,4 @@
 // Looks through the keys of a store in steps, each of which lets others have their turn.
-
 import type { ScanItem, Usage } from "../../core/backend.ts";
 import { nextTurn } from "../../core/next-turn.ts";
 import { AREA, plainPrefix, rangeOf } from "./disk-key.ts";

@@ -1,5 +1,4 @@
 // The record-level contract on the bounded table: lets a memory store stand in for a shared one, in tests above all.
-
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { nextTurn } from "../../core/next-turn.ts";

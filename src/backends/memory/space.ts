@@ -1,5 +1,4 @@
 // One namespace of the memory store: every answer is at hand, so nothing here waits.
-
 import { requireShareable } from "../../core/arguments.ts";
 import { Changes } from "../../core/changes.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
