@@ -20,6 +20,7 @@ import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
 import { fullest } from "../fullest.ts";
 import { LateCode, OnUse } from "../on-use.ts";
+import { poolState } from "../pool-state.ts";
 import type { Changed, KvClient } from "./client.ts";
 import { isKvAddress } from "./kv-address.ts";
 import { Trust } from "./trust.ts";
@@ -172,7 +173,7 @@ export class KvBackend implements Backend {
   }
 
   pool(): PoolState {
-    return this.#client.opened?.pool() ?? { size: 0, inUse: 0, idle: 0, waiting: 0, full: 0 };
+    return this.#client.opened?.pool() ?? poolState([]);
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {

@@ -1,5 +1,6 @@
 // The servers behind an address: what is read and written on them, and what they say of themselves.
 import type { BackendHost, PoolState, ScanItem, Usage } from "../../core/backend.ts";
+import { poolState } from "../pool-state.ts";
 import type { Connection } from "./connection.ts";
 import { nodesFill } from "./fill.ts";
 import type { KvAddress } from "./kv-address.ts";
@@ -98,11 +99,7 @@ export class KvClient {
   }
 
   pool(): PoolState {
-    const links = this.#router.nodes.flatMap(({ links }) => links);
-    const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
-    const waiting = links.reduce((sum, link) => sum + link.waiting, 0);
-    const full = links.filter((link) => link.waiting > 0 || link.connection?.isClogged === true).length;
-    return { size: links.length, inUse, idle: links.length - inUse, waiting, full };
+    return poolState(this.#router.nodes.flatMap(({ links }) => links));
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {

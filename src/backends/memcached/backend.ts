@@ -17,6 +17,7 @@ import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/store-url.ts";
 import { fullest } from "../fullest.ts";
 import { LateCode, OnUse } from "../on-use.ts";
+import { poolState } from "../pool-state.ts";
 import type { MemcachedNode } from "./node.ts";
 import type { SealedDone } from "./read-answer.ts";
 import { nameOf } from "./ring.ts";
@@ -182,11 +183,7 @@ export class MemcachedBackend implements Backend {
   }
 
   pool(): PoolState {
-    const links = this.#servers.opened?.nodes.flatMap(({ links }) => links) ?? [];
-    const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
-    const waiting = links.reduce((sum, link) => sum + link.waiting, 0);
-    const full = links.filter((link) => link.waiting > 0 || link.connection?.isClogged === true).length;
-    return { size: links.length, inUse, idle: links.length - inUse, waiting, full };
+    return poolState(this.#servers.opened?.nodes.flatMap(({ links }) => links) ?? []);
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
