@@ -25,6 +25,8 @@ export type Order =
   /** The moment from which its clock counts, in nanoseconds. */
   | { readonly do: "go"; readonly origin: string }
   | { readonly do: "calm" }
+  /** Everybody is done: what happened since, such as a load that nobody waits for here, but somebody did elsewhere. */
+  | { readonly do: "tell" }
   | { readonly do: "end" };
 
 const WORKER = join(import.meta.dirname, "worker.mjs");
@@ -82,6 +84,8 @@ async function record(setting: Setting, stage: Stage): Promise<History> {
     await pause(Math.max(setting.seconds * 1_000, healed + RESUME_MS + OPERATION_TIMEOUT_MS) - now());
     for (const member of team) member.tell({ do: "calm" });
     await inTime(Promise.all(team.map(({ done }) => done)));
+    for (const member of team) member.tell({ do: "tell" });
+    await inTime(Promise.all(team.map(({ told }) => told)));
     return historyOf(WORKERS, [...team.flatMap(({ records }) => records), ...runs]);
   } finally {
     late.abort();
@@ -117,6 +121,7 @@ async function injectAll(
 interface Message {
   readonly ready?: true;
   readonly done?: true;
+  readonly told?: true;
   readonly records?: readonly HistoryRecord[];
 }
 
@@ -125,6 +130,8 @@ class WorkerProcess {
   readonly records: HistoryRecord[] = [];
   readonly ready: Promise<void>;
   readonly done: Promise<void>;
+  /** Of everything that happened. */
+  readonly told: Promise<void>;
   /** Rejects when the process ends before it was told to. */
   readonly failure: Promise<never>;
   readonly #child: ChildProcess;
@@ -141,7 +148,7 @@ class WorkerProcess {
     this.failure.catch(() => {});
     const strikeOff = this.#child.pid === undefined ? () => {} : recordServer(this.#child.pid);
     this.#exited.then(strikeOff, () => {});
-    const heard = (what: "ready" | "done"): Promise<void> =>
+    const heard = (what: "ready" | "done" | "told"): Promise<void> =>
       new Promise((resolve) => {
         this.#child.on("message", (message: Message) => {
           if (message[what]) resolve();
@@ -149,6 +156,7 @@ class WorkerProcess {
       });
     this.ready = heard("ready");
     this.done = heard("done");
+    this.told = heard("told");
     this.#child.on("message", ({ records }: Message) => this.records.push(...(records ?? [])));
     const config = {
       kvUrl,

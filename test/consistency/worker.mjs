@@ -299,6 +299,9 @@ process.on("message", async (/** @type {Order} */ order) => {
     process.send?.({ done: true });
   } else if (order.do === "calm") {
     if (worker !== undefined) worker.isProbing = false;
+  } else if (order.do === "tell") {
+    worker?.report();
+    process.send?.({ told: true });
   } else {
     await worker?.cache.disconnect();
     process.exit();
