@@ -76,8 +76,15 @@ const libraries = {
  */
 async function comesBack(open, url, otherRemoves) {
   let source = "old";
+  /** @type {() => void} */
+  let begin = () => {};
+  /** @type {Promise<void>} */
+  const hasBegun = new Promise((resolve) => {
+    begin = resolve;
+  });
   const fetchValue = async () => {
     const value = source;
+    begin();
     await wait(LOAD_MS);
     return value;
   };
@@ -86,6 +93,7 @@ async function comesBack(open, url, otherRemoves) {
   const later = await open(url, fetchValue);
   const key = `key-${otherRemoves}`;
   const read = loading.read(key);
+  await hasBegun;
   await wait(LOAD_MS / 2);
   source = "new";
   await (otherRemoves ? other : loading).remove(key);
