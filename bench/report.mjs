@@ -112,7 +112,7 @@ export function heading(report, { command, rounds, startedAt, load, server }) {
     `- cpu: ${os.cpus().length} x ${os.cpus()[0]?.model ?? "unknown"}`,
     ...(server === undefined ? [] : [`- server: ${server}`]),
     `- load average when it began: ${load.toFixed(1)}`,
-    `- command: \`${command}\`, ${rounds} rounds`,
+    `- command: \`${command}\`, ${rounds === 1 ? "1 round" : `${rounds} rounds`}`,
     "",
     ...text,
     "Each measurement is a process of its own, and the baseline runs again right before every library. A ratio is throughput",
