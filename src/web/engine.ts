@@ -4,6 +4,7 @@ import { describeArrival } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
 import { lookInto } from "../core/quick-look.ts";
+import { AtHand, DONE } from "./at-hand.ts";
 import { type Forwarded, StatusField } from "./cache-status.ts";
 import { isPromise, requireAnswer } from "./callback.ts";
 import { hasPrecondition } from "./conditional.ts";
@@ -37,6 +38,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
   readonly #statusField: StatusField;
   readonly #isExcluded: PathTest | undefined;
   readonly #host: VisitHost<Request>;
+  readonly #atHand: AtHand<Request>;
   readonly #counts = { hits: 0, misses: 0, bypasses: 0, stores: 0, errors: 0 };
 
   /** Throws ConfigError for options that cannot be. `clock`: for tests. */
@@ -63,6 +65,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
       failed: (error) => this.#failed(error),
       pass: (exchange, forwarded) => this.#pass(exchange, forwarded),
     };
+    this.#atHand = new AtHand(this.#host);
   }
 
   get counts(): HttpCacheCounts {
@@ -78,9 +81,23 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const detail = this.#whyBypass(exchange, directives);
     if (detail !== undefined) return this.#bypass(exchange, detail);
     if (keyBuilder === undefined) {
-      return new Visit(this.#host, exchange, directives, requestKey(request), this.#options.tags).run();
+      return this.#visit(exchange, directives, requestKey(request), this.#options.tags);
     }
     return this.#buildKey(exchange, directives, keyBuilder);
+  }
+
+  #visit(
+    exchange: Exchange<Request>,
+    directives: RequestDirectives,
+    key: string,
+    tags: readonly string[],
+  ): Promise<void> {
+    try {
+      if (this.#atHand.answers(exchange, directives, key)) return DONE;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return new Visit(this.#host, exchange, directives, key, tags).run();
   }
 
   /** A word for Cache-Status; undefined: the request may use the cache. */
@@ -128,7 +145,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const key = builtKey(request.method, built);
     // Whoever changes the URL does not know under which keys it is stored; a tag does.
     const tags = [...this.#options.tags, requestKey(request)];
-    return new Visit(this.#host, exchange, directives, key, tags).run();
+    return this.#visit(exchange, directives, key, tags);
   }
 
   #bypass(exchange: Exchange<Request>, detail: string): Promise<void> {

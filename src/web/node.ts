@@ -1,11 +1,11 @@
 // `httpCache` for the request listeners of node:http, node:https and node:http2.
 import type { IncomingMessage } from "node:http";
+import { DONE } from "./at-hand.ts";
 import { HTTPCacheMiddleware } from "./engine.ts";
 import { type Handler, NodeExchange } from "./node-exchange.ts";
 import type { NodeRequest } from "./node-message.ts";
 import type { NodeResponse } from "./node-response.ts";
 import type { HttpCacheOptions } from "./options.ts";
-import { DONE } from "./visit.ts";
 
 export { HTTPCacheMiddleware } from "./engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";

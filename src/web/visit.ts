@@ -1,5 +1,4 @@
 // The way of one request through the cache: find the stored response, use it, or have the handler called once for all who wait.
-import type { Taker } from "../core/quick-look.ts";
 import type { Forwarded } from "./cache-status.ts";
 import type { Exchange } from "./exchange.ts";
 import { HandlerFailure } from "./handler-failure.ts";
@@ -13,13 +12,11 @@ import { ABORTED, type VisitHost, type VisitState } from "./visit-state.ts";
 
 type Answer = StoredValue | undefined;
 
-/** Of all requests that were answered at once. */
-export const DONE = Promise.resolve();
 const ATTEMPTS = 4;
 /** What the store holds for fresh may be stale here by the time it took to store it; by more only in place of an error. */
 const STORING_MS = 1_000;
 
-export class Visit<Request> implements VisitState<Request>, Taker {
+export class Visit<Request> implements VisitState<Request> {
   readonly host: VisitHost<Request>;
   readonly exchange: Exchange<Request>;
   readonly directives: RequestDirectives;
@@ -58,12 +55,6 @@ export class Visit<Request> implements VisitState<Request>, Taker {
       return this.host.pass(this.exchange, { reason: "bypass", detail: "nested" });
     if (unstorable.isAnybodyWaiting && unstorable.isWaitedForInVain(this.key))
       return this.#pass("unstorable");
-    // What is at hand is the answer of nearly every request: without a promise.
-    try {
-      if (this.host.look?.(this.key, this) === true) return DONE;
-    } catch (error) {
-      return Promise.reject(error);
-    }
     return this.#load(this.key, undefined, false).then(
       (value) => {
         const stored = value === undefined ? undefined : this.host.prepared.of(this.key, value);
@@ -74,14 +65,9 @@ export class Visit<Request> implements VisitState<Request>, Taker {
     );
   }
 
-  take(value: unknown): boolean {
-    const stored = this.host.prepared.of(this.key, value);
-    return stored !== undefined && this.#use(stored, value as StoredValue, this.key, this.now);
-  }
-
-  answer(stored: Prepared, value: StoredValue, said?: string, now = this.host.now()): void {
+  answer(stored: Prepared, value: StoredValue, said?: string): void {
     this.isAnswered = true;
-    this.exchange.reply(stored.reply(this.exchange.request, value, now, said));
+    this.exchange.reply(stored.reply(this.exchange.request, value, this.host.now(), said));
   }
 
   /** `first`: what the first question brought, where it was asked already. */
@@ -108,18 +94,18 @@ export class Visit<Request> implements VisitState<Request>, Taker {
   }
 
   /** Whether the stored response was the answer. */
-  #use(stored: Prepared, value: StoredValue, key: string, now?: number): boolean {
+  #use(stored: Prepared, value: StoredValue, key: string): boolean {
     const use = this.directives.use(stored, this.now);
     if (use === "fresh" || (use === "while-revalidating" && this.mayServeStale && !this.isLeading)) {
       this.host.told("hit", key, this.exchange.native);
-      this.answer(stored, value, undefined, now);
+      this.answer(stored, value);
       return true;
     }
     const staleMs = -stored.freshMs(this.now);
     const isForError = this.thrown !== undefined || (!this.mayServeStale && staleMs > STORING_MS);
     if (!isForError || staleMs > stored.head.staleIfErrorMs) return false;
     this.host.told("hit", key, this.exchange.native);
-    this.answer(stored, value, undefined, now);
+    this.answer(stored, value);
     return true;
   }
 
