@@ -33,11 +33,10 @@ export type {
   MetServer,
   PoolState,
   PushChannel,
+  RecordTaker,
   ScanItem,
   SwapResult,
-  Taken,
   TakenMany,
-  TakenSealed,
   Usage,
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";

@@ -1,4 +1,5 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
+import { Getting, Seeking } from "./asking.ts";
 import { type CacheRoot, openPlace, Place } from "./cache-root.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
@@ -18,7 +19,7 @@ import {
 import { type Clock, systemClock } from "./core/clock.ts";
 import { closedSpace, disconnectedError } from "./core/closed-space.ts";
 import { ConfigError } from "./core/errors.ts";
-import { type CacheEvent, type Listener, toError } from "./core/events.ts";
+import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader, type Look } from "./core/loader.ts";
@@ -365,19 +366,12 @@ export class XCache implements AsyncDisposable {
   #getSlowly<T>(key: string): Promise<T | undefined> {
     this.#telemetry.gets.add();
     return new Promise((resolve, reject) => {
-      const failed = (error: unknown): void => reject(this.#telemetry.failedCall("get", error));
+      const asker = new Getting(this.#telemetry, key, resolve as (value: unknown) => void, reject);
       try {
         requireKey(key);
-        this.#space.get(
-          key,
-          (value) => {
-            this.#telemetry.looked(key, value !== undefined);
-            resolve(value as T | undefined);
-          },
-          failed,
-        );
+        this.#space.get(key, asker);
       } catch (error) {
-        failed(error);
+        asker.failed(error);
       }
     });
   }
@@ -407,21 +401,8 @@ export class XCache implements AsyncDisposable {
     }
     const calledAt = space.changes.now;
     return new Promise((resolve) => {
-      space.seek?.(
-        key,
-        (found) => {
-          if (found?.fresh !== true) {
-            resolve(this.#load(key, load, options, { found, failed: false }, calledAt));
-            return;
-          }
-          this.#telemetry.storeHit(key);
-          resolve(found.value as T);
-        },
-        (error) => {
-          this.#telemetry.failed("getOrSet", toError(error));
-          resolve(this.#load(key, load, options, { found: undefined, failed: true }, calledAt));
-        },
-      );
+      const goOn = (look: Look): void => resolve(this.#load(key, load, options, look, calledAt));
+      space.seek?.(key, new Seeking(this.#telemetry, key, resolve as (value: unknown) => void, goOn));
     });
   }
 

@@ -44,9 +44,12 @@ class MemoryNearPage implements NearPage {
     return this.#page.peek(key);
   }
 
-  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): void {
-    const counted = bytes * DECODED_GROWTH + key.length * 2 + ENTRY_BYTES;
-    this.#table.put(this.#page, key, value, seal, expires, 0, counted);
+  declines(key: string, bytes: number): boolean {
+    return this.#table.declines(this.#page, key, counted(key, bytes));
+  }
+
+  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean {
+    return this.#table.put(this.#page, key, value, seal, expires, 0, counted(key, bytes));
   }
 
   drop(key: string): void {
@@ -61,3 +64,5 @@ class MemoryNearPage implements NearPage {
     this.#table.clear(this.#page);
   }
 }
+
+const counted = (key: string, bytes: number): number => bytes * DECODED_GROWTH + key.length * 2 + ENTRY_BYTES;

@@ -12,6 +12,8 @@ const WINDOW_BYTES = 2048;
 
 // Keys repeat from object to object; one string each also makes them identical, which property access likes.
 const knownKeys: string[] = new Array(KEY_SLOTS).fill("");
+/** Their bytes, since those of a string are slow to come by; first the length of each. */
+const knownBytes = new Uint8Array(KEY_SLOTS * (CACHED_KEY_BYTES + 1));
 
 export class ByteReader {
   #bytes: Buffer = NOTHING;
@@ -107,26 +109,32 @@ export class ByteReader {
     const bytes = this.#bytes;
     const slot =
       (length * 137 + bytes[at]! * 31 + bytes[at + length - 1]! * 7 + bytes[at + (length >> 1)]!) % KEY_SLOTS;
-    const known = knownKeys[slot]!;
-    if (known.length === length && this.#equals(known, at)) {
+    if (this.#isKnown(slot, at, length)) {
       this.#at = at + length;
-      return known;
+      return knownKeys[slot]!;
     }
     const key = this.text(length);
-    if (key.length === length) knownKeys[slot] = key;
+    knownKeys[slot] = key;
+    const start = slot * (CACHED_KEY_BYTES + 1);
+    knownBytes[start] = length;
+    for (let i = 0; i < length; i++) knownBytes[start + 1 + i] = bytes[at + i]!;
     return key;
   }
 
-  #equals(known: string, at: number): boolean {
+  #isKnown(slot: number, at: number, length: number): boolean {
     const bytes = this.#bytes;
-    for (let i = 0; i < known.length; i++) if (known.charCodeAt(i) !== bytes[at + i]) return false;
+    const start = slot * (CACHED_KEY_BYTES + 1);
+    if (knownBytes[start] !== length) return false;
+    for (let i = 0; i < length; i++) if (knownBytes[start + 1 + i] !== bytes[at + i]) return false;
     return true;
   }
 
+  /** Without a question at every byte: nearly all are. */
   #isAscii(at: number, end: number): boolean {
     const bytes = this.#bytes;
-    for (let i = at; i < end; i++) if (bytes[i]! > 0x7f) return false;
-    return true;
+    let all = 0;
+    for (let i = at; i < end; i++) all |= bytes[i]!;
+    return all < 0x80;
   }
 
   #openWindow(at: number): void {

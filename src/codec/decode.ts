@@ -10,12 +10,14 @@ import { holes } from "./sparse-array.ts";
 
 // Decoding calls nobody, so it is never entered twice.
 const reader = new ByteReader();
+let latest: Decoder | undefined;
 
 /** Throws CodecError for bytes that are damaged or nested too deep. */
 export function decode(bytes: Uint8Array, limits: CodecLimits, start = 0, end = bytes.length): unknown {
   reader.start(bytes, start, end);
   try {
-    const value = new Decoder(limits.maxDepth).value(0);
+    if (latest?.maxDepth !== limits.maxDepth) latest = new Decoder(limits.maxDepth);
+    const value = latest.value(0);
     if (reader.left !== 0) throw damaged(`${reader.left} bytes follow its end`);
     return value;
   } finally {
@@ -24,10 +26,10 @@ export function decode(bytes: Uint8Array, limits: CodecLimits, start = 0, end = 
 }
 
 class Decoder {
-  readonly #maxDepth: number;
+  readonly maxDepth: number;
 
   constructor(maxDepth: number) {
-    this.#maxDepth = maxDepth;
+    this.maxDepth = maxDepth;
   }
 
   value(depth: number): unknown {
@@ -132,10 +134,10 @@ class Decoder {
 
   /** Refuses a container before anything is allocated for it: every part takes at least one byte. */
   #enter(depth: number, parts: number): void {
-    if (depth >= this.#maxDepth) {
+    if (depth >= this.maxDepth) {
       throw new CodecError(
         "VALUE_TOO_LARGE",
-        `A stored value is nested deeper than ${this.#maxDepth}, the limit.`,
+        `A stored value is nested deeper than ${this.maxDepth}, the limit.`,
       );
     }
     if (parts > reader.left) throw damaged(`it claims ${parts} parts with ${reader.left} bytes left`);
@@ -253,7 +255,7 @@ class Decoder {
   }
 
   #boxed(): object {
-    const primitive = this.value(this.#maxDepth);
+    const primitive = this.value(this.maxDepth);
     if (primitive === null || primitive === undefined || typeof primitive === "object") {
       throw damaged("a boxed primitive has none inside");
     }

@@ -112,17 +112,18 @@ export interface PushChannel {
 
 export type Failed = (error: unknown) => void;
 
-/** Takes a record. Returns whether its payload is still needed: if not, the store may use the memory again. */
-export type Taken = (record: StoreRecord | undefined) => boolean;
+/** Whoever reads a record. Told one of the two, once. */
+export interface RecordTaker {
+  /**
+   * `stamps`: the ids of those that were asked for with it, a missing one undefined. Returns whether its payload is still
+   * needed: if not, the store may use the memory again.
+   */
+  take(record: StoreRecord | undefined, stamps?: readonly (Token | undefined)[]): boolean;
+  fail(error: unknown): void;
+}
 
-/** As `Taken`, of many. */
+/** Takes records. Returns whether anything of them is still needed. */
 export type TakenMany = (records: readonly (StoreRecord | undefined)[]) => boolean;
-
-/** As `Taken`, with the ids of the stamps that were asked for with it. */
-export type TakenSealed = (
-  record: StoreRecord | undefined,
-  stamps: readonly (Token | undefined)[],
-) => boolean;
 
 /**
  * A store of records. Every method works on exact keys, whatever characters they hold, and is atomic per key.
@@ -159,13 +160,13 @@ export interface Backend {
    * As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh.
    * `isWatched` false: nothing of it is kept, so its changes need not be told.
    */
-  readThen?(key: string, isWatched: boolean, done: Taken, failed: Failed): void;
+  readThen?(key: string, isWatched: boolean, taker: RecordTaker): void;
   writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
   /**
    * As `readThen`, together with the present ids of stamps and in one round trip: for a store that does not tell of
-   * changes, where they are asked for with every entry. A missing stamp is undefined.
+   * changes, where they are asked for with every entry.
    */
-  readSealedThen?(key: string, stamps: readonly string[], done: TakenSealed, failed: Failed): void;
+  readSealedThen?(key: string, stamps: readonly string[], taker: RecordTaker): void;
   /**
    * The version of the record under a key as it is now; undefined where there is none. For a store that tells nothing of
    * changes but answers at once, in a microsecond or two: what is kept is compared with it whenever it is used.

@@ -16,7 +16,7 @@ export const closedSpace: Space = {
   ledger: { now: () => 0, add: refuse, read: refuse },
   peek: () => undefined,
   own: (value) => value,
-  get: (_key, _done, failed) => failed(disconnectedError()),
+  get: (_key, asker) => asker.failed(disconnectedError()),
   getMany: refuse,
   set: refuse,
   setMany: refuse,

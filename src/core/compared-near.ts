@@ -61,12 +61,13 @@ export class ComparedNear implements Near {
 
   end(): void {}
 
-  keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, seals: KnownSeals): void {
+  keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, seals: KnownSeals): boolean {
     const { page, backend, versionNow, clock } = this.#options;
+    const bytes = payloadLength(entry.payload);
     const expires = entry.expires - backend.aheadMs();
-    if (expires <= clock.coarse()) return;
+    if (expires <= clock.coarse() || page.declines(key, bytes)) return false;
     const seal = new ComparedSeal(versionNow, entry, seals.stampsOf(entry));
-    page.keep(key, value, expires, seal, payloadLength(entry.payload));
+    return page.keep(key, value, expires, seal, bytes);
   }
 
   drop(key: string): void {

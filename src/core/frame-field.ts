@@ -8,7 +8,8 @@ export const TIME_LENGTH = 6;
 // been recognised compares by identity. Names and stamps are kept apart: the bytes of one may be those of the other.
 const SLOTS = 256;
 const knownNames: string[] = new Array(SLOTS).fill("");
-const knownStamps: Token[] = new Array(SLOTS).fill("");
+/** Each as a list of one, which is what most records are sealed with. */
+const knownLineages: (readonly Token[])[] = new Array(SLOTS).fill([""]);
 /** The bytes of those stamps, as two numbers each: to compare these is faster still. */
 const firstHalves = new Int32Array(SLOTS);
 const secondHalves = new Int32Array(SLOTS);
@@ -34,16 +35,21 @@ export function timeAt(bytes: Uint8Array, at: number): number {
 
 /** A token that other records are likely to carry too. */
 export function knownStampAt(bytes: Uint8Array, at: number): Token {
+  return knownLineageAt(bytes, at)[0]!;
+}
+
+/** As a list of one. */
+export function knownLineageAt(bytes: Uint8Array, at: number): readonly Token[] {
   const first = numberAt(bytes, at);
   const second = numberAt(bytes, at + 4);
   const slot = (first ^ second) & (SLOTS - 1);
-  const known = knownStamps[slot]!;
-  if (firstHalves[slot] === first && secondHalves[slot] === second && known !== "") return known;
-  const stamp = tokenAt(bytes, at);
-  knownStamps[slot] = stamp;
+  const known = knownLineages[slot]!;
+  if (firstHalves[slot] === first && secondHalves[slot] === second && known[0] !== "") return known;
+  const lineage = [tokenAt(bytes, at)];
+  knownLineages[slot] = lineage;
   firstHalves[slot] = first;
   secondHalves[slot] = second;
-  return stamp;
+  return lineage;
 }
 
 function numberAt(bytes: Uint8Array, at: number): number {

@@ -15,7 +15,7 @@
 // can swap on it. A count or length is LEB128. A text is its byte length doubled, plus 1 when it is UTF-16LE instead of
 // UTF-8, so that names with lone surrogates survive.
 import { CodecError } from "./errors.ts";
-import { knownStampAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-field.ts";
+import { knownLineageAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-field.ts";
 import { checkOf, FrameReader, invalidFrame } from "./frame-reader.ts";
 import {
   tagsLength,
@@ -183,7 +183,7 @@ function readUsual(bytes: Uint8Array, key: string, start: number, end: number): 
     created: timeAt(bytes, start + USUAL.created),
     expires,
     staleUntil: expires,
-    lineage: [knownStampAt(bytes, start + USUAL.lineage + 1)],
+    lineage: knownLineageAt(bytes, start + USUAL.lineage + 1),
     tags: NO_TAGS,
     payload: new PayloadPart(bytes[start + USUAL.format]!, bytes, start + USUAL.payload, end),
   };

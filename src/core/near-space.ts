@@ -4,9 +4,10 @@ import { type Near, NearSpace, tellsOfChanges } from "./near.ts";
 import type { SpaceStore } from "./space-store.ts";
 
 /** None where no tier is wanted, or the store neither tells of changes nor answers at once. */
-export function nearSpace({ near, backend, clock }: SpaceStore): Near | undefined {
+export function nearSpace({ near, backend, clock, stamps }: SpaceStore): Near | undefined {
   const { push, versionNow } = backend;
   if (near === undefined) return undefined;
-  if (tellsOfChanges(push)) return new NearSpace({ page: near.page(), push, backend, clock });
+  if (tellsOfChanges(push))
+    return new NearSpace({ page: near.page(), push, backend, clock, checks: stamps.checks });
   return versionNow && new ComparedNear({ page: near.page(), backend, versionNow, clock });
 }

@@ -6,14 +6,17 @@ import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Entry } from "./record.ts";
 import type { Seals } from "./seals.ts";
 import type { SettledBackend } from "./settled-backend.ts";
+import type { Assured, StampChecks } from "./stamp-checks.ts";
 import type { HeldStamp } from "./stamps.ts";
 
 /** Where a near tier keeps its entries; see backends/near.ts. */
 export interface NearPage {
   /** The value itself, if it is fresh and its seal is live. */
   peek(key: string): unknown;
-  /** `expires` is a time of the local clock; `bytes` is what the value takes, about. */
-  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): void;
+  /** Whether it is full, and better off without a value of about so many bytes under this key. */
+  declines(key: string, bytes: number): boolean;
+  /** Returns whether it is kept. `expires` is a time of the local clock; `bytes` is what the value takes, about. */
+  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean;
   drop(key: string): void;
   keys(): Iterable<string>;
   clear(): void;
@@ -67,9 +70,13 @@ export interface NearSpaceOptions {
   readonly push: TrustedChannel;
   readonly backend: SettledBackend;
   readonly clock: Clock;
+  readonly checks: StampChecks;
 }
 
-export class NearSpace {
+/** So many hits within one turn of the event loop are served on one look at what they depend on. */
+const HITS_PER_LOOK = 16;
+
+export class NearSpace implements Assured {
   readonly #page: NearPage;
   readonly #push: TrustedChannel;
   readonly #backend: SettledBackend;
@@ -77,23 +84,42 @@ export class NearSpace {
   readonly #reads: ReadWatch;
   /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
   #lineage: readonly HeldStamp[] = [];
+  readonly #checks: StampChecks;
+  #hitsLeft = 0;
+  #isAssured = false;
 
-  constructor({ page, push, backend, clock }: NearSpaceOptions) {
+  constructor({ page, push, backend, clock, checks }: NearSpaceOptions) {
     this.#page = page;
     this.#push = push;
     this.#backend = backend;
     this.#clock = clock;
     this.#reads = new ReadWatch(push);
+    this.#checks = checks;
   }
 
   peek(key: string): unknown {
-    const lineage = this.#lineage;
-    for (let at = 0; at < lineage.length; at++) {
-      const stamp = lineage[at] as HeldStamp;
-      if (!stamp.isPresent) return undefined;
+    return --this.#hitsLeft >= 0 || this.#isGood() ? this.#page.peek(key) : undefined;
+  }
+
+  doubt(): void {
+    this.#hitsLeft = 0;
+    this.#isAssured = false;
+  }
+
+  /** Whether what is in the page may be served. */
+  #isGood(): boolean {
+    this.#hitsLeft = 0;
+    for (const stamp of this.#lineage) {
+      if (!stamp.isPresent) return false;
       stamp.isUsed = true;
     }
-    return this.#push.isTrusted() ? this.#page.peek(key) : undefined;
+    if (!this.#push.isTrusted()) return false;
+    this.#hitsLeft = HITS_PER_LOOK;
+    if (!this.#isAssured) {
+      this.#isAssured = true;
+      this.#checks.assure(this);
+    }
+    return true;
   }
 
   /** A read begins whose value may be kept. */
@@ -106,17 +132,20 @@ export class NearSpace {
     this.#reads.end(read);
   }
 
-  /** Keeps a value if nothing it depends on can have changed unnoticed. A stamp that is not at hand is undefined. */
-  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownSeals): void {
+  /** Keeps a value if nothing it depends on can have changed unnoticed. Returns whether it is kept. */
+  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownSeals): boolean {
+    const bytes = payloadLength(entry.payload);
+    if (!this.#reads.end(read) || this.#page.declines(key, bytes)) return false;
     const lineage = seals.heldLineage();
     const tags = seals.heldTags(entry);
-    if (!this.#reads.end(read) || !allAtHand(lineage) || !allAtHand(tags)) return;
+    // A stamp that is not at hand is undefined.
+    if (!allAtHand(lineage) || !allAtHand(tags)) return false;
     if (lineage !== this.#lineage && !sameStamps(lineage, this.#lineage)) this.#page.clear();
     this.#lineage = lineage;
     const expires = entry.expires - this.#backend.aheadMs();
-    if (expires <= this.#clock.coarse()) return;
+    if (expires <= this.#clock.coarse()) return false;
     const seal = tags.length === 0 ? undefined : new NearSeal(tags);
-    this.#page.keep(key, value, expires, seal, payloadLength(entry.payload));
+    return this.#page.keep(key, value, expires, seal, bytes);
   }
 
   /** The entry under a key may have changed. */

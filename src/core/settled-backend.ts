@@ -6,12 +6,11 @@ import type {
   KeyedRecord,
   PoolState,
   PushChannel,
+  RecordTaker,
   ScanItem,
   ScanOptions,
   SwapResult,
-  Taken,
   TakenMany,
-  TakenSealed,
   Usage,
 } from "./backend.ts";
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
@@ -101,11 +100,16 @@ export class SettledBackend implements Backend {
     return this.#settled([key], () => this.#backend.read(key));
   }
 
-  readThen(key: string, isWatched: boolean, done: Taken, failed: Failed): void {
+  readThen(key: string, isWatched: boolean, taker: RecordTaker): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
-    if (settling !== undefined) this.#after(settling, () => this.#backend.read(key)).then(done, failed);
-    else if (this.#backend.readThen === undefined) this.#backend.read(key).then(done, failed);
-    else this.#backend.readThen(key, isWatched, done, failed);
+    const backend = this.#backend;
+    if (settling !== undefined)
+      handTo(
+        taker,
+        this.#after(settling, () => backend.read(key)),
+      );
+    else if (backend.readThen === undefined) handTo(taker, backend.read(key));
+    else backend.readThen(key, isWatched, taker);
   }
 
   /** Whether stamps can be read together with an entry, and have to be. */
@@ -113,13 +117,13 @@ export class SettledBackend implements Backend {
     return this.push === undefined && this.#backend.readSealedThen !== undefined;
   }
 
-  readSealedThen(key: string, stamps: readonly string[], done: TakenSealed, failed: Failed): void {
+  readSealedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key, ...stamps]);
-    if (settling === undefined) this.#backend.readSealedThen?.(key, stamps, done, failed);
+    if (settling === undefined) this.#backend.readSealedThen?.(key, stamps, taker);
     else
       this.#after(settling, () => this.#backend.readMany([key, ...stamps])).then(
-        ([record, ...present]) => done(record, present.map(stampId)),
-        failed,
+        ([record, ...present]) => taker.take(record, present.map(stampId)),
+        (error: unknown) => taker.fail(error),
       );
   }
 
@@ -215,4 +219,11 @@ export class SettledBackend implements Backend {
     }
     return work();
   }
+}
+
+function handTo(taker: RecordTaker, reading: Promise<Found>): void {
+  reading.then(
+    (record) => taker.take(record),
+    (error: unknown) => taker.fail(error),
+  );
 }

@@ -1,11 +1,11 @@
 // One namespace of a shared store: what is written, invalidated and listed there.
-import type { Failed } from "./backend.ts";
 import { Changes } from "./changes.ts";
 import type { Continued } from "./continuity.ts";
 import { Entries } from "./entries.ts";
 import { EntryListing } from "./entry-listing.ts";
 import { EntryReader } from "./entry-reader.ts";
-import { type Outcome, settle } from "./guard.ts";
+import { settle } from "./guard.ts";
+import type { Outcome } from "./guarded-call.ts";
 import type { Spelling } from "./keys.ts";
 import { admit, type LeaseSpace } from "./lease.ts";
 import type { Ledger } from "./ledger.ts";
@@ -14,12 +14,14 @@ import type { Near } from "./near.ts";
 import { nearSpace } from "./near-space.ts";
 import type { Remedy } from "./outbox.ts";
 import type { Entry } from "./record.ts";
+import { RecordReading } from "./record-reading.ts";
 import { Seals } from "./seals.ts";
 import { SharedLeases } from "./shared-leases.ts";
 import { SharedLedger } from "./shared-ledger.ts";
 import type {
   Admission,
   AdmissionOptions,
+  Asker,
   Found,
   Inspection,
   Space,
@@ -50,7 +52,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     this.#seals = new Seals(store.stamps, names, ancestors);
     this.#entries = new Entries(store, names, this.#seals);
     this.#near = nearSpace(store);
-    this.#reader = new EntryReader(store, names, this.#seals, this.#entries, this.#near);
+    this.#reader = new EntryReader(new RecordReading(store, names, this.#seals, this.#entries, this.#near));
     this.#listing = new EntryListing(store, names, this.#entries);
     this.#leases = new SharedLeases(store, names, changes, this.#seals, this.#entries);
     store.opened(this);
@@ -91,16 +93,16 @@ export class SharedSpace implements OpenedSpace, Continued {
     return this.#store.codec.copy(value);
   }
 
-  get(key: string, done: (value: unknown) => void, failed: Failed): void {
-    this.#reader.get(key, done, failed);
+  get(key: string, asker: Asker<unknown>): void {
+    this.#reader.get(key, asker);
   }
 
-  seek(key: string, done: (found: Found | undefined) => void, failed: Failed): void {
-    this.#reader.seek(key, done, failed);
+  seek(key: string, asker: Asker<Found | undefined>): void {
+    this.#reader.seek(key, asker);
   }
 
   find(key: string): Promise<Found | undefined> {
-    return new Promise((resolve, reject) => this.#reader.seek(key, resolve, reject));
+    return new Promise((answered, failed) => this.#reader.seek(key, { answered, failed }));
   }
 
   getMany(keys: readonly string[]): Promise<Map<string, unknown>> {

@@ -7,7 +7,7 @@ import type { Codec } from "./codec.ts";
 import { Continuity } from "./continuity.ts";
 import { ConnectionError } from "./errors.ts";
 import { FillWatch } from "./fill-watch.ts";
-import { Guard, isStoreFailure } from "./guard.ts";
+import { Guard } from "./guard.ts";
 import { spelling } from "./keys.ts";
 import type { NearTier } from "./near.ts";
 import { Observers } from "./observers.ts";
@@ -19,6 +19,7 @@ import { SharedSpace } from "./shared-space.ts";
 import type { Space, Store } from "./space.ts";
 import type { OpenedSpace, SpaceStore } from "./space-store.ts";
 import { StampBook } from "./stamps.ts";
+import { isStoreFailure } from "./store-failure.ts";
 import { Upkeep } from "./upkeep.ts";
 
 export interface StoreOptions {

@@ -1,5 +1,5 @@
 // What the cache object asks of one namespace of a store. Memory answers at once, shared stores with promises.
-import type { Backend, Failed, Usage } from "./backend.ts";
+import type { Backend, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { Changes } from "./changes.ts";
 import type { Ledger } from "./ledger.ts";
@@ -75,6 +75,12 @@ export interface WriteObserver {
   notWritten(error: unknown): Error;
 }
 
+/** Who has asked for something. Told one of the two, once. */
+export interface Asker<T> {
+  answered(result: T): void;
+  failed(error: unknown): void;
+}
+
 export interface Space {
   /** Where this namespace's figures are added up. */
   readonly ledger: Ledger;
@@ -82,8 +88,8 @@ export interface Space {
   readonly changes: Changes;
   /** A hit at once, or undefined: then `get` knows. The value is the caller's own. */
   peek(key: string): unknown;
-  /** Tells `done` the value, at once or later: so often asked that a promise would weigh. */
-  get(key: string, done: (value: unknown) => void, failed: Failed): void;
+  /** Tells the value, at once or later: so often asked that a promise would weigh. */
+  get(key: string, asker: Asker<unknown>): void;
   getMany(keys: readonly string[]): MaybePromise<Map<string, unknown>>;
   /** Returns nothing where it is stored at once, and a promise where `told` is told how it ended. */
   set(key: string, value: unknown, terms: Terms, told?: WriteObserver): MaybePromise<void>;
@@ -101,8 +107,8 @@ export interface Space {
 
   /** The value under a key, fresh or stale, for getOrSet. */
   find(key: string): MaybePromise<Found | undefined>;
-  /** As `find`, telling `done`; absent where `peek` has already said all. */
-  seek?(key: string, done: (found: Found | undefined) => void, failed: Failed): void;
+  /** As `find`, telling it; absent where `peek` has already said all. */
+  seek?(key: string, asker: Asker<Found | undefined>): void;
   admit(key: string, options: AdmissionOptions): MaybePromise<Admission>;
   /** The value for one more caller: a copy, or itself where values are shared. */
   own(value: unknown): unknown;

@@ -7,6 +7,7 @@ import type { Clock } from "./clock.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Stamp, StoreRecord, Token } from "./record.ts";
 import type { SettledBackend } from "./settled-backend.ts";
+import { StampChecks } from "./stamp-checks.ts";
 
 /** How many stamps are kept at hand; the oldest leaves first. */
 const MOST_AT_HAND = 100_000;
@@ -33,6 +34,7 @@ export class HeldStamp {
 }
 
 export class StampBook {
+  readonly checks = new StampChecks();
   readonly #backend: SettledBackend;
   readonly #clock: Clock;
   readonly #push: PushChannel | undefined;
@@ -139,15 +141,20 @@ export class StampBook {
   /** The stamp may have changed: what is at hand or on its way here no longer counts. */
   forget(key: string): void {
     const held = this.#held.get(key);
-    if (held !== undefined) held.isPresent = false;
+    if (held !== undefined) this.#invalidate(held);
     this.#held.delete(key);
     this.#reads.spoil(key);
   }
 
   forgetAll(): void {
-    for (const held of this.#held.values()) held.isPresent = false;
+    for (const held of this.#held.values()) this.#invalidate(held);
     this.#held.clear();
     this.#reads.spoilAll();
+  }
+
+  #invalidate(held: HeldStamp): void {
+    held.isPresent = false;
+    this.checks.doubt();
   }
 
   #current(key: string): HeldStamp | undefined {
@@ -189,7 +196,7 @@ export class StampBook {
     // The same stamp is the same object: what refers to it stays valid.
     if (before?.id === held.id && before.expires === held.expires && before.epoch === held.epoch)
       return before;
-    if (before !== undefined) before.isPresent = false;
+    if (before !== undefined) this.#invalidate(before);
     else if (this.#held.size >= MOST_AT_HAND) this.forget(this.#held.keys().next().value ?? key);
     this.#held.set(key, held);
     return held;

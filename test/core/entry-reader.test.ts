@@ -7,6 +7,7 @@ import { ConnectionError } from "../../src/core/errors.ts";
 import { spelling } from "../../src/core/keys.ts";
 import { type NearPage, NearSpace } from "../../src/core/near.ts";
 import type { WatchedRead } from "../../src/core/read-watch.ts";
+import { RecordReading } from "../../src/core/record-reading.ts";
 import { Seals } from "../../src/core/seals.ts";
 import { ChaosBackend, cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
@@ -62,14 +63,30 @@ describe("reads that were begun for the near tier", () => {
       isTrusted: () => true,
       onChange: () => () => {},
     };
-    const page: NearPage = { peek: () => undefined, keep() {}, drop() {}, keys: () => [], clear() {} };
-    const near = new CountedNear({ page, push, backend: shared.backend, clock });
-    const reader = new EntryReader(shared, names, seals, new Entries(shared, names, seals), near);
+    const page: NearPage = {
+      peek: () => undefined,
+      declines: () => false,
+      keep: () => true,
+      drop() {},
+      keys: () => [],
+      clear() {},
+    };
+    const near = new CountedNear({
+      page,
+      push,
+      backend: shared.backend,
+      clock,
+      checks: shared.stamps.checks,
+    });
+    const entries = new Entries(shared, names, seals);
+    const reader = new EntryReader(new RecordReading(shared, names, seals, entries, near));
     await shared.connect();
 
     chaos.fail("read", new ConnectionError("gone"));
     chaos.fail("readMany", new ConnectionError("gone"));
-    await expect(new Promise((done, failed) => reader.get("a", done, failed))).rejects.toThrow("gone");
+    await expect(new Promise((answered, failed) => reader.get("a", { answered, failed }))).rejects.toThrow(
+      "gone",
+    );
     await expect(reader.getMany(["a", "b"])).rejects.toThrow("gone");
     expect(near.underWay).toBe(0);
     await shared.disconnect();

@@ -5,6 +5,7 @@ import type {
   Capabilities,
   Failed,
   KeyedRecord,
+  RecordTaker,
   ScanItem,
   ScanOptions,
   SwapResult,
@@ -89,20 +90,23 @@ export class DiskBackend implements Backend {
     return (this.#usable ?? (await this.#connected())).read(key);
   }
 
-  readThen(key: string, _isWatched: boolean, done: (record: Found) => void, failed: Failed): void {
+  readThen(key: string, _isWatched: boolean, taker: RecordTaker): void {
     const records = this.#usable;
     if (records === undefined) {
-      this.read(key).then(done, failed);
+      this.read(key).then(
+        (found) => taker.take(found),
+        (error: unknown) => taker.fail(error),
+      );
       return;
     }
     let record: Found;
     try {
       record = records.read(key);
     } catch (error) {
-      failed(error);
+      taker.fail(error);
       return;
     }
-    done(record);
+    taker.take(record);
   }
 
   versionNow(key: string): Token | undefined {

@@ -7,10 +7,10 @@ import type {
   KeyedRecord,
   PoolState,
   PushChannel,
+  RecordTaker,
   ScanItem,
   ScanOptions,
   SwapResult,
-  Taken,
   TakenMany,
   Usage,
 } from "../../core/backend.ts";
@@ -105,10 +105,14 @@ export class KvBackend implements Backend {
     return this.#client.use(({ records }) => records.read(key));
   }
 
-  readThen(key: string, isWatched: boolean, done: Taken, failed: Failed): void {
+  readThen(key: string, isWatched: boolean, taker: RecordTaker): void {
     const client = this.#client.ready;
-    if (client !== undefined) client.records.readThen(key, isWatched, done, failed);
-    else this.#client.later(({ records }) => records.readThen(key, isWatched, done, failed), failed);
+    if (client !== undefined) client.records.readThen(key, isWatched, taker);
+    else
+      this.#client.later(
+        ({ records }) => records.readThen(key, isWatched, taker),
+        (error) => taker.fail(error),
+      );
   }
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {

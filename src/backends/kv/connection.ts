@@ -51,6 +51,8 @@ export class Connection {
   readonly id = ++connections;
   /** When the latest command that was answered had been sent: what the server pushed before that has arrived. */
   provenAt = 0;
+  /** The server remembers what is read over it, and tells of changes. */
+  isTracked = false;
   /** The server tells of changes only to what was read with the wish to be told. */
   watchesOnRequest = false;
   readonly #settings: ConnectionSettings;

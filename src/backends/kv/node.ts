@@ -39,8 +39,6 @@ export class KvNode {
   readonly #host: NodeHost;
   readonly #where: () => Endpoint | Promise<Endpoint>;
   readonly #links: readonly Link[];
-  /** Connections whose reads the server remembers. */
-  readonly #tracked = new WeakSet<Connection>();
   #trackingRefused = false;
   #asked = false;
   #heartbeat: Timer | undefined;
@@ -63,7 +61,7 @@ export class KvNode {
 
   /** Whether the server tells of changes, as far as it was asked. */
   get tracks(): boolean {
-    return this.#links.every(({ connection }) => connection !== undefined && this.#tracked.has(connection));
+    return this.#links.every(({ connection }) => connection?.isTracked === true);
   }
 
   get links(): readonly Link[] {
@@ -79,7 +77,7 @@ export class KvNode {
    * `isProven`: it is known to have answered within the last second.
    */
   epochOf({ connection }: Link, isProven = false): number {
-    if (connection === undefined || !this.#tracked.has(connection)) return 0;
+    if (connection?.isTracked !== true) return 0;
     if (isProven) return connection.id;
     this.#asked = true;
     if (this.#heartbeat === undefined) this.#beat();
@@ -154,7 +152,7 @@ export class KvNode {
     ]);
     if (!connection.isOpen) throw new ConnectionError(`${nameOf(connection.endpoint)} closed the connection`);
     const [tracking, info] = answers;
-    if (tracking.status === "fulfilled") this.#tracked.add(connection);
+    if (tracking.status === "fulfilled") connection.isTracked = true;
     else this.#refuseTracking(tracking.reason);
     if (info.status === "rejected" && isLoading(info.reason)) throw notReady(connection, info.reason);
     const facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);

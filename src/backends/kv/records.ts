@@ -1,5 +1,5 @@
 // Records moved by single-key commands, wherever a key's server is.
-import type { Failed, KeyedRecord, SwapResult, Taken, TakenMany } from "../../core/backend.ts";
+import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../core/backend.ts";
 import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
@@ -28,16 +28,16 @@ export class Records {
 
   read(key: string): Promise<StoreRecord | undefined> {
     return new Promise((resolve, reject) => {
-      const keep = (record: StoreRecord | undefined): boolean => {
+      const take = (record: StoreRecord | undefined): boolean => {
         resolve(record);
         return true;
       };
-      this.readThen(key, true, keep, reject);
+      this.readThen(key, true, { take, fail: reject });
     });
   }
 
-  readThen(key: string, isWatched: boolean, done: Taken, failed: Failed): void {
-    this.#commands.read(key, isWatched, new RecordAnswer(key, done, failed));
+  readThen(key: string, isWatched: boolean, taker: RecordTaker): void {
+    this.#commands.read(key, isWatched, new RecordAnswer(key, taker));
   }
 
   readMany(keys: readonly string[], isWatched: boolean): Promise<readonly (StoreRecord | undefined)[]> {
@@ -126,13 +126,11 @@ export class Records {
 /** A class for the same reason as `Pending` in connection.ts. */
 class RecordAnswer implements Answer {
   readonly #key: string;
-  readonly #done: Taken;
-  readonly #failed: Failed;
+  readonly #taker: RecordTaker;
 
-  constructor(key: string, done: Taken, failed: Failed) {
+  constructor(key: string, taker: RecordTaker) {
     this.#key = key;
-    this.#done = done;
-    this.#failed = failed;
+    this.#taker = taker;
   }
 
   resolve(reply: Reply): boolean {
@@ -140,14 +138,14 @@ class RecordAnswer implements Answer {
     try {
       record = recordOf(reply, this.#key);
     } catch (error) {
-      this.#failed(error);
+      this.#taker.fail(error);
       return false;
     }
-    return this.#done(record);
+    return this.#taker.take(record);
   }
 
   reject(error: Error): void {
-    this.#failed(inOurWords(error));
+    this.#taker.fail(inOurWords(error));
   }
 }
 

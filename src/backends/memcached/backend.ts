@@ -6,9 +6,9 @@ import type {
   Failed,
   KeyedRecord,
   PoolState,
+  RecordTaker,
   ScanItem,
   SwapResult,
-  Taken,
   Usage,
 } from "../../core/backend.ts";
 import { ConfigError, ConnectionError, UnsupportedError } from "../../core/errors.ts";
@@ -19,7 +19,6 @@ import { fullest } from "../fullest.ts";
 import { LateCode, OnUse } from "../on-use.ts";
 import { poolState } from "../pool-state.ts";
 import type { MemcachedNode } from "./node.ts";
-import type { SealedDone } from "./read-answer.ts";
 import { nameOf } from "./ring.ts";
 import type { Servers } from "./servers.ts";
 
@@ -101,17 +100,24 @@ export class MemcachedBackend implements Backend {
     return this.#servers.use(({ records }) => records.read(key));
   }
 
-  readThen(key: string, _isWatched: boolean, done: Taken, failed: Failed): void {
+  readThen(key: string, _isWatched: boolean, taker: RecordTaker): void {
     const servers = this.#servers.ready;
-    if (servers !== undefined) servers.records.readThen(key, done, failed);
-    else this.#servers.later(({ records }) => records.readThen(key, done, failed), failed);
+    if (servers !== undefined) servers.records.readThen(key, taker);
+    else
+      this.#servers.later(
+        ({ records }) => records.readThen(key, taker),
+        (error) => taker.fail(error),
+      );
   }
 
-  /** As `readThen`, together with the present ids of stamps and in one round trip; a missing one is undefined. */
-  readSealedThen(key: string, stamps: readonly string[], done: SealedDone, failed: Failed): void {
+  readSealedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
     const servers = this.#servers.ready;
-    if (servers !== undefined) servers.records.readSealedThen(key, stamps, done, failed);
-    else this.#servers.later(({ records }) => records.readSealedThen(key, stamps, done, failed), failed);
+    if (servers !== undefined) servers.records.readSealedThen(key, stamps, taker);
+    else
+      this.#servers.later(
+        ({ records }) => records.readSealedThen(key, stamps, taker),
+        (error) => taker.fail(error),
+      );
   }
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {

@@ -1,24 +1,19 @@
 // Who waits for records that are read. Classes for the same reason as `Pending`.
-import type { Failed } from "../../core/backend.ts";
+import type { Failed, RecordTaker } from "../../core/backend.ts";
 import { decodeRecord } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { ReadAnswer } from "./pending.ts";
 
 type Found = StoreRecord | undefined;
 
-/** Told a record, and the ids that stamps have; undefined for one that is missing. */
-export type SealedDone = (record: Found, stamps: readonly (Token | undefined)[]) => unknown;
-
 /** Of one record. */
 export class RecordAnswer implements ReadAnswer {
   readonly #key: string;
-  readonly #done: (record: Found) => unknown;
-  readonly #failed: Failed;
+  readonly #taker: RecordTaker;
 
-  constructor(key: string, done: (record: Found) => unknown, failed: Failed) {
+  constructor(key: string, taker: RecordTaker) {
     this.#key = key;
-    this.#done = done;
-    this.#failed = failed;
+    this.#taker = taker;
   }
 
   found(bytes: Buffer, start: number, end: number): void {
@@ -26,18 +21,18 @@ export class RecordAnswer implements ReadAnswer {
     try {
       record = decodeRecord(bytes, this.#key, start, end);
     } catch (error) {
-      this.#failed(error);
+      this.#taker.fail(error);
       return;
     }
-    this.#done(record);
+    this.#taker.take(record);
   }
 
   missing(): void {
-    this.#done(undefined);
+    this.#taker.take(undefined);
   }
 
   failed(error: unknown): void {
-    this.#failed(error);
+    this.#taker.fail(error);
   }
 }
 
@@ -101,16 +96,14 @@ export class PartAnswer implements ReadAnswer {
 /** A record and the stamps that are read with it, complete when the last of them is there. */
 export class SealedRecord implements ReadAnswer {
   readonly #key: string;
-  readonly #done: SealedDone;
-  readonly #failed: Failed;
+  readonly #taker: RecordTaker;
   readonly #stamps: (Token | undefined)[] = [];
   #record: Found;
   #left: number;
 
-  constructor(key: string, stamps: number, done: SealedDone, failed: Failed) {
+  constructor(key: string, stamps: number, taker: RecordTaker) {
     this.#key = key;
-    this.#done = done;
-    this.#failed = failed;
+    this.#taker = taker;
     this.#left = stamps + 1;
   }
 
@@ -130,12 +123,12 @@ export class SealedRecord implements ReadAnswer {
   }
 
   missing(): void {
-    if (--this.#left === 0) this.#done(this.#record, this.#stamps);
+    if (--this.#left === 0) this.#taker.take(this.#record, this.#stamps);
   }
 
   failed(error: unknown): void {
     this.#left = -1;
-    this.#failed(error);
+    this.#taker.fail(error);
   }
 }
 

@@ -1,5 +1,5 @@
 // Records moved by meta commands, wherever a key's server is.
-import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
+import type { Failed, KeyedRecord, RecordTaker, SwapResult } from "../../core/backend.ts";
 import { encodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Connection } from "./connection.ts";
@@ -8,14 +8,7 @@ import { isHarmlessLater, lifetimeToken } from "./lifetime.ts";
 import type { MetaReply } from "./meta-reader.ts";
 import type { Place } from "./node.ts";
 import { CommandPending, READ, type ReadAnswer, STORED } from "./pending.ts";
-import {
-  ManyRecords,
-  PartAnswer,
-  RecordAnswer,
-  type SealedDone,
-  SealedRecord,
-  StampAnswer,
-} from "./read-answer.ts";
+import { ManyRecords, PartAnswer, RecordAnswer, SealedRecord, StampAnswer } from "./read-answer.ts";
 import { type Next, recordIn, swapRecord } from "./swap.ts";
 
 type Found = StoreRecord | undefined;
@@ -38,16 +31,22 @@ export class Records {
   }
 
   read(key: string): Promise<Found> {
-    return new Promise((resolve, reject) => this.readThen(key, resolve, reject));
+    return new Promise((resolve, reject) => {
+      const take = (record: Found): boolean => {
+        resolve(record);
+        return true;
+      };
+      this.readThen(key, { take, fail: reject });
+    });
   }
 
-  readThen(key: string, done: (record: Found) => unknown, failed: Failed): void {
-    this.#read(key, new RecordAnswer(key, done, failed));
+  readThen(key: string, taker: RecordTaker): void {
+    this.#read(key, new RecordAnswer(key, taker));
   }
 
   /** A record and the ids of stamps, in one round trip. */
-  readSealedThen(key: string, stamps: readonly string[], done: SealedDone, failed: Failed): void {
-    const sealed = new SealedRecord(key, stamps.length, done, failed);
+  readSealedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
+    const sealed = new SealedRecord(key, stamps.length, taker);
     this.#read(key, sealed);
     for (let at = 0; at < stamps.length; at++) this.#readStamp(stamps[at] as string, sealed, at);
   }

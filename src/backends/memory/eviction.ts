@@ -94,6 +94,17 @@ export class Eviction {
     while (this.#windowSize > this.#windowTarget) this.#promote(this.#oldest());
   }
 
+  /**
+   * Whether a full cache that may do without a key should: while the window is at its smallest, a newcomer would nearly
+   * always leave it unused. The key is remembered as if it had been there, so it is taken in when it returns.
+   */
+  declines(hash: number): boolean {
+    if (this.#ghost === undefined || this.#windowShare > SMALLEST_WINDOW) return false;
+    if (this.#ghost.knowsFromNow(hash, ONE_USE)) return false;
+    this.#countInsertion();
+    return true;
+  }
+
   /** The entry that should leave, never `kept`; there must be another one. Its owner then calls `leave`. */
   choose(kept: number): number {
     this.#ghost ??= new Ghost(this.#capacity);
@@ -154,8 +165,12 @@ export class Eviction {
     if (wasPushedOut(recalled)) this.#returned += count;
     if (leftWindowRecently(recalled)) this.#regrets++;
     if (this.#returned >= this.#entries * HALVING_COUNT) this.#halve();
-    if (++this.#insertions >= Math.max(this.#entries, SHORTEST_PERIOD)) this.#adjustWindow();
+    this.#countInsertion();
     return count;
+  }
+
+  #countInsertion(): void {
+    if (++this.#insertions >= Math.max(this.#entries, SHORTEST_PERIOD)) this.#adjustWindow();
   }
 
   #halve(): void {

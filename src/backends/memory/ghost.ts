@@ -21,6 +21,7 @@ const RECENT_TICKS = 16;
 const LONG_AGO = TICK_MASK >> 1;
 
 const NOTHING = 0;
+const NOWHERE = -1;
 const RECENT = 1 << 4;
 const PUSHED_OUT = 1 << 5;
 
@@ -54,18 +55,21 @@ export class Ghost {
 
   /** Takes a key out of memory; see the functions above for what the answer says. */
   recall(hash: number): number {
-    const start = this.#open(hash);
-    const fingerprint = hash & 0x7fff;
-    for (let at = start; at < start + WAYS; at++) {
-      const word = this.#words[at]!;
-      if (word === 0 || word >>> FINGERPRINT_SHIFT !== fingerprint) continue;
-      this.#words[at] = 0;
-      let recalled = word & COUNT_MASK;
-      if (this.#age(word) < this.#recentTicks) recalled |= RECENT;
-      if ((word & ITSELF) === 0) recalled |= PUSHED_OUT;
-      return recalled;
-    }
-    return NOTHING;
+    const at = this.#find(hash);
+    if (at === NOWHERE) return NOTHING;
+    const word = this.#words[at]!;
+    this.#words[at] = 0;
+    let recalled = word & COUNT_MASK;
+    if (this.#age(word) < this.#recentTicks) recalled |= RECENT;
+    if ((word & ITSELF) === 0) recalled |= PUSHED_OUT;
+    return recalled;
+  }
+
+  /** Whether the key is remembered; if not, it is from now on, as one that has left the window. */
+  knowsFromNow(hash: number, count: number): boolean {
+    if (this.#find(hash) !== NOWHERE) return true;
+    this.remember(hash, count, "window");
+    return false;
   }
 
   remember(hash: number, count: number, departure: Departure): void {
@@ -90,6 +94,16 @@ export class Ghost {
   /** Halves every count. */
   halve(): void {
     this.#halvings = (this.#halvings + 1) & 0xff;
+  }
+
+  #find(hash: number): number {
+    const start = this.#open(hash);
+    const fingerprint = hash & 0x7fff;
+    for (let at = start; at < start + WAYS; at++) {
+      const word = this.#words[at]!;
+      if (word !== 0 && word >>> FINGERPRINT_SHIFT === fingerprint) return at;
+    }
+    return NOWHERE;
   }
 
   #countDeparture(): void {

@@ -9,6 +9,7 @@ import { nextTurn } from "../../core/next-turn.ts";
 import type {
   Admission,
   AdmissionOptions,
+  Asker,
   Found,
   Inspection,
   Space,
@@ -77,8 +78,8 @@ export class MemorySpace implements Space {
     return value === undefined || this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
   }
 
-  get(key: string, done: (value: unknown) => void): void {
-    done(this.peek(key));
+  get(key: string, asker: Asker<unknown>): void {
+    asker.answered(this.peek(key));
   }
 
   getMany(keys: readonly string[]): Map<string, unknown> {

@@ -220,6 +220,14 @@ export class Table<S extends EntrySeal> implements PageHost {
     return true;
   }
 
+  /** Whether an entry that may as well not be stored is better left out: see Eviction. */
+  declines(page: Page, key: string, bytes: number): boolean {
+    const hasRoom = this.size < this.maxEntries && this.bytes + bytes <= this.maxBytes;
+    if (hasRoom || this.#pages.hasRetired || page.held(key) !== undefined) return false;
+    this.#learnUses();
+    return this.#eviction.declines(this.#hash.of(key, page.number) >>> 0);
+  }
+
   /** Whether there was an entry, expired and dead ones included. */
   remove(page: Page, key: string): boolean {
     const held = page.held(key);

@@ -1,0 +1,69 @@
+// Those who wait for what a shared store has under a key: an object each, since there is one for every read that the
+// memory of the process does not answer.
+import { toError } from "./core/events.ts";
+import type { Look } from "./core/loader.ts";
+import type { Asker, Found } from "./core/space.ts";
+import type { Telemetry } from "./metrics/telemetry.ts";
+
+/** For `get`. */
+export class Getting implements Asker<unknown> {
+  readonly #telemetry: Telemetry;
+  readonly #key: string;
+  readonly #resolve: (value: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+
+  constructor(
+    telemetry: Telemetry,
+    key: string,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#telemetry = telemetry;
+    this.#key = key;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  answered(value: unknown): void {
+    this.#telemetry.looked(this.#key, value !== undefined);
+    this.#resolve(value);
+  }
+
+  failed(error: unknown): void {
+    this.#reject(this.#telemetry.failedCall("get", error));
+  }
+}
+
+/** For getOrSet, which goes on to load what is not there. */
+export class Seeking implements Asker<Found | undefined> {
+  readonly #telemetry: Telemetry;
+  readonly #key: string;
+  readonly #resolve: (value: unknown) => void;
+  readonly #goOn: (look: Look) => void;
+
+  constructor(
+    telemetry: Telemetry,
+    key: string,
+    resolve: (value: unknown) => void,
+    goOn: (look: Look) => void,
+  ) {
+    this.#telemetry = telemetry;
+    this.#key = key;
+    this.#resolve = resolve;
+    this.#goOn = goOn;
+  }
+
+  answered(found: Found | undefined): void {
+    if (found?.fresh !== true) {
+      this.#goOn({ found, failed: false });
+      return;
+    }
+    this.#telemetry.storeHit(this.#key);
+    this.#resolve(found.value);
+  }
+
+  failed(error: unknown): void {
+    this.#telemetry.failed("getOrSet", toError(error));
+    this.#goOn({ found: undefined, failed: true });
+  }
+}

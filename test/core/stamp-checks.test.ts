@@ -1,0 +1,106 @@
+// Hits of the near tier are served on one look at their stamps and at the push channel, as long as nothing has happened.
+import { beforeEach, expect, it } from "vitest";
+import type { PushChannel } from "../../src/core/backend.ts";
+import { type NearPage, NearSpace } from "../../src/core/near.ts";
+import type { Entry } from "../../src/core/record.ts";
+import { StampChecks } from "../../src/core/stamp-checks.ts";
+import { HeldStamp } from "../../src/core/stamps.ts";
+import { ManualClock } from "../../src/testing/index.ts";
+import { ReferenceStore } from "../support/reference-backend.ts";
+import { openSharedStore } from "../support/shared-store.ts";
+
+const NEVER = Number.POSITIVE_INFINITY;
+const stamp = new HeldStamp("stampid!", NEVER, 1);
+const entry: Entry = {
+  kind: "entry",
+  version: "version!",
+  key: "app:k",
+  lineage: [stamp.id],
+  tags: [],
+  created: 0,
+  expires: NEVER,
+  staleUntil: NEVER,
+  payload: { format: 0, bytes: Buffer.alloc(1) },
+};
+
+let checks: StampChecks;
+let near: NearSpace;
+let isTrusted: boolean;
+let looks: number;
+
+beforeEach(() => {
+  const clock = new ManualClock();
+  const { backend } = openSharedStore(new ReferenceStore(clock).client(), clock);
+  const kept = new Map<string, unknown>();
+  const page: NearPage = {
+    peek: (key) => kept.get(key),
+    declines: () => false,
+    keep: (key, value) => kept.set(key, value).size > 0,
+    drop: (key) => kept.delete(key),
+    keys: () => kept.keys(),
+    clear: () => kept.clear(),
+  };
+  isTrusted = true;
+  looks = 0;
+  const push: Required<PushChannel> = {
+    epoch: () => 1,
+    isTrusted: () => {
+      looks++;
+      return isTrusted;
+    },
+    onChange: () => () => {},
+  };
+  checks = new StampChecks();
+  stamp.isPresent = true;
+  near = new NearSpace({ page, push, backend, clock, checks });
+  const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
+  expect(near.keep("k", "value", entry, near.begin("app:k"), seals)).toBe(true);
+});
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+it("one look serves several hits of a turn", () => {
+  for (let hit = 0; hit < 8; hit++) expect(near.peek("k")).toBe("value");
+  expect(looks).toBe(1);
+});
+
+it("a stamp that is forgotten is noticed by the next hit, in the same turn", () => {
+  expect(near.peek("k")).toBe("value");
+  stamp.isPresent = false;
+  checks.doubt();
+  expect(near.peek("k")).toBeUndefined();
+});
+
+it("a channel that is not trusted any more is noticed within the turn, after a few hits", () => {
+  expect(near.peek("k")).toBe("value");
+  isTrusted = false;
+  let served = 0;
+  while (near.peek("k") !== undefined) served++;
+  expect(served).toBeLessThanOrEqual(16);
+});
+
+it("every turn begins with a look", async () => {
+  near.peek("k");
+  isTrusted = false;
+  await nextTurn();
+  expect(near.peek("k")).toBeUndefined();
+  isTrusted = true;
+  expect(near.peek("k")).toBe("value");
+});
+
+it("a stamp counts as used in every turn in which it is relied on", async () => {
+  near.peek("k");
+  stamp.isUsed = false;
+  await nextTurn();
+  near.peek("k");
+  expect(stamp.isUsed).toBe(true);
+});
+
+it("whoever relies on stamps in a turn without end is told of it once", () => {
+  let told = 0;
+  const someone = { doubt: () => void told++ };
+  checks.assure(someone);
+  checks.doubt();
+  checks.doubt();
+  expect(told).toBe(1);
+});
