@@ -32,7 +32,9 @@ export class AtHand<Request> implements Taker {
   }
 
   take(value: unknown): boolean {
-    const [exchange, directives, key] = [this.#exchange, this.#directives, this.#key];
+    const exchange = this.#exchange;
+    const directives = this.#directives;
+    const key = this.#key;
     this.#exchange = undefined;
     const stored = this.#host.prepared.of(key, value);
     if (exchange === undefined || directives === undefined || stored === undefined) return false;

@@ -1,5 +1,7 @@
 // What is special about node:http: interim responses, what a listener throws.
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { setFlagsFromString } from "node:v8";
+import { runInThisContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache } from "../../src/web/node.ts";
 import { until } from "../support/until.ts";
@@ -77,4 +79,40 @@ test("one HTTP cache can serve several listeners", async () => {
   expect((await ask(ports[0]!, "/")).body).toBe("one");
   expect((await ask(ports[1]!, "/")).body).toBe("one");
   expect(engine.counts).toMatchObject({ hits: 1, misses: 1 });
+});
+
+test.each([
+  ["in one call", (response: ServerResponse) => response.end("page")],
+  ["after its head", (response: ServerResponse) => response.writeHead(200, { "x-a": "1" }).end("page")],
+  ["in parts", (response: ServerResponse) => response.write("pa") && response.end("ge")],
+])("a response that fills the cache %s keeps the shape that node:http is fast with", async (_, answer) => {
+  setFlagsFromString("--allow-natives-syntax");
+  const isFast = runInThisContext("(object) => %HasFastProperties(object)") as (object: object) => boolean;
+  const ended: ServerResponse[] = [];
+  const port = await listen(
+    httpCache({ cache: memoryCache().cache })((_request, response) => {
+      ended.push(response);
+      answer(response);
+    }),
+  );
+  expect((await ask(port, "/")).body).toBe("page");
+  expect(ended.map(isFast)).toEqual([true]);
+  expect(Object.keys(ended[0]!)).not.toContain("end");
+});
+
+test("what a handler puts in front of writeHead after its head was sent stays there", async () => {
+  const own = (): never => {
+    throw new Error("never called");
+  };
+  const ended: ServerResponse[] = [];
+  const port = await listen(
+    httpCache({ cache: memoryCache().cache })((_request, response) => {
+      ended.push(response);
+      response.write("pa");
+      response.writeHead = own;
+      response.end("ge");
+    }),
+  );
+  expect((await ask(port, "/")).body).toBe("page");
+  expect(ended[0]?.writeHead).toBe(own);
 });
