@@ -12,6 +12,8 @@ abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   #asker: Asker<R> | undefined;
   /** Also when its caller was told long ago: until the store has answered, it is under way. */
   #read: Watched;
+  /** Whether the store was asked: until then, what fails is not the entry. */
+  protected isAsked = false;
 
   constructor(reading: RecordReading, operation: string, key: string, asker: Asker<R>) {
     super(reading.store.guard, operation);
@@ -26,6 +28,7 @@ abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   protected abstract ofFound(found: Found | undefined): R;
 
   start(): void {
+    this.isAsked = true;
     const { names, near, seals, store } = this.reading;
     const spelled = names.entry(this.key);
     this.#read = near?.begin(spelled);
@@ -51,8 +54,12 @@ abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   }
 
   override fail(error: unknown): void {
-    this.reading.end(this.#read);
+    this.endRead();
     super.fail(error);
+  }
+
+  protected endRead(): void {
+    this.reading.end(this.#read);
   }
 
   succeeded(result: R): void {
@@ -91,6 +98,11 @@ export class FoundRead extends EntryRead<Found | undefined> {
 
   /** A load puts something better in the place of what is damaged. */
   override fail(error: unknown): void {
+    if (!this.isAsked) {
+      super.fail(error);
+      return;
+    }
+    this.endRead();
     this.reading.entries.discarded(this.key, error).then(
       (isGone) => (isGone ? this.succeed(undefined) : super.fail(error)),
       (thrown) => super.fail(thrown),

@@ -66,7 +66,7 @@ export class EntryReader {
       try {
         return this.#takeMany(values, keys, records, reads, present, call);
       } catch (error) {
-        call.fail(error);
+        notRead(error);
         return false;
       }
     };
@@ -83,18 +83,22 @@ export class EntryReader {
       for (const read of reads) this.#reading.end(read);
       call.fail(error);
     };
-    if (backend.readsSealed)
-      // With the namespace's stamps, which have to be read with every entry.
-      backend
-        .readMany([...spelled, ...this.#reading.seals.lineage])
-        .then((records) => take(records, records.slice(spelled.length).map(stampId)), failed);
-    else
-      backend.readManyThen(
-        spelled,
-        near !== undefined,
-        (records) => take(records, this.#reading.seals.knownLineage()),
-        failed,
-      );
+    try {
+      if (backend.readsSealed)
+        // With the namespace's stamps, which have to be read with every entry.
+        backend
+          .readMany([...spelled, ...this.#reading.seals.lineage])
+          .then((records) => take(records, records.slice(spelled.length).map(stampId)), failed);
+      else
+        backend.readManyThen(
+          spelled,
+          near !== undefined,
+          (records) => take(records, this.#reading.seals.knownLineage()),
+          failed,
+        );
+    } catch (error) {
+      notRead(error);
+    }
   }
 
   /** Returns whether anything of the records is still needed. */

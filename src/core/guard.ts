@@ -3,7 +3,7 @@ import type { CircuitBreaker, Pass } from "./breaker.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { OperationTimeoutError, type XCacheError } from "./errors.ts";
-import { GuardedCall, type Outcome } from "./guarded-call.ts";
+import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
 import { isStoreFailure } from "./store-failure.ts";
 
 /** A call that is made of functions. */
@@ -51,7 +51,7 @@ export interface GuardOptions {
   answersInPart?(): boolean;
 }
 
-export class Guard {
+export class Guard implements CallHost {
   readonly breaker: CircuitBreaker;
   readonly deadlines: Deadlines;
   readonly #limitMs: number;

@@ -1,8 +1,7 @@
 // One call to a shared store, from the moment it may begin until its caller is told how it ended.
-import type { Pass } from "./breaker.ts";
-import { Deadline } from "./deadlines.ts";
+import type { CircuitBreaker, Pass } from "./breaker.ts";
+import { Deadline, type Deadlines } from "./deadlines.ts";
 import type { XCacheError } from "./errors.ts";
-import type { Guard } from "./guard.ts";
 import { inOurWords } from "./store-failure.ts";
 
 /** Told how a call ended; only the first time counts. */
@@ -13,18 +12,28 @@ export interface Outcome<T> {
   fail(error: unknown): void;
 }
 
+/** Who lets calls through. */
+export interface CallHost {
+  readonly breaker: CircuitBreaker;
+  readonly deadlines: Deadlines;
+  /** Told what a failed call says of the store. */
+  failed(pass: Pass, error: XCacheError): void;
+  /** The error of one that took too long. */
+  late(operation: string): XCacheError;
+}
+
 /**
  * A class, not closures: there is one for every call, and it stays in the queue of deadlines for a while. Whoever extends
  * it lets go in `forget` of what only its outcome needs.
  */
 export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   readonly operation: string;
-  readonly #guard: Guard;
+  readonly #host: CallHost;
   #pass: Pass | undefined;
 
-  constructor(guard: Guard, operation: string) {
-    super(guard.deadlines);
-    this.#guard = guard;
+  constructor(host: CallHost, operation: string) {
+    super(host.deadlines);
+    this.#host = host;
     this.operation = operation;
   }
 
@@ -46,7 +55,7 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
 
   succeed(result: T): void {
     if (!this.meet()) return;
-    this.#guard.breaker.succeed(this.#pass as Pass);
+    this.#host.breaker.succeed(this.#pass as Pass);
     this.succeeded(result);
     this.forget();
   }
@@ -56,11 +65,11 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   }
 
   missed(): void {
-    this.#fail(this.#guard.late(this.operation));
+    this.#fail(this.#host.late(this.operation));
   }
 
   #fail(error: XCacheError): void {
-    this.#guard.failed(this.#pass as Pass, error);
+    this.#host.failed(this.#pass as Pass, error);
     this.failed(error);
     this.forget();
   }

@@ -73,8 +73,8 @@ export interface NearSpaceOptions {
   readonly checks: StampChecks;
 }
 
-/** So many hits within one turn of the event loop are served on one look at what they depend on. */
-const HITS_PER_LOOK = 16;
+/** So many hits within one turn of the event loop are served on one look at the push channel. */
+const HITS_PER_LOOK = 15;
 
 export class NearSpace implements Assured {
   readonly #page: NearPage;
@@ -85,7 +85,7 @@ export class NearSpace implements Assured {
   /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
   #lineage: readonly HeldStamp[] = [];
   readonly #checks: StampChecks;
-  #hitsLeft = 0;
+  /** Whether its stamps were present when it looked last, and it was not told to doubt. */
   #isAssured = false;
 
   constructor({ page, push, backend, clock, checks }: NearSpaceOptions) {
@@ -98,23 +98,23 @@ export class NearSpace implements Assured {
   }
 
   peek(key: string): unknown {
-    return --this.#hitsLeft >= 0 || this.#isGood() ? this.#page.peek(key) : undefined;
+    const isServed = (this.#isAssured && --this.#checks.hitsLeft >= 0) || this.#isGood();
+    return isServed ? this.#page.peek(key) : undefined;
   }
 
   doubt(): void {
-    this.#hitsLeft = 0;
     this.#isAssured = false;
   }
 
   /** Whether what is in the page may be served. */
   #isGood(): boolean {
-    this.#hitsLeft = 0;
     for (const stamp of this.#lineage) {
       if (!stamp.isPresent) return false;
       stamp.isUsed = true;
     }
-    if (!this.#push.isTrusted()) return false;
-    this.#hitsLeft = HITS_PER_LOOK;
+    const isTrusted = this.#push.isTrusted();
+    this.#checks.hitsLeft = isTrusted ? HITS_PER_LOOK : 0;
+    if (!isTrusted) return false;
     if (!this.#isAssured) {
       this.#isAssured = true;
       this.#checks.assure(this);

@@ -7,6 +7,8 @@ export interface Assured {
 }
 
 export class StampChecks {
+  /** So many hits, of all namespaces together, are served before somebody has to look at the push channel again. */
+  hitsLeft = 0;
   #assured: Assured[] = [];
 
   /** He is told to doubt when any stamp is forgotten, and at the latest when this turn of the event loop is over. */

@@ -28,14 +28,19 @@ export class AtHand<Request> implements Taker {
     this.#exchange = exchange;
     this.#directives = directives;
     this.#key = key;
-    return look(key, this);
+    try {
+      return look(key, this);
+    } finally {
+      // Of one that was not taken nothing is kept.
+      this.#exchange = undefined;
+      this.#directives = undefined;
+    }
   }
 
   take(value: unknown): boolean {
     const exchange = this.#exchange;
     const directives = this.#directives;
     const key = this.#key;
-    this.#exchange = undefined;
     const stored = this.#host.prepared.of(key, value);
     if (exchange === undefined || directives === undefined || stored === undefined) return false;
     const now = this.#host.now();

@@ -261,8 +261,8 @@ export class Interception {
 /** Until writeHead has set them, in this order, they are those of the prototype: what is added later has to be on top. */
 function ownStatus(sink: Sink): void {
   const { statusMessage, statusCode } = sink;
-  sink.statusMessage = statusMessage;
-  sink.statusCode = statusCode;
+  if (!Object.hasOwn(sink, "statusMessage")) sink.statusMessage = statusMessage;
+  if (!Object.hasOwn(sink, "statusCode")) sink.statusCode = statusCode;
 }
 
 const EMPTY = new Uint8Array();

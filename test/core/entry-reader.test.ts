@@ -1,9 +1,11 @@
 // Reading many entries at once: one that is damaged costs only itself, and nothing is left behind by a failure.
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PushChannel } from "../../src/core/backend.ts";
 import { Entries } from "../../src/core/entries.ts";
+import { FoundRead } from "../../src/core/entry-read.ts";
 import { EntryReader } from "../../src/core/entry-reader.ts";
-import { ConnectionError } from "../../src/core/errors.ts";
+import { CodecError, ConnectionError } from "../../src/core/errors.ts";
+import { Guard } from "../../src/core/guard.ts";
 import { spelling } from "../../src/core/keys.ts";
 import { type NearPage, NearSpace } from "../../src/core/near.ts";
 import type { WatchedRead } from "../../src/core/read-watch.ts";
@@ -48,21 +50,18 @@ describe("reads that were begun for the near tier", () => {
       return super.begin(spelled);
     }
     override end(read: WatchedRead): void {
-      this.underWay--;
+      if (!read.isOver) this.underWay--;
       super.end(read);
     }
   }
 
-  it("are over when the store fails, for one key and for many", async () => {
+  /** A reader over a store that fails as `chaos` is told to, and its near tier. */
+  function opened() {
     const chaos = new ChaosBackend(store.client(), { clock });
     const shared = openSharedStore(chaos, clock, 100);
     const names = spelling("app");
     const seals = new Seals(shared.stamps, names, []);
-    const push: Required<PushChannel> = {
-      epoch: () => 1,
-      isTrusted: () => true,
-      onChange: () => () => {},
-    };
+    const push: Required<PushChannel> = { epoch: () => 1, isTrusted: () => true, onChange: () => () => {} };
     const page: NearPage = {
       peek: () => undefined,
       declines: () => false,
@@ -71,24 +70,49 @@ describe("reads that were begun for the near tier", () => {
       keys: () => [],
       clear() {},
     };
-    const near = new CountedNear({
-      page,
-      push,
-      backend: shared.backend,
-      clock,
-      checks: shared.stamps.checks,
-    });
-    const entries = new Entries(shared, names, seals);
-    const reader = new EntryReader(new RecordReading(shared, names, seals, entries, near));
-    await shared.connect();
+    const { backend, stamps } = shared;
+    const near = new CountedNear({ page, push, backend, clock, checks: stamps.checks });
+    const reading = new RecordReading(shared, names, seals, new Entries(shared, names, seals), near);
+    return { chaos, shared, near, reading, reader: new EntryReader(reading) };
+  }
 
+  const seek = (reader: EntryReader, key: string): Promise<unknown> =>
+    new Promise((answered, failed) => reader.seek(key, { answered, failed }));
+
+  it("are over when the store fails, for one key and for many", async () => {
+    const { chaos, shared, near, reader } = opened();
+    await shared.connect();
     chaos.fail("read", new ConnectionError("gone"));
     chaos.fail("readMany", new ConnectionError("gone"));
     await expect(new Promise((answered, failed) => reader.get("a", { answered, failed }))).rejects.toThrow(
       "gone",
     );
+    await expect(seek(reader, "a")).rejects.toThrow("gone");
     await expect(reader.getMany(["a", "b"])).rejects.toThrow("gone");
     expect(near.underWay).toBe(0);
+    await shared.disconnect();
+  });
+
+  it("are over when getOrSet meets a damaged record", async () => {
+    const { shared, near, reader } = opened();
+    await shared.connect();
+    store.put("app:a", { frame: Uint8Array.of(1, 2, 3), expires: Number.POSITIVE_INFINITY });
+    expect(await seek(reader, "a")).toBeUndefined();
+    expect(near.underWay).toBe(0);
+    await shared.disconnect();
+  });
+
+  it("an entry is not removed for a record that was damaged before it was asked for", async () => {
+    const { shared, reading } = opened();
+    await shared.connect();
+    const discarded = vi.spyOn(reading.entries, "discarded");
+    const damaged = new CodecError("FRAME_INVALID", "another record is damaged");
+    const guard = new Guard(clock, shared.breaker, 1_000, { before: () => Promise.reject(damaged) });
+    const failure = new Promise((resolve, failed) => {
+      guard.begin(new FoundRead(reading, "getOrSet", "a", { answered: resolve, failed }));
+    });
+    await expect(failure).rejects.toBe(damaged);
+    expect(discarded).not.toHaveBeenCalled();
     await shared.disconnect();
   });
 });

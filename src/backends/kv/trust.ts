@@ -2,7 +2,7 @@
 // of the event loop, and again after so many hits within one.
 import { atEndOfTurn } from "../../core/end-of-turn.ts";
 
-const HITS_PER_LOOK = 16;
+const HITS_PER_LOOK = 15;
 
 export class Trust {
   readonly #look: () => boolean;

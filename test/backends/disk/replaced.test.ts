@@ -3,15 +3,17 @@ import { renameSync, rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
-import { XCache } from "../../../src/xcache.ts";
+import { cacheWithClock } from "../../../src/testing/index.ts";
 import { freshFolders } from "./folder.ts";
 import { item, opened } from "./opened.ts";
 
 const freshFolder = freshFolders();
+/** For whoever must not look at the folder before a change does, however long the test takes. */
+const standing: Clock = { ...systemClock, coarse: () => 0 };
 
 test("a change to a store whose folder was removed is refused, and the next one goes into a new store", async () => {
   const directory = freshFolder();
-  const backend = opened({ directory });
+  const backend = opened({ directory }, { clock: standing });
   await backend.write(item("before"));
   rmSync(directory, { recursive: true });
   const refusal = await backend.write(item("lost")).catch((error: unknown) => error);
@@ -57,7 +59,7 @@ test("a process that only reads notices it half a second later", async () => {
 
 test("a cache goes on in the store that took the place of a removed one", async () => {
   const directory = freshFolder();
-  await using cache = new XCache({ kvUrl: `file://${directory}`, keyPrefix: "kept" });
+  await using cache = cacheWithClock({ kvUrl: `file://${directory}`, keyPrefix: "kept" }, standing);
   await cache.set("key", "value", { tags: ["tag"] });
   rmSync(directory, { recursive: true });
   await expect(cache.invalidateTags("tag")).rejects.toBeInstanceOf(ConnectionError);
