@@ -81,7 +81,10 @@ test("one HTTP cache can serve several listeners", async () => {
   expect(engine.counts).toMatchObject({ hits: 1, misses: 1 });
 });
 
-test.each([
+/** Later ones make a dictionary of an object whenever something is deleted. */
+const givesShapesBack = process.versions.v8.startsWith("11.");
+
+test.runIf(givesShapesBack).each([
   ["in one call", (response: ServerResponse) => response.end("page")],
   ["after its head", (response: ServerResponse) => response.writeHead(200, { "x-a": "1" }).end("page")],
   ["in parts", (response: ServerResponse) => response.write("pa") && response.end("ge")],
