@@ -4,7 +4,7 @@ import type { PushChannel } from "../../src/core/backend.ts";
 import { type NearPage, NearSpace } from "../../src/core/near.ts";
 import type { Entry } from "../../src/core/record.ts";
 import { StampChecks } from "../../src/core/stamp-checks.ts";
-import { HeldStamp } from "../../src/core/stamps.ts";
+import { HeldStamp, type StampBook } from "../../src/core/stamps.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";
@@ -102,5 +102,20 @@ it("whoever relies on stamps in a turn without end is told of it once", () => {
   checks.assure(someone);
   checks.doubt();
   checks.doubt();
+  expect(told).toBe(1);
+});
+
+it.each([
+  ["forgotten", (stamps: StampBook) => stamps.forget("stamp")],
+  ["forgotten with all others", (stamps: StampBook) => stamps.forgetAll()],
+])("whoever relies on stamps is told at once when one that is held is %s", async (_, happens) => {
+  const clock = new ManualClock();
+  const { stamps } = openSharedStore(new ReferenceStore(clock, { push: "at once" }).client(), clock);
+  await stamps.ensure(["stamp"], 60_000);
+  await stamps.read(["stamp"]);
+  expect(stamps.held("stamp")).toBeDefined();
+  let told = 0;
+  stamps.checks.assure({ doubt: () => void told++ });
+  happens(stamps);
   expect(told).toBe(1);
 });
