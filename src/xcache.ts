@@ -24,7 +24,7 @@ import { glob } from "./core/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader, type Look } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
-import { offerLook, type Taker } from "./core/quick-look.ts";
+import { offerLook } from "./core/quick-look.ts";
 import type {
   CacheStats,
   ComprehensiveMetrics,
@@ -79,7 +79,10 @@ export class XCache implements AsyncDisposable {
       stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
-    offerLook(this, (key, taker) => this.#look(key, taker));
+    offerLook(this, {
+      peek: (key) => (isLoadTraced() ? undefined : this.#space.peek(key)),
+      used: (key) => this.#telemetry.hit(key),
+    });
     root.join(
       this.#instruments.member((isOpen) => {
         this.#space = isOpen ? space : closedSpace;
@@ -196,14 +199,6 @@ export class XCache implements AsyncDisposable {
       return isForced ? this.#load(key, load, options) : this.#seek(key, load, options);
     this.#telemetry.hit(key);
     return answered(value as T);
-  }
-
-  /** As getOrSet, for what is at hand. */
-  #look(key: string, taker: Taker): boolean {
-    const value = isLoadTraced() ? undefined : this.#space.peek(key);
-    if (value === undefined || !taker.take(value)) return false;
-    this.#telemetry.hit(key);
-    return true;
   }
 
   async exists(key: string): Promise<boolean> {

@@ -20,6 +20,8 @@ export interface Clock {
   readonly hitsPerReading?: number;
   /** Milliseconds since the epoch by the calendar of this machine, which may jump; as `now()` where it is not said. */
   wall?(): number;
+  /** As `coarse()`, of `wall()`. */
+  coarseWall?(): number;
   /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
   after(delayMs: number, run: () => void): Timer;
   /** 64 random bits as a string of 8 characters, each one byte. */
@@ -64,28 +66,33 @@ const HITS_PER_READING = 32;
 
 /** Refreshes a cached reading twice a second while somebody asks, and rests when nobody does. */
 class CoarseReading {
+  readonly #take: () => number;
   #value = 0;
   #readings = 0;
   #asked = false;
   #resting = true;
+
+  constructor(take: () => number) {
+    this.#take = take;
+  }
 
   read(): number {
     if (this.#resting) this.#wake();
     this.#asked = true;
     if (++this.#readings >= HITS_PER_READING) {
       this.#readings = 0;
-      this.#value = now();
+      this.#value = this.#take();
     }
     return this.#value;
   }
 
   #wake(): void {
     this.#resting = false;
-    this.#value = now();
+    this.#value = this.#take();
     const interval = setInterval(() => {
       if (this.#asked) {
         this.#asked = false;
-        this.#value = now();
+        this.#value = this.#take();
       } else {
         this.#resting = true;
         clearInterval(interval);
@@ -95,7 +102,10 @@ class CoarseReading {
   }
 }
 
-const coarseReading = new CoarseReading();
+const wall = (): number => Date.now();
+
+const coarseNow = new CoarseReading(now);
+const coarseWall = new CoarseReading(wall);
 
 const POOL_TOKENS = 512;
 const tokenPool = Buffer.alloc(8 * POOL_TOKENS);
@@ -112,9 +122,10 @@ function token(): string {
 
 export const systemClock: Clock = {
   now,
-  coarse: () => coarseReading.read(),
+  coarse: () => coarseNow.read(),
   hitsPerReading: HITS_PER_READING,
-  wall: () => Date.now(),
+  wall,
+  coarseWall: () => coarseWall.read(),
   after,
   token,
   random: Math.random,

@@ -1,12 +1,11 @@
 // What a cache has at hand, for parts of the library that can use it at once: a promise costs as much as the rest of a hit.
 
-export interface Taker {
-  /** Returns whether the value was of use: then it was a hit. */
-  take(value: unknown): boolean;
+export interface QuickLook {
+  /** A fresh value that is at hand. undefined: the cache is to be asked. */
+  peek(key: string): unknown;
+  /** What `peek` gave was of use: it was a hit. */
+  used(key: string): void;
 }
-
-/** Offers the taker a fresh value that is at hand. Returns whether it was taken; if not, the cache is to be asked. */
-export type QuickLook = (key: string, taker: Taker) => boolean;
 
 const looks = new WeakMap<object, QuickLook>();
 

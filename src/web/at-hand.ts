@@ -1,7 +1,9 @@
 // The way of nearly every request: what the cache has at hand and is fresh is the answer, without a promise or a visit.
-import type { Taker } from "../core/quick-look.ts";
+import { COARSE_LAG_MS } from "../core/clock.ts";
+import type { Address } from "./addresses.ts";
 import type { Exchange } from "./exchange.ts";
 import { isFilling } from "./nesting.ts";
+import type { Prepared } from "./prepared.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import type { StoredValue } from "./stored.ts";
 import type { VisitHost } from "./visit-state.ts";
@@ -9,49 +11,45 @@ import type { VisitHost } from "./visit-state.ts";
 /** Of all requests that were answered so. */
 export const DONE = Promise.resolve();
 
-/** One for all requests: it is done with one before it is asked for the next. */
-export class AtHand<Request> implements Taker {
-  readonly #host: VisitHost<Request>;
-  #exchange: Exchange<Request> | undefined;
-  #directives: RequestDirectives | undefined;
-  #key = "";
-
-  constructor(host: VisitHost<Request>) {
-    this.#host = host;
-  }
-
-  /** Whether the request is answered. */
-  answers(exchange: Exchange<Request>, directives: RequestDirectives, key: string): boolean {
-    const { look, options } = this.#host;
-    if (look === undefined || !isUsual(exchange, directives)) return false;
-    if (isFilling(exchange.request.message, options.cache, key)) return false;
-    this.#exchange = exchange;
-    this.#directives = directives;
-    this.#key = key;
-    try {
-      return look(key, this);
-    } finally {
-      // Of one that was not taken nothing is kept.
-      this.#exchange = undefined;
-      this.#directives = undefined;
-    }
-  }
-
-  take(value: unknown): boolean {
-    const exchange = this.#exchange;
-    const directives = this.#directives;
-    const key = this.#key;
-    const stored = this.#host.prepared.of(key, value);
-    if (exchange === undefined || directives === undefined || stored === undefined) return false;
-    const now = this.#host.now();
+/** Whether the request is answered. */
+export function answersAtHand<Request>(
+  host: VisitHost<Request>,
+  exchange: Exchange<Request>,
+  directives: RequestDirectives,
+  address: Address,
+): boolean {
+  const { look, options } = host;
+  const { request } = exchange;
+  const { key } = address;
+  if (look === undefined || !isUsual(exchange, directives)) return false;
+  if (isFilling(request.message, options.cache, key)) return false;
+  const value = look.peek(key);
+  if (value === undefined) return false;
+  const stored = preparedAt(address, value, host);
+  if (stored === undefined) return false;
+  const { isPlain } = request;
+  let now = host.coarseNow();
+  // Of what somebody else wrote, the end may be no number: then it is not far.
+  const isFarFromEnd = now + COARSE_LAG_MS < stored.freshUntil;
+  if (!isPlain || !isFarFromEnd) {
+    now = host.now();
     if (directives.use(stored, now) !== "fresh") return false;
-    this.#host.told("hit", key, exchange.native);
-    exchange.reply(stored.reply(exchange.request, value as StoredValue, now));
-    return true;
   }
+  look.used(key);
+  host.told("hit", key, exchange.native);
+  const text = value as StoredValue;
+  exchange.reply(isPlain ? stored.whole(text, now) : stored.reply(request, text, now));
+  return true;
 }
 
 /** Whether all of a response is wanted, from wherever it comes. */
 function isUsual({ request }: Exchange, directives: RequestDirectives): boolean {
-  return request.method !== "HEAD" && !directives.onlyIfCached && request.header("range") === undefined;
+  if (request.method === "HEAD") return false;
+  return request.isPlain || (!directives.onlyIfCached && request.header("range") === undefined);
+}
+
+function preparedAt(address: Address, value: unknown, host: VisitHost<never>): Prepared | undefined {
+  if (address.prepared?.isOf(value)) return address.prepared;
+  address.prepared = host.prepared.of(address.key, value);
+  return address.prepared;
 }

@@ -4,11 +4,12 @@ import { describeArrival } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
 import { lookInto } from "../core/quick-look.ts";
-import { AtHand, DONE } from "./at-hand.ts";
+import { type Address, Addresses } from "./addresses.ts";
+import { answersAtHand, DONE } from "./at-hand.ts";
 import { type Forwarded, StatusField } from "./cache-status.ts";
 import { isPromise, requireAnswer } from "./callback.ts";
 import { hasPrecondition } from "./conditional.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, RequestFacts } from "./exchange.ts";
 import { type CheckedOptions, checkOptions, type HttpCacheOptions } from "./options.ts";
 import { Passing } from "./passing.ts";
 import { type PathTest, pathExclusion } from "./path-exclusion.ts";
@@ -38,7 +39,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
   readonly #statusField: StatusField;
   readonly #isExcluded: PathTest | undefined;
   readonly #host: VisitHost<Request>;
-  readonly #atHand: AtHand<Request>;
+  readonly #addresses = new Addresses();
   readonly #counts = { hits: 0, misses: 0, bypasses: 0, stores: 0, errors: 0 };
 
   /** Throws ConfigError for options that cannot be. `clock`: for tests. */
@@ -58,6 +59,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
       loadTerms: loadTermsFor(keep),
       look: lookInto(this.#options.cache),
       now: () => this.#now(),
+      coarseNow: () => clock.coarseWall?.() ?? this.#now(),
       after: (delayMs, run) => clock.after(delayMs, run),
       token: () => Buffer.from(clock.token(), "latin1").toString("base64url"),
       keep,
@@ -65,7 +67,6 @@ export class HTTPCacheMiddleware<Request = unknown> {
       failed: (error) => this.#failed(error),
       pass: (exchange, forwarded) => this.#pass(exchange, forwarded),
     };
-    this.#atHand = new AtHand(this.#host);
   }
 
   get counts(): HttpCacheCounts {
@@ -81,7 +82,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const detail = this.#whyBypass(exchange, directives);
     if (detail !== undefined) return this.#bypass(exchange, detail);
     if (keyBuilder === undefined) {
-      return this.#visit(exchange, directives, requestKey(request), this.#options.tags);
+      return this.#visit(exchange, directives, this.#addresses.of(request), this.#options.tags);
     }
     return this.#buildKey(exchange, directives, keyBuilder);
   }
@@ -89,31 +90,23 @@ export class HTTPCacheMiddleware<Request = unknown> {
   #visit(
     exchange: Exchange<Request>,
     directives: RequestDirectives,
-    key: string,
+    address: Address,
     tags: readonly string[],
   ): Promise<void> {
     try {
-      if (this.#atHand.answers(exchange, directives, key)) return DONE;
+      if (answersAtHand(this.#host, exchange, directives, address)) return DONE;
     } catch (error) {
       return Promise.reject(error);
     }
-    return new Visit(this.#host, exchange, directives, key, tags).run();
+    return new Visit(this.#host, exchange, directives, address.key, tags).run();
   }
 
   /** A word for Cache-Status; undefined: the request may use the cache. */
   #whyBypass({ request, native }: Exchange<Request>, directives: RequestDirectives): string | undefined {
-    const { keyBuilder, skip } = this.#options;
-    if (keyBuilder === undefined) {
-      if (request.header("authorization") !== undefined) return "authorization";
-      if (request.header("cookie") !== undefined) return "cookie";
-      // It is not in the key, and the handler may read it (RFC 9110, 9.3.1).
-      if (request.hasContent) return "content";
-    }
-    // Nothing of this exchange may be stored (RFC 9111, 5.2.1.5).
-    if (directives.noStore) return "no-store";
+    const { skip } = this.#options;
+    const heeded = request.isPlain ? undefined : this.#heededIn(request, directives);
+    if (heeded !== undefined) return heeded;
     if (this.#isExcluded?.(request.target)) return "excluded";
-    if (hasPrecondition(request)) return "precondition";
-    if (request.header("upgrade") !== undefined) return "upgrade";
     if (skip === undefined) return undefined;
     try {
       return requireAnswer("skip", skip(native)) ? "skip" : undefined;
@@ -121,6 +114,20 @@ export class HTTPCacheMiddleware<Request = unknown> {
       this.#failed(error);
       return "skip";
     }
+  }
+
+  /** The field by which the request asks to be left alone. */
+  #heededIn(request: RequestFacts, directives: RequestDirectives): string | undefined {
+    if (this.#options.keyBuilder === undefined) {
+      if (request.header("authorization") !== undefined) return "authorization";
+      if (request.header("cookie") !== undefined) return "cookie";
+      // It is not in the key, and the handler may read it (RFC 9110, 9.3.1).
+      if (request.hasContent) return "content";
+    }
+    // Nothing of this exchange may be stored (RFC 9111, 5.2.1.5).
+    if (directives.noStore) return "no-store";
+    if (hasPrecondition(request)) return "precondition";
+    return request.header("upgrade") === undefined ? undefined : "upgrade";
   }
 
   async #buildKey(
@@ -142,10 +149,10 @@ export class HTTPCacheMiddleware<Request = unknown> {
       this.#failed(error);
       return this.#bypass(exchange, "key");
     }
-    const key = builtKey(request.method, built);
+    const address = { key: builtKey(request.method, built), prepared: undefined };
     // Whoever changes the URL does not know under which keys it is stored; a tag does.
     const tags = [...this.#options.tags, requestKey(request)];
-    return this.#visit(exchange, directives, key, tags);
+    return this.#visit(exchange, directives, address, tags);
   }
 
   #bypass(exchange: Exchange<Request>, detail: string): Promise<void> {

@@ -18,6 +18,8 @@ export interface RequestFacts {
   readonly hasContent: boolean;
   /** A field, its lines joined by a comma; `name` in lower case. */
   header(name: string): string | undefined;
+  /** Whether it has no field that a cache heeds, and no content; false also where nobody has looked. */
+  readonly isPlain: boolean;
   /** All names, in lower case. */
   headerNames(): Iterable<string>;
 }

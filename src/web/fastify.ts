@@ -18,6 +18,10 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
     this.#reply = reply;
   }
 
+  override get mayHavePending(): boolean {
+    return true;
+  }
+
   override pendingHeaders(): HeaderList {
     return headersOf(this.#reply);
   }

@@ -18,6 +18,7 @@ class FetchRequest implements RequestFacts {
   readonly host: string;
   readonly target: string;
   readonly hasContent: boolean;
+  readonly isPlain = false;
   readonly #headers: Headers;
 
   constructor(message: Request) {

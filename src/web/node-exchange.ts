@@ -58,6 +58,10 @@ export class NodeExchange<Native> extends NodeFacts implements Exchange<Native>,
     return canRunAgain(this.message);
   }
 
+  get mayHavePending(): boolean {
+    return false;
+  }
+
   /** Fields of the response that were set before, and that the framework keeps to itself until it sends them. */
   pendingHeaders(): HeaderList {
     return NOTHING;
@@ -65,10 +69,7 @@ export class NodeExchange<Native> extends NodeFacts implements Exchange<Native>,
 
   reply(reply: Reply): void {
     if (this.#interception !== undefined) this.#interception.release();
-    else {
-      const pending = this.pendingHeaders();
-      if (pending.length > 0) setHeaders(this.response, pending);
-    }
+    else if (this.mayHavePending) setHeaders(this.response, this.pendingHeaders());
     send(this.response, reply);
   }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { RequestChange, RequestFacts } from "./exchange.ts";
+import { hasHeeded } from "./heeded.ts";
 import { beginFill } from "./nesting.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -10,12 +11,14 @@ export class NodeFacts implements RequestFacts {
   readonly message: NodeRequest;
   #headers: NodeRequest["headers"];
   readonly target: string;
+  readonly isPlain: boolean;
 
   /** `target`: where a framework has changed `url`. */
   constructor(message: NodeRequest, target = message.url ?? "") {
     this.message = message;
     this.#headers = message.headers;
     this.target = target;
+    this.isPlain = !("stream" in message) && !hasHeeded(this.#headers);
   }
 
   /** What the client sent stays known, whatever the handler is shown. */

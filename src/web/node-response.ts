@@ -60,18 +60,22 @@ function replaceHeaders(sink: Sink, list: HeaderList): void {
 const { writeHead } = ServerResponse.prototype;
 
 /** Sends one of our answers. Fields that are set already stay unless the answer has them. */
-export function send(response: NodeResponse, { status, message, headers, body, isPlain }: Reply): void {
+export function send(response: NodeResponse, reply: Reply): void {
   const sink = sinkOf(response);
+  const { status, message, headers, body } = reply;
   // A flat list given to writeHead is what node:http sends fastest. With repeated names it is not always taken as it is,
   // by node:http2 never, and whoever has put a writeHead of his own in front may know only objects.
-  if (!isPlain || sink.writeHead !== writeHead) {
-    sink.statusCode = status;
-    if (message !== "" && !("stream" in response)) sink.statusMessage = message;
-    setFields(sink, headers);
-  } else if (message === "") sink.writeHead(status, headers);
+  if (!reply.isPlain || sink.writeHead !== writeHead) setHead(response, reply);
+  else if (message === "") sink.writeHead(status, headers);
   else sink.writeHead(status, message, headers);
   if (body === undefined) sink.end();
   else sink.end(body, "latin1");
+}
+
+function setHead(response: NodeResponse, { status, message, headers }: ResponseHead): void {
+  response.statusCode = status;
+  if (message !== "" && !("stream" in response)) response.statusMessage = message;
+  setHeaders(response, headers);
 }
 
 /**

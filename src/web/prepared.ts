@@ -28,7 +28,10 @@ export class Prepared {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
   readonly date: string | undefined;
+  /** As `freshMs` says; in milliseconds since the epoch. */
+  readonly freshUntil: number;
   readonly #bodyAt: number;
+  readonly #hasBody: boolean;
   readonly #status: StatusField;
   readonly #full: Block;
   readonly #isPlain: boolean;
@@ -42,8 +45,10 @@ export class Prepared {
   constructor(text: string, value: StoredValue, status: StatusField) {
     const { head, bodyAt } = decodeHead(text);
     this.head = head;
+    this.freshUntil = head.bornAt + head.lifetimeMs;
     this.mark = text.slice(0, MARK_LENGTH);
     this.#bodyAt = bodyAt;
+    this.#hasBody = !hasNoBody(head.status);
     this.#status = status;
     this.etag = fieldOf(head.headers, "etag");
     this.lastModified = fieldOf(head.headers, "last-modified");
@@ -55,8 +60,13 @@ export class Prepared {
       Buffer.byteLength(value) === value.length;
     const { length } = bodyOf(value, bodyAt);
     this.#full = this.#block(
-      hasNoBody(head.status) ? [...head.headers] : [...head.headers, "Content-Length", String(length)],
+      this.#hasBody ? [...head.headers, "Content-Length", String(length)] : [...head.headers],
     );
+  }
+
+  /** Whether it was made of this value. */
+  isOf(value: unknown): boolean {
+    return textOf(value)?.startsWith(this.mark) === true;
   }
 
   ageMs(now: number): number {
@@ -73,18 +83,22 @@ export class Prepared {
    * says of a hit. The list of headers is good until the next call.
    */
   reply(request: RequestFacts, value: StoredValue, now: number, said?: string): Reply {
+    const isOk = this.head.status === 200;
+    if (isOk && isNotModified(request, this, now)) return this.notModified(now, said);
+    const whole = this.whole(value, now, said);
+    const { body, headers } = whole;
+    if (body === undefined || request.method === "HEAD") return { ...whole, body: undefined };
+    const range = isOk ? request.header("range") : undefined;
+    if (range === undefined || !isRangeOfThis(request, this.etag, this.lastModified)) return whole;
+    return partOf(range, headers, body) ?? whole;
+  }
+
+  /** The answer to a request that asks for all of it, whatever the client has. Headers and `said` as for `reply`. */
+  whole(value: StoredValue, now: number, said?: string): Reply {
     const { status, message } = this.head;
-    const isPlain = this.#isPlain;
-    if (status === 200 && isNotModified(request, this, now)) return this.notModified(now, said);
     const headers = this.#timed(this.#full, now, said);
-    if (request.method === "HEAD" || hasNoBody(status))
-      return { status, message, headers, body: undefined, isPlain };
-    const body = bodyOf(value, this.#bodyAt);
-    const range = status === 200 ? request.header("range") : undefined;
-    if (range !== undefined && isRangeOfThis(request, this.etag, this.lastModified)) {
-      return partOf(range, headers, body) ?? { status, message, headers, body, isPlain };
-    }
-    return { status, message, headers, body, isPlain, isText: this.#isText };
+    const body = this.#hasBody ? bodyOf(value, this.#bodyAt) : undefined;
+    return { status, message, headers, body, isPlain: this.#isPlain, isText: this.#isText };
   }
 
   notModified(now: number, said?: string): Reply {
@@ -164,10 +178,10 @@ export class PreparedResponses {
 
   /** undefined when the value is not a stored response. */
   of(key: string, value: unknown): Prepared | undefined {
+    const known = this.#byKey.get(key);
+    if (known?.isOf(value)) return known;
     const text = textOf(value);
     if (text === undefined) return undefined;
-    const known = this.#byKey.get(key);
-    if (known !== undefined && text.startsWith(known.mark)) return known;
     return this.#prepare(key, text, value as StoredValue);
   }
 

@@ -17,6 +17,7 @@ export class RequestDirectives {
   }
 
   static of(request: RequestFacts, isObeyed: boolean): RequestDirectives {
+    if (request.isPlain) return SAYS_NOTHING;
     const field = request.header("cache-control");
     return field === undefined ? SAYS_NOTHING : new RequestDirectives(parseCacheControl(field), isObeyed);
   }

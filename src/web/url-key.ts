@@ -6,36 +6,16 @@ import { fieldOf } from "./header-list.ts";
 const PREFIX = "web:";
 
 /**
- * The full URL, each part told apart from the next. GET and HEAD share it. Nothing of the path is unified: what a router
- * takes for the same may still be two entries, but two pages are never one.
+ * What the keys of an origin begin with. A key is the full URL, each part told apart from the next; GET and HEAD share it.
+ * Nothing of the path is unified: what a router takes for the same may still be two entries, but two pages are never one.
  */
-function urlKey(isSecure: boolean, host: string, target: string): string {
-  if (host !== latest.host || isSecure !== latest.isSecure) {
-    const name = host.toLowerCase();
-    const origin = `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}`;
-    latest = { isSecure, host, origin, keys: new Map() };
-  }
-  return latest.keys.get(target) ?? newKey(target);
-}
-
-/** Most requests of a server have the same origin as the one before, and many the same target as one of the last. */
-let latest = { isSecure: false, host: "", origin: `${PREFIX}http 0:`, keys: new Map<string, string>() };
-/** A text that was looked up before is found faster than one put together anew. */
-const MOST_KEYS = 1_024;
-const LONGEST_KNOWN = 256;
-
-function newKey(target: string): string {
-  const { origin, keys } = latest;
-  const key = origin + target;
-  if (target.length <= LONGEST_KNOWN) {
-    if (keys.size >= MOST_KEYS) keys.clear();
-    keys.set(target, key);
-  }
-  return key;
+export function originOf(isSecure: boolean, host: string): string {
+  const name = host.toLowerCase();
+  return `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}`;
 }
 
 export function requestKey({ isSecure, host, target }: RequestFacts): string {
-  return urlKey(isSecure, host, target);
+  return originOf(isSecure, host) + target;
 }
 
 /** A key that the application has built. */
@@ -65,7 +45,7 @@ function resolve({ isSecure, host, target }: RequestFacts, reference: string): s
     const base = new URL(`${isSecure ? "https" : "http"}://${host}${target.startsWith("/") ? target : "/"}`);
     const named = new URL(reference, base);
     if (named.origin !== base.origin) return undefined;
-    return urlKey(isSecure, host, named.pathname + named.search);
+    return originOf(isSecure, host) + named.pathname + named.search;
   } catch {
     return undefined;
   }

@@ -26,6 +26,8 @@ export interface VisitHost<Request> {
   readonly look: QuickLook | undefined;
   /** Milliseconds by the calendar: what is stored is read by other processes. */
   now(): number;
+  /** The same, behind by up to COARSE_LAG_MS where the clock can say it for less. */
+  coarseNow(): number;
   /** As `after` of a clock. */
   after(delayMs: number, run: () => void): Timer;
   /** 11 characters, never the same twice. */

@@ -102,7 +102,10 @@ describe("wall", () => {
   });
 });
 
-describe("coarse", () => {
+describe.each([
+  ["coarse", (clock: Clock) => clock.now(), (clock: Clock) => clock.coarse()],
+  ["coarseWall", (clock: Clock) => clock.wall!(), (clock: Clock) => clock.coarseWall!()],
+])("%s", (_, exact, coarse) => {
   let clock: Clock;
 
   beforeEach(async () => {
@@ -113,7 +116,7 @@ describe("coarse", () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  const lag = (): number => clock.now() - clock.coarse();
+  const lag = (): number => exact(clock) - coarse(clock);
 
   it("never lags behind by more than it says, whenever it is asked", () => {
     for (const pauseMs of [
@@ -126,10 +129,10 @@ describe("coarse", () => {
   });
 
   it("never runs backwards", () => {
-    let last = clock.coarse();
+    let last = coarse(clock);
     for (let n = 0; n < 500; n++) {
       vi.advanceTimersByTime((n * 37) % 1_300);
-      const reading = clock.coarse();
+      const reading = coarse(clock);
       expect(reading).toBeGreaterThanOrEqual(last);
       last = reading;
     }
@@ -137,10 +140,37 @@ describe("coarse", () => {
 
   it("keeps one timer while somebody asks, and none when nobody does", () => {
     expect(vi.getTimerCount()).toBe(0);
-    for (let n = 0; n < 100; n++) clock.coarse();
+    for (let n = 0; n < 100; n++) coarse(clock);
     expect(vi.getTimerCount()).toBe(1);
     vi.advanceTimersByTime(10 * COARSE_LAG_MS);
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("coarseWall", () => {
+  let clock: Clock;
+
+  beforeEach(async () => {
+    vi.useFakeTimers();
+    vi.resetModules();
+    clock = (await import("../../src/core/clock.ts")).systemClock;
+  });
+  afterEach(() => void vi.useRealTimers());
+
+  it("follows a step of the wall clock, forwards and back, within the time it may lag", () => {
+    clock.coarseWall?.();
+    for (const time of [Date.UTC(2040), Date.UTC(2020)]) {
+      vi.setSystemTime(time);
+      vi.advanceTimersByTime(COARSE_LAG_MS / 2);
+      expect(clock.coarseWall?.()).toBe(time + COARSE_LAG_MS / 2);
+    }
+  });
+
+  it("follows it after a few readings while no timer can run", () => {
+    clock.coarseWall?.();
+    vi.setSystemTime(Date.UTC(2040));
+    const readings = Array.from({ length: clock.hitsPerReading! }, () => clock.coarseWall?.());
+    expect(readings.at(-1)).toBe(Date.UTC(2040));
   });
 });
 

@@ -20,8 +20,21 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
   test("If-Match and If-Unmodified-Since are for the handler to judge", async () => {
     const { ask, calls } = await subject(adapter, counting());
     await ask("/");
-    await ask("/", { headers: { "if-match": '"x"' } });
-    expect(calls.at(-1)?.headers["if-match"]).toBe('"x"');
+    for (const [name, value] of [
+      ["if-match", '"x"'],
+      ["if-unmodified-since", "Wed, 01 Jan 2020 00:00:00 GMT"],
+    ] as const) {
+      const { headers } = await ask("/", { headers: { [name]: value } });
+      expect(headers["cache-status"]).toBe("xcache; fwd=bypass; detail=precondition");
+      expect(calls.at(-1)?.headers[name]).toBe(value);
+    }
+  });
+
+  test("a request for another protocol is for the handler", async () => {
+    const { ask } = await subject(adapter, counting());
+    await ask("/");
+    const { body, headers } = await ask("/", { headers: { upgrade: "websocket" } });
+    expect([body, headers["cache-status"]]).toEqual(["answer 2", "xcache; fwd=bypass; detail=upgrade"]);
   });
 
   test("a range is cut out of a complete stored body, and passes through without one", async () => {
