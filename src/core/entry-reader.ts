@@ -19,11 +19,6 @@ export class EntryReader {
     this.#near = reading.near;
   }
 
-  peek(key: string): unknown {
-    const value = this.#near?.peek(key);
-    return value === undefined ? undefined : this.#reading.own(value);
-  }
-
   get(key: string, asker: Asker<unknown>): void {
     this.#reading.store.guard.begin(new ValueRead(this.#reading, "get", key, asker));
   }
@@ -36,7 +31,7 @@ export class EntryReader {
   /** The fresh ones; of many, one that cannot be read is as good as absent. */
   getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
     const values = new Map<string, unknown>();
-    const missing = this.#near === undefined ? keys : this.#peekInto(values, keys);
+    const missing = this.#near === undefined ? keys : this.#peekInto(this.#near, values, keys);
     if (missing.length === 0) return Promise.resolve(values);
     return new Promise((resolve, reject) => {
       this.#reading.store.guard.ask<void>(
@@ -49,10 +44,10 @@ export class EntryReader {
   }
 
   /** Returns those that are not near. */
-  #peekInto(values: Map<string, unknown>, keys: readonly string[]): readonly string[] {
+  #peekInto(near: Near, values: Map<string, unknown>, keys: readonly string[]): readonly string[] {
     return keys.filter((key) => {
-      const value = this.peek(key);
-      if (value !== undefined) values.set(key, value);
+      const value = near.peek(key);
+      if (value !== undefined) values.set(key, this.#reading.own(value));
       return value === undefined;
     });
   }

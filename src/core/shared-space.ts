@@ -39,6 +39,7 @@ export class SharedSpace implements OpenedSpace, Continued {
   readonly #seals: Seals;
   readonly #entries: Entries;
   readonly #near: Near | undefined;
+  readonly #reading: RecordReading;
   readonly #reader: EntryReader;
   readonly #listing: EntryListing;
   readonly #leases: LeaseSpace;
@@ -52,7 +53,8 @@ export class SharedSpace implements OpenedSpace, Continued {
     this.#seals = new Seals(store.stamps, names, ancestors);
     this.#entries = new Entries(store, names, this.#seals);
     this.#near = nearSpace(store);
-    this.#reader = new EntryReader(new RecordReading(store, names, this.#seals, this.#entries, this.#near));
+    this.#reading = new RecordReading(store, names, this.#seals, this.#entries, this.#near);
+    this.#reader = new EntryReader(this.#reading);
     this.#listing = new EntryListing(store, names, this.#entries);
     this.#leases = new SharedLeases(store, names, changes, this.#seals, this.#entries);
     store.opened(this);
@@ -86,7 +88,8 @@ export class SharedSpace implements OpenedSpace, Continued {
   }
 
   peek(key: string): unknown {
-    return this.#reader.peek(key);
+    const value = this.#near?.peek(key);
+    return value === undefined ? undefined : this.#reading.own(value);
   }
 
   own(value: unknown): unknown {

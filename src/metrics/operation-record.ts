@@ -15,22 +15,26 @@ export interface Timing {
 }
 
 export class OperationRecord {
-  count = 0;
   errors = 0;
   /** Whether the next call is one to be timed: to ask this is all that a call that is not should cost. */
   timesNext = true;
   readonly latency = new Histogram();
+  /** Calls until one is timed. It counts them as well, because each hit does so: one number to change is less than two. */
   #untilTimed = TIMED_EVERY;
+  #countedBefore = 0;
   #denseLeft = DENSE_CALLS;
   #denseSince = Number.NEGATIVE_INFINITY;
   /** How many calls those that were timed stand for. */
   #timed = 0;
 
+  get count(): number {
+    return this.#countedBefore + TIMED_EVERY - this.#untilTimed;
+  }
+
   /** Counts a call. */
   add(): void {
-    this.count++;
-    // Counted down, because it is done at every hit and a remainder takes longer.
     if (--this.#untilTimed > 0) return;
+    this.#countedBefore += TIMED_EVERY;
     this.#untilTimed = TIMED_EVERY;
     this.timesNext = true;
   }

@@ -5,6 +5,7 @@ import {
   InvalidKeyError,
   OperationTimeoutError,
 } from "../../src/core/errors.ts";
+import type { OperationRecord } from "../../src/metrics/operation-record.ts";
 import { Recorder } from "../../src/metrics/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
@@ -13,6 +14,10 @@ const FACTS = { circuitBreakerOpen: false, poolUtilization: 0, memoryUsage: 0 };
 function recorderAt(): { recorder: Recorder; clock: ManualClock } {
   const clock = new ManualClock();
   return { recorder: new Recorder(clock), clock };
+}
+
+function addCalls(record: OperationRecord, calls: number): void {
+  for (let call = 0; call < calls; call++) record.add();
 }
 
 describe("hit rate", () => {
@@ -28,7 +33,7 @@ describe("hit rate", () => {
 describe("rates", () => {
   it("before collection has started they are the average of the whole life", async () => {
     const { recorder, clock } = recorderAt();
-    recorder.operation("get").count = 100;
+    addCalls(recorder.operation("get"), 100);
     recorder.evictions = 20;
     await clock.advance(50_000);
     expect(recorder.comprehensive(FACTS)).toMatchObject({ operationsPerSecond: 2, evictionRate: 0.4 });
@@ -36,11 +41,11 @@ describe("rates", () => {
 
   it("while collecting they are those of about the last minute", async () => {
     const { recorder, clock } = recorderAt();
-    recorder.operation("get").count = 1_000_000;
+    addCalls(recorder.operation("get"), 1_000_000);
     await clock.advance(3_600_000);
     recorder.start();
     for (let second = 0; second < 120; second++) {
-      recorder.operation("get").count += 5;
+      addCalls(recorder.operation("get"), 5);
       recorder.evictions += 2;
       await clock.advance(1_000);
       const { operationsPerSecond, evictionRate } = recorder.comprehensive(FACTS);
@@ -59,7 +64,7 @@ describe("rates", () => {
   it("while collecting also hit rate, error rate and response times are of about the last minute", async () => {
     const { recorder, clock } = recorderAt();
     recorder.hits = 1_000_000;
-    recorder.operation("get").count = 1_000_000;
+    addCalls(recorder.operation("get"), 1_000_000);
     for (let n = 0; n < 1_000; n++) recorder.operation("get").latency.add(0.0001);
     recorder.start();
     await clock.advance(1_000);
@@ -67,7 +72,7 @@ describe("rates", () => {
     expect(recorder.comprehensive(FACTS)).toMatchObject({ hitRate: 1, errorRate: 0 });
     recorder.misses = 3;
     recorder.hits += 1;
-    recorder.operation("get").count += 4;
+    addCalls(recorder.operation("get"), 4);
     recorder.failed("get", new Error("no"));
     recorder.operation("get").latency.add(0.2);
     const metrics = recorder.comprehensive(FACTS);
@@ -76,7 +81,7 @@ describe("rates", () => {
     expect(metrics.p50).toBeGreaterThan(0.1);
     await clock.advance(120_000);
     recorder.hits += 4;
-    recorder.operation("get").count += 4;
+    addCalls(recorder.operation("get"), 4);
     expect(recorder.comprehensive(FACTS)).toMatchObject({ hitRate: 1, errorRate: 0 });
     recorder.stop();
   });
@@ -84,12 +89,13 @@ describe("rates", () => {
   it("without collection they are of the last minute as well, for whoever asks again and again", async () => {
     const { recorder, clock } = recorderAt();
     const get = recorder.operation("get");
-    get.count = recorder.misses = 1_000_000;
+    recorder.misses = 1_000_000;
+    addCalls(get, 1_000_000);
     for (let n = 0; n < 500_000; n++) recorder.errors++;
     await clock.advance(3_600_000);
     for (let second = 0; second < 130; second++) {
       if (second % 10 === 0) recorder.comprehensive(FACTS);
-      get.count += 100;
+      addCalls(get, 100);
       recorder.hits += 100;
       if (second % 2 === 0) recorder.failed("get", new Error("no"));
       await clock.advance(1_000);
@@ -102,12 +108,12 @@ describe("rates", () => {
   it("without collection they are those since the look before, when that is longer ago than a minute", async () => {
     const { recorder, clock } = recorderAt();
     const get = recorder.operation("get");
-    get.count = 1_000_000;
+    addCalls(get, 1_000_000);
     await clock.advance(3_600_000);
     recorder.comprehensive(FACTS);
     await clock.advance(59_000);
     expect(recorder.comprehensive(FACTS).operationsPerSecond).toBeGreaterThan(200);
-    get.count += 300;
+    addCalls(get, 300);
     await clock.advance(241_000);
     expect(recorder.comprehensive(FACTS).operationsPerSecond).toBeCloseTo(300 / 241, 6);
   });
@@ -116,12 +122,12 @@ describe("rates", () => {
     const { recorder, clock } = recorderAt();
     const get = recorder.operation("get");
     for (let second = 0; second < 120; second++) {
-      get.count += 1_000;
+      addCalls(get, 1_000);
       recorder.comprehensive(FACTS);
       await clock.advance(1_000);
     }
     recorder.start();
-    get.count += 20;
+    addCalls(get, 20);
     await clock.advance(10_000);
     expect(recorder.comprehensive(FACTS).operationsPerSecond).toBe(2);
     recorder.stop();
@@ -129,7 +135,7 @@ describe("rates", () => {
 
   it("in the very moment it begins a rate is finite", () => {
     const { recorder } = recorderAt();
-    recorder.operation("get").count = 5;
+    addCalls(recorder.operation("get"), 5);
     expect(Number.isFinite(recorder.comprehensive(FACTS).operationsPerSecond)).toBe(true);
   });
 
@@ -144,7 +150,7 @@ describe("rates", () => {
     recorder.stop();
     expect(clock.pending).toBe(0);
     recorder.start();
-    recorder.operation("get").count += 30;
+    addCalls(recorder.operation("get"), 30);
     await clock.advance(10_000);
     expect(recorder.comprehensive(FACTS).operationsPerSecond).toBe(3);
     recorder.stop();
@@ -154,7 +160,7 @@ describe("rates", () => {
 describe("errors", () => {
   it("are counted in all and by operation; those of the connection also by themselves", () => {
     const { recorder } = recorderAt();
-    recorder.operation("get").count = 8;
+    addCalls(recorder.operation("get"), 8);
     recorder.failed("get", new InvalidKeyError("bad"));
     recorder.failed("get", new ConnectionError("lost"));
     recorder.failed("set", new OperationTimeoutError("late"));
@@ -181,7 +187,7 @@ describe("errors", () => {
   it("the rate is 0 before the first operation and never above 1", () => {
     const { recorder } = recorderAt();
     expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
-    recorder.operation("get").count = 1;
+    addCalls(recorder.operation("get"), 1);
     for (let n = 0; n < 3; n++) recorder.failed("background", new Error("no"));
     expect(recorder.comprehensive(FACTS).errorRate).toBe(1);
   });
@@ -194,7 +200,7 @@ describe("the error rate of a cache that rests", () => {
   ])("is 0 a minute after the last failure, %s", async (_, collects) => {
     const { recorder, clock } = recorderAt();
     if (collects) recorder.start();
-    recorder.operation("get").count = 10;
+    addCalls(recorder.operation("get"), 10);
     for (let n = 0; n < 5; n++) recorder.failed("get", new Error("no"));
     const rate = (): number => recorder.comprehensive(FACTS).errorRate;
     expect(rate()).toBe(0.5);
@@ -204,7 +210,7 @@ describe("the error rate of a cache that rests", () => {
     expect(rate()).toBe(0);
     await clock.advance(3_600_000);
     expect(rate()).toBe(0);
-    recorder.operation("get").count += 4;
+    addCalls(recorder.operation("get"), 4);
     recorder.failed("get", new Error("no"));
     expect(rate()).toBe(0.25);
     recorder.stop();
@@ -212,7 +218,7 @@ describe("the error rate of a cache that rests", () => {
 
   it("is 0 at the first look, when nothing failed in the minute before it", async () => {
     const { recorder, clock } = recorderAt();
-    recorder.operation("get").count = 10;
+    addCalls(recorder.operation("get"), 10);
     recorder.failed("get", new Error("no"));
     await clock.advance(60_000);
     expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
@@ -220,7 +226,7 @@ describe("the error rate of a cache that rests", () => {
 
   it("is 0 when only something in the background failed", async () => {
     const { recorder, clock } = recorderAt();
-    recorder.operation("get").count = 10;
+    addCalls(recorder.operation("get"), 10);
     recorder.start();
     await clock.advance(60_000);
     recorder.failed("background", new Error("no"));
