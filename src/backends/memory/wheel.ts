@@ -23,6 +23,8 @@ export class Wheel {
   next = 0;
   /** First tick of which a slot may still have to be handed out. */
   firstOpen = 0;
+  /** The tick that it was asked to turn to: before that it has not seen all that was overdue. */
+  #end = 0;
   readonly #rows: Rows<unknown>;
   readonly #heads = new Uint32Array(BUCKETS + 1);
 
@@ -34,6 +36,7 @@ export class Wheel {
   start(tick: number): void {
     this.next = tick;
     this.firstOpen = tick;
+    this.#end = tick;
   }
 
   /** Whether the slot comes up in the second of this time or before. */
@@ -71,8 +74,10 @@ export class Wheel {
     this.size--;
   }
 
-  /** Takes out a slot of a tick before `end`, or -1 when there is none left. */
-  take(end: number): number {
+  /** Takes out a slot of a tick before `until`, or the latest one asked for, or -1 when there is none left. */
+  take(until: number): number {
+    this.#end = Math.max(this.#end, until);
+    const end = this.#end;
     // However late it is, one turn brings up everything.
     if (this.next < end - BUCKETS && this.#heads[PENDING] === END) this.next = end - BUCKETS;
     for (;;) {

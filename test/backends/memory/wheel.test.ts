@@ -52,6 +52,16 @@ describe("a slot", () => {
     expect(taken).toEqual(sorted(due));
   });
 
+  test("comes up although the clock that is asked next is a little behind", () => {
+    const wheel = open(2);
+    wheel.link(0, timeOf(0));
+    wheel.link(1, timeOf(TURN - 1));
+    // After more than a turn it begins one turn before the end: there is the first slot, and the second at the very end.
+    expect(wheel.take(START + 3 * TURN)).toBe(0);
+    expect(takeAll(wheel, 3 * TURN - 6)).toEqual([1]);
+    expect(wheel.firstOpen).toBe(START + 3 * TURN);
+  });
+
   test("that was due before the wheel began comes up first", () => {
     const wheel = open(2);
     wheel.link(0, timeOf(1));
