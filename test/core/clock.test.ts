@@ -102,21 +102,24 @@ describe("wall", () => {
   });
 });
 
-describe.each([
-  ["coarse", (clock: Clock) => clock.now(), (clock: Clock) => clock.coarse()],
-  ["coarseWall", (clock: Clock) => clock.wall!(), (clock: Clock) => clock.coarseWall!()],
-])("%s", (_, exact, coarse) => {
+/** A clock of its own for every test of a block, which has read no real time. */
+function freshClock(): () => Clock {
   let clock: Clock;
-
   beforeEach(async () => {
     vi.useFakeTimers();
-    // A clock of its own, which has read no real time.
     vi.resetModules();
     clock = (await import("../../src/core/clock.ts")).systemClock;
   });
   afterEach(() => void vi.useRealTimers());
+  return () => clock;
+}
 
-  const lag = (): number => exact(clock) - coarse(clock);
+describe.each([
+  ["coarse", (clock: Clock) => clock.now(), (clock: Clock) => clock.coarse()],
+  ["coarseWall", (clock: Clock) => clock.wall!(), (clock: Clock) => clock.coarseWall!()],
+])("%s", (_, exact, coarse) => {
+  const clock = freshClock();
+  const lag = (): number => exact(clock()) - coarse(clock());
 
   it("never lags behind by more than it says, whenever it is asked", () => {
     for (const pauseMs of [
@@ -129,10 +132,10 @@ describe.each([
   });
 
   it("never runs backwards", () => {
-    let last = coarse(clock);
+    let last = coarse(clock());
     for (let n = 0; n < 500; n++) {
       vi.advanceTimersByTime((n * 37) % 1_300);
-      const reading = coarse(clock);
+      const reading = coarse(clock());
       expect(reading).toBeGreaterThanOrEqual(last);
       last = reading;
     }
@@ -140,7 +143,7 @@ describe.each([
 
   it("keeps one timer while somebody asks, and none when nobody does", () => {
     expect(vi.getTimerCount()).toBe(0);
-    for (let n = 0; n < 100; n++) coarse(clock);
+    for (let n = 0; n < 100; n++) coarse(clock());
     expect(vi.getTimerCount()).toBe(1);
     vi.advanceTimersByTime(10 * COARSE_LAG_MS);
     expect(vi.getTimerCount()).toBe(0);
@@ -148,28 +151,21 @@ describe.each([
 });
 
 describe("coarseWall", () => {
-  let clock: Clock;
-
-  beforeEach(async () => {
-    vi.useFakeTimers();
-    vi.resetModules();
-    clock = (await import("../../src/core/clock.ts")).systemClock;
-  });
-  afterEach(() => void vi.useRealTimers());
+  const clock = freshClock();
 
   it("follows a step of the wall clock, forwards and back, within the time it may lag", () => {
-    clock.coarseWall?.();
+    clock().coarseWall?.();
     for (const time of [Date.UTC(2040), Date.UTC(2020)]) {
       vi.setSystemTime(time);
       vi.advanceTimersByTime(COARSE_LAG_MS / 2);
-      expect(clock.coarseWall?.()).toBe(time + COARSE_LAG_MS / 2);
+      expect(clock().coarseWall?.()).toBe(time + COARSE_LAG_MS / 2);
     }
   });
 
   it("follows it after a few readings while no timer can run", () => {
-    clock.coarseWall?.();
+    clock().coarseWall?.();
     vi.setSystemTime(Date.UTC(2040));
-    const readings = Array.from({ length: clock.hitsPerReading! }, () => clock.coarseWall?.());
+    const readings = Array.from({ length: clock().hitsPerReading! }, () => clock().coarseWall?.());
     expect(readings.at(-1)).toBe(Date.UTC(2040));
   });
 });
