@@ -37,7 +37,7 @@ import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from 
 import { checkHealth, detailHealth } from "./health/health.ts";
 import { Instruments } from "./instruments.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
-import { isGetTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
+import { isGetTraced, isLoadHitTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
 import type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
@@ -80,7 +80,7 @@ export class XCache implements AsyncDisposable {
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
     offerLook(this, {
-      peek: (key) => (isLoadTraced() ? undefined : this.#space.peek(key)),
+      peek: (key) => (isLoadHitTraced() ? undefined : this.#space.peek(key)),
       used: (key) => this.#telemetry.hit(key),
     });
     root.join(
@@ -186,19 +186,32 @@ export class XCache implements AsyncDisposable {
    * until `hardTimeout`.
    */
   getOrSet<T, S = T>(key: string, load: LoadAs<T, S>, options?: GetOrSetOptions): Promise<T> {
-    const wanted = load as unknown as Load<T>;
-    if (!isLoadTraced()) return this.#getOrSet(key, wanted, options);
-    return this.#telemetry.trace("getOrSet", { key }, () => this.#getOrSet(key, wanted, options));
-  }
-
-  #getOrSet<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
     const isForced =
       typeof load !== "function" || (options !== undefined && !allowHits(options, this.#root.defaults));
     const value = isForced ? undefined : this.#space.peek(key);
-    if (value === undefined)
+    if (value !== undefined && !isLoadHitTraced()) return this.#hit(key, value as T);
+    const wanted = load as unknown as Load<T>;
+    if (!isLoadTraced())
+      return isForced ? this.#load(key, wanted, options) : this.#seek(key, wanted, options);
+    return this.#tracedGetOrSet(key, wanted, options, isForced, value as T | undefined);
+  }
+
+  #tracedGetOrSet<T>(
+    key: string,
+    load: Load<T>,
+    options: GetOrSetOptions | undefined,
+    isForced: boolean,
+    present: T | undefined,
+  ): Promise<T> {
+    return this.#telemetry.trace("getOrSet", { key }, () => {
+      if (present !== undefined) return this.#hit(key, present);
       return isForced ? this.#load(key, load, options) : this.#seek(key, load, options);
+    });
+  }
+
+  #hit<T>(key: string, value: T): Promise<T> {
     this.#telemetry.hit(key);
-    return answered(value as T);
+    return answered(value);
   }
 
   async exists(key: string): Promise<boolean> {

@@ -65,6 +65,17 @@ export const isGetTraced = (): boolean => spans !== undefined || isWatched(gets)
 export const isLoadTraced = (): boolean => spans !== undefined || isWatched(loads);
 export const isSetTraced = (): boolean => spans !== undefined || isWatched(sets);
 
+/** Each in a constant of its own, so that the compiler need not look for the object it asks. */
+const { start, end, asyncStart, asyncEnd } = loads;
+
+/** Whether somebody would be told of a getOrSet that is a hit: no one who waits for errors alone. */
+export const isLoadHitTraced = (): boolean =>
+  spans !== undefined ||
+  start.hasSubscribers ||
+  asyncEnd.hasSubscribers ||
+  end.hasSubscribers ||
+  asyncStart.hasSubscribers;
+
 /** Not `channel.hasSubscribers`: asking its parts is what the compiler can take apart. */
 function isWatched({ start, end, asyncStart, asyncEnd, error }: Channel): boolean {
   return (

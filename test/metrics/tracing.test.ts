@@ -104,6 +104,38 @@ describe("diagnostics channels", () => {
     await cache.clear();
   });
 
+  it.each(["start", "end", "asyncStart", "asyncEnd"] as const)(
+    "tell of a getOrSet that is a hit, also who subscribes to %s only",
+    async (event) => {
+      const { cache } = memoryCache();
+      await cache.set("k", 5);
+      const heard: unknown[] = [];
+      const note = (about: unknown): void => void heard.push(about);
+      const channel = tracingChannel("xcache:getOrSet")[event];
+      channel.subscribe(note);
+      onTestFinished(() => void channel.unsubscribe(note));
+      expect(await cache.getOrSet("k", () => 6)).toBe(5);
+      expect(heard).toEqual([expect.objectContaining({ operation: "getOrSet", key: "k", result: 5 })]);
+      expect((await cache.getStats()).totalHits).toBe(1);
+    },
+  );
+
+  it("tell who waits for errors of a load that fails, after hits that have none", async () => {
+    const { cache } = memoryCache();
+    await cache.set("k", 5);
+    const heard: unknown[] = [];
+    const note = (about: unknown): void => void heard.push(about);
+    const channel = tracingChannel("xcache:getOrSet").error;
+    channel.subscribe(note);
+    onTestFinished(() => void channel.unsubscribe(note));
+    expect(await cache.getOrSet("k", () => 6)).toBe(5);
+    const failing = (): never => {
+      throw new Error("no database");
+    };
+    await expect(cache.getOrSet("absent", failing)).rejects.toThrow("no database");
+    expect(heard).toEqual([expect.objectContaining({ operation: "getOrSet", key: "absent" })]);
+  });
+
   it("make no difference to counts, and nothing is told after the last subscriber has left", async () => {
     const { cache } = memoryCache();
     const { told, stop } = watched("get");
