@@ -1,6 +1,6 @@
 // What the checks of the published package share: the tarball, empty folders that it is installed into, and the consumers.
 import { execFile, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -34,6 +34,51 @@ export const TYPE_CHECKS = [
   },
 ];
 
+/** The same for the consumer of every adapter, which is both kinds of module. */
+export const ADAPTER_CHECKS = TYPE_CHECKS.filter(({ files }) => files.includes("cjs.cts")).map((check) => ({
+  ...check,
+  files: ["adapters.mts", "adapters.cts"],
+}));
+
+/** What that consumer imports besides ours, and the types of those that do not bring them along. */
+export const ADAPTED = [
+  "@apollo/server",
+  "@apollo/utils.keyvaluecache",
+  "@nestjs/common",
+  "@prisma/adapter-pg",
+  "@prisma/client",
+  "@types/express",
+  "@types/koa",
+  "@types/pg",
+  "cache-manager",
+  "drizzle-orm",
+  "express",
+  "fastify",
+  "graphql",
+  "hono",
+  "keyv",
+  "knex",
+  "koa",
+  "kysely",
+  "next",
+  "pg",
+  "react",
+  "react-dom",
+  "reflect-metadata",
+  "rxjs",
+  "typeorm",
+  "unstorage",
+];
+
+/** Those, as npm is asked for them. */
+export function adaptedPackages() {
+  /** @type {{ devDependencies: Record<string, string> }} */
+  const { devDependencies } = manifest();
+  return ADAPTED.map((name) => `${name}@${devDependencies[name]}`);
+}
+
+const manifest = () => JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+
 /** Of every check. Declarations of the package are looked into as well. */
 export const STRICT = { target: "es2023", strict: true, noEmit: true, skipLibCheck: false, types: ["node"] };
 
@@ -54,7 +99,7 @@ export async function pack(folder, packages = [ROOT]) {
 /** The folders of what comes along with the package, from this checkout. */
 export function runtimeDependencies() {
   /** @type {{ dependencies: Record<string, string> }} */
-  const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const { dependencies } = manifest();
   return Object.keys(dependencies).map((name) => join(ROOT, "node_modules", name));
 }
 
@@ -66,6 +111,7 @@ export function emptyFolder(parent) {
   const folder = mkdtempSync(join(parent, "app-"));
   writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
   cpSync(CONSUMERS, folder, { recursive: true });
+  copyFileSync(join(folder, "adapters.mts"), join(folder, "adapters.cts"));
   return folder;
 }
 

@@ -1,10 +1,9 @@
 // Sessions of drizzle over node-postgres or sqlite-proxy, and its `cache` option.
-import type { Cache, MutationOption } from "drizzle-orm/cache/core";
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
 import { ttlToMs } from "../core/terms.ts";
-import { DrizzleCache, type DrizzleCacheOptions } from "./drizzle/cache.ts";
+import { DrizzleCache, type DrizzleCacheOptions, type DrizzleChange } from "./drizzle/cache.ts";
 import {
   type DatabaseClass,
   type DrizzleDatabase,
@@ -15,11 +14,12 @@ import {
   type RemoteSession,
 } from "./drizzle/library.ts";
 import { watchRemote } from "./drizzle/remote.ts";
+import { hasMethod, notWanted } from "./handed-over.ts";
 import { onceFor } from "./once-for.ts";
 import { pgSessions } from "./pg.ts";
 import { requireCache } from "./watch-options.ts";
 
-export type { DrizzleCacheOptions } from "./drizzle/cache.ts";
+export type { DrizzleCacheOptions, DrizzleChange } from "./drizzle/cache.ts";
 
 /** For `cachedDependency`, which finds it by itself. */
 export const drizzleSessions: SessionAdapter<object> = {
@@ -29,11 +29,14 @@ export const drizzleSessions: SessionAdapter<object> = {
   wrap: onceFor(wrapSession),
 };
 
-/** drizzle's cache, to be given as `cache` together with `client(pool)` as `client`. */
-export interface XCacheForDrizzle extends Cache {
+/**
+ * drizzle's cache, to be given as `cache` together with `client(pool)` as `client`. Not named after its class `Cache`,
+ * which is another one in a CommonJS module than in an ES module.
+ */
+export interface XCacheForDrizzle extends Pick<DrizzleCache, "strategy" | "get" | "put" | "onMutate"> {
   /** The pool or client of node-postgres whose commits count and whose marked reads are cached. */
   client<Client extends object>(client: Client): Client;
-  invalidate(params: MutationOption): Promise<void>;
+  invalidate(change: DrizzleChange): Promise<void>;
 }
 
 const CACHE_OPTION_NAMES: readonly (keyof DrizzleCacheOptions)[] = ["cache", "ttl", "global"];
@@ -50,11 +53,9 @@ export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
   const cache = new DrizzleCache(options);
   return Object.assign(cache, {
     client<Client extends object>(client: Client): Client {
-      if (pgSessions.recognises(client)) return pgSessions.wrap(client, cache.tracker) as typeof client;
-      throw new ConfigError(
-        "ARGUMENT_INVALID",
-        "drizzleCache().client(): expected a pool or a client of node-postgres.",
-      );
+      if (hasMethod(client, "query") && pgSessions.recognises(client))
+        return pgSessions.wrap(client, cache.tracker) as typeof client;
+      throw notWanted("drizzleCache().client", "a pool or a client of node-postgres", client);
     },
   });
 }

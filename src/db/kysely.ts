@@ -2,8 +2,15 @@
 import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import { hasMethod, notWanted } from "./handed-over.ts";
 import { foreignTransaction, type Source, sourceOf, WatchedConnection } from "./kysely/connection.ts";
-import { type AnyKysely, type DatabaseConnection, dialectOf, isKysely } from "./kysely/library.ts";
+import {
+  type AnyDialect,
+  type AnyKysely,
+  type DatabaseConnection,
+  dialectOf,
+  isKysely,
+} from "./kysely/library.ts";
 import { onceFor } from "./once-for.ts";
 import type { SqlDialect } from "./sql-tokens.ts";
 import { trackerOf, type WatchOptions } from "./watch-options.ts";
@@ -21,8 +28,14 @@ export const kyselySessions: SessionAdapter<AnyKysely> = {
  * A dialect like the given one, with reads of the named tables cached and commits invalidating. Throws ConfigError
  * ARGUMENT_INVALID, also for a dialect of another database than PostgreSQL or SQLite.
  */
-export function cachedDialect(dialect: Dialect, options: WatchOptions): Dialect {
+export function cachedDialect<Given extends AnyDialect>(
+  given: Given,
+  options: WatchOptions,
+): Pick<Given, keyof Dialect> {
   const tracker = trackerOf("cachedDialect", options);
+  if (!hasMethod(given, "createAdapter"))
+    throw notWanted("cachedDialect", "a dialect of PostgreSQL or SQLite", given);
+  const dialect = given as AnyDialect as Dialect;
   const sql = dialectOf(dialect.createAdapter());
   if (sql === undefined) {
     throw new ConfigError(
@@ -30,12 +43,13 @@ export function cachedDialect(dialect: Dialect, options: WatchOptions): Dialect 
       "cachedDialect(): expected a dialect of PostgreSQL or SQLite, got one of another database.",
     );
   }
-  return {
+  const watched: Dialect = {
     createAdapter: () => dialect.createAdapter(),
     createQueryCompiler: () => dialect.createQueryCompiler(),
     createIntrospector: (session) => dialect.createIntrospector(session),
     createDriver: () => watchedDriver(dialect.createDriver(), sql, tracker),
   };
+  return watched as AnyDialect as Pick<Given, keyof Dialect>;
 }
 
 function wrapSession(session: AnyKysely, tracker: SessionTracker): AnyKysely {

@@ -1,6 +1,7 @@
 // Sessions of prisma over its adapters for node-postgres and libsql, as a client, an extension or an adapter.
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import { hasMethod } from "./handed-over.ts";
 import { onceFor } from "./once-for.ts";
 import { pgSessions } from "./pg.ts";
 import {
@@ -29,7 +30,8 @@ export const prismaSessions: SessionAdapter<object> = {
 export function prismaCache(options: WatchOptions): <Client extends object>(client: Client) => Client {
   const tracker = trackerOf("prismaCache", options);
   return <Client extends object>(client: Client): Client => {
-    if (isPrismaClient(client)) return wrapped(client, tracker) as unknown as Client;
+    if (hasMethod(client, "$extends") && isPrismaClient(client))
+      return wrapped(client, tracker) as unknown as Client;
     throw wrongAdapter("prismaCache");
   };
 }
@@ -39,7 +41,9 @@ export function cachedAdapter<Factory extends SqlDriverAdapterFactory>(
   factory: Factory,
   options: WatchOptions,
 ): Factory {
-  return watchedFactory(factory, trackerOf("cachedAdapter", options), "cachedAdapter");
+  const tracker = trackerOf("cachedAdapter", options);
+  if (!hasMethod(factory, "connect")) throw wrongAdapter("cachedAdapter");
+  return watchedFactory(factory, tracker, "cachedAdapter");
 }
 
 function watchedFactory<Factory extends SqlDriverAdapterFactory>(

@@ -100,7 +100,10 @@ describe("drizzle's cache option", () => {
   });
 
   test("refuses clients of other libraries, and options that would do nothing", () => {
-    expect(() => drizzleCache({ cache: db.cache }).client({})).toThrow("node-postgres");
+    for (const handed of [{}, undefined, null, "postgres://ada:secret@db/shop"])
+      expect(() => drizzleCache({ cache: db.cache }).client(handed as object)).toThrow(
+        /^drizzleCache\(\)\.client\(\): expected a pool or a client of node-postgres, got (?!.*secret)/,
+      );
     for (const wrong of [{}, { ttl: -1 }, { global: "yes" }, { tableName: "users" }]) {
       const cache = Object.keys(wrong).length === 0 ? undefined : db.cache;
       expect(() => drizzleCache({ cache, ...wrong } as never)).toThrow(ConfigError);

@@ -1,6 +1,7 @@
 // Sessions of kysely over PostgreSQL, and a watched dialect; those over SQLite are with the other libraries'.
 import { Kysely, MysqlDialect, sql } from "kysely";
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { ConfigError } from "../../src/core/errors.ts";
 import { cachedDialect } from "../../src/db/kysely.ts";
 import { cachedDependency, testDatabase } from "./database.ts";
 import { kyselyRows, postgresDialect, type Schema } from "./kysely-session.ts";
@@ -44,6 +45,16 @@ describe("kysely", () => {
     expect(() => cachedDialect(new MysqlDialect({ pool: {} as never }), options)).toThrow(
       "PostgreSQL or SQLite",
     );
+    for (const [handed, arrived] of [
+      [undefined, "undefined"],
+      [{}, "an object (Object)"],
+      ["postgres://ada:secret@db/shop", "a string"],
+    ] as const) {
+      const message = `cachedDialect(): expected a dialect of PostgreSQL or SQLite, got ${arrived}.`;
+      expect(() => cachedDialect(handed as never, options)).toThrow(
+        new ConfigError("ARGUMENT_INVALID", message),
+      );
+    }
     expect(() => cachedDialect(postgresDialect(db), { ...options, tableName: "" })).toThrow(
       "tableName must be",
     );

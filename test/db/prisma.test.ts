@@ -73,6 +73,9 @@ describe("prisma", () => {
   });
 
   test("is refused over any other adapter", () => {
-    expect(() => prismaCache(options())({})).toThrow("@prisma/adapter-pg");
+    for (const handed of [{}, undefined, null, 5]) {
+      expect(() => prismaCache(options())(handed as object)).toThrow("@prisma/adapter-pg");
+      expect(() => cachedAdapter(handed as never, options())).toThrow("@prisma/adapter-pg");
+    }
   });
 });

@@ -1,5 +1,5 @@
 // drizzle's `cache` option: results of `$withCache()` are cached, and dropped when a commit has changed their tables.
-import type { Cache, MutationOption } from "drizzle-orm/cache/core";
+import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/session.ts";
 import { ANY_TABLE } from "../cached-tables.ts";
 import { MarkedReads } from "../marked-reads.ts";
@@ -12,6 +12,12 @@ export interface DrizzleCacheOptions {
   readonly ttl?: number;
   /** Whether every query is cached, not only those with `$withCache()`. Default: false. */
   readonly global?: boolean;
+}
+
+/** drizzle has its classes declared once for import and once for require: a table is any of its objects. */
+export interface DrizzleChange {
+  readonly tables?: string | object | readonly (string | object)[];
+  readonly tags?: string | readonly string[];
 }
 
 const TABLE_NAME = Symbol.for("drizzle:Name");
@@ -46,7 +52,7 @@ export class DrizzleCache implements Cache {
   async onMutate(): Promise<void> {}
 
   /** As `db.$cache.invalidate({ tables, tags })`. */
-  get invalidate(): (params: MutationOption) => Promise<void> {
+  get invalidate(): (change: DrizzleChange) => Promise<void> {
     return ({ tables = [], tags = [] }) =>
       this.#cache.invalidateTags([
         ...[tables].flat().map((table) => tableTag(nameOf(table))),
@@ -55,7 +61,7 @@ export class DrizzleCache implements Cache {
   }
 
   /** drizzle puts `onMutate` here. */
-  set invalidate(_: (params: MutationOption) => Promise<void>) {}
+  set invalidate(_: (change: DrizzleChange) => Promise<void>) {}
 }
 
 function nameOf(table: string | object): string {

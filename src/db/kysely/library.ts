@@ -2,6 +2,7 @@
 import type {
   CompiledQuery,
   DatabaseConnection,
+  Dialect,
   DialectAdapter,
   Kysely,
   QueryExecutor,
@@ -11,6 +12,8 @@ import type { SqlDialect } from "../sql-tokens.ts";
 
 export type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult };
 export type AnyKysely = Kysely<unknown>;
+/** kysely has its classes declared once for import and once for require, and takes neither for the other: either will do. */
+export type AnyDialect = { readonly [Member in keyof Dialect]: (session: never) => object };
 
 /** Its dialects differ in what they can, which tells those that are known here from all others. */
 export function dialectOf(adapter: DialectAdapter): SqlDialect | undefined {

@@ -1,0 +1,43 @@
+// The types of the adapters as they are published, read beside the libraries they are for, by ES modules and by CommonJS ones.
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { whyStale } from "../../scripts/build.mjs";
+import {
+  ADAPTED,
+  ADAPTER_CHECKS,
+  emptyFolder,
+  install,
+  pack,
+  runtimeDependencies,
+} from "../../scripts/extras-folder.mjs";
+import { runFolder } from "../support/run-folder.ts";
+import { typeErrorsOf } from "./compiler.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const DEADLINE_MS = 120_000;
+const place = mkdtempSync(join(runFolder(), "adapters-"));
+let app: string;
+
+beforeAll(async () => {
+  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
+  app = emptyFolder(place);
+  await install(app, await pack(place, [ROOT, ...runtimeDependencies()]), { offline: true });
+  for (const name of ADAPTED) borrow(name);
+}, DEADLINE_MS);
+afterAll(() => rmSync(place, { recursive: true }));
+
+/** Has the application use a package of this checkout. */
+function borrow(name: string): void {
+  const link = join(app, "node_modules", name);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules", name), link);
+}
+
+test.each(ADAPTER_CHECKS)(
+  "fit their libraries under moduleResolution $name",
+  { timeout: DEADLINE_MS },
+  (check) => {
+    expect(typeErrorsOf(app, check)).toEqual([]);
+  },
+);
