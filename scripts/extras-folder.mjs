@@ -145,5 +145,8 @@ export function compile(folder, { files, options }) {
   const project = join(folder, "tsconfig.json");
   writeFileSync(project, JSON.stringify({ compilerOptions: { ...STRICT, ...options }, files }));
   const compiler = join(folder, "node_modules", "typescript", "bin", "tsc");
-  return spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" }).stdout;
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [compiler, "-p", project], {
+    encoding: "utf8",
+  });
+  return status === 0 ? "" : stdout + stderr || `the compiler ended with ${signal ?? status}`;
 }

@@ -37,7 +37,13 @@ import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from 
 import { checkHealth, detailHealth } from "./health/health.ts";
 import { Instruments } from "./instruments.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
-import { isGetTraced, isLoadHitTraced, isLoadTraced, isSetTraced } from "./metrics/tracing.ts";
+import {
+  isGetHitTraced,
+  isGetTraced,
+  isLoadHitTraced,
+  isLoadTraced,
+  isSetTraced,
+} from "./metrics/tracing.ts";
 import type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
@@ -127,11 +133,10 @@ export class XCache implements AsyncDisposable {
 
   /** The value, or undefined when absent; null is a value like any other. */
   get<T = unknown>(key: string): Promise<T | undefined> {
-    if (this.#telemetry.gets.timesNext || isGetTraced()) return this.#watchedGet(key);
     const value = this.#space.peek(key);
-    if (value === undefined) return this.#getSlowly(key);
-    this.#telemetry.hit(key);
-    return answered(value as T);
+    const { gets } = this.#telemetry;
+    if (value !== undefined && !gets.timesNext && !isGetHitTraced()) return this.#hit(key, value as T);
+    return gets.timesNext || isGetTraced() ? this.#watchedGet(key) : this.#getSlowly(key);
   }
 
   /** Only the present ones; one round trip per shard. */
@@ -193,18 +198,19 @@ export class XCache implements AsyncDisposable {
     const wanted = load as unknown as Load<T>;
     if (!isLoadTraced())
       return isForced ? this.#load(key, wanted, options) : this.#seek(key, wanted, options);
-    return this.#tracedGetOrSet(key, wanted, options, isForced, value as T | undefined);
+    return this.#tracedGetOrSet(key, wanted, options, isForced);
   }
 
+  /** Looks once more: what is traced has the look in it. */
   #tracedGetOrSet<T>(
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
     isForced: boolean,
-    present: T | undefined,
   ): Promise<T> {
     return this.#telemetry.trace("getOrSet", { key }, () => {
-      if (present !== undefined) return this.#hit(key, present);
+      const value = isForced ? undefined : this.#space.peek(key);
+      if (value !== undefined) return this.#hit(key, value as T);
       return isForced ? this.#load(key, load, options) : this.#seek(key, load, options);
     });
   }
@@ -285,15 +291,18 @@ export class XCache implements AsyncDisposable {
   }
 
   /**
-   * Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating. `fleet`: counts of all
+   * Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating, until `signal` aborts. `fleet`: counts of all
    * processes that use this prefix of the store with metrics on, minute by minute, over the last `since` seconds.
    */
   getStats(options: StatsOptions & { readonly fleet: true }): Promise<FleetStats>;
   getStats(options?: StatsOptions): Promise<CacheStats>;
   getStats(options: StatsOptions = {}): Promise<CacheStats> {
     return this.#telemetry.run("getStats", async () => {
-      const { exact, fleet, since } = requireStatsOptions(options);
-      const own = this.#telemetry.recorder.stats(await this.#space.usage(exact));
+      const { exact, fleet, since, signal } = requireStatsOptions(options);
+      const usage = await this.#space.usage(exact, signal);
+      // What was counted until then is not what there is.
+      signal?.throwIfAborted();
+      const own = this.#telemetry.recorder.stats(usage);
       return fleet ? this.#instruments.history.fleet(own, since) : own;
     });
   }
@@ -384,6 +393,7 @@ export class XCache implements AsyncDisposable {
     });
   }
 
+  /** Looks once more: what is timed or traced has the look in it. */
   #watchedGet<T>(key: string): Promise<T | undefined> {
     if (!isGetTraced()) return this.#timedGet(key);
     return this.#telemetry.trace("get", { key }, () => this.#timedGet<T>(key));

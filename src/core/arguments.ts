@@ -135,12 +135,16 @@ export interface StatsOptions {
   readonly fleet?: boolean;
   /** With `fleet`: how far back, in seconds. Default: an hour. */
   readonly since?: number;
+  /** With `exact`: stops the scan when it aborts. */
+  readonly signal?: AbortSignal;
 }
+
+type StatsRequest = Required<Omit<StatsOptions, "signal">> & { readonly signal: AbortSignal | undefined };
 
 const HOUR_SECONDS = 3_600;
 
-export function requireStatsOptions(options: StatsOptions): Required<StatsOptions> {
-  requireOptions(options, ["exact", "fleet", "since"]);
+export function requireStatsOptions(options: StatsOptions): StatsRequest {
+  requireOptions(options, ["exact", "fleet", "since", "signal"]);
   const { since = HOUR_SECONDS } = options;
   if (typeof since !== "number" || !(since > 0))
     throw wrong("since must be a number of seconds above 0", since);
@@ -148,5 +152,6 @@ export function requireStatsOptions(options: StatsOptions): Required<StatsOption
     exact: requireFlag(options.exact, "exact", false),
     fleet: requireFlag(options.fleet, "fleet", false),
     since,
+    signal: requireSignal(options.signal),
   };
 }

@@ -1,5 +1,6 @@
 // Looking through the entries of one namespace of a shared store: one by one, all of them, or how much they take.
 import type { ScanItem } from "./backend.ts";
+import { countedUsage } from "./counted-usage.ts";
 import type { Entries } from "./entries.ts";
 import { UnsupportedError } from "./errors.ts";
 import type { Spelling } from "./keys.ts";
@@ -37,21 +38,15 @@ export class EntryListing {
     }
   }
 
-  async usage(exact: boolean): Promise<SpaceUsage> {
+  async usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
     if (!exact) {
       return this.#store.guard.run("getStats", () => this.#store.backend.usage(this.#names.entryPrefix));
     }
-    let keys = 0;
-    let bytes = 0;
-    for await (const batch of this.scan()) {
-      keys += batch.length;
-      for (const item of batch) bytes += item.bytes;
-    }
-    return { keys, bytes, approximate: false };
+    return countedUsage(this.scan(signal));
   }
 
-  /** Every record under this namespace's entry keys, each batch within the deadline. */
-  async *records(signal?: AbortSignal): AsyncIterable<readonly ScanItem[]> {
+  /** Every record under this namespace's entry keys, or other ones, each batch within the deadline. */
+  async *records(signal?: AbortSignal, prefix = this.#names.entryPrefix): AsyncIterable<readonly ScanItem[]> {
     const { backend, guard, report } = this.#store;
     if (!backend.capabilities.scan) {
       throw new UnsupportedError(`the ${backend.name} store cannot list keys`, {
@@ -59,7 +54,7 @@ export class EntryListing {
         hint: "Keep the keys you need to list under a tag, or use a store that can scan.",
       });
     }
-    const batches = backend.scan(this.#names.entryPrefix, signal === undefined ? {} : { signal });
+    const batches = backend.scan(prefix, signal === undefined ? {} : { signal });
     const iterator = batches[Symbol.asyncIterator]();
     try {
       for (;;) {

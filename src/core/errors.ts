@@ -1,4 +1,6 @@
 // Every error xcache throws: one table of codes, one small class per kind.
+import { installCommand } from "./package-manager.ts";
+import { redactText } from "./redact.ts";
 
 /** Coarse cause of an error, used as the `error_type` label of `cache.errors.total`. */
 export type ErrorType =
@@ -244,7 +246,7 @@ export class ConfigError extends XCacheError {
   }
 }
 
-/** A package that a feature needs is not installed; `installCommand` installs it. */
+/** A package that a feature needs is not installed; `installCommand` has the package manager in use install it. */
 export class MissingPeerError extends XCacheError {
   readonly packageName: string;
   readonly installCommand: string;
@@ -253,17 +255,17 @@ export class MissingPeerError extends XCacheError {
     feature: string,
     details: ErrorDetails & { installCommand?: string } = {},
   ) {
-    const installCommand = details.installCommand ?? `npm install ${packageName}`;
+    const command = details.installCommand ?? installCommand(packageName);
     super(
       "MISSING_PEER",
-      `${feature} needs the package "${packageName}", which is not installed. Run: ${installCommand}`,
+      `${feature} needs the package "${packageName}", which is not installed. Run: ${command}`,
       {
-        hint: `Run: ${installCommand}`,
+        hint: `Run: ${command}`,
         ...details,
       },
     );
     this.packageName = packageName;
-    this.installCommand = installCommand;
+    this.installCommand = command;
   }
 }
 
@@ -335,12 +337,17 @@ export class UnsupportedError extends BackendError {
 
 const LONGEST_QUOTE = 40;
 
-/** How a value that arrived where another was expected is described in messages; never more of it than a short scalar. */
+/**
+ * How a value that arrived where another was expected is described in messages; never more of it than a short scalar, and
+ * no credentials of an address.
+ */
 export function describeArrival(value: unknown): string {
   if (value === null) return "null";
   switch (typeof value) {
     case "string":
-      return value.length <= LONGEST_QUOTE ? JSON.stringify(value) : `a string of ${value.length} characters`;
+      return value.length <= LONGEST_QUOTE
+        ? JSON.stringify(redactText(value))
+        : `a string of ${value.length} characters`;
     case "bigint": {
       const digits = String(value);
       return digits.length <= LONGEST_QUOTE ? `${digits}n` : `a bigint of ${digits.length} digits`;

@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { OperationTimeoutError, type XCacheError } from "./errors.ts";
 import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
-import { isStoreFailure } from "./store-failure.ts";
+import { isIllness } from "./store-failure.ts";
 
 /** A call that is made of functions. */
 class AskedCall<T> extends GuardedCall<T> {
@@ -107,7 +107,7 @@ export class Guard implements CallHost {
 
   /** What a failed call says of the store. */
   failed(pass: Pass, error: XCacheError): void {
-    if (isStoreFailure(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
+    if (isIllness(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
     else this.breaker.succeed(pass);
   }
 

@@ -60,6 +60,8 @@ export function requireTags(tags: unknown): readonly string[] {
 export interface Spelling {
   /** Entries: `path:key`. */
   readonly entryPrefix: string;
+  /** What everything in the namespaces below begins with. */
+  readonly below: string;
   entry(key: string): string;
   /** The user's key behind a spelled one. */
   keyOf(spelled: string): string;
@@ -82,6 +84,7 @@ function spellingOf(path: string): Spelling {
   const entryPrefix = `${path}:`;
   return {
     entryPrefix,
+    below: `${path}/`,
     entry: (key) => entryPrefix + key,
     keyOf: (spelled) => spelled.slice(entryPrefix.length),
     tagStamp: (tag) => `${path}!t:${tag}`,

@@ -25,6 +25,8 @@ export interface NearPage {
 /** What a kept value depends on besides its time. */
 export interface KeptSeal {
   isLive(): boolean;
+  /** Told of every hit that relies on it. */
+  used?(): void;
 }
 
 /** Bounded over all its pages together. */
@@ -43,11 +45,11 @@ class NearSeal implements KeptSeal {
   }
 
   isLive(): boolean {
-    for (const stamp of this.#stamps) {
-      if (!stamp.isPresent) return false;
-      stamp.isUsed = true;
-    }
-    return true;
+    return this.#stamps.every((stamp) => stamp.isPresent);
+  }
+
+  used(): void {
+    for (const stamp of this.#stamps) stamp.isUsed = true;
   }
 }
 
@@ -85,8 +87,8 @@ export class NearSpace implements Assured {
   /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
   #lineage: readonly HeldStamp[] = [];
   readonly #checks: StampChecks;
-  /** Whether its stamps were present when it looked last, and it was not told to doubt. */
-  #isAssured = false;
+  /** So many hits are served before it looks at the stamps and the push channel again; none when it was told to doubt. */
+  #hitsLeft = 0;
 
   constructor({ page, push, backend, clock, checks }: NearSpaceOptions) {
     this.#page = page;
@@ -98,27 +100,23 @@ export class NearSpace implements Assured {
   }
 
   peek(key: string): unknown {
-    const isServed = (this.#isAssured && --this.#checks.hitsLeft >= 0) || this.#isGood();
-    return isServed ? this.#page.peek(key) : undefined;
+    return --this.#hitsLeft >= 0 || this.#isGood() ? this.#page.peek(key) : undefined;
   }
 
   doubt(): void {
-    this.#isAssured = false;
+    this.#hitsLeft = 0;
   }
 
   /** Whether what is in the page may be served. */
   #isGood(): boolean {
+    this.#hitsLeft = 0;
     for (const stamp of this.#lineage) {
       if (!stamp.isPresent) return false;
       stamp.isUsed = true;
     }
-    const isTrusted = this.#push.isTrusted();
-    this.#checks.hitsLeft = isTrusted ? HITS_PER_LOOK : 0;
-    if (!isTrusted) return false;
-    if (!this.#isAssured) {
-      this.#isAssured = true;
-      this.#checks.assure(this);
-    }
+    if (!this.#push.isTrusted()) return false;
+    this.#checks.assure(this);
+    this.#hitsLeft = HITS_PER_LOOK;
     return true;
   }
 

@@ -4,8 +4,8 @@
 // twice without harm, so an outcome that is not known is simply a thing to be done.
 import type { Backend } from "./backend.ts";
 import type { Clock } from "./clock.ts";
-import { BackendError, ConnectionError, OperationTimeoutError } from "./errors.ts";
 import { toError } from "./events.ts";
+import { isRefusal, replaceStamp } from "./replace-stamp.ts";
 
 /** What makes up for an invalidation whose outcome is not known. */
 export interface Remedy {
@@ -122,19 +122,6 @@ export class Outbox {
 }
 
 export async function carryOut({ key, stampMs }: Remedy, records: Records, clock: Clock): Promise<void> {
-  if (stampMs === undefined) {
-    await records.take(key);
-    return;
-  }
-  const record = { kind: "stamp", version: clock.token(), expires: records.now() + stampMs } as const;
-  await records.write({ key, record, lifetimeMs: stampMs });
-}
-
-/** The store was there and refused. */
-function isRefusal(error: Error): boolean {
-  return (
-    error instanceof BackendError &&
-    !(error instanceof ConnectionError) &&
-    !(error instanceof OperationTimeoutError)
-  );
+  if (stampMs === undefined) await records.take(key);
+  else await replaceStamp(records, clock, key, stampMs);
 }

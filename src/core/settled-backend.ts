@@ -15,6 +15,7 @@ import type {
 } from "./backend.ts";
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
 import { OperationTimeoutError } from "./errors.ts";
+import { handTo } from "./hand-to.ts";
 import type { Outbox } from "./outbox.ts";
 import { type StoreRecord, stampId, type Token } from "./record.ts";
 
@@ -219,11 +220,4 @@ export class SettledBackend implements Backend {
     }
     return work();
   }
-}
-
-function handTo(taker: RecordTaker, reading: Promise<Found>): void {
-  reading.then(
-    (record) => taker.take(record),
-    (error: unknown) => taker.fail(error),
-  );
 }

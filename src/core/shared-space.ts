@@ -1,5 +1,6 @@
 // One namespace of a shared store: what is written, invalidated and listed there.
 import { Changes } from "./changes.ts";
+import { Clearing } from "./clearing.ts";
 import type { Continued } from "./continuity.ts";
 import { Entries } from "./entries.ts";
 import { EntryListing } from "./entry-listing.ts";
@@ -43,6 +44,7 @@ export class SharedSpace implements OpenedSpace, Continued {
   readonly #reader: EntryReader;
   readonly #listing: EntryListing;
   readonly #leases: LeaseSpace;
+  readonly #clearing: Clearing;
   readonly #children = new Map<string, SharedSpace>();
 
   constructor(store: SpaceStore, names: Spelling, ancestors: readonly string[], changes: Changes) {
@@ -57,6 +59,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     this.#reader = new EntryReader(this.#reading);
     this.#listing = new EntryListing(store, names, this.#entries);
     this.#leases = new SharedLeases(store, names, changes, this.#seals, this.#entries);
+    this.#clearing = new Clearing(store, names, this.#seals, this.#listing);
     store.opened(this);
   }
 
@@ -192,13 +195,14 @@ export class SharedSpace implements OpenedSpace, Continued {
     });
   }
 
-  clear(): Promise<void> {
-    return this.#change({
+  async clear(): Promise<void> {
+    await this.#change<void>({
       operation: "clear",
       noted: () => this.changes.everything(),
       remedies: () => this.#seals.remedyForAll(),
       start: (call) => settle(this.#seals.invalidateAll(), call),
     });
+    this.#clearing.begin();
   }
 
   inspect(key: string): Promise<Inspection | undefined> {
@@ -209,8 +213,8 @@ export class SharedSpace implements OpenedSpace, Continued {
     return this.#listing.scan(signal);
   }
 
-  usage(exact: boolean): Promise<SpaceUsage> {
-    return this.#listing.usage(exact);
+  usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
+    return this.#listing.usage(exact, signal);
   }
 
   #change<T>({ operation, noted, remedies, start }: Change<T>): Promise<T> {

@@ -97,7 +97,7 @@ export class SharedStore implements Store, SpaceStore {
       () => this.#keepUp(),
       () => this.#outbox.size > 0 || this.#recent.isWatched,
     );
-    this.stamps = new StampBook(this.backend, options.clock);
+    this.stamps = new StampBook(this.backend, options.clock, () => this.#upkeep.used());
     backend.open?.({
       clock: options.clock,
       operationTimeoutMs: options.operationTimeoutMs,

@@ -103,7 +103,7 @@ export interface Space {
   /** Removes the entries whose keys match, and revokes loads of such keys. How many entries were live. */
   invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): MaybePromise<number>;
   clear(): MaybePromise<void>;
-  usage(exact: boolean): MaybePromise<SpaceUsage>;
+  usage(exact: boolean, signal?: AbortSignal): MaybePromise<SpaceUsage>;
 
   /** The value under a key, fresh or stale, for getOrSet. */
   find(key: string): MaybePromise<Found | undefined>;

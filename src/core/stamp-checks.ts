@@ -7,19 +7,38 @@ export interface Assured {
 }
 
 export class StampChecks {
-  /** So many hits, of all namespaces together, are served before somebody has to look at the push channel again. */
-  hitsLeft = 0;
-  #assured: Assured[] = [];
+  /** One at a time: so what is served on a look does not grow with the namespaces. */
+  #assured: Assured | undefined;
+  #isTurnWatched = false;
+  readonly #used: () => void;
 
-  /** He is told to doubt when any stamp is forgotten, and at the latest when this turn of the event loop is over. */
-  assure(someone: Assured): void {
-    if (this.#assured.push(someone) === 1) atEndOfTurn(this.doubt);
+  /** `used` is told in every turn in which somebody relies on stamps. */
+  constructor(used: () => void = () => {}) {
+    this.#used = used;
   }
 
-  readonly doubt = (): void => {
-    if (this.#assured.length === 0) return;
+  /**
+   * He is told to doubt when any stamp is forgotten, when somebody else is assured, and at the latest when this turn of the
+   * event loop is over.
+   */
+  assure(someone: Assured): void {
+    if (this.#assured === someone) return;
+    this.doubt();
+    this.#assured = someone;
+    if (this.#isTurnWatched) return;
+    this.#isTurnWatched = true;
+    this.#used();
+    atEndOfTurn(this.#endTurn);
+  }
+
+  doubt(): void {
     const assured = this.#assured;
-    this.#assured = [];
-    for (const one of assured) one.doubt();
+    this.#assured = undefined;
+    assured?.doubt();
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnWatched = false;
+    this.doubt();
   };
 }

@@ -6,6 +6,7 @@ import type { PushChannel } from "./backend.ts";
 import type { Clock } from "./clock.ts";
 import { ReadWatch, type WatchedRead } from "./read-watch.ts";
 import type { Stamp, StoreRecord, Token } from "./record.ts";
+import { replaceStamp } from "./replace-stamp.ts";
 import type { SettledBackend } from "./settled-backend.ts";
 import { StampChecks } from "./stamp-checks.ts";
 
@@ -34,14 +35,16 @@ export class HeldStamp {
 }
 
 export class StampBook {
-  readonly checks = new StampChecks();
+  readonly checks: StampChecks;
   readonly #backend: SettledBackend;
   readonly #clock: Clock;
   readonly #push: PushChannel | undefined;
   readonly #held = new Map<string, HeldStamp>();
   readonly #reads: ReadWatch;
 
-  constructor(backend: SettledBackend, clock: Clock) {
+  /** `used` is told when stamps at hand are relied on without the store being asked. */
+  constructor(backend: SettledBackend, clock: Clock, used?: () => void) {
+    this.checks = new StampChecks(used);
     this.#backend = backend;
     this.#clock = clock;
     this.#push = backend.push;
@@ -100,10 +103,9 @@ export class StampBook {
 
   /** Writes a new stamp: everything sealed with the old one is dead once this resolves. */
   async replace(key: string, lifetimeMs: number): Promise<void> {
-    const stamp: Stamp = { kind: "stamp", version: this.#clock.token(), expires: this.#expiry(lifetimeMs) };
     this.forget(key);
     try {
-      await this.#backend.write({ key, record: stamp, lifetimeMs });
+      await replaceStamp(this.#backend, this.#clock, key, lifetimeMs);
     } finally {
       this.forget(key);
     }

@@ -8,6 +8,17 @@ export function isStoreFailure(error: unknown): boolean {
   return error instanceof BackendError && !(error instanceof UnsupportedError);
 }
 
+const refusals = new WeakSet<Error>();
+
+/** Says of an error that the store is well: it has answered, and refuses this one request. */
+export function asRefusal<E extends Error>(error: E): E {
+  refusals.add(error);
+  return error;
+}
+
+/** Whether an error says that the next request may well fail too. */
+export const isIllness = (error: XCacheError): boolean => isStoreFailure(error) && !refusals.has(error);
+
 const CONNECTION_CODES = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

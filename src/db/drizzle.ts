@@ -19,7 +19,7 @@ import { onceFor } from "./once-for.ts";
 import { pgSessions } from "./pg.ts";
 import { requireCache } from "./watch-options.ts";
 
-export type { DrizzleCacheOptions, DrizzleChange } from "./drizzle/cache.ts";
+export type { DrizzleCacheOptions, DrizzleChange, DrizzleTable } from "./drizzle/cache.ts";
 
 /** For `cachedDependency`, which finds it by itself. */
 export const drizzleSessions: SessionAdapter<object> = {
@@ -30,10 +30,25 @@ export const drizzleSessions: SessionAdapter<object> = {
 };
 
 /**
- * drizzle's cache, to be given as `cache` together with `client(pool)` as `client`. Not named after its class `Cache`,
- * which is another one in a CommonJS module than in an ES module.
+ * drizzle's cache, to be given as `cache` together with `client(pool)` as `client`. Its members are those of drizzle's class
+ * `Cache`, which is another one in a CommonJS module than in an ES module.
  */
-export interface XCacheForDrizzle extends Pick<DrizzleCache, "strategy" | "get" | "put" | "onMutate"> {
+export interface XCacheForDrizzle {
+  strategy(): "explicit" | "all";
+  get(
+    key: string,
+    tables: string[],
+    isTag: boolean,
+    isAutoInvalidate?: boolean,
+  ): Promise<unknown[] | undefined>;
+  put(
+    hashedQuery: string,
+    response: unknown,
+    tables: string[],
+    isTag: boolean,
+    config?: object,
+  ): Promise<void>;
+  onMutate(change: DrizzleChange): Promise<void>;
   /** The pool or client of node-postgres whose commits count and whose marked reads are cached. */
   client<Client extends object>(client: Client): Client;
   invalidate(change: DrizzleChange): Promise<void>;

@@ -4,8 +4,8 @@ import { ConfigError, describeArrival } from "../core/errors.ts";
 export const hasMethod = (handed: unknown, name: string): boolean =>
   typeof (handed as Record<string, unknown> | null | undefined)?.[name] === "function";
 
-/** For a caller who hands over something else than the library's own. Not what a text says: it may be an address. */
+/** For a caller who hands over something else than the library's own. */
 export function notWanted(caller: string, expected: string, handed: unknown): ConfigError {
-  const arrived = typeof handed === "string" ? "a string" : describeArrival(handed);
+  const arrived = describeArrival(handed);
   return new ConfigError("ARGUMENT_INVALID", `${caller}(): expected ${expected}, got ${arrived}.`);
 }

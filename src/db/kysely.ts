@@ -2,13 +2,15 @@
 import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/session.ts";
-import { hasMethod, notWanted } from "./handed-over.ts";
+import { notWanted } from "./handed-over.ts";
 import { foreignTransaction, type Source, sourceOf, WatchedConnection } from "./kysely/connection.ts";
 import {
   type AnyDialect,
   type AnyKysely,
   type DatabaseConnection,
+  type DialectLike,
   dialectOf,
+  isDialect,
   isKysely,
 } from "./kysely/library.ts";
 import { onceFor } from "./once-for.ts";
@@ -29,14 +31,13 @@ export const kyselySessions: SessionAdapter<AnyKysely> = {
  * ARGUMENT_INVALID, also for a dialect of another database than PostgreSQL or SQLite.
  */
 export function cachedDialect<Given extends AnyDialect>(
-  given: Given,
+  dialect: Given,
   options: WatchOptions,
-): Pick<Given, keyof Dialect> {
+): DialectLike<Given> {
   const tracker = trackerOf("cachedDialect", options);
-  if (!hasMethod(given, "createAdapter"))
-    throw notWanted("cachedDialect", "a dialect of PostgreSQL or SQLite", given);
-  const dialect = given as AnyDialect as Dialect;
-  const sql = dialectOf(dialect.createAdapter());
+  const library: unknown = dialect;
+  if (!isDialect(library)) throw notWanted("cachedDialect", "a dialect of PostgreSQL or SQLite", library);
+  const sql = dialectOf(library.createAdapter());
   if (sql === undefined) {
     throw new ConfigError(
       "ARGUMENT_INVALID",
@@ -44,12 +45,12 @@ export function cachedDialect<Given extends AnyDialect>(
     );
   }
   const watched: Dialect = {
-    createAdapter: () => dialect.createAdapter(),
-    createQueryCompiler: () => dialect.createQueryCompiler(),
-    createIntrospector: (session) => dialect.createIntrospector(session),
-    createDriver: () => watchedDriver(dialect.createDriver(), sql, tracker),
+    createAdapter: () => library.createAdapter(),
+    createQueryCompiler: () => library.createQueryCompiler(),
+    createIntrospector: (session) => library.createIntrospector(session),
+    createDriver: () => watchedDriver(library.createDriver(), sql, tracker),
   };
-  return watched as AnyDialect as Pick<Given, keyof Dialect>;
+  return watched as AnyDialect as DialectLike<Given>;
 }
 
 function wrapSession(session: AnyKysely, tracker: SessionTracker): AnyKysely {

@@ -60,21 +60,43 @@ const gets = channels.get("get") as Channel;
 const loads = channels.get("getOrSet") as Channel;
 const sets = channels.get("set") as Channel;
 
-/** `isTraced` of what is done so often that a look into a Map would show. */
+// What is done so often that a look into a Map would show. Each in a constant of its own: so the compiler need not look for
+// the object that it asks.
+const { start: getStart, end: getEnd, asyncStart: getAsyncStart, asyncEnd: getAsyncEnd } = gets;
+const { start: loadStart, end: loadEnd, asyncStart: loadAsyncStart, asyncEnd: loadAsyncEnd } = loads;
+const {
+  start: setStart,
+  end: setEnd,
+  asyncStart: setAsyncStart,
+  asyncEnd: setAsyncEnd,
+  error: setError,
+} = sets;
+
 export const isGetTraced = (): boolean => spans !== undefined || isWatched(gets);
 export const isLoadTraced = (): boolean => spans !== undefined || isWatched(loads);
-export const isSetTraced = (): boolean => spans !== undefined || isWatched(sets);
+export const isSetTraced = (): boolean =>
+  spans !== undefined ||
+  setStart.hasSubscribers ||
+  setAsyncEnd.hasSubscribers ||
+  setError.hasSubscribers ||
+  setEnd.hasSubscribers ||
+  setAsyncStart.hasSubscribers;
 
-/** Each in a constant of its own, so that the compiler need not look for the object it asks. */
-const { start, end, asyncStart, asyncEnd } = loads;
+/** Whether somebody would be told of a get that is a hit: no one who waits for errors alone. */
+export const isGetHitTraced = (): boolean =>
+  spans !== undefined ||
+  getStart.hasSubscribers ||
+  getAsyncEnd.hasSubscribers ||
+  getEnd.hasSubscribers ||
+  getAsyncStart.hasSubscribers;
 
-/** Whether somebody would be told of a getOrSet that is a hit: no one who waits for errors alone. */
+/** As `isGetHitTraced`, of getOrSet. */
 export const isLoadHitTraced = (): boolean =>
   spans !== undefined ||
-  start.hasSubscribers ||
-  asyncEnd.hasSubscribers ||
-  end.hasSubscribers ||
-  asyncStart.hasSubscribers;
+  loadStart.hasSubscribers ||
+  loadAsyncEnd.hasSubscribers ||
+  loadEnd.hasSubscribers ||
+  loadAsyncStart.hasSubscribers;
 
 /** Not `channel.hasSubscribers`: asking its parts is what the compiler can take apart. */
 function isWatched({ start, end, asyncStart, asyncEnd, error }: Channel): boolean {

@@ -104,3 +104,16 @@ test.each(TRACES.map(({ name, make }) => ({ name, make })))(
     expect(hitPercentage(trace, true)).toBeGreaterThan(hitPercentage(trace, false) - 0.5);
   },
 );
+
+test("what an entry depends on is told of hits, not of looks by the sweep", async () => {
+  const clock = new ManualClock();
+  page = new MemoryNearTier({ maxEntries: ROOM, maxBytes: NEVER, values: "shared" }, clock).page();
+  let [looks, uses] = [0, 0];
+  const isLive = (): boolean => ++looks > 0;
+  page.keep("k", 1, clock.now() + 3_600_000, { isLive, used: () => void uses++ }, 10);
+  await clock.advance(600_000);
+  expect(looks).toBeGreaterThan(0);
+  expect(uses).toBe(0);
+  expect(page.peek("k")).toBe(1);
+  expect(uses).toBe(1);
+});

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXTRA_NAMES, EXTRAS } from "../../src/cli/extra-packages.ts";
-import { packageManagerOf } from "../../src/cli/package-manager.ts";
+import { packageManagerOf } from "../../src/core/package-manager.ts";
 import { xcache } from "./installed.ts";
 import { testFolder } from "./store.ts";
 

@@ -19,6 +19,9 @@ import {
 } from "../../src/core/errors.ts";
 import { EmbeddingError } from "../../src/vector/embedding-error.ts";
 
+const { peerDependencies } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+) as { peerDependencies: Record<string, string> };
 const cause = new Error("underneath");
 const details = { operation: "get", hint: "Do this.", cause };
 
@@ -151,11 +154,12 @@ describe("the family", () => {
   it("a missing package's error has the command that installs it", () => {
     const error = new MissingPeerError("lmdb", "The disk store");
     expect(error.packageName).toBe("lmdb");
-    expect(error.installCommand).toBe("npm install lmdb");
+    const command = `npm install "lmdb@${peerDependencies.lmdb}"`;
+    expect(error.installCommand).toBe(command);
     expect(error.message).toBe(
-      'The disk store needs the package "lmdb", which is not installed. Run: npm install lmdb',
+      `The disk store needs the package "lmdb", which is not installed. Run: ${command}`,
     );
-    expect(error.hint).toBe("Run: npm install lmdb");
+    expect(error.hint).toBe(`Run: ${command}`);
     const other = new MissingPeerError("lmdb", "The disk store", { installCommand: "pnpm add lmdb" });
     expect(other.message).toContain("Run: pnpm add lmdb");
     expect(other.installCommand).toBe("pnpm add lmdb");
@@ -194,6 +198,7 @@ describe("describeArrival", () => {
     ['a\n"b', '"a\\n\\"b"'],
     ["x".repeat(40), `"${"x".repeat(40)}"`],
     ["x".repeat(41), "a string of 41 characters"],
+    ["postgres://ada:secret@db/shop", '"postgres://***@db/shop"'],
     [[1, 2], "an array of 2"],
     [{}, "an object (Object)"],
     [new Map(), "an object (Map)"],

@@ -25,21 +25,13 @@ const entry: Entry = {
 
 let checks: StampChecks;
 let near: NearSpace;
+let anotherSpace: () => NearSpace;
 let isTrusted: boolean;
 let looks: number;
 
 beforeEach(() => {
   const clock = new ManualClock();
   const { backend } = openSharedStore(new ReferenceStore(clock).client(), clock);
-  const kept = new Map<string, unknown>();
-  const page: NearPage = {
-    peek: (key) => kept.get(key),
-    declines: () => false,
-    keep: (key, value) => kept.set(key, value).size > 0,
-    drop: (key) => kept.delete(key),
-    keys: () => kept.keys(),
-    clear: () => kept.clear(),
-  };
   isTrusted = true;
   looks = 0;
   const push: Required<PushChannel> = {
@@ -52,10 +44,26 @@ beforeEach(() => {
   };
   checks = new StampChecks();
   stamp.isPresent = true;
-  near = new NearSpace({ page, push, backend, clock, checks });
-  const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
-  expect(near.keep("k", "value", entry, near.begin("app:k"), seals)).toBe(true);
+  anotherSpace = () => {
+    const space = new NearSpace({ page: mapPage(), push, backend, clock, checks });
+    const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
+    expect(space.keep("k", "value", entry, space.begin("app:k"), seals)).toBe(true);
+    return space;
+  };
+  near = anotherSpace();
 });
+
+function mapPage(): NearPage {
+  const kept = new Map<string, unknown>();
+  return {
+    peek: (key) => kept.get(key),
+    declines: () => false,
+    keep: (key, value) => kept.set(key, value).size > 0,
+    drop: (key) => kept.delete(key),
+    keys: () => kept.keys(),
+    clear: () => kept.clear(),
+  };
+}
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -94,6 +102,15 @@ it("a stamp counts as used in every turn in which it is relied on", async () => 
   await nextTurn();
   near.peek("k");
   expect(stamp.isUsed).toBe(true);
+});
+
+it("what is served on one look does not grow with the namespaces", () => {
+  const others = Array.from({ length: 8 }, () => anotherSpace());
+  for (const one of [near, ...others]) expect(one.peek("k")).toBe("value");
+  isTrusted = false;
+  let served = 0;
+  for (const one of [near, ...others]) while (one.peek("k") !== undefined) served++;
+  expect(served).toBeLessThanOrEqual(16);
 });
 
 it("whoever relies on stamps in a turn without end is told of it once", () => {

@@ -99,6 +99,16 @@ describe("drizzle's cache option", () => {
     expect(await db.cache.keys()).toHaveLength(1);
   });
 
+  test("refuses to invalidate what is no table, instead of nothing", async () => {
+    const cache = drizzleCache({ cache: db.cache });
+    for (const table of [{}, [5], null, { users }])
+      await expect(cache.invalidate({ tables: table as never })).rejects.toMatchObject({
+        code: "ARGUMENT_INVALID",
+        message: expect.stringContaining("expected a table of drizzle or its name"),
+      });
+    expect(db.cache.invalidated).toEqual([]);
+  });
+
   test("refuses clients of other libraries, and options that would do nothing", () => {
     for (const handed of [{}, undefined, null, "postgres://ada:secret@db/shop"])
       expect(() => drizzleCache({ cache: db.cache }).client(handed as object)).toThrow(

@@ -48,7 +48,7 @@ describe("kysely", () => {
     for (const [handed, arrived] of [
       [undefined, "undefined"],
       [{}, "an object (Object)"],
-      ["postgres://ada:secret@db/shop", "a string"],
+      ["postgres://ada:secret@db/shop", '"postgres://***@db/shop"'],
     ] as const) {
       const message = `cachedDialect(): expected a dialect of PostgreSQL or SQLite, got ${arrived}.`;
       expect(() => cachedDialect(handed as never, options)).toThrow(

@@ -96,6 +96,7 @@ describe("the workflows", () => {
   }
   interface Job {
     readonly "timeout-minutes"?: number;
+    readonly needs?: string;
     readonly permissions?: Readonly<Record<string, string>>;
     readonly steps: readonly Step[];
     readonly strategy?: { readonly matrix: { readonly node: readonly number[] } };
@@ -139,12 +140,19 @@ describe("the workflows", () => {
   test("publish with provenance, after all checks, and only what was released", () => {
     const { on, jobs } = read("publish.yml");
     expect(on).toEqual({ release: { types: ["published"] } });
-    expect(jobs.publish?.permissions).toEqual({ contents: "read", "id-token": "write" });
-    const steps = commands(jobs.publish!);
-    expect(steps.at(-1)).toBe("npm publish --provenance --access public");
-    for (const check of [".ci/run", "npm run check:supply-chain", "npm run test:extras"]) {
-      expect(steps).toContain(check);
-    }
+    const { check, publish } = jobs;
+    expect(publish?.needs).toBe("check");
+    expect(commands(publish!).at(-1)).toBe(
+      "npm publish xcache-*.tgz --ignore-scripts --provenance --access public",
+    );
+    const checks = commands(check!);
+    for (const name of [".ci/run", "npm run check:supply-chain", "npm run docs", "npm run test:extras"])
+      expect(checks).toContain(name);
+    expect(checks.join()).toContain("github.com/$GITHUB_REPOSITORY");
+    // What installs and runs the code of others cannot sign, and what signs runs none.
+    expect(check?.permissions).toBeUndefined();
+    expect(publish?.permissions).toEqual({ contents: "write", "id-token": "write" });
+    expect(commands(publish!).join()).not.toMatch(/npm (ci|install|run)/);
     const secrets = readFileSync(join(folder, "publish.yml"), "utf8").match(/secrets\./);
     expect(secrets).toBeNull();
   });

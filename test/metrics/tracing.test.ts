@@ -120,6 +120,23 @@ describe("diagnostics channels", () => {
     },
   );
 
+  it("count a hit that is told like any other, and let a forced load run", async () => {
+    const { cache } = memoryCache();
+    await cache.set("k", 5);
+    watched("getOrSet");
+    expect(await cache.getOrSet("k", () => 6)).toBe(5);
+    const { byOperation } = cache.getComprehensiveMetrics();
+    expect([byOperation.get?.count, byOperation.getOrSet]).toEqual([1, undefined]);
+    expect(await cache.getOrSet("k", () => 7, { forceLoad: true })).toBe(7);
+  });
+
+  it("tell of a getOrSet without a function to load", async () => {
+    const { cache } = memoryCache();
+    const { events } = watched("getOrSet");
+    await expect(cache.getOrSet("k", 5 as never)).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
+    expect(events()).toContain("error");
+  });
+
   it("tell who waits for errors of a load that fails, after hits that have none", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 5);
@@ -218,6 +235,15 @@ describe("OpenTelemetry spans", () => {
     stop();
     await cache.get("user:42");
     expect(spans()).toHaveLength(3);
+  });
+
+  it("is made of a getOrSet that is a hit as well", async () => {
+    const { tracerProvider, spans } = spanExporter();
+    const { cache } = memoryCache();
+    await cache.set("k", 1);
+    traceWithOpenTelemetry({ tracerProvider });
+    expect(await cache.getOrSet("k", () => 2)).toBe(1);
+    expect(spans().map(({ name }) => name)).toEqual(["xcache.getOrSet"]);
   });
 
   it("is the parent of what the load does, and the child of what the caller does", async () => {

@@ -100,6 +100,17 @@ describe("getStats", () => {
     expect(await cache.getStats()).toMatchObject({ totalKeys: 0, totalMemoryBytes: 0 });
   });
 
+  it("an exact count stops when its signal aborts, and says that it did not finish", async () => {
+    const { cache } = memoryCache();
+    await cache.setMany(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, n] as const));
+    const stop = new AbortController();
+    const counting = cache.getStats({ exact: true, signal: stop.signal });
+    const reason = new Error("enough");
+    stop.abort(reason);
+    await expect(counting).rejects.toBe(reason);
+    await expect(cache.getStats({ signal: 5 as never })).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
+  });
+
   it("a large store is estimated and says so; exact counts, and lets others run meanwhile", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, "x".repeat(100)] as const));

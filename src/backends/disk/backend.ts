@@ -13,6 +13,7 @@ import type {
 } from "../../core/backend.ts";
 import { systemClock } from "../../core/clock.ts";
 import { CodecError, ConnectionError } from "../../core/errors.ts";
+import { handTo } from "../../core/hand-to.ts";
 import { payloadLength } from "../../core/payload-part.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type DiskOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -93,10 +94,7 @@ export class DiskBackend implements Backend {
   readThen(key: string, _isWatched: boolean, taker: RecordTaker): void {
     const records = this.#usable;
     if (records === undefined) {
-      this.read(key).then(
-        (found) => taker.take(found),
-        (error: unknown) => taker.fail(error),
-      );
+      handTo(taker, this.read(key));
       return;
     }
     let record: Found;

@@ -1,6 +1,6 @@
 // One server of the store: its links, its time, and how far its pushes can be trusted.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { ConnectionError, UnsupportedError, type XCacheError } from "../../core/errors.ts";
+import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import { keyOfBytes } from "../key-bytes.ts";
 import { connectionOf } from "../key-connection.ts";
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
@@ -20,6 +20,8 @@ export interface NodeHost {
   /** The server says that a key has changed; undefined: any may have. */
   changed(key: string | undefined): void;
   down(node: KvNode, error: XCacheError): void;
+  /** A server does not tell of changed keys. */
+  untold(reason: Error): void;
   /** Tells of something that no caller waits for. */
   report(error: Error): void;
 }
@@ -39,7 +41,6 @@ export class KvNode {
   readonly #host: NodeHost;
   readonly #where: () => Endpoint | Promise<Endpoint>;
   readonly #links: readonly Link[];
-  #trackingRefused = false;
   #asked = false;
   #heartbeat: Timer | undefined;
   #closed = false;
@@ -153,7 +154,7 @@ export class KvNode {
     if (!connection.isOpen) throw new ConnectionError(`${nameOf(connection.endpoint)} closed the connection`);
     const [tracking, info] = answers;
     if (tracking.status === "fulfilled") connection.isTracked = true;
-    else this.#refuseTracking(tracking.reason);
+    else this.#host.untold(tracking.reason);
     if (info.status === "rejected" && isLoading(info.reason)) throw notReady(connection, info.reason);
     const facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
     if (!facts.isMaster) throw notMaster(connection);
@@ -181,17 +182,6 @@ export class KvNode {
       await connection.command("CLIENT", "TRACKING", "OFF");
     }
     await connection.command("CLIENT", "TRACKING", "ON");
-  }
-
-  #refuseTracking(reason: Error): void {
-    if (this.#trackingRefused) return;
-    this.#trackingRefused = true;
-    this.#host.report(
-      new UnsupportedError(`the server does not tell of changed keys: ${reason.message}`, {
-        hint: "Stamps are read with every entry and the near cache stays off. Allow CLIENT TRACKING to this user.",
-        cause: reason,
-      }),
-    );
   }
 
   #pushed(push: readonly Reply[]): void {

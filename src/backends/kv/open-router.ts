@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import type { TlsOptions } from "../../core/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, UnsupportedError } from "../../core/errors.ts";
 import { ClusterServers } from "./cluster.ts";
 import type { ConnectionSettings, Endpoint } from "./connection.ts";
 import type { KvAddress } from "./kv-address.ts";
@@ -26,6 +26,7 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
     met,
     changed,
     down: () => {},
+    untold: tellOnce(host.report),
     report: host.report,
   };
   switch (address.kind) {
@@ -39,6 +40,21 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
     case "sentinel":
       return new SentinelServer(address, nodeHost);
   }
+}
+
+/** The servers of a store have the same rules for a user: to be told of one is enough. */
+function tellOnce(report: BackendHost["report"]): NodeHost["untold"] {
+  let isTold = false;
+  return (reason) => {
+    if (isTold) return;
+    isTold = true;
+    report(
+      new UnsupportedError(`the server does not tell of changed keys: ${reason.message}`, {
+        hint: "Stamps are read with every entry and the near cache stays off. Allow CLIENT TRACKING to this user.",
+        cause: reason,
+      }),
+    );
+  };
 }
 
 function settingsOf(address: KvAddress, host: BackendHost): Omit<ConnectionSettings, "endpoint"> {

@@ -1,6 +1,7 @@
 // A server's refusals in our own words.
 import { BackendError, ConnectionError, type ErrorDetails } from "../../core/errors.ts";
 import { redactText } from "../../core/redact.ts";
+import { asRefusal } from "../../core/store-failure.ts";
 import { ReplyError } from "./reply.ts";
 
 /** The server is there, but cannot serve now; it or another one will. */
@@ -14,6 +15,9 @@ const PASSING = new Set([
   "ASK",
   "NOREPLICAS",
 ]);
+
+/** The server serves others: a set that has no room must not keep reads away from it. */
+const OF_ONE_REQUEST = new Set(["OOM", "MISCONF", "NOPERM", "WRONGTYPE"]);
 
 const HINTS: Readonly<Record<string, string>> = {
   OOM: "The server is out of memory: raise maxmemory or set an eviction policy such as allkeys-lru.",
@@ -29,5 +33,10 @@ export function inOurWords(thrown: Error): Error {
   const details: ErrorDetails = { cause: thrown };
   if (PASSING.has(thrown.code)) return new ConnectionError(message, details);
   const hint = HINTS[thrown.code];
-  return new BackendError("STORE_FAILED", message, hint === undefined ? details : { ...details, hint });
+  const failed = new BackendError(
+    "STORE_FAILED",
+    message,
+    hint === undefined ? details : { ...details, hint },
+  );
+  return OF_ONE_REQUEST.has(thrown.code) ? asRefusal(failed) : failed;
 }

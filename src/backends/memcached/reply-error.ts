@@ -8,6 +8,7 @@ import {
   type XCacheError,
 } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
+import { asRefusal } from "../../core/store-failure.ts";
 import type { MetaReply } from "./meta-reader.ts";
 
 const ADDRESS = "Check that memcached runs at this address; TLS and SASL are not supported.";
@@ -86,9 +87,8 @@ export function refusalIn({ code, text }: MetaReply): XCacheError | undefined {
   const words = `the store answered: ${code}${text === "" ? "" : ` ${text}`}`;
   if (/too large/i.test(text)) return new CodecError("VALUE_TOO_LARGE", words, { hint: SIZE });
   if (/out of memory/i.test(text)) {
-    return new BackendError("STORE_FAILED", words, {
-      hint: "The server is full: give it more memory (-m), or let it evict (start it without -M).",
-    });
+    const hint = "The server is full: give it more memory (-m), or let it evict (start it without -M).";
+    return asRefusal(new BackendError("STORE_FAILED", words, { hint }));
   }
   if (/unauthenticated|authentication/i.test(text)) return new ConnectionError(words, { hint: ADDRESS });
   if (/too many open connections/i.test(text)) return new ConnectionError(words, { hint: CONNECTIONS });

@@ -3,6 +3,7 @@ import { requireShareable } from "../../core/arguments.ts";
 import { Changes } from "../../core/changes.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
+import { countedUsage } from "../../core/counted-usage.ts";
 import { CodecError } from "../../core/errors.ts";
 import { LocalLedger } from "../../core/ledger.ts";
 import { nextTurn } from "../../core/next-turn.ts";
@@ -156,17 +157,11 @@ export class MemorySpace implements Space {
     this.#empty();
   }
 
-  async usage(exact: boolean): Promise<SpaceUsage> {
+  async usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
     if (!exact && this.page.size > COUNTED) {
       return { keys: this.page.size, bytes: this.#estimatedBytes(), approximate: true };
     }
-    let keys = 0;
-    let bytes = 0;
-    for await (const batch of this.scan()) {
-      keys += batch.length;
-      for (const item of batch) bytes += item.bytes;
-    }
-    return { keys, bytes, approximate: false };
+    return countedUsage(this.scan(signal));
   }
 
   find(key: string): Found | undefined {

@@ -15,6 +15,8 @@ import { UseLog } from "./use-log.ts";
 /** What an entry was stored under; asked at every hit. What is not live when a sweep meets it is reclaimed. */
 export interface EntrySeal {
   isLive(): boolean;
+  /** Told of every hit. */
+  used?(): void;
   /** Told for every entry that begins and ends to carry it. */
   retain?(): void;
   release?(): void;
@@ -138,9 +140,11 @@ export class Table<S extends EntrySeal> implements PageHost {
       return held;
     }
     const slot = isBoxed && this.#rows.seals === undefined ? held.slot : this.#slotOf(page, key, held);
-    if (this.#rows.sealOf(slot)?.isLive() === false) return undefined;
+    const seal = this.#rows.sealOf(slot);
+    if (seal?.isLive() === false) return undefined;
     const expires = isBoxed ? held.expires : this.#rows.expiresOf(slot);
     if (expires - this.clock.coarse() <= NEAR_MS && this.clock.now() >= expires) return undefined;
+    seal?.used?.();
     if (this.recordsUses) this.recordUse(page, key);
     if (!isBoxed) return held;
     if (++this.#hitsOnBoxes % HITS_PER_UNBOXING === 0) this.#unbox(page, key, held);

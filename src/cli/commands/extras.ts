@@ -2,26 +2,19 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { suggestName } from "../../core/nearest.ts";
+import { addWords, commandLine, packageManagerOf } from "../../core/package-manager.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { EXTRA_NAMES, EXTRAS, type ExtraName } from "../extra-packages.ts";
-import { installedVersion, peerRanges } from "../installed-package.ts";
-import { addArguments, commandLine, packageManagerOf } from "../package-manager.ts";
+import { installedVersion } from "../installed-package.ts";
 
 export async function run({ out, env }: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const names = args.map(requireExtra);
   const packages = [...new Set(names.flatMap((name) => EXTRAS[name]))];
-  const ranges = peerRanges();
   const manager = packageManagerOf(process.cwd(), env);
-  const words = [
-    manager,
-    ...addArguments(
-      manager,
-      packages.map((name) => `${name}@${ranges[name] ?? "latest"}`),
-    ),
-  ];
+  const words = addWords(manager, packages);
   const command = packages.length === 0 ? null : commandLine(words);
   const installed = packages.filter((name) => installedVersion(name) !== undefined);
   if (out.json) {

@@ -2,6 +2,7 @@
 import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/session.ts";
 import { ANY_TABLE } from "../cached-tables.ts";
+import { notWanted } from "../handed-over.ts";
 import { MarkedReads } from "../marked-reads.ts";
 import { trackSessions } from "../session.ts";
 import { tableTag } from "../table-tag.ts";
@@ -14,9 +15,14 @@ export interface DrizzleCacheOptions {
   readonly global?: boolean;
 }
 
-/** drizzle has its classes declared once for import and once for require: a table is any of its objects. */
+/** A table as drizzle declares it, once for import and once for require. */
+export interface DrizzleTable {
+  readonly _: { readonly brand: "Table" };
+}
+
+/** What `invalidate` is told: tables by name or as drizzle has them, and tags. */
 export interface DrizzleChange {
-  readonly tables?: string | object | readonly (string | object)[];
+  readonly tables?: string | DrizzleTable | readonly (string | DrizzleTable)[];
   readonly tags?: string | readonly string[];
 }
 
@@ -53,7 +59,7 @@ export class DrizzleCache implements Cache {
 
   /** As `db.$cache.invalidate({ tables, tags })`. */
   get invalidate(): (change: DrizzleChange) => Promise<void> {
-    return ({ tables = [], tags = [] }) =>
+    return async ({ tables = [], tags = [] }) =>
       this.#cache.invalidateTags([
         ...[tables].flat().map((table) => tableTag(nameOf(table))),
         ...[tags].flat(),
@@ -64,6 +70,9 @@ export class DrizzleCache implements Cache {
   set invalidate(_: (change: DrizzleChange) => Promise<void>) {}
 }
 
-function nameOf(table: string | object): string {
-  return typeof table === "string" ? table : String((table as Record<symbol, unknown>)[TABLE_NAME]);
+function nameOf(table: string | DrizzleTable): string {
+  const name =
+    typeof table === "string" ? table : (table as { readonly [TABLE_NAME]?: unknown })?.[TABLE_NAME];
+  if (typeof name === "string") return name;
+  throw notWanted("drizzleCache().invalidate", "a table of drizzle or its name", table);
 }

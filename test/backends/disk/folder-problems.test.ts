@@ -216,6 +216,7 @@ test("without the package lmdb the error names it and how to install it", async 
   expect(JSON.parse(stdout)).toMatchObject({
     name: "MissingPeerError",
     packageName: "lmdb",
+    // In a bundle there is no package.json of ours.
     installCommand: "npm install lmdb",
   });
 });

@@ -1,9 +1,15 @@
-// Nothing stays behind of calls that are over: no promise, load, key, near copy, timer or connection, nor keys on the server.
+// Nothing stays behind of calls that are over: no promise, load, key, near copy, timer, listener or connection, nor keys on
+// the server.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type EventEmitter, getEventListeners } from "node:events";
+import type { Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { waitingTimers } from "../../../scripts/churn-timers.mjs";
+import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
+import type { LoadContext } from "../../../src/core/options.ts";
 import { seededRandom } from "../../../src/testing/seeded-random.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -64,6 +70,44 @@ async function collectAll(): Promise<void> {
 async function heapBytes(): Promise<number> {
   await collectAll();
   return process.memoryUsage().heapUsed;
+}
+
+/** The sockets that this process has opened meanwhile and not closed. */
+class OpenSockets implements Disposable {
+  readonly open = new Set<Socket>();
+
+  constructor() {
+    subscribe("net.client.socket", this.#opened);
+  }
+
+  [Symbol.dispose](): void {
+    unsubscribe("net.client.socket", this.#opened);
+  }
+
+  readonly #opened = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket };
+    this.open.add(socket);
+    socket.once("close", () => this.open.delete(socket));
+  };
+}
+
+const listenersOf = (emitter: EventEmitter): number =>
+  emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0);
+
+/** How many listen for pushes and have not stopped; to be called before anybody does. */
+function pushListenersOf({ push }: KvBackend): () => number {
+  let count = 0;
+  const { onChange } = push;
+  const counted: typeof onChange = (listener) => {
+    count++;
+    const stop = onChange(listener);
+    return () => {
+      count--;
+      stop();
+    };
+  };
+  Object.assign(push, { onChange: counted });
+  return () => count;
 }
 
 /** How many of these are still referred to. */
@@ -180,6 +224,47 @@ it("connections and timers stay as many", async () => {
   await until(async () => (await clients()) === before, { what: "connections for scans are closed" });
   // One for each kind of thing that is waited for, however many are.
   expect(waitingTimers()).toBeLessThan(timersBefore + 10);
+});
+
+it("listeners stay as many: on sockets, on signals, on the process and for pushes", async () => {
+  const backend = new KvBackend({ kvUrl: server.url });
+  const pushListeners = pushListenersOf(backend);
+  using sockets = new OpenSockets();
+  const [cache, other] = [open({ backend, nearCache: true }), open({ nearCache: true })];
+  const stop = new AbortController();
+  const signals = new Set<AbortSignal>([stop.signal]);
+  const listeners = (): number =>
+    [process, ...sockets.open].reduce((sum, emitter) => sum + listenersOf(emitter), 0) +
+    [...signals].reduce((sum, signal) => sum + getEventListeners(signal, "abort").length, 0);
+  const churn = async (): Promise<void> => {
+    await cache.clear();
+    await each(250, async (at) => {
+      // One of them loads, the other listens for the end of it.
+      const load = ({ signal }: LoadContext<number>): number => {
+        signals.add(signal);
+        return at;
+      };
+      await Promise.all([cache, other].map((by) => by.getOrSet(`k${at}`, load, { ttl: 60, tags: ["t"] })));
+      await cache.get(`k${at}`);
+    });
+    for (let round = 0; round < 10; round++) {
+      for await (const _ of cache.keys("*", { signal: stop.signal })) break;
+      await cache.invalidatePattern("none", { signal: stop.signal });
+      await cache.connect();
+      await cache.health();
+      await cache.namespace(`n${round % 2}`).get("k");
+      const another = open({ backend, nearCache: true, keyPrefix: `another-${round}` });
+      await another.get("k");
+      await another.disconnect();
+    }
+  };
+  await churn();
+  await until(() => sockets.open.size === 2, { what: "connections for scans are closed" });
+  const before = listeners();
+  await churn();
+  await until(() => sockets.open.size === 2, { what: "connections for scans are closed" });
+  expect(listeners()).toBeLessThanOrEqual(before);
+  expect(pushListeners()).toBe(1);
 });
 
 it("the server holds the live entries and the stamps, nothing else", async () => {

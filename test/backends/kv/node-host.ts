@@ -30,6 +30,7 @@ export function nodeHost({
     met: async () => {},
     changed: () => {},
     down: () => {},
+    untold: () => {},
     report: () => {},
   };
 }

@@ -4,6 +4,7 @@ import { Module } from "@nestjs/common";
 import { PrismaPg } from "@prisma/adapter-pg";
 import { createCache } from "cache-manager";
 import { drizzle } from "drizzle-orm/node-postgres";
+import { pgTable, text } from "drizzle-orm/pg-core";
 import express from "express";
 import Fastify from "fastify";
 import { Hono } from "hono";
@@ -11,7 +12,8 @@ import { Keyv } from "keyv";
 import knex from "knex";
 import Koa from "koa";
 import { Kysely, PostgresDialect } from "kysely";
-import type { NextConfig } from "next";
+import type { CacheHandler as UseCacheHandler } from "next/dist/server/lib/cache-handlers/types.js";
+import type { CacheHandler, CacheHandlerContext } from "next/dist/server/lib/incremental-cache/index.js";
 import { Pool } from "pg";
 import { DataSource } from "typeorm";
 import { createStorage } from "unstorage";
@@ -48,9 +50,15 @@ new Koa().use(koaCache<Koa.Context>({ cache, skip: (context) => context.path ===
 // Databases.
 const queries = drizzleCache({ cache, ttl: 60 });
 const rows = drizzle({ client: queries.client(pool), cache: queries });
+const users = pgTable("users", { name: text() });
+const changed = queries.invalidate({ tables: [users, "orders"], tags: "reports" });
+// @ts-expect-error a table is one of drizzle's, or a name
+void queries.invalidate({ tables: pool });
 const tables = new Kysely<{ users: { id: number } }>({
   dialect: cachedDialect(new PostgresDialect({ pool }), watched),
 });
+// @ts-expect-error a pool is no dialect
+cachedDialect(pool, watched);
 const source = new DataSource({ type: "postgres", cache: { provider: typeormCache({ cache }) } });
 const adapter = cachedAdapter(new PrismaPg(pool), watched);
 const extend = prismaCache(watched);
@@ -65,12 +73,23 @@ const sessions = [
 
 // The ecosystem.
 new ApolloServer({ typeDefs: "type Query { hello: String }", cache: apolloCache(cache) });
-const users = new Keyv({ store: new XCacheKeyvStore(cache), namespace: "users" });
+const sessionsByUser = new Keyv({ store: new XCacheKeyvStore(cache), namespace: "users" });
 const manager = createCache({ stores: [cacheManagerStore(cache)], ttl: 60_000 });
 const storage = createStorage({ driver: unstorageDriver(cache, { ttl: 60 }) });
 class Application {}
 Module({ imports: [XCacheModule.forRoot({ cache })] })(Application);
-const next: NextConfig = { cacheMaxMemorySize: 0 };
-const handlers = [nextCacheHandler(cache), nextUseCacheHandler(cache)];
+const pages: new (context: CacheHandlerContext) => CacheHandler = nextCacheHandler(cache);
+const remembered: UseCacheHandler = nextUseCacheHandler(cache);
 
-export { CacheMethod, CacheResponse, extend, handlers, manager, next, sessions, storage, users };
+export {
+  CacheMethod,
+  CacheResponse,
+  changed,
+  extend,
+  manager,
+  pages,
+  remembered,
+  sessions,
+  sessionsByUser,
+  storage,
+};

@@ -49,9 +49,16 @@ async function vectors() {
   if (failure !== undefined) throw failure;
 }
 
+/** A package of an older version has no such entry point. */
+async function keyvStore() {
+  const { cacheManagerStore } = await import("xcache/ecosystem/cache-manager");
+  await cacheManagerStore(memoryCache()).disconnect();
+}
+
 const FEATURES = {
   "@opentelemetry/api": () => void new OtelCollector(),
   "@prometheus-io/client": prometheus,
+  keyv: keyvStore,
   lmdb: disk,
   nodemailer: mail,
   usearch: vectors,

@@ -1,7 +1,8 @@
 // Which package manager a folder uses, and how it is told to add packages.
-import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Environment } from "../config/env.ts";
+import { nodeFs } from "./node-parts.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 const ADD = { npm: "install", pnpm: "add", yarn: "add", bun: "add" } as const;
 export type PackageManager = keyof typeof ADD;
@@ -23,7 +24,7 @@ export function packageManagerOf(folder: string, env: Environment): PackageManag
   for (let at = folder; ; at = dirname(at)) {
     const named = namedIn(join(at, "package.json"));
     if (named !== undefined) return named;
-    const lock = Object.keys(LOCK_FILES).find((name) => existsSync(join(at, name)));
+    const lock = Object.keys(LOCK_FILES).find((name) => nodeFs().existsSync(join(at, name)));
     if (lock !== undefined) return LOCK_FILES[lock]!;
     if (at === dirname(at)) break;
   }
@@ -34,7 +35,9 @@ export function packageManagerOf(folder: string, env: Environment): PackageManag
 /** Corepack's field: `"packageManager": "pnpm@10.1.0"`. */
 function namedIn(manifest: string): PackageManager | undefined {
   try {
-    const { packageManager } = JSON.parse(readFileSync(manifest, "utf8")) as { packageManager?: unknown };
+    const { packageManager } = JSON.parse(nodeFs().readFileSync(manifest, "utf8")) as {
+      packageManager?: unknown;
+    };
     const name = typeof packageManager === "string" ? packageManager.split("@")[0] : undefined;
     return isManager(name) ? name : undefined;
   } catch {
@@ -42,11 +45,27 @@ function namedIn(manifest: string): PackageManager | undefined {
   }
 }
 
-/** Its arguments that add these packages. */
-export const addArguments = (manager: PackageManager, packages: readonly string[]): readonly string[] => [
-  ADD[manager],
-  ...packages,
-];
+/** The words that add these packages, in the versions that fit. */
+export function addWords(manager: PackageManager, packages: readonly string[]): readonly string[] {
+  const ranges = peerRanges();
+  const inRange = (name: string): string => (ranges[name] === undefined ? name : `${name}@${ranges[name]}`);
+  return [manager, ADD[manager], ...packages.map(inRange)];
+}
+
+/** Our optional packages with the versions that fit. */
+export function peerRanges(): Readonly<Record<string, string>> {
+  const manifest = nodeFs().readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { peerDependencies?: Record<string, string> }).peerDependencies ?? {};
+}
+
+/** How to add a package here. Whatever keeps us from finding out, npm is everywhere. */
+export function installCommand(name: string): string {
+  try {
+    return commandLine(addWords(packageManagerOf(process.cwd(), process.env), [name]));
+  } catch {
+    return `npm install ${name}`;
+  }
+}
 
 /** A command line that any shell reads as meant. */
 export function commandLine(words: readonly string[]): string {

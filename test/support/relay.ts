@@ -1,0 +1,178 @@
+// A TCP relay in front of a real server, which does to its connections what a bad network does.
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+
+/** What is done to connections until the relay is told something else. */
+class Conduct {
+  readonly cutAfterBytes: number = Number.POSITIVE_INFINITY;
+  /** How many connections are still to be cut. */
+  cutsLeft = 0;
+  readonly isSilent: boolean = false;
+  readonly delayMs: number = 0;
+
+  constructor(fault: Partial<Conduct> = {}) {
+    Object.assign(this, fault);
+  }
+}
+
+/** One client, and its own connection to the server. */
+class Passage {
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #cut: () => void;
+  #conduct = new Conduct();
+  /** Bytes of replies passed on under the present conduct. */
+  #passed = 0;
+  #late: { readonly bytes: Buffer; readonly timer: NodeJS.Timeout }[] = [];
+  #isStranded = false;
+
+  constructor(client: Socket, server: Socket, conduct: Conduct, cut: () => void) {
+    this.#client = client;
+    this.#server = server;
+    this.#cut = cut;
+    client.on("data", (bytes) => server.write(bytes));
+    server.on("data", (bytes) => this.#replied(bytes));
+    for (const socket of [client, server]) socket.on("error", () => {});
+    server.on("close", () => client.destroySoon());
+    client.on("close", () => {
+      this.#takeLate();
+      server.destroySoon();
+    });
+    this.follow(conduct);
+  }
+
+  follow(conduct: Conduct): void {
+    if (this.#isStranded) return;
+    this.#conduct = conduct;
+    this.#passed = 0;
+    for (const bytes of this.#takeLate()) this.#pass(bytes);
+    for (const socket of [this.#client, this.#server]) {
+      if (conduct.isSilent) socket.pause();
+      else socket.resume();
+    }
+  }
+
+  strand(): void {
+    this.follow(new Conduct({ isSilent: true }));
+    this.#isStranded = true;
+  }
+
+  destroy(): void {
+    this.#client.destroy();
+    this.#server.destroy();
+  }
+
+  #replied(bytes: Buffer): void {
+    const { delayMs } = this.#conduct;
+    if (delayMs === 0) this.#pass(bytes);
+    else this.#late.push({ bytes, timer: setTimeout(() => this.#passOldest(), delayMs) });
+  }
+
+  #passOldest(): void {
+    const oldest = this.#late.shift();
+    if (oldest !== undefined) this.#pass(oldest.bytes);
+  }
+
+  #pass(bytes: Buffer): void {
+    const [client, conduct] = [this.#client, this.#conduct];
+    if (client.destroyed) return;
+    const left = conduct.cutAfterBytes - this.#passed;
+    this.#passed += bytes.length;
+    if (bytes.length <= left || conduct.cutsLeft === 0) {
+      client.write(bytes);
+      return;
+    }
+    conduct.cutsLeft--;
+    this.#server.pause();
+    client.write(bytes.subarray(0, left), () => {
+      // Two turns of the event loop: whoever learns of the part and the reset at once takes them for an orderly end.
+      setImmediate(() => setImmediate(() => this.#reset()));
+    });
+  }
+
+  #reset(): void {
+    this.#client.resetAndDestroy();
+    this.#cut();
+  }
+
+  #takeLate(): readonly Buffer[] {
+    const late = this.#late;
+    this.#late = [];
+    for (const { timer } of late) clearTimeout(timer);
+    return late.map(({ bytes }) => bytes);
+  }
+}
+
+export class Relay {
+  /** How many connections were cut. */
+  cuts = 0;
+  readonly #listener: Server;
+  readonly #passages = new Set<Passage>();
+  #conduct = new Conduct();
+
+  private constructor(serverPort: number) {
+    this.#listener = createServer({ noDelay: true }, (client) => {
+      const server = connect({ host: "127.0.0.1", port: serverPort, noDelay: true });
+      const passage = new Passage(client, server, this.#conduct, () => this.cuts++);
+      this.#passages.add(passage);
+      client.on("close", () => this.#passages.delete(passage));
+    });
+  }
+
+  static async start(serverPort: number): Promise<Relay> {
+    const relay = new Relay(serverPort);
+    relay.#listener.listen(0, "127.0.0.1");
+    await once(relay.#listener, "listening");
+    return relay;
+  }
+
+  get port(): number {
+    return (this.#listener.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}/0`;
+  }
+
+  /** Passes so many more bytes of replies on, then resets the connection: one after another, so many of them. */
+  cutReplies(cutAfterBytes: number, cutsLeft = Number.POSITIVE_INFINITY): void {
+    this.#follow({ cutAfterBytes, cutsLeft });
+  }
+
+  /** Takes connections and passes nothing on, either way; what was said meanwhile arrives once it is over. */
+  silence(): void {
+    this.#follow({ isSilent: true });
+  }
+
+  /** The connections there are now stay open and nothing ever passes again; new ones are as they should be. */
+  strand(): void {
+    for (const passage of this.#passages) passage.strand();
+  }
+
+  /** Passes replies on so much later. */
+  delayReplies(delayMs: number): void {
+    this.#follow({ delayMs });
+  }
+
+  /** Passes everything on at once, as in the beginning. */
+  restore(): void {
+    this.#follow({});
+  }
+
+  /** Ends every connection and listens no more. */
+  async stop(): Promise<void> {
+    for (const passage of this.#passages) passage.destroy();
+    if (!this.#listener.listening) return;
+    this.#listener.close();
+    await once(this.#listener, "close");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #follow(fault: Partial<Conduct>): void {
+    this.#conduct = new Conduct(fault);
+    for (const passage of this.#passages) passage.follow(this.#conduct);
+  }
+}
