@@ -19,8 +19,8 @@ export class Clearing {
   readonly #seals: Seals;
   readonly #listing: EntryListing;
   #isRunning = false;
-  /** Something was cleared since the present round began. */
-  #isWanted = false;
+  /** Something was cleared since the present round began, in this session of the store. */
+  #wantedIn: number | undefined;
 
   constructor(store: SpaceStore, names: Spelling, seals: Seals, listing: EntryListing) {
     this.#store = store;
@@ -32,26 +32,24 @@ export class Clearing {
   /** The namespace has a new stamp. */
   begin(): void {
     if (!this.#store.backend.capabilities.scan) return;
-    this.#isWanted = true;
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    this.#run()
-      // The store is out of reach, or the cache was disconnected.
-      .catch(() => {})
-      .finally(() => {
-        this.#isRunning = false;
-      });
+    this.#wantedIn = this.#store.session;
+    // The store is out of reach, or the cache was disconnected.
+    if (!this.#isRunning) this.#run().catch(() => {});
   }
 
   async #run(): Promise<void> {
-    const { session } = this.#store;
-    while (this.#isWanted) {
-      await this.#pause(BEGINS_AFTER_MS);
-      this.#isWanted = false;
-      for (const prefix of [this.#names.entryPrefix, this.#names.below]) {
-        if (this.#store.session !== session) return;
-        await this.#sweep(prefix, session);
+    this.#isRunning = true;
+    try {
+      while (this.#wantedIn !== undefined) {
+        await this.#pause(BEGINS_AFTER_MS);
+        const session = this.#wantedIn;
+        this.#wantedIn = undefined;
+        for (const prefix of [this.#names.entryPrefix, this.#names.below]) {
+          if (this.#store.session === session) await this.#sweep(prefix, session);
+        }
       }
+    } finally {
+      this.#isRunning = false;
     }
   }
 

@@ -91,6 +91,30 @@ describe("after clear()", () => {
     expect(await keysOf("p:")).toEqual(["p:k"]);
   });
 
+  test("a store that would still answer is left alone in its next session, until something is cleared there", async () => {
+    const { clock, store, keysOf } = setUp();
+    const space = store.space("p");
+    await space.set("k", 1, TERMS);
+    await space.clear();
+    store.session++;
+    await pass(clock);
+    expect(await keysOf("p:")).toEqual(["p:k"]);
+    await space.clear();
+    await pass(clock);
+    expect(await keysOf("p:")).toEqual([]);
+  });
+
+  test("a clear() in a new session counts, although the removal of the one before has not begun", async () => {
+    const { clock, store, keysOf } = setUp();
+    const space = store.space("p");
+    await space.set("k", 1, TERMS);
+    await space.clear();
+    store.session++;
+    await space.clear();
+    await pass(clock);
+    expect(await keysOf("p:")).toEqual([]);
+  });
+
   test("a store that cannot list its keys is left as it is", async () => {
     const { clock, store } = setUp(false);
     const space = store.space("p");

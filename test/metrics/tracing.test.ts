@@ -120,6 +120,24 @@ describe("diagnostics channels", () => {
     },
   );
 
+  it.each(
+    (["get", "set"] as const).flatMap((operation) =>
+      (["start", "end", "asyncStart", "asyncEnd"] as const).map((event) => [operation, event] as const),
+    ),
+  )("tell of a %s on the quick way, also who subscribes to %s only", async (operation, event) => {
+    const { cache } = memoryCache();
+    await cache.set("k", 5);
+    // Past the calls that are timed anyway.
+    for (let n = 0; n < 50; n++) await (operation === "get" ? cache.get("k") : cache.set("k", 5));
+    const heard: unknown[] = [];
+    const note = (about: unknown): void => void heard.push(about);
+    const channel = tracingChannel(`xcache:${operation}`)[event];
+    channel.subscribe(note);
+    onTestFinished(() => void channel.unsubscribe(note));
+    await (operation === "get" ? cache.get("k") : cache.set("k", 5));
+    expect(heard).toEqual([expect.objectContaining({ operation, key: "k" })]);
+  });
+
   it("count a hit that is told like any other, and let a forced load run", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 5);
