@@ -7,7 +7,7 @@ export interface RealStore extends AsyncDisposable {
   readonly masters: readonly RedisServer[];
 }
 
-async function oneServer(): Promise<RealStore> {
+export async function oneServer(): Promise<RealStore> {
   const server = await startRedis();
   return { url: server.url, masters: [server], [Symbol.asyncDispose]: () => server.stop() };
 }

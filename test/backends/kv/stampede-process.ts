@@ -12,6 +12,8 @@ export interface StampedeSettings {
   readonly key: string;
   /** How many ask for the key at once. */
   readonly callers: number;
+  /** Whether no time passes for its cache. Default: false. */
+  readonly isClockStill?: boolean;
 }
 
 /** What it says, in this order; only one that loads says so. */

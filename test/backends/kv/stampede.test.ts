@@ -1,85 +1,22 @@
 // Four processes with 250 callers each and one cold key: it is loaded once, and those who wait leave the store alone.
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { whyStale } from "../../../scripts/build.mjs";
-import type { CacheConfig } from "../../../src/config/types.ts";
-import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
+import { oneServer, REAL_STORES, type RealStore } from "./real-store.ts";
+import { StampedeProcess, type StampedeSettings } from "./stampede-process.ts";
 
 const PROCESSES = 4;
 const CALLERS = 250;
 const KEY = "cold";
 
-interface Store extends AsyncDisposable {
-  readonly url: string;
-  readonly masters: readonly RedisServer[];
-}
-
-async function oneServer(): Promise<Store> {
-  const server = await startRedis();
-  return { url: server.url, masters: [server], [Symbol.asyncDispose]: () => server.stop() };
-}
-
-async function cluster(): Promise<Store> {
-  const { url, nodes, stop } = await startCluster({ replicas: 0 });
-  return { url, masters: nodes, [Symbol.asyncDispose]: stop };
-}
-
 /** How often the stores were asked for records, by whatever command. */
-async function recordCommands({ masters }: Store): Promise<number> {
+async function recordCommands({ masters }: RealStore): Promise<number> {
   const stats = await Promise.all(masters.map((server) => server.cli("INFO", "commandstats")));
   const calls = [...stats.join("\n").matchAll(/cmdstat_(?:m?get|set|eval|evalsha):calls=(\d+)/g)];
   return calls.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** Handed to stampede-member.mjs. */
-interface MemberSettings {
-  readonly config: CacheConfig;
-  /** Whether no time passes for its cache. */
-  readonly isClockStill: boolean;
-}
-
-/** What a process says, in this order; only one that loads says so. */
-interface Sayings {
-  readonly ready: object;
-  readonly asked: object;
-  readonly loading: object;
-  readonly answered: { readonly loads: number; readonly values: readonly unknown[] };
-}
-
-class Member {
-  readonly #child: ChildProcess;
-  readonly #said = new Map<string, object>();
-
-  constructor(settings: MemberSettings) {
-    const file = join(import.meta.dirname, "stampede-member.mjs");
-    this.#child = fork(file, [JSON.stringify({ key: KEY, callers: CALLERS, ...settings })]);
-    this.#child.on("message", (message: { said: string }) => this.#said.set(message.said, message));
-  }
-
-  /** Resolves when it says this, or has said it. */
-  async heard<Word extends keyof Sayings>(word: Word): Promise<Sayings[Word]> {
-    for (;;) {
-      const message = this.#said.get(word);
-      if (message !== undefined) return message as Sayings[Word];
-      if (!this.#child.connected) throw new Error(`a process ended before it said "${word}"`);
-      await Promise.race([once(this.#child, "message"), once(this.#child, "disconnect")]);
-    }
-  }
-
-  tell(word: object): void {
-    this.#child.send(word);
-  }
-
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill("SIGKILL");
-    await once(this.#child, "exit");
-  }
-}
+type MemberSettings = Pick<StampedeSettings, "config" | "isClockStill">;
 
 interface Stampede {
   /** What the processes say when they end a load. */
@@ -92,7 +29,10 @@ interface Stampede {
 
 /** All ask at once; `waiting` is called during the load, which ends when that resolves. */
 async function stampede(settings: MemberSettings, waiting: () => Promise<void>): Promise<Stampede> {
-  const members = Array.from({ length: PROCESSES }, () => new Member(settings));
+  const members = Array.from(
+    { length: PROCESSES },
+    () => new StampedeProcess({ key: KEY, callers: CALLERS, ...settings }),
+  );
   const offered = members.map((_, at) => ({ loadedBy: at, text: "\u00e9\0".repeat(100) }));
   try {
     await Promise.all(members.map((member) => member.heard("ready")));
@@ -108,7 +48,7 @@ async function stampede(settings: MemberSettings, waiting: () => Promise<void>):
       values: answers.flatMap(({ values }) => values),
     };
   } finally {
-    await Promise.all(members.map((member) => member.end()));
+    await Promise.all(members.map((member) => member.kill()));
   }
 }
 
@@ -118,7 +58,7 @@ function expectOneLoad({ offered, loaders, values }: Stampede): void {
 }
 
 /** Resolves when the holder of a lease says that it goes on, which it does every second. */
-async function renewal({ masters }: Store, key: string): Promise<void> {
+async function renewal({ masters }: RealStore, key: string): Promise<void> {
   let least = Number.POSITIVE_INFINITY;
   await until(
     async () => {
@@ -133,7 +73,7 @@ async function renewal({ masters }: Store, key: string): Promise<void> {
 }
 
 /** Resolves when nobody asks the store for anything any more. */
-async function silence(store: Store): Promise<void> {
+async function silence(store: RealStore): Promise<void> {
   let before: number | undefined;
   await until(
     async () => {
@@ -150,10 +90,7 @@ beforeAll(() => {
   expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
 });
 
-describe.each([
-  ["one server", oneServer],
-  ["a cluster", cluster],
-])("a stampede of four processes on %s", (_name, start) => {
+describe.each(REAL_STORES)("a stampede of four processes on %s", (_name, start) => {
   test("takes one load for all 1,000 callers, and while they wait the store is asked now and then", {
     timeout: 40_000,
   }, async () => {
