@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { check } from "./checker.ts";
 import { NOTICE_MS, OPERATION_TIMEOUT_MS, RESUME_MS, SLACK_MS } from "./evidence.ts";
 import { type Call, type FaultRun, type HistoryRecord, historyOf, type LoadRun } from "./history.ts";
-import { planOf } from "./plan.ts";
+import { planOf, type StoreKind } from "./plan.ts";
 
 const KEY = "a:1";
 const TAG = "own a:1";
@@ -355,5 +355,17 @@ describe("a plan", () => {
     ];
     for (const steps of workers) expect([...new Set(steps.map((step) => step.do))].sort()).toEqual(all);
     expect(faults[0]?.what).toMatch(/^failover/);
+  });
+
+  test.each<[StoreKind, RegExp[]]>([
+    ["one", [/^restore/, /^freeze/]],
+    ["sentinel", [/^failover by death/, /^flush/]],
+    ["cluster", [/^failover/, /^flush/]],
+  ])("of %s is short and has the worst all the same, whatever the seed", (store, worst) => {
+    for (let seed = 0; seed < 200; seed++) {
+      const { faults } = planOf({ seed, seconds: 15, store, near: true });
+      const kinds = faults.map(({ what }) => what).filter((what) => what !== "save");
+      for (const [at, kind] of worst.entries()) expect(kinds[at], `seed ${seed}`).toMatch(kind);
+    }
   });
 });

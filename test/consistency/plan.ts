@@ -88,11 +88,11 @@ const FAULTS: Readonly<Record<StoreKind, readonly FaultKind[]>> = {
 };
 /** From one fault's beginning to the next one's, at least; failovers take seconds by themselves. */
 const FAULT_EVERY_MS: Readonly<Record<StoreKind, number>> = { one: 2_600, sentinel: 4_200, cluster: 4_200 };
-/** A short run, too, is to have those that matter most. */
+/** A short run, too, is to have those that matter most: a server that is killed, frozen, failed over and flushed. */
 const FOREMOST: Readonly<Record<StoreKind, readonly RegExp[]>> = {
   one: [/^restore/, /^freeze/],
-  sentinel: [/^failover by death/],
-  cluster: [/^failover/],
+  sentinel: [/^failover by death/, /^flush/],
+  cluster: [/^failover/, /^flush/],
 };
 /** What a snapshot brings back is so old. */
 const SNAPSHOT_AGE_MS = 900;
