@@ -104,8 +104,11 @@ export interface Usage {
 export interface PushChannel {
   /** Changes whenever pushes for this key may have been missed; 0 while the channel cannot be trusted. */
   epoch(key: string): number;
-  /** Whether every change of anything read until a second ago has been told; cheap enough to ask at every hit. */
-  isTrusted?(): boolean;
+  /**
+   * Whether every change of anything read until a second ago has been told; cheap enough to ask at every hit. `now`: from
+   * somebody who has just read the clock, and asks rarely.
+   */
+  isTrusted?(now?: number): boolean;
   /** `undefined` means: everything may have changed. Returns how to stop listening. */
   onChange(listener: (key: string | undefined) => void): () => void;
 }

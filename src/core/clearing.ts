@@ -66,7 +66,8 @@ export class Clearing {
   async #deadAmong(batch: readonly ScanItem[]): Promise<readonly Entry[]> {
     const entries = batch.flatMap(({ record }) => (record.kind === "entry" ? [record] : []));
     if (entries.length === 0) return [];
-    const [present] = await this.#store.stamps.confirm([this.#names.namespaceStamp()]);
+    const { guard, stamps } = this.#store;
+    const [present] = await guard.run("clear", () => stamps.confirm([this.#names.namespaceStamp()]));
     const depth = this.#seals.lineage.length - 1;
     // What the library keeps for itself is sealed with nothing.
     return entries.filter(({ lineage }) => lineage.length > depth && lineage[depth] !== present);

@@ -28,14 +28,16 @@ export class EntryListing {
 
   async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
     for await (const batch of this.records(signal)) {
-      const live = await Promise.all(
-        batch.map(async ({ key, record, bytes }) => {
-          const entry = await this.#entries.fresh(this.#names.keyOf(key), record);
-          return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
-        }),
+      const inspected = await this.#store.guard.run("keys", () =>
+        Promise.all(batch.map((item) => this.#inspected(item))),
       );
-      yield live.filter((item) => item !== undefined);
+      yield inspected.filter((item) => item !== undefined);
     }
+  }
+
+  async #inspected({ key, record, bytes }: ScanItem): Promise<Inspection | undefined> {
+    const entry = await this.#entries.fresh(this.#names.keyOf(key), record);
+    return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
   }
 
   async usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {

@@ -120,9 +120,9 @@ export class Loader {
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
         const windowMs = request.staleIfErrorMs;
-        // A store that did not answer this call is not asked a second time.
-        const isAsked = windowMs > 0 && !flight.storeFailed;
-        const stale = isAsked ? await this.#stale(key, windowMs) : undefined;
+        // A store that did not answer this call, or has just been asked for it, is not asked a second time.
+        const isAsked = windowMs > 0 && !flight.storeFailed && !(isLate(error) && hasSoftTimeout(request));
+        const stale = isAsked ? usable(await this.#find(key), windowMs) : undefined;
         if (stale === undefined) throw error;
         this.#host.report(toError(error));
         return stale;
@@ -261,30 +261,33 @@ export class Loader {
   async #await(key: string, flight: Flight, request: LoadRequest): Promise<Outcome> {
     const { clock } = this.#host;
     const { softTimeoutMs, hardTimeoutMs } = request;
-    const started = clock.now();
-    if (softTimeoutMs < hardTimeoutMs) {
+    const due = clock.now() + hardTimeoutMs;
+    const untilHard = <T>(work: Promise<T>): Promise<T> =>
+      withDeadline(clock, due - clock.now(), work, () => {
+        throw new OperationTimeoutError(
+          `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
+          { code: "LOAD_TIMEOUT", operation: "getOrSet" },
+        );
+      });
+    if (hasSoftTimeout(request)) {
       const early = await withDeadline(clock, softTimeoutMs, flight.outcome, () => undefined);
       if (early !== undefined) return early;
-      const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
-      const stale = await this.#stale(key, windowMs);
-      if (stale !== undefined) return { ...stale, overtaken: false };
+      const stale = this.#staleMeanwhile(key, flight, request);
+      const first = await untilHard(Promise.race([flight.outcome, stale]));
+      if (first !== undefined) return first;
     }
-    return withDeadline(clock, hardTimeoutMs - (clock.now() - started), flight.outcome, () => {
-      throw new OperationTimeoutError(
-        `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
-        { code: "LOAD_TIMEOUT", operation: "getOrSet" },
-      );
-    });
+    return untilHard(flight.outcome);
   }
 
-  /** What the store holds now, read anew: a value invalidated since the load began does not come back. */
-  async #stale(key: string, windowMs: number): Promise<Loaded | undefined> {
-    const { found } = await this.#find(key);
-    if (found?.fresh) return { value: found.value, source: "store" };
-    if (found !== undefined && found.expiredForMs <= windowMs) return { value: found.value, source: "stale" };
-    return undefined;
+  /** What answers instead of a load that takes long, unless there is nothing. */
+  async #staleMeanwhile(key: string, flight: Flight, request: LoadRequest): Promise<Outcome | undefined> {
+    const look = await this.#find(key);
+    if (look.failed) flight.storeFailed = true;
+    const stale = usable(look, Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs));
+    return stale && { ...stale, overtaken: false };
   }
 
+  /** What the store holds now: a value invalidated since the load began does not come back. */
   async #find(key: string): Promise<Look> {
     try {
       return { found: await this.#host.space().find(key), failed: false };
@@ -302,6 +305,19 @@ export class Loader {
       return value;
     }
   }
+}
+
+const hasSoftTimeout = ({ softTimeoutMs, hardTimeoutMs }: LoadRequest): boolean =>
+  softTimeoutMs < hardTimeoutMs;
+
+const isLate = (error: unknown): boolean =>
+  error instanceof OperationTimeoutError && error.code === "LOAD_TIMEOUT";
+
+/** What was found, if it may be handed out. */
+function usable({ found }: Look, windowMs: number): Loaded | undefined {
+  if (found?.fresh) return { value: found.value, source: "store" };
+  if (found !== undefined && found.expiredForMs <= windowMs) return { value: found.value, source: "stale" };
+  return undefined;
 }
 
 /** A load that declares no parameter cannot name tags of its own. */

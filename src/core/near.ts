@@ -75,8 +75,10 @@ export interface NearSpaceOptions {
   readonly checks: StampChecks;
 }
 
-/** So many hits within one turn of the event loop are served on one look at the push channel. */
+/** So many hits within one turn of the event loop are served on one look at the push channel, where they come quickly. */
 const HITS_PER_LOOK = 15;
+/** Where more time passes from one look to the next, every hit is looked at: within a turn no push arrives, however long it is. */
+const QUICK_MS = 5;
 
 export class NearSpace implements Assured {
   readonly #page: NearPage;
@@ -89,6 +91,7 @@ export class NearSpace implements Assured {
   readonly #checks: StampChecks;
   /** So many hits are served before it looks at the stamps and the push channel again; none when it was told to doubt. */
   #hitsLeft = 0;
+  #lookedAt = 0;
 
   constructor({ page, push, backend, clock, checks }: NearSpaceOptions) {
     this.#page = page;
@@ -114,9 +117,11 @@ export class NearSpace implements Assured {
       if (!stamp.isPresent) return false;
       stamp.isUsed = true;
     }
-    if (!this.#push.isTrusted()) return false;
+    const now = this.#clock.now();
+    if (!this.#push.isTrusted(now)) return false;
     this.#checks.assure(this);
-    this.#hitsLeft = HITS_PER_LOOK;
+    if (now - this.#lookedAt < QUICK_MS) this.#hitsLeft = HITS_PER_LOOK;
+    this.#lookedAt = now;
     return true;
   }
 

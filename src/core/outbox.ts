@@ -4,8 +4,11 @@
 // twice without harm, so an outcome that is not known is simply a thing to be done.
 import type { Backend } from "./backend.ts";
 import type { Clock } from "./clock.ts";
+import { withDeadline } from "./deadline.ts";
+import { OperationTimeoutError } from "./errors.ts";
 import { toError } from "./events.ts";
 import { isRefusal, replaceStamp } from "./replace-stamp.ts";
+import { isPassing } from "./store-failure.ts";
 
 /** What makes up for an invalidation whose outcome is not known. */
 export interface Remedy {
@@ -28,6 +31,7 @@ const AT_ONCE = 500;
 export interface OutboxOptions {
   readonly records: Records;
   readonly clock: Clock;
+  readonly operationTimeoutMs: number;
   report(error: Error): void;
   /** Told of every key that is owed something: what is at hand of it counts no more. */
   owed(key: string): void;
@@ -88,12 +92,16 @@ export class Outbox {
     const before = remedy.after === undefined ? undefined : this.#remedies.get(remedy.after);
     if (before !== undefined) await this.#deliver(before);
     try {
-      const { records, clock } = this.#options;
-      await carryOut(remedy, records, clock);
+      const { records, clock, operationTimeoutMs } = this.#options;
+      await withDeadline(clock, operationTimeoutMs, carryOut(remedy, records, clock), () => {
+        throw new OperationTimeoutError(
+          "the store did not confirm what is owed to it within operation_timeout",
+        );
+      });
       this.#options.delivered(remedy);
     } catch (thrown) {
       const error = toError(thrown);
-      if (!isRefusal(error)) throw error;
+      if (!isRefusal(error) || isPassing(error)) throw error;
       this.#refused(remedy, error);
       await this.settle([remedy.root]);
     }
@@ -116,7 +124,10 @@ export class Outbox {
   #widen(remedies: Iterable<Remedy>): void {
     for (const { key, root } of [...remedies]) {
       this.#remedies.delete(key);
-      if (!this.#remedies.has(root)) this.#owe({ key: root, stampMs: Number.POSITIVE_INFINITY, root });
+      const present = this.#remedies.get(root);
+      // One that is on its way may have been carried out before what this one makes up for.
+      if (present === undefined || this.#deliveries.has(present))
+        this.#owe({ key: root, stampMs: Number.POSITIVE_INFINITY, root });
     }
   }
 }

@@ -4,16 +4,26 @@ const HIDDEN = "***";
 
 /** Query names whose value is a secret; all that follows one is hidden, as a raw secret may hold `&` or `#`. */
 const SECRET_OPTION =
-  /([?&;][^=&;?#\s]{0,64}(?:pass|pwd|secret|token|auth|key(?!_file)|credential)[^=&;?#\s]{0,64}=).*$/is;
+  /([?&;][^=&;?#\s]{0,64}(?:pass|pw|secret|token|auth|key(?!_file)|credential)[^=&;?#\s]{0,64}=).*$/is;
 
 const SCHEME = /^[a-z][a-z0-9+.-]*$/i;
 
-/** Hides a port that is no number: `user:secret` looks like this when the `@host` was forgotten. */
-function redactHost(host: string): string {
-  if (/^\[[\w:.%]*\](:\d{0,5})?[:.;]?$/.test(host)) return host;
-  const colon = host.indexOf(":");
-  if (colon < 0 || /^\d{0,5}[:.;]?$/.test(host.slice(colon + 1))) return host;
-  return `${host.slice(0, colon + 1)}${HIDDEN}`;
+/** Where a port begins that is no number, or -1: `user:secret` looks like this when the `@host` was forgotten. */
+function oddPortIn(host: string): number {
+  if (/^\[[\w:.%]*\](:\d{0,5})?[:.;]?$/.test(host)) return -1;
+  const port = host.indexOf(":") + 1;
+  return port === 0 || /^\d{0,5}[:.;]?$/.test(host.slice(port)) ? -1 : port;
+}
+
+/** Without an `@`. A secret that stands for a port may go on over any `,` `/` `?` or `#`: nothing is shown behind it. */
+function redactHosts(rest: string): string {
+  let start = 0;
+  for (const host of (/^[^/?#]*/.exec(rest)?.[0] ?? "").split(",")) {
+    const port = oddPortIn(host);
+    if (port >= 0) return rest.slice(0, start + port) + HIDDEN;
+    start += host.length + 1;
+  }
+  return rest;
 }
 
 /** What stands behind `://`. */
@@ -23,10 +33,7 @@ function redactRest(rest: string): string {
   // Either a secret option with an `@` in it or a password with a `?` in it: only hiding all of it is safe.
   if (secret !== null && at > secret.index) return HIDDEN;
   const open = secret === null ? rest : rest.slice(0, secret.index) + secret[1] + HIDDEN;
-  if (at >= 0) return `${HIDDEN}${open.slice(at)}`;
-  const end = open.search(/[/?#]/);
-  const authority = end < 0 ? open : open.slice(0, end);
-  return authority.split(",").map(redactHost).join(",") + open.slice(authority.length);
+  return at >= 0 ? `${HIDDEN}${open.slice(at)}` : redactHosts(open);
 }
 
 /**

@@ -98,11 +98,14 @@ export class Seals {
   /** The group first, then the tag: whoever finds the group unchanged knows that the tag's stamp was still good. */
   async invalidateTags(tags: readonly string[]): Promise<void> {
     const groups = [...new Set(tags.map(tagGroup))];
-    const replaced = Promise.all(
+    const stamps = tags.map(this.#names.tagStamp);
+    const replacing = Promise.all(
       groups.map((group) => this.#book.replace(this.#names.groupStamp(group), GROUP_LIFETIME_MS)),
     );
-    if (!this.#book.isOrdered) await replaced;
-    await Promise.all([replaced, this.#book.remove(tags.map(this.#names.tagStamp))]);
+    if (!this.#book.isOrdered) await replacing;
+    const [replaced] = await Promise.all([replacing, this.#book.remove(stamps)]);
+    // A second attempt may have come after the tags: whoever made their stamps anew in between found the group unchanged.
+    if (!replaced.every(Boolean)) await this.#book.remove(stamps);
   }
 
   /** What has the effect of `invalidateTags`. */
@@ -125,8 +128,8 @@ export class Seals {
     return [{ key: this.#names.namespaceStamp(), stampMs: Number.POSITIVE_INFINITY, root: this.root }];
   }
 
-  invalidateAll(): Promise<void> {
-    return this.#book.replace(this.#names.namespaceStamp(), Number.POSITIVE_INFINITY);
+  async invalidateAll(): Promise<void> {
+    await this.#book.replace(this.#names.namespaceStamp(), Number.POSITIVE_INFINITY);
   }
 
   /** Whether every stamp is at hand and equal. */

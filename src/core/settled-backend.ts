@@ -15,11 +15,13 @@ import type {
 } from "./backend.ts";
 import { type Clock, COARSE_LAG_MS } from "./clock.ts";
 import { OperationTimeoutError } from "./errors.ts";
+import type { Outcome } from "./guarded-call.ts";
 import { handTo } from "./hand-to.ts";
 import type { Outbox } from "./outbox.ts";
 import { type StoreRecord, stampId, type Token } from "./record.ts";
 
 type Found = StoreRecord | undefined;
+type Ending = Pick<Outcome<void>, "isOver">;
 
 export class SettledBackend implements Backend {
   readonly name: string;
@@ -143,17 +145,20 @@ export class SettledBackend implements Backend {
     return this.#settled([item.key], () => this.#backend.write(item));
   }
 
-  writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
+  /** `call`: whoever it is for. */
+  writeThen(item: KeyedRecord, done: () => void, failed: Failed, call?: Ending): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([item.key]);
-    if (settling !== undefined) this.#after(settling, () => this.#backend.write(item)).then(done, failed);
+    if (settling !== undefined)
+      this.#after(settling, () => this.#backend.write(item), call).then(done, failed);
     else if (this.#backend.writeThen === undefined) this.#backend.write(item).then(done, failed);
     else this.#backend.writeThen(item, done, failed);
   }
 
-  writeMany(items: readonly KeyedRecord[]): Promise<void> {
+  writeMany(items: readonly KeyedRecord[], call?: Ending): Promise<void> {
     return this.#settled(
       items.map(({ key }) => key),
       () => this.#backend.writeMany(items),
+      call,
     );
   }
 
@@ -206,16 +211,16 @@ export class SettledBackend implements Backend {
     return this.#backend.usage(prefix);
   }
 
-  #settled<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
+  #settled<T>(keys: readonly string[], work: () => Promise<T>, call?: Ending): Promise<T> {
     const settling = this.#outbox.settle(keys);
-    return settling === undefined ? work() : this.#after(settling, work);
+    return settling === undefined ? work() : this.#after(settling, work, call);
   }
 
   /** Unless it took so long that the caller has been told of a failure: what is done after that would come out of the blue. */
-  async #after<T>(settling: Promise<void>, work: () => Promise<T>): Promise<T> {
+  async #after<T>(settling: Promise<void>, work: () => Promise<T>, call?: Ending): Promise<T> {
     const due = this.#clock.now() + this.#operationTimeoutMs;
     await settling;
-    if (this.#clock.now() >= due) {
+    if (call?.isOver === true || this.#clock.now() >= due) {
       throw new OperationTimeoutError("what was owed to the store took the whole of operation_timeout");
     }
     return work();

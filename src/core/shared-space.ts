@@ -270,6 +270,7 @@ export class SharedSpace implements OpenedSpace, Continued {
         this.#entries.item(key, payload, terms, seal),
         () => call.succeed(),
         (error) => call.fail(error),
+        call,
       );
   }
 
@@ -282,7 +283,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     // What makes up for it may have been carried out already: written now, it would come back.
     if (call.isOver) return;
     const items = payloads.map(([key, payload]) => this.#entries.item(key, payload, terms, seal));
-    await this.#store.backend.writeMany(items);
+    await this.#store.backend.writeMany(items, call);
   }
 }
 

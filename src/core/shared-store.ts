@@ -5,7 +5,8 @@ import { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import { Continuity } from "./continuity.ts";
-import { ConnectionError } from "./errors.ts";
+import { withDeadline } from "./deadline.ts";
+import { ConnectionError, OperationTimeoutError } from "./errors.ts";
 import { FillWatch } from "./fill-watch.ts";
 import { Guard } from "./guard.ts";
 import { spelling } from "./keys.ts";
@@ -50,6 +51,8 @@ export class SharedStore implements Store, SpaceStore {
   session = 0;
   /** For asking how the store is, which is no use of it. */
   readonly #probes: Guard;
+  readonly #operationTimeoutMs: number;
+  readonly #connectLimitMs: number;
   readonly #outbox: Outbox;
   readonly #recent: Recent;
   readonly #continuity: Continuity;
@@ -66,6 +69,7 @@ export class SharedStore implements Store, SpaceStore {
     this.#outbox = new Outbox({
       records: backend,
       clock: options.clock,
+      operationTimeoutMs: options.operationTimeoutMs,
       report: this.report,
       // What is at hand would be served without asking the store, and so without delivering.
       owed: (key) => this.stamps.forget(key),
@@ -79,6 +83,9 @@ export class SharedStore implements Store, SpaceStore {
       for (const observer of this.observers) observer.breakerChanged(state);
     });
     const { clock, operationTimeoutMs } = options;
+    this.#operationTimeoutMs = operationTimeoutMs;
+    // A backend with a limit of its own knows better what went wrong.
+    this.#connectLimitMs = options.connectTimeoutMs + operationTimeoutMs;
     const answersInPart = (): boolean => this.backend.answersInPart();
     const before = (): Promise<void> | undefined => this.#before();
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
@@ -185,7 +192,7 @@ export class SharedStore implements Store, SpaceStore {
     this.#unchecked = [];
     try {
       // All of them first: a namespace's note may be on any.
-      await this.backend.connect();
+      await this.#within(this.#connectLimitMs, this.backend.connect());
       for (const server of this.#continuity.servers) {
         for (const space of unchecked) await this.#check(space, server);
       }
@@ -198,33 +205,44 @@ export class SharedStore implements Store, SpaceStore {
   /** Of a server that cannot be reached nothing is served; it is met again when it can, and compared with then. */
   async #check(space: SharedSpace, server: MetServer): Promise<void> {
     try {
-      await this.#continuity.check(space, { ...server, records: this.backend });
+      await this.#confirm(space, server);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
     }
   }
 
   async #meet(server: MetServer): Promise<void> {
-    const spaces = [...this.#roots.values()];
-    await this.#continuity.meet(server, spaces);
+    const met = new Set(this.#roots.values());
+    await this.#continuity.meet(server, [...met]);
+    // A map tells also of what is added while it is gone through: those that were opened meanwhile.
+    for (const space of this.#roots.values())
+      if (!met.has(space)) await this.#continuity.check(space, server);
   }
 
-  /** Every few seconds while the store is used; failures show where it is used. */
+  /** Every few seconds while the store is used; failures show where it is used, and only there does the circuit count them. */
   async #keepUp(): Promise<void> {
     try {
-      // Not as a use of the store: it would never rest.
-      await this.#probes.run("upkeep", async () => {
-        await this.#outbox.deliverAll();
-        await this.stamps.touchUsed();
-        for (const server of this.#continuity.servers) {
-          for (const space of this.#roots.values()) {
-            await this.#continuity.check(space, { ...server, records: this.backend });
-          }
-        }
-      });
+      if (this.breaker.state !== "closed") await this.ping();
+      await this.#outbox.deliverAll();
+      await this.#within(this.#operationTimeoutMs, this.stamps.touchUsed());
+      for (const server of this.#continuity.servers) {
+        await Promise.all([...this.#roots.values()].map((space) => this.#confirm(space, server)));
+      }
     } catch {
       // The next call that needs the store tells its caller.
     }
+  }
+
+  async #confirm(space: SharedSpace, server: MetServer): Promise<void> {
+    const check = this.#continuity.check(space, { ...server, records: this.backend });
+    await this.#within(this.#operationTimeoutMs, check);
+  }
+
+  /** What nobody else limits would wait for ever for a store that never answers. */
+  #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+    return withDeadline(this.clock, limitMs, work, () => {
+      throw new OperationTimeoutError(`the store did not answer within ${limitMs / 1000} s`);
+    });
   }
 
   #evicted(spelled: string): void {

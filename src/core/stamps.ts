@@ -101,11 +101,11 @@ export class StampBook {
     return ids;
   }
 
-  /** Writes a new stamp: everything sealed with the old one is dead once this resolves. */
-  async replace(key: string, lifetimeMs: number): Promise<void> {
+  /** Writes a new stamp: everything sealed with the old one is dead once this resolves. See replaceStamp. */
+  async replace(key: string, lifetimeMs: number): Promise<boolean> {
     this.forget(key);
     try {
-      await replaceStamp(this.#backend, this.#clock, key, lifetimeMs);
+      return await replaceStamp(this.#backend, this.#clock, key, lifetimeMs);
     } finally {
       this.forget(key);
     }

@@ -16,6 +16,16 @@ export function asRefusal<E extends Error>(error: E): E {
   return error;
 }
 
+const passing = new WeakSet<Error>();
+
+/** A refusal that will pass, whatever was asked: it is worth asking again. */
+export function asPassingRefusal<E extends Error>(error: E): E {
+  passing.add(error);
+  return asRefusal(error);
+}
+
+export const isPassing = (error: Error): boolean => passing.has(error);
+
 /** Whether an error says that the next request may well fail too. */
 export const isIllness = (error: XCacheError): boolean => isStoreFailure(error) && !refusals.has(error);
 

@@ -43,5 +43,6 @@ export class Upkeep {
 
   start(): void {
     this.#stopped = false;
+    if (!this.#armed && this.#isNeeded()) this.#arm();
   }
 }

@@ -64,29 +64,43 @@ export function readUrlOptions<T extends object>(
   const fields = Object.keys(options) as (keyof T & string)[];
   const byName = new Map(fields.map((field) => [toSnake<string>(field), field]));
   const read: Partial<T> = {};
+  /** An option behind one with this name may be what follows a raw & in a secret. */
+  let secretName: string | undefined;
   for (const part of query.split("&").filter((each) => each !== "")) {
     const equals = part.indexOf("=");
     const name = equals < 0 ? part : part.slice(0, equals);
-    const field = byName.get(name) ?? rejectOption(name, [...byName.keys()], label);
+    const field = byName.get(name);
+    if (field === undefined) throw unknownOption(name, [...byName.keys()], label, secretName);
     const value = equals < 0 ? "" : decode(part.slice(equals + 1));
     const invalid = (what: string): ConfigError =>
       new ConfigError("CONFIG_INVALID", `${label}: the option ${name} ${what}`);
     if (value === undefined) throw invalid("is not valid percent-encoding");
     if (read[field] !== undefined) throw invalid("is given twice");
     const { expected, read: readText, secret } = options[field];
+    if (secret) secretName = name;
     const result = readText(value);
     if (result === undefined) {
-      throw invalid(`must be ${expected}, got ${secret ? "a hidden value" : describeArrival(value)}`);
+      const shown = secretName === undefined ? describeArrival(value) : "a hidden value";
+      throw invalid(`must be ${expected}, got ${shown}`);
     }
     read[field] = result;
   }
   return read as T;
 }
 
-function rejectOption(name: string, names: readonly string[], label: string): never {
+function unknownOption(
+  name: string,
+  names: readonly string[],
+  label: string,
+  secretName: string | undefined,
+): ConfigError {
+  if (secretName !== undefined) {
+    const what = `unknown option behind ${secretName}, not shown: a & in a value must be written %26`;
+    return new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: ${what}`);
+  }
   const shown = describeArrival(decode(name) ?? name);
   const advice =
     ELSEWHERE.get(name.toLowerCase()) ??
     (names.length === 0 ? "this kind of address takes none" : suggestName(name, names));
-  throw new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: unknown option ${shown}: ${advice}`);
+  return new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: unknown option ${shown}: ${advice}`);
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigError } from "../../src/core/errors.ts";
+import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { Gate } from "../xcache/gate.ts";
 import { LoadBench } from "./load-bench.ts";
@@ -83,6 +83,53 @@ describe("soft and hard timeouts together", () => {
     expect(await caller).toMatchObject({ value: "theirs", source: "store" });
     await gate.finish("mine");
     expect(bench.space.peek("k")).toBe("theirs");
+  });
+
+  it("a store that hangs does not keep a caller beyond the hard limit, nor is it asked twice", async () => {
+    const gate = new Gate<string>();
+    let looks = 0;
+    const begun = bench.clock.now();
+    const caller = bench
+      .value(gate.load, { ...old, softTimeout: 1, hardTimeout: 5 })
+      .catch((error: unknown) => ({
+        error,
+        after: bench.clock.now() - begun,
+      }));
+    await settle();
+    bench.broken.find = () => {
+      looks++;
+      return new Promise(() => {});
+    };
+    await bench.clock.advance(60_000);
+    expect(await caller).toMatchObject({ error: { code: "LOAD_TIMEOUT" }, after: 5_000 });
+    expect(looks).toBe(1);
+    await gate.finish("late");
+  });
+
+  it("a load that ends while the store is asked for a stale value is the answer", async () => {
+    const gate = new Gate<string>();
+    const caller = bench.value(gate.load, { ...old, softTimeout: 1 });
+    await settle();
+    bench.broken.find = () => new Promise(() => {});
+    await bench.clock.advance(1_000);
+    await gate.finish("new");
+    expect(await caller).toBe("new");
+  });
+
+  it("a store that failed at the soft limit is not asked again when the load fails", async () => {
+    const gate = new Gate<string>();
+    let looks = 0;
+    const caller = bench.value(gate.load, { ...old, softTimeout: 1 }).catch((error: unknown) => error);
+    await settle();
+    bench.broken.find = async () => {
+      looks++;
+      throw new ConnectionError("down");
+    };
+    await bench.clock.advance(1_000);
+    const failure = new Error("no value");
+    await gate.fail(failure);
+    expect(await caller).toBe(failure);
+    expect(looks).toBe(1);
   });
 
   it("leave no timer behind when the load is in time", async () => {

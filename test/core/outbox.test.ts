@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { KeyedRecord } from "../../src/core/backend.ts";
-import { BackendError, ConnectionError } from "../../src/core/errors.ts";
+import { BackendError, ConnectionError, OperationTimeoutError } from "../../src/core/errors.ts";
 import { Outbox, type Remedy } from "../../src/core/outbox.ts";
-import { ManualClock } from "../../src/testing/manual-clock.ts";
+import { asPassingRefusal } from "../../src/core/store-failure.ts";
+import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";
 
@@ -11,6 +12,8 @@ class Recorded {
   readonly done: string[] = [];
   fault: Error | undefined;
   during: (() => void) | undefined;
+  /** What every answer waits for. */
+  answering: Promise<void> | undefined;
 
   now(): number {
     return 0;
@@ -18,10 +21,12 @@ class Recorded {
 
   async write({ key }: KeyedRecord): Promise<void> {
     this.#act(`stamp ${key}`);
+    await this.answering;
   }
 
   async take(key: string): Promise<undefined> {
     this.#act(`take ${key}`);
+    await this.answering;
   }
 
   #act(what: string): void {
@@ -32,24 +37,27 @@ class Recorded {
 }
 
 function setUp(): {
+  clock: ManualClock;
   store: Recorded;
   outbox: Outbox;
   reported: Error[];
   delivered: string[];
   owed: string[];
 } {
+  const clock = new ManualClock();
   const store = new Recorded();
   const reported: Error[] = [];
   const delivered: string[] = [];
   const owed: string[] = [];
   const outbox = new Outbox({
     records: store,
-    clock: new ManualClock(),
+    clock,
+    operationTimeoutMs: 1_000,
     report: (error) => reported.push(error),
     owed: (key) => owed.push(key),
     delivered: ({ key }) => delivered.push(key),
   });
-  return { store, outbox, reported, delivered, owed };
+  return { clock, store, outbox, reported, delivered, owed };
 }
 
 const removal = (key: string): Remedy => ({ key, stampMs: undefined, root: ROOT });
@@ -148,5 +156,54 @@ describe("invalidations that were not confirmed", () => {
     await outbox.settle(["a"]);
     expect(outbox.size).toBe(0);
     expect(reported).toHaveLength(2);
+  });
+
+  it("that the store refuses while the namespace's is on its way invalidate the namespace once more", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([stamp(ROOT)]);
+    let answer = (): void => {};
+    store.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const earlier = outbox.settle([ROOT]);
+    outbox.add([removal("a")]);
+    store.fault = new BackendError("STORE_FAILED", "no permission");
+    store.during = () => {
+      store.during = () => {
+        store.fault = undefined;
+      };
+    };
+    const later = outbox.settle(["a"]);
+    await settle();
+    answer();
+    await Promise.all([earlier, later]);
+    await outbox.deliverAll();
+    expect(store.done).toEqual([`stamp ${ROOT}`, `stamp ${ROOT}`]);
+    expect(outbox.size).toBe(0);
+  });
+
+  it("that the store refuses for now stay", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = asPassingRefusal(new BackendError("STORE_FAILED", "no changes now"));
+    await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
+    expect(outbox.size).toBe(1);
+    store.fault = undefined;
+    await outbox.settle(["a"]);
+    expect(store.done).toEqual(["take a"]);
+    expect(reported).toEqual([]);
+  });
+
+  it("that the store never answers for are tried again", async () => {
+    const { clock, store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    store.answering = new Promise(() => {});
+    const settled = expect(outbox.settle(["a"])).rejects.toBeInstanceOf(OperationTimeoutError);
+    await clock.advance(1_000);
+    await settled;
+    store.answering = undefined;
+    await outbox.settle(["a"]);
+    expect(store.done).toEqual(["take a", "take a"]);
+    expect(outbox.size).toBe(0);
   });
 });

@@ -1,13 +1,16 @@
-// A store of several servers, one of which cannot be reached when a namespace is opened.
+// What a store makes of its servers: one that cannot be reached when a namespace is opened, one that is replaced just then,
+// one that has no room for a stamp.
 import { expect, test } from "vitest";
-import type { BackendHost, MetServer } from "../../src/core/backend.ts";
+import type { BackendHost, Capabilities, KeyedRecord, MetServer } from "../../src/core/backend.ts";
 import { BackendError, ConnectionError } from "../../src/core/errors.ts";
 import type { StoreRecord } from "../../src/core/record.ts";
 import type { SharedStore } from "../../src/core/shared-store.ts";
 import type { Space } from "../../src/core/space.ts";
-import { ManualClock } from "../../src/testing/index.ts";
+import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
+import { settle } from "../../src/testing/manual-clock.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";
+import { Gate } from "../xcache/gate.ts";
 
 const ANCHOR = "{far}";
 
@@ -62,4 +65,112 @@ test("a namespace is not used while a server that is there does not let itself b
   await expect(use(store.space("first"))).rejects.toThrow("no");
   backend.farFails = undefined;
   await expect(use(store.space("first"))).resolves.toBeUndefined();
+});
+
+/** A server that comes back from a snapshot; nothing is answered before it has been met. */
+class Restarting extends ReferenceBackend {
+  host: BackendHost | undefined;
+  #meeting: Promise<void> | undefined;
+
+  open(host: BackendHost): void {
+    this.host = host;
+  }
+
+  override async read(key: string): Promise<StoreRecord | undefined> {
+    await this.#meeting;
+    return super.read(key);
+  }
+
+  async meet(runId: string, isAnswering: Promise<void> = Promise.resolve()): Promise<void> {
+    this.#meeting = this.host?.met({
+      anchor: "",
+      runId,
+      startedAt: this.now() - 1_000,
+      lastProvenAt: 0,
+      records: {
+        now: () => this.now(),
+        write: (item) => super.write(item),
+        take: (key) => super.take(key),
+        read: async (key) => {
+          await isAnswering;
+          return super.read(key);
+        },
+      },
+      owns: () => true,
+    });
+    await this.#meeting;
+    this.#meeting = undefined;
+  }
+}
+
+test("a namespace that is opened while a restored server is met is compared with it, too", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
+  const [store, otherStore] = [openSharedStore(mine, clock), openSharedStore(theirs, clock)];
+  for (const backend of [mine, theirs]) await backend.meet("before");
+  const cleared = otherStore.space("second");
+  await use(cleared);
+  const snapshot = shared.snapshot();
+  await cleared.clear();
+  await use(store.space("first"));
+  await clock.advance(30_000);
+  shared.restart(snapshot);
+  let answer = (): void => {};
+  const isAnswering = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const meeting = mine.meet("after", isAnswering);
+  await settle();
+  const second = store.space("second");
+  const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
+  await settle();
+  answer();
+  await meeting;
+  expect(await read).toBeUndefined();
+});
+
+/** Carries out changes in the order they are made, and may have no room for stamps. */
+class Full extends ReferenceBackend {
+  override readonly capabilities: Capabilities = {
+    shared: true,
+    scan: true,
+    ttlResolutionMs: 1,
+    ordered: true,
+  };
+  /** The answer to a stamp that there is no room for comes then. */
+  refusal: Promise<void> | undefined;
+
+  override async write(item: KeyedRecord): Promise<void> {
+    if (this.refusal === undefined || item.record.kind !== "stamp") return super.write(item);
+    await this.refusal;
+    throw new BackendError("STORE_FAILED", "no room");
+  }
+}
+
+test("tags that a store without room invalidates are not made valid again by a load that names them meanwhile", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const backend = new Full(shared);
+  const mine = cacheWithClock({ backend }, clock);
+  const other = cacheWithClock({ backend: shared.client() }, clock);
+  await mine.set("else", 1);
+  const gate = new Gate<string>();
+  const loading = other.getOrSet<string>("k", async (context) => {
+    const value = await gate.load(context);
+    context.setTags(["t"]);
+    return value;
+  });
+  await settle();
+  let refuse = (): void => {};
+  backend.refusal = new Promise((resolve) => {
+    refuse = resolve;
+  });
+  const invalidating = mine.invalidateTags("t");
+  await settle();
+  await gate.finish("old");
+  expect(await loading).toBe("old");
+  refuse();
+  await invalidating;
+  expect(await other.get("k")).toBeUndefined();
 });

@@ -1,7 +1,9 @@
+import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import type { SentinelAddress, StoreAddress } from "../../src/core/address.ts";
 import { parseStoreAddress } from "../../src/core/store-url.ts";
+import { XCache } from "../../src/xcache.ts";
 import { configErrorOf } from "../config/thrown.ts";
 import { MARK, secret } from "./secret.ts";
 
@@ -300,6 +302,34 @@ describe("what is no address", () => {
 });
 
 describe("credentials", () => {
+  it.each([
+    "redis+sentinel://h/m?sentinel_password=HUNTER&SECRET",
+    "redis+sentinel://h/m?sentinel_password=HUNTER&SECRET=1",
+    "redis+sentinel://h/m?sentinel_password=HUNTER&db=SECRET",
+    "redis://u:HUNTER/SECRET",
+    "redis://u:HUNTER,SECRET",
+    "redis://u:HUNTER#SECRET",
+    "redis://u:HUNTER?SECRET",
+    "redis://h:1,u:HUNTER/SECRET",
+    "redis+cluster://u:HUNTER,SECRET",
+    "unix://u:HUNTER/SECRET",
+    "unix://u:HUNTER,SECRET",
+    "unix://u:HUNTER#SECRET",
+    "unix://u:HUNTER?SECRET",
+    "redis://h:0?pw=HUNTER&SECRET",
+  ])("no part of the password in %s is shown", (kvUrl) => {
+    const error = configErrorOf(() => new XCache({ kvUrl }));
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/HUNTER|SECRET/);
+  });
+
+  it("an unknown option behind a secret is taken for a part of it", () => {
+    const error = configErrorOf(() => parseStoreAddress("redis+sentinel://h/m?sentinel_password=a&b"));
+    expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
+    expect(error.message).toBe(
+      "kvUrl: unknown option behind sentinel_password, not shown: a & in a value must be written %26",
+    );
+  });
+
   const scheme = fc.constantFrom(
     "redis",
     "rediss",

@@ -56,11 +56,14 @@ export class KvBackend implements Backend {
     this.capabilities = { shared: true, scan: true, ttlResolutionMs: 1, replicated: true, ordered };
     this.#describedAs = { address: redactUrl(kvUrl), kind: address.kind };
     this.#client = new OnUse(clientCode, (code) => new code.KvClient(address, this.#opened, this.#changed));
-    const trust = new Trust(() => this.#client.opened?.isTrusted() ?? false);
+    const trust = new Trust(
+      () => this.#client.opened?.trustedUntil() ?? 0,
+      () => this.#host?.clock.now() ?? 0,
+    );
     this.#trust = trust;
     this.push = {
       epoch: (key) => this.#client.opened?.epoch(key, trust.holds()) ?? 0,
-      isTrusted: () => trust.holds(),
+      isTrusted: (now) => (now === undefined ? trust.holds() : trust.holdsAt(now)),
       onChange: (listener) => {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);

@@ -8,7 +8,7 @@ import type { KvNode } from "./node.ts";
 import { openRouter } from "./open-router.ts";
 import { type Commands, Records } from "./records.ts";
 import type { Router } from "./router.ts";
-import { nodeUsage, scanNode } from "./scan.ts";
+import { nodeUsage } from "./scan.ts";
 import type { ServerFacts } from "./server-facts.ts";
 
 /** `key` has changed on a server; undefined: anything may have. */
@@ -26,7 +26,7 @@ export class KvClient {
       met: (node, connection) => this.#met(node, connection),
       changed,
     });
-    this.records = new Records(this.#router);
+    this.records = new Records(this.#router, host);
   }
 
   connect(): Promise<void> {
@@ -64,18 +64,18 @@ export class KvClient {
     return this.#offset(this.#host.clock.coarse(), 1) + 1;
   }
 
-  /** Whether the pushes of all servers can be relied on. Each is asked: whoever is relied on is kept awake. */
-  isTrusted(): boolean {
+  /** Until when the pushes of all servers can be relied on. Each is asked: whoever is relied on is kept awake. */
+  trustedUntil(): number {
     const { nodes } = this.#router;
-    return nodes.length > 0 && nodes.map((node) => node.isTrusted()).every(Boolean);
+    return nodes.length === 0 ? 0 : Math.min(...nodes.map((node) => node.trustedUntil()));
   }
 
   epoch(key: string, isProven: boolean): number {
     return this.#router.epoch(key, isProven);
   }
 
-  async *scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
-    for (const node of await this.#router.masters()) yield* scanNode(node, prefix, signal);
+  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
+    return this.#router.scan(prefix, signal);
   }
 
   async usage(prefix: string): Promise<Usage> {
@@ -129,7 +129,7 @@ export class KvClient {
     const { runId, uptimeSeconds } = node.facts;
     const router = this.#router;
     if (runId === undefined) return;
-    const records = new Records(throughConnection(connection, node, router));
+    const records = new Records(throughConnection(connection, node, router), this.#host);
     const now = (): number => this.now();
     await this.#host.met({
       anchor: router.anchor(node),

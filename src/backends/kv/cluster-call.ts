@@ -66,7 +66,7 @@ export class Call implements LinkAnswer {
   #isOver = false;
 
   constructor(host: CallHost, slot: number, command: readonly Argument[] | Reading, answer: Answer) {
-    this.due = host.clock.now() + host.operationTimeoutMs;
+    this.due = answer.due ?? host.clock.now() + host.operationTimeoutMs;
     this.#host = host;
     this.#slot = slot;
     this.#command = command;
@@ -152,15 +152,12 @@ export class Call implements LinkAnswer {
     else link.send(command, this);
   }
 
-  /** The server takes the word for the one command that follows it. */
   #sendAsking(route: Route): void {
     this.#askedHost = route.host;
     const link = route.link(this.#slot);
     this.#link = link;
     const command = this.#command;
-    // If one of the two is too late, so is the other.
-    link.send(["ASKING"], { due: this.due, resolve: ignore, reject: ignore });
-    link.send(command instanceof Reading ? ["GET", command.key] : command, this);
+    link.sendAsking(command instanceof Reading ? ["GET", command.key] : command, this);
   }
 
   #hop(error: Error, proceed: () => void): void {
@@ -228,8 +225,6 @@ export class Call implements LinkAnswer {
     return true;
   }
 }
-
-const ignore = (): void => {};
 
 function nobodyHolds(slot: number): ConnectionError {
   return new ConnectionError(`no server of the cluster is known to hold slot ${slot}`);

@@ -1,9 +1,9 @@
-// Asks a cluster who holds its slots: whichever server answers first, so that a dead or frozen one does not delay the rest.
+// Asks a cluster who holds its slots: whichever server knows enough first, so that a dead or frozen one delays nobody.
 import type { HostPort } from "../../core/address.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
-import { type Topology, topologyOf } from "./cluster-topology.ts";
+import { slotsIn, type Topology, topologyOf } from "./cluster-topology.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import type { Reply } from "./reply.ts";
 import { inOurWords } from "./reply-error.ts";
@@ -17,12 +17,14 @@ export interface Witness {
 export interface LookupOptions {
   readonly clock: Clock;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
+  /** How many slots an answer has to tell of; one that tells of fewer is taken where nobody tells of more. */
+  readonly enoughSlots: number;
 }
 
 /** How long one is waited for before the next is asked as well. */
 const PATIENCE_MS = 100;
 
-/** One question, put to one witness after the other until somebody answers. */
+/** One question, put to one witness after the other until somebody knows enough. */
 export class Lookup {
   readonly answer: Promise<Topology>;
   readonly #options: LookupOptions;
@@ -30,7 +32,10 @@ export class Lookup {
   /** Ends the connections that are opened for this question only. */
   readonly #stop = new AbortController();
   #asked = 0;
+  #answered = 0;
   #failed = 0;
+  /** The answer that tells of the most slots, while none has told of enough. */
+  #widest: Topology | undefined;
   #patience: Timer | undefined;
   #limit: Timer | undefined;
   #isOver = false;
@@ -46,13 +51,18 @@ export class Lookup {
     });
     const { connectTimeoutMs } = options.settings;
     this.#limit = options.clock.after(connectTimeoutMs, () =>
-      this.#fail(
+      this.#conclude(
         new OperationTimeoutError(
           `no server of the cluster said who holds its slots within connect_timeout (${connectTimeoutMs / 1000} s)`,
         ),
       ),
     );
     this.#next();
+  }
+
+  /** Whether nobody is left who may know more. */
+  get hasHeardAll(): boolean {
+    return this.#answered === this.#witnesses.length;
   }
 
   /** Nobody waits for the answer any more. */
@@ -62,16 +72,20 @@ export class Lookup {
 
   #next(): void {
     this.#patience?.cancel();
+    if (this.#isOver) return;
+    this.#patience = this.#options.clock.after(PATIENCE_MS, () => this.#outOfPatience());
     const witness = this.#witnesses[this.#asked];
-    if (this.#isOver || witness === undefined) return;
+    if (witness === undefined) return;
     this.#asked++;
-    this.#patience = this.#options.clock.after(PATIENCE_MS, () => this.#next());
     this.#ask(witness).then(
-      (topology) => {
-        if (this.#end()) this.#resolve(topology);
-      },
+      (topology) => this.#heard(topology),
       (error) => this.#unanswered(toError(error)),
     );
+  }
+
+  #outOfPatience(): void {
+    if (this.#asked < this.#witnesses.length) this.#next();
+    else if (this.#widest !== undefined) this.#take(this.#widest);
   }
 
   async #ask({ endpoint, connection }: Witness): Promise<Topology> {
@@ -94,10 +108,33 @@ export class Lookup {
     }
   }
 
+  /** A server may know a part of the cluster only, as one that has just joined it: then the others are asked too. */
+  #heard(topology: Topology): void {
+    if (this.#isOver) return;
+    this.#answered++;
+    if (this.#widest === undefined || slotsIn(topology) > slotsIn(this.#widest)) this.#widest = topology;
+    if (slotsIn(this.#widest) >= this.#options.enoughSlots || this.#isComplete) this.#take(this.#widest);
+    else this.#next();
+  }
+
   #unanswered(error: Error): void {
     this.#failed++;
-    if (this.#failed === this.#witnesses.length) this.#fail(nobodyKnows(error, this.#failed));
+    if (this.#isComplete) this.#conclude(nobodyKnows(error, this.#failed));
     else this.#next();
+  }
+
+  get #isComplete(): boolean {
+    return this.#answered + this.#failed === this.#witnesses.length;
+  }
+
+  /** Nobody else will answer. */
+  #conclude(error: Error): void {
+    if (this.#widest === undefined) this.#fail(error);
+    else this.#take(this.#widest);
+  }
+
+  #take(topology: Topology): void {
+    if (this.#end()) this.#resolve(topology);
   }
 
   #fail(error: Error): void {

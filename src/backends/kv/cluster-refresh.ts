@@ -1,6 +1,5 @@
 // When a cluster is asked for its topology: once at a time, soon after something pointed to a change, and not too often.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { ConnectionError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 
 /** Pauses grow from the first to the longest while nothing new is learnt, and shrink after some quiet. */
@@ -142,6 +141,3 @@ export class Refresh {
     return ms * (0.75 + this.#clock.random() / 2);
   }
 }
-
-export const disconnected = (): ConnectionError =>
-  new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });

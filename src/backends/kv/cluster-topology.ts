@@ -7,6 +7,7 @@ export interface SlotRange {
   readonly first: number;
   readonly last: number;
   readonly master: HostPort;
+  readonly masterId: string | undefined;
 }
 
 export interface Topology {
@@ -30,11 +31,15 @@ export function topologyOf(reply: Reply, askedHost: string): Topology {
   for (const row of listIn(reply)) {
     const [first, last, master, ...others] = listIn(row);
     if (!isSlot(first) || !isSlot(last) || first > last || master === undefined) throw notSlots();
-    ranges.push({ first, last, master: serverIn(master, askedHost) });
+    ranges.push({ first, last, master: serverIn(master, askedHost), masterId: textIn(listIn(master)[2]) });
     replicas.push(...others.map((other) => serverIn(other, askedHost)));
   }
   return { ranges, replicas };
 }
+
+/** How many slots it tells of. */
+export const slotsIn = ({ ranges }: Topology): number =>
+  ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 
 /** Where a MOVED or ASK from the server at `askedHost` points to; undefined where it makes no sense. */
 export function redirectIn({ message }: ReplyError, askedHost: string): Redirect | undefined {

@@ -4,7 +4,7 @@ import { Lookup, type Witness } from "./cluster-lookup.ts";
 import { type Member, Members } from "./cluster-members.ts";
 import { Refresh } from "./cluster-refresh.ts";
 import { SlotTable } from "./cluster-table.ts";
-import { nameOfHost, type Redirect, type Topology } from "./cluster-topology.ts";
+import { nameOfHost, type Redirect, slotsIn, type Topology } from "./cluster-topology.ts";
 import type { KvNode, NodeHost } from "./node.ts";
 import { SLOTS } from "./slots.ts";
 
@@ -22,6 +22,8 @@ export class ClusterView {
   readonly #movedMeanwhile = new Set<number>();
   /** A server may have lost its last slot since the list of nodes was made. */
   #hasMoved = false;
+  /** How many slots the cluster has owners for, so far as anybody has told. */
+  #enoughSlots = SLOTS;
   #lookup: Lookup | undefined;
   #closed = false;
 
@@ -68,10 +70,16 @@ export class ClusterView {
   /** Asks the cluster for its topology; returns whether anything was new. */
   async #look(): Promise<boolean> {
     this.#movedMeanwhile.clear();
-    this.#lookup = new Lookup(this.#witnesses(), { clock: this.#host.clock, settings: this.#host.settings });
+    const { clock, settings } = this.#host;
+    const lookup = new Lookup(this.#witnesses(), { clock, settings, enoughSlots: this.#enoughSlots });
+    this.#lookup = lookup;
     this.#informant = undefined;
     try {
-      return this.#apply(await this.#lookup.answer);
+      const topology = await lookup.answer;
+      // Fewer only if all agree: somebody who could not be asked may know of more.
+      const slots = slotsIn(topology);
+      if (slots > this.#enoughSlots || lookup.hasHeardAll) this.#enoughSlots = slots;
+      return this.#apply(topology);
     } finally {
       this.#lookup = undefined;
     }

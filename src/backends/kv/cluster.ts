@@ -1,14 +1,16 @@
 // A store on a cluster: every key is on the master of its slot, wherever that slot goes.
 import type { HostPort } from "../../core/address.ts";
+import type { ScanItem } from "../../core/backend.ts";
 import { withDeadline } from "../../core/deadline.ts";
 import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { Call, type CallHost, Reading, type Route } from "./cluster-call.ts";
 import { HeldCalls } from "./cluster-held.ts";
-import { disconnected } from "./cluster-refresh.ts";
+import { scanCluster } from "./cluster-scan.ts";
 import type { Redirect } from "./cluster-topology.ts";
 import { ClusterView } from "./cluster-view.ts";
 import type { Answer } from "./connection.ts";
+import { disconnected } from "./connection-error.ts";
 import type { KvNode, NodeHost } from "./node.ts";
 import type { Commands } from "./records.ts";
 import type { Argument } from "./resp-writer.ts";
@@ -85,6 +87,17 @@ export class ClusterServers implements Router, CallHost {
     else if (this.#view.refresh.ageMs > RECENT_MS) await this.#view.refresh.done().catch(() => {});
     if (this.#view.nodes.length === 0) throw new ConnectionError("no server of the cluster holds any slot");
     return this.#view.nodes;
+  }
+
+  /** The servers that hold any of these slots, as the cluster tells it now. */
+  async holders(slots: ReadonlySet<number>): Promise<readonly KvNode[]> {
+    await this.#view.refresh.once();
+    const held = [...slots].map((slot) => this.#view.table.owner(slot)?.node);
+    return [...new Set(held)].filter((node) => node !== undefined);
+  }
+
+  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
+    return scanCluster(this, prefix, signal);
   }
 
   isOn(key: string, node: KvNode): boolean {

@@ -56,14 +56,25 @@ export function notResp(endpoint: Endpoint, cause: unknown): ConnectionError {
   });
 }
 
-/** The server's own words hold no secrets: it never repeats a password. */
-export function refused(endpoint: Endpoint, thrown: unknown): XCacheError {
+/** `password`: what was sent to log in, which the server's own words may repeat. */
+export function refused(endpoint: Endpoint, thrown: unknown, password?: string): XCacheError {
   if (!(thrown instanceof ReplyError)) return thrown as XCacheError;
   const hint = HINTS[thrown.code] ?? REFUSALS.find(([words]) => words.test(thrown.message))?.[1];
-  return new ConnectionError(`${nameOf(endpoint)} refused the connection: ${thrown.message}`, {
+  const cause = without(password, thrown);
+  return new ConnectionError(`${nameOf(endpoint)} refused the connection: ${cause.message}`, {
     ...withHint(hint),
-    cause: thrown,
+    cause,
   });
+}
+
+function without(password: string | undefined, error: ReplyError): ReplyError {
+  if (!password || !error.message.includes(password)) return error;
+  return new ReplyError(error.message.replaceAll(password, "***"));
+}
+
+/** An operation came after disconnect(), or was under way. */
+export function disconnected(): ConnectionError {
+  return new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });
 }
 
 export function tlsUnusable(endpoint: Endpoint, cause: unknown): ConnectionError {

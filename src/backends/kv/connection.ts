@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { atEndOfTurn } from "../../core/end-of-turn.ts";
 import type { XCacheError } from "../../core/errors.ts";
+import { toError } from "../../core/events.ts";
 import { ReplyQueue } from "../reply-queue.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -43,6 +44,9 @@ const MOST_READ_TOGETHER = 512;
  * they are made so much faster that a second write costs more than it gains.
  */
 const MOST_UNSENT = 32;
+
+const ASKING = ["ASKING"];
+const UNHEARD: Answer = { resolve: () => {}, reject: () => {} };
 
 let connections = 0;
 
@@ -105,7 +109,7 @@ export class Connection {
       await connection.#greet();
       return connection;
     } catch (thrown) {
-      const error = refused(settings.endpoint, thrown);
+      const error = refused(settings.endpoint, thrown, settings.password);
       connection.destroy(error);
       throw error;
     }
@@ -119,9 +123,9 @@ export class Connection {
     return this.#settings.endpoint;
   }
 
-  /** How many commands wait for their replies. */
+  /** How many commands wait for their replies, or for the end of the tick to leave. */
   get inFlight(): number {
-    return this.#pending.length;
+    return this.#pending.length + this.#reads.keys.length + this.#watchedReads.keys.length;
   }
 
   /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
@@ -140,9 +144,21 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    this.#append(args, answer);
+    try {
+      this.#append(args, answer);
+    } catch (thrown) {
+      // Whoever sends may be far from its caller: only the answer leads there.
+      answer.reject(toError(thrown));
+      return;
+    }
     if (this.#pending.unsent >= MOST_UNSENT) this.#flush();
     else this.#flushSoon();
+  }
+
+  /** Behind ASKING, which the server takes for the one command that follows it: nothing comes between the two. */
+  sendAsking(args: readonly Argument[], answer: Answer): void {
+    if (this.#closed === undefined) this.#append(ASKING, UNHEARD);
+    this.send(args, answer);
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Clock, Timer } from "../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import type { Answer, Connection, ConnectionListener } from "./connection.ts";
+import { disconnected } from "./connection-error.ts";
 import type { Reply } from "./reply.ts";
 import type { Argument } from "./resp-writer.ts";
 
@@ -21,8 +22,6 @@ export interface LinkHost {
 
 /** An answer to somebody who can try elsewhere. */
 export interface LinkAnswer extends Answer {
-  /** Until when its caller waits; later it is not sent. Default: as long as operation_timeout. */
-  readonly due?: number;
   /** In place of `reject` where the command was surely not sent. */
   unsent?(error: XCacheError): void;
 }
@@ -37,6 +36,10 @@ interface Waiting {
 /** Pauses between attempts grow from the first to the last. A connection that lasts no longer is one more failure. */
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 2_000;
+/** So many renewals are at once: of a failover the old server may tell, then the sentinels, then the link that met the new. */
+const RENEWALS_AT_ONCE = 3;
+/** They are counted anew after a time without any, longer than the longest pauses of two links that renew each other. */
+const RENEWALS_APART_MS = 5_000;
 
 export class Link {
   readonly #host: LinkHost;
@@ -53,6 +56,8 @@ export class Link {
   #failed: XCacheError | undefined;
   #pause: Timer | undefined;
   #upSince = 0;
+  #renewals = 0;
+  #renewedAt = 0;
   #closed = false;
 
   constructor(host: LinkHost) {
@@ -79,6 +84,12 @@ export class Link {
     else this.#wait(answer, (connection) => connection.send(args, answer));
   }
 
+  /** See Connection.sendAsking. */
+  sendAsking(args: readonly Argument[], answer: LinkAnswer): void {
+    if (this.#connection !== undefined) this.#connection.sendAsking(args, answer);
+    else this.#wait(answer, (connection) => connection.sendAsking(args, answer));
+  }
+
   /** GET; see Connection.read. */
   read(key: string, isWatched: boolean, answer: LinkAnswer): void {
     if (this.#connection !== undefined) this.#connection.read(key, isWatched, answer);
@@ -100,17 +111,23 @@ export class Link {
     await this.#begin();
   }
 
-  /** Gives up the present connection, or the attempt at one, and makes another at once; what waits goes on waiting. */
+  /**
+   * Gives up the present connection, or the attempt at one, and makes another at once; what waits goes on waiting. One of
+   * many renewals in a short time is a failure like others: where an address leads to two servers they would never end.
+   */
   renew(reason: XCacheError): void {
-    this.#failures = 0;
-    this.#failingSince = Number.POSITIVE_INFINITY;
+    this.#countRenewal();
+    if (!this.#isRestless) {
+      this.#failures = 0;
+      this.#failingSince = Number.POSITIVE_INFINITY;
+    }
     if (this.#attempt !== undefined) {
       this.#stop?.abort(reason);
       return;
     }
     if (this.#connection === undefined && this.#pause === undefined) return;
     this.#connection?.destroy(reason);
-    this.#begin().catch(() => {});
+    if (!this.#isRestless) this.#begin().catch(() => {});
   }
 
   close(): void {
@@ -122,6 +139,17 @@ export class Link {
     this.#connection?.destroy(reason);
     this.#connection = undefined;
     this.#rejectWaiting(reason);
+  }
+
+  #countRenewal(): void {
+    const now = this.#host.clock.now();
+    this.#renewals = now - this.#renewedAt > RENEWALS_APART_MS ? 1 : this.#renewals + 1;
+    this.#renewedAt = now;
+  }
+
+  /** Whether the last renewal was one of many. */
+  get #isRestless(): boolean {
+    return this.#renewals > RENEWALS_AT_ONCE;
   }
 
   #wait(answer: LinkAnswer, sendOver: Waiting["sendOver"]): void {
@@ -172,7 +200,7 @@ export class Link {
       } catch (thrown) {
         failure = toError(thrown) as XCacheError;
       }
-      if (!stop.signal.aborted || this.#closed) {
+      if (!stop.signal.aborted || this.#closed || this.#isRestless) {
         this.#fail(failure);
         throw failure;
       }
@@ -247,10 +275,6 @@ export class Link {
     this.#waiting = [];
     return waiting;
   }
-}
-
-function disconnected(): ConnectionError {
-  return new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });
 }
 
 function rejectUnsent(answer: LinkAnswer, error: XCacheError): void {

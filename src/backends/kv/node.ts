@@ -4,6 +4,7 @@ import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import { keyOfBytes } from "../key-bytes.ts";
 import { connectionOf } from "../key-connection.ts";
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
+import { disconnected } from "./connection-error.ts";
 import { Link } from "./link.ts";
 import type { Reply } from "./reply.ts";
 import { ServerClock } from "./server-clock.ts";
@@ -41,6 +42,8 @@ export class KvNode {
   readonly #host: NodeHost;
   readonly #where: () => Endpoint | Promise<Endpoint>;
   readonly #links: readonly Link[];
+  /** Ends the connections of `aside`, made or in the making. */
+  readonly #asides = new Set<AbortController>();
   #asked = false;
   #heartbeat: Timer | undefined;
   #closed = false;
@@ -65,6 +68,11 @@ export class KvNode {
     return this.#links.every(({ connection }) => connection?.isTracked === true);
   }
 
+  /** Nobody needs it any more: the store was left, or the server has left its cluster. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   get links(): readonly Link[] {
     return this.#links;
   }
@@ -80,14 +88,21 @@ export class KvNode {
   epochOf({ connection }: Link, isProven = false): number {
     if (connection?.isTracked !== true) return 0;
     if (isProven) return connection.id;
-    this.#asked = true;
-    if (this.#heartbeat === undefined) this.#beat();
+    this.#rely();
     return this.#host.clock.now() - connection.provenAt < TRUST_MS ? connection.id : 0;
   }
 
-  /** Whether every change of what was read until a second ago has been told. */
-  isTrusted(): boolean {
-    return this.#links.every((link) => this.epochOf(link) !== 0);
+  /** Until when it tells of every change of what was read, as far as it has proved until now; 0 if it does not. */
+  trustedUntil(): number {
+    if (!this.tracks) return 0;
+    this.#rely();
+    return Math.min(...this.#links.map(({ connection }) => connection?.provenAt ?? 0)) + TRUST_MS;
+  }
+
+  /** Somebody relies on its pushes just now. */
+  #rely(): void {
+    this.#asked = true;
+    if (this.#heartbeat === undefined) this.#beat();
   }
 
   /** Whether it has answered within `patienceMs`, or nothing was asked of it that it should have answered by now. */
@@ -108,12 +123,23 @@ export class KvNode {
     this.#closed = true;
     this.#heartbeat?.cancel();
     for (const link of this.#links) link.close();
+    for (const end of [...this.#asides]) end.abort(disconnected());
   }
 
   /** One more connection, for work that is nobody's hurry; whoever opens it destroys it. Its reads are not remembered. */
   async aside(): Promise<Connection> {
-    const endpoint = await this.#where();
-    return Connection.open({ ...this.#host.settings, endpoint }, { pushed: () => {}, closed: () => {} });
+    if (this.#closed) throw disconnected();
+    const end = new AbortController();
+    const over = (): void => void this.#asides.delete(end);
+    this.#asides.add(end);
+    try {
+      const endpoint = await this.#where();
+      const listener = { pushed: () => {}, closed: over, signal: end.signal };
+      return await Connection.open({ ...this.#host.settings, endpoint }, listener);
+    } catch (error) {
+      over();
+      throw error;
+    }
   }
 
   #newLink(): Link {

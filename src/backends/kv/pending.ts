@@ -3,6 +3,8 @@ import type { Reply } from "./reply.ts";
 
 /** Told the reply, or why there is none. After a lost connection a command may still have been carried out. */
 export interface Answer {
+  /** Until when its caller waits; later it is not sent. Default: as long as operation_timeout. */
+  readonly due?: number | undefined;
   /** Returns false where nothing of the reply is held any more; whoever says nothing holds it. */
   resolve(reply: Reply): unknown;
   reject(error: Error): void;

@@ -1,5 +1,7 @@
 // Records moved by single-key commands, wherever a key's server is.
 import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../core/backend.ts";
+import type { Clock } from "../../core/clock.ts";
+import { OperationTimeoutError } from "../../core/errors.ts";
 import { decodeRecord, RecordBytes } from "../../core/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
@@ -17,13 +19,21 @@ export interface Commands {
   readMany?(keys: readonly string[], isWatched: boolean, answer: Answer): boolean;
 }
 
+/** How long a caller waits. */
+export interface Patience {
+  readonly clock: Clock;
+  readonly operationTimeoutMs: number;
+}
+
 const NOTHING = "";
 
 export class Records {
   readonly #commands: Commands;
+  readonly #patience: Patience;
 
-  constructor(commands: Commands) {
+  constructor(commands: Commands, patience: Patience) {
     this.#commands = commands;
+    this.#patience = patience;
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
@@ -102,21 +112,25 @@ export class Records {
     await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", key])));
   }
 
-  ask(key: string, args: readonly Argument[]): Promise<Reply> {
+  /** `due`: see Answer. */
+  ask(key: string, args: readonly Argument[], due?: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      this.#commands.send(key, args, { resolve, reject: (error) => reject(inOurWords(error)) });
+      this.#commands.send(key, args, { due, resolve, reject: (error) => reject(inOurWords(error)) });
     });
   }
 
-  /** By its digest; a server that does not know the script is told it. */
+  /** By its digest; a server that does not know the script is told it, within the time of the first question. */
   #script(key: string, rest: readonly Argument[]): Promise<Reply> {
+    const { clock, operationTimeoutMs } = this.#patience;
+    const due = clock.now() + operationTimeoutMs;
     return new Promise((resolve, reject) => {
       this.#commands.send(key, ["EVALSHA", SWAP_SHA, ...rest], {
+        due,
         resolve,
         reject: (error) => {
-          if (error instanceof ReplyError && error.code === "NOSCRIPT") {
-            this.ask(key, ["EVAL", SWAP, ...rest]).then(resolve, reject);
-          } else reject(inOurWords(error));
+          if (!isUnknownScript(error)) reject(inOurWords(error));
+          else if (clock.now() < due) this.ask(key, ["EVAL", SWAP, ...rest], due).then(resolve, reject);
+          else reject(toldTooLate(error));
         },
       });
     });
@@ -227,6 +241,12 @@ class WriteAnswer implements Answer {
   reject(error: Error): void {
     this.#failed(inOurWords(error));
   }
+}
+
+const isUnknownScript = (error: Error): boolean => error instanceof ReplyError && error.code === "NOSCRIPT";
+
+function toldTooLate(cause: Error): OperationTimeoutError {
+  return new OperationTimeoutError("the store said too late that it lacks a script", { cause });
 }
 
 function recordOf(reply: Reply, key: string): StoreRecord | undefined {

@@ -1,7 +1,7 @@
 // A server's refusals in our own words.
 import { BackendError, ConnectionError, type ErrorDetails } from "../../core/errors.ts";
 import { redactText } from "../../core/redact.ts";
-import { asRefusal } from "../../core/store-failure.ts";
+import { asPassingRefusal, asRefusal } from "../../core/store-failure.ts";
 import { ReplyError } from "./reply.ts";
 
 /** The server is there, but cannot serve now; it or another one will. */
@@ -14,10 +14,13 @@ const PASSING = new Set([
   "MOVED",
   "ASK",
   "NOREPLICAS",
+  "BUSY",
 ]);
 
 /** The server serves others: a set that has no room must not keep reads away from it. */
-const OF_ONE_REQUEST = new Set(["OOM", "MISCONF", "NOPERM", "WRONGTYPE"]);
+const OF_ONE_REQUEST = new Set(["OOM", "NOPERM", "WRONGTYPE"]);
+/** The server refuses all changes for now, and serves reads. */
+const OF_CHANGES = new Set(["MISCONF"]);
 
 const HINTS: Readonly<Record<string, string>> = {
   OOM: "The server is out of memory: raise maxmemory or set an eviction policy such as allkeys-lru.",
@@ -38,5 +41,6 @@ export function inOurWords(thrown: Error): Error {
     message,
     hint === undefined ? details : { ...details, hint },
   );
+  if (OF_CHANGES.has(thrown.code)) return asPassingRefusal(failed);
   return OF_ONE_REQUEST.has(thrown.code) ? asRefusal(failed) : failed;
 }

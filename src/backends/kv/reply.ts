@@ -1,11 +1,14 @@
 // What a server answers, as it is read.
 
+/** What a server repeats of a command that it does not know: the password where that was a login. */
+const REPEATED = /, with args beginning with.*$/s;
+
 /** An error the server answered with; `code` is its first word, such as MOVED. */
 export class ReplyError extends Error {
   readonly code: string;
 
   constructor(message: string) {
-    super(message);
+    super(message.replace(REPEATED, ""));
     this.name = "ReplyError";
     this.code = /^[A-Z]+/.exec(message)?.[0] ?? "ERR";
   }

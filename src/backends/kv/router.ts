@@ -1,4 +1,5 @@
 // Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
+import type { ScanItem } from "../../core/backend.ts";
 import type { KvNode } from "./node.ts";
 import type { Commands } from "./records.ts";
 
@@ -12,6 +13,8 @@ export interface Router extends Commands {
   readonly nodes: readonly KvNode[];
   /** The same, looked up where they are not known yet. */
   masters(): Promise<readonly KvNode[]>;
+  /** Every record whose key starts with `prefix`, wherever it is; see Backend.scan. */
+  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]>;
   /** Whether a key is on the server that a new connection leads to, which is not in use yet. */
   isOn(key: string, node: KvNode): boolean;
   /**

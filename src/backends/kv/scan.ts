@@ -1,12 +1,16 @@
 // Looks through the keys of one server with a cursor, on a connection of its own.
 import type { ScanItem, Usage } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
+import { toError } from "../../core/events.ts";
 import { decodeHeader, decodeRecord, INCOMPLETE } from "../../core/frame.ts";
 import type { StoreRecord } from "../../core/record.ts";
 import { keyOfBytes } from "../key-bytes.ts";
 import type { Connection } from "./connection.ts";
 import type { KvNode } from "./node.ts";
-import type { Reply } from "./reply.ts";
+import type { Commands } from "./records.ts";
+import { type Reply, ReplyError } from "./reply.ts";
+import { inOurWords } from "./reply-error.ts";
+import type { Argument } from "./resp-writer.ts";
 
 /** Keys a step of the cursor looks at. */
 const STEP = "1000";
@@ -15,24 +19,36 @@ const HEADER_BYTES = 255;
 /** What a key takes in the server besides its name and value, about. */
 const KEY_OVERHEAD = 64;
 
-/** Every record whose key starts with `prefix`; payloads are left out. */
-export async function* scanNode(
-  node: KvNode,
-  prefix: string,
-  signal: AbortSignal | undefined,
-): AsyncIterable<readonly ScanItem[]> {
+export interface Scan {
+  readonly prefix: string;
+  readonly signal: AbortSignal | undefined;
+  /** Whoever knows where a key is that has left the server meanwhile. */
+  readonly elsewhere: Commands;
+  /** Whether to look at this key; all of them unless given. */
+  readonly wants?: (key: string) => boolean;
+}
+
+/** Every record of a server whose key starts with a prefix; payloads are left out. */
+export async function* scanNode(node: KvNode, scan: Scan): AsyncIterable<readonly ScanItem[]> {
   const connection = await node.aside();
   try {
-    let cursor = "0";
-    do {
-      if (signal?.aborted) return;
-      const step = await scanStep(connection, cursor, prefix);
-      cursor = step.cursor;
-      yield await recordsOf(connection, step.keys);
-    } while (cursor !== "0");
+    yield* scanOver(connection, scan);
   } finally {
-    connection.destroy(new ConnectionError("the scan is over"));
+    connection.destroy(scanIsOver());
   }
+}
+
+export const scanIsOver = (): ConnectionError => new ConnectionError("the scan is over");
+
+/** As scanNode, over a connection that is nobody else's meanwhile. */
+export async function* scanOver(connection: Connection, scan: Scan): AsyncIterable<readonly ScanItem[]> {
+  let cursor = "0";
+  do {
+    if (scan.signal?.aborted) return;
+    const step = await scanStep(connection, cursor, scan.prefix);
+    cursor = step.cursor;
+    yield await recordsOf(connection, step.keys, scan);
+  } while (cursor !== "0");
 }
 
 interface Step {
@@ -41,47 +57,84 @@ interface Step {
 }
 
 async function scanStep(connection: Connection, cursor: string, prefix: string): Promise<Step> {
-  const reply = (await connection.command(
-    "SCAN",
-    cursor,
-    "MATCH",
-    `${escaped(prefix)}*`,
-    "COUNT",
-    STEP,
-  )) as readonly Reply[];
+  const pattern = `${escaped(prefix)}*`;
+  const asked = connection.command("SCAN", cursor, "MATCH", pattern, "COUNT", STEP);
+  const reply = (await asked.catch(fail)) as readonly Reply[];
   return { cursor: String(reply[0]), keys: reply[1] as readonly Buffer[] };
 }
 
-async function recordsOf(connection: Connection, keys: readonly Buffer[]): Promise<readonly ScanItem[]> {
-  const items = await Promise.all(keys.map((key) => itemOf(connection, key)));
+async function recordsOf(
+  connection: Connection,
+  keys: readonly Buffer[],
+  { elsewhere, wants }: Scan,
+): Promise<readonly ScanItem[]> {
+  const found = keys.map((bytes) => new FoundKey(bytes, connection, elsewhere));
+  const wanted = wants === undefined ? found : found.filter(({ key }) => wants(key));
+  const items = await Promise.all(wanted.map((each) => each.item()));
   return items.filter((item) => item !== undefined);
 }
 
-async function itemOf(connection: Connection, bytes: Buffer): Promise<ScanItem | undefined> {
-  const [head, length] = await Promise.all([
-    connection.command("GETRANGE", bytes, "0", String(HEADER_BYTES)).catch(() => null),
-    connection.command("STRLEN", bytes).catch(() => 0),
-  ]);
-  // Gone meanwhile, or not a string: none of ours.
-  if (!Buffer.isBuffer(head) || head.length === 0) return undefined;
-  const key = keyOfBytes(bytes);
-  const record = await headerOf(connection, bytes, head, key);
-  return record === undefined
-    ? undefined
-    : { key, record, bytes: Number(length) + bytes.length + KEY_OVERHEAD };
+/** A key that a server has named, and what is under it. */
+class FoundKey {
+  readonly key: string;
+  readonly #bytes: Buffer;
+  readonly #connection: Connection;
+  readonly #elsewhere: Commands;
+
+  constructor(bytes: Buffer, connection: Connection, elsewhere: Commands) {
+    this.key = keyOfBytes(bytes);
+    this.#bytes = bytes;
+    this.#connection = connection;
+    this.#elsewhere = elsewhere;
+  }
+
+  /** Undefined for what is gone meanwhile, or none of ours. */
+  async item(): Promise<ScanItem | undefined> {
+    const [head, length] = await Promise.all([
+      this.#ask("GETRANGE", "0", String(HEADER_BYTES)),
+      this.#ask("STRLEN"),
+    ]);
+    if (!Buffer.isBuffer(head) || head.length === 0) return undefined;
+    const record = await this.#recordIn(head);
+    if (record === undefined) return undefined;
+    return { key: this.key, record, bytes: Number(length) + this.#bytes.length + KEY_OVERHEAD };
+  }
+
+  async #recordIn(head: Buffer): Promise<StoreRecord | undefined> {
+    const record = readable(() => decodeHeader(head, this.key));
+    if (record !== INCOMPLETE) return record;
+    const whole = await this.#ask("GET");
+    return Buffer.isBuffer(whole) ? readable(() => decodeRecord(whole, this.key)) : undefined;
+  }
+
+  /** Null where it is not a string. Whatever else goes wrong is told: nobody could tell it from a key that is gone. */
+  async #ask(command: string, ...rest: readonly string[]): Promise<Reply> {
+    const args: [string, ...Argument[]] = [command, this.#bytes, ...rest];
+    try {
+      return await this.#connection.command(...args).catch((error) => this.#follow(error, args));
+    } catch (error) {
+      if (isReply(error, "WRONGTYPE")) return null;
+      return fail(error);
+    }
+  }
+
+  #follow(error: Error, args: readonly Argument[]): Promise<Reply> {
+    if (!isReply(error, "MOVED", "ASK")) throw error;
+    return new Promise((resolve, reject) => this.#elsewhere.send(this.key, args, { resolve, reject }));
+  }
 }
 
-async function headerOf(
-  connection: Connection,
-  bytes: Buffer,
-  head: Buffer,
-  key: string,
-): Promise<StoreRecord | undefined> {
+const isReply = (error: unknown, ...codes: readonly string[]): boolean =>
+  error instanceof ReplyError && codes.includes(error.code);
+
+function fail(error: unknown): never {
+  throw inOurWords(toError(error));
+}
+
+/** Something else may write under the prefix. */
+function readable<T>(decode: () => T): T | undefined {
   try {
-    const record = decodeHeader(head, key);
-    if (record !== INCOMPLETE) return record;
-    const whole = await connection.command("GET", bytes);
-    return Buffer.isBuffer(whole) ? decodeRecord(whole, key) : undefined;
+    return decode();
   } catch {
     return undefined;
   }
@@ -116,7 +169,7 @@ export async function nodeUsage(node: KvNode, prefix: string, now: () => number)
     const complete = cursor === "0";
     const keys = complete || looked === 0 ? found : Math.round((found / looked) * total);
     const sizes = await Promise.all(
-      sample.map((key) => connection.command("STRLEN", key).then(Number, () => 0)),
+      sample.map((key) => connection.command("STRLEN", key).then(Number, noneIfRefused)),
     );
     const sampled = sizes.reduce(
       (sum, size, at) => sum + size + (sample[at] as Buffer).length + KEY_OVERHEAD,
@@ -127,6 +180,12 @@ export async function nodeUsage(node: KvNode, prefix: string, now: () => number)
   } finally {
     connection.destroy(new ConnectionError("the look at the store is over"));
   }
+}
+
+/** It is not a string, or has moved: an estimate does without it. */
+function noneIfRefused(error: unknown): number {
+  if (error instanceof ReplyError) return 0;
+  throw error;
 }
 
 /** The prefix as a pattern that matches itself only. */

@@ -1,6 +1,7 @@
 // Finds the master that the sentinels name, and hears from them when another one takes over.
 import type { HostPort, SentinelAddress } from "../../core/address.ts";
 import { ConnectionError, type XCacheError } from "../../core/errors.ts";
+import { disconnected } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
 import { ReplyError } from "./reply.ts";
@@ -104,8 +105,14 @@ export class SentinelWatch {
   #fromNews(): Endpoint | undefined {
     const told = this.#told;
     if (told === undefined || told.until < this.#settings.clock.now()) return undefined;
-    this.#given = { by: told.by, master: told.master, isAccepted: false };
+    this.#give(told.by, told.master);
     return told.master;
+  }
+
+  /** A server that has been accepted stays so for whoever asks next. */
+  #give(by: HostPort, master: HostPort): void {
+    const isAccepted = isSame(this.#given?.master, master) && this.#given?.isAccepted === true;
+    this.#given = { by, master, isAccepted };
   }
 
   /** One search at a time, for all who ask. */
@@ -139,8 +146,7 @@ export class SentinelWatch {
   }
 
   #learn({ by, master, others }: SentinelAnswer): void {
-    const isAccepted = isSame(this.#given?.master, master) && this.#given?.isAccepted === true;
-    this.#given = { by, master, isAccepted };
+    this.#give(by, master);
     const learned = others.filter((other) => !this.#configured.some((known) => isSame(known, other)));
     const all = [...this.#configured, ...learned].slice(0, MOST_SENTINELS);
     // The one that answered is kept, also when nobody else tells of it.
@@ -185,10 +191,6 @@ export class SentinelWatch {
   #after(sentinel: HostPort): number {
     return (this.#sentinels.findIndex((known) => isSame(known, sentinel)) + 1) % this.#sentinels.length;
   }
-}
-
-function disconnected(): ConnectionError {
-  return new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });
 }
 
 const LOGIN_CODES = ["WRONGPASS", "NOAUTH", "NOPERM"];

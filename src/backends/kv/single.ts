@@ -1,10 +1,12 @@
 // A store on one server at a time: a fixed one, or whichever the sentinels call the master.
+import type { ScanItem } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import type { Answer, Endpoint } from "./connection.ts";
 import { KvNode, type NodeHost } from "./node.ts";
 import { type Reply, ReplyError } from "./reply.ts";
 import type { Argument } from "./resp-writer.ts";
 import type { Router } from "./router.ts";
+import { scanNode } from "./scan.ts";
 
 export class SingleServer implements Router {
   readonly nodes: readonly [KvNode];
@@ -44,6 +46,10 @@ export class SingleServer implements Router {
     return this.nodes;
   }
 
+  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
+    return scanNode(this.#node, { prefix, signal, elsewhere: this });
+  }
+
   isOn(): boolean {
     return true;
   }
@@ -61,6 +67,10 @@ class MasterAnswer implements Answer {
   constructor(answer: Answer, node: KvNode) {
     this.#answer = answer;
     this.#node = node;
+  }
+
+  get due(): number | undefined {
+    return this.#answer.due;
   }
 
   resolve(reply: Reply): unknown {

@@ -1,38 +1,55 @@
-// Whether the pushes of all servers can be relied on, asked at every hit of the near tier: the clock is read once a turn
-// of the event loop, and again after so many hits within one.
+// Whether the pushes of all servers can be relied on, asked at every hit of the near tier and for every stamp at hand: the
+// servers are looked at once a turn of the event loop, and again in one that takes long.
 import { atEndOfTurn } from "../../core/end-of-turn.ts";
 
-const HITS_PER_LOOK = 15;
+/** So many questions within one turn are answered on one reading of the clock. */
+const ANSWERS_PER_READING = 15;
+/** Whoever is relied on is kept awake, also in a turn that takes long. */
+const LOOK_EVERY_MS = 100;
 
 export class Trust {
-  readonly #look: () => boolean;
+  readonly #look: () => number;
+  readonly #now: () => number;
+  /** Until when the answer of the latest look counts. */
+  #until = 0;
   #isTrusted = false;
-  #hitsLeft = 0;
-  #looksAgain = false;
+  #answersLeft = 0;
+  #isTurnWatched = false;
 
-  constructor(look: () => boolean) {
+  /** `look` tells until when the servers are to be trusted, as far as is known now. */
+  constructor(look: () => number, now: () => number) {
     this.#look = look;
+    this.#now = now;
   }
 
   holds(): boolean {
-    if (this.#hitsLeft-- > 0) return this.#isTrusted;
-    this.#isTrusted = this.#look();
+    if (this.#answersLeft-- > 0) return this.#isTrusted;
+    this.#isTrusted = this.holdsAt(this.#now());
     // A connection that is not trusted may be so again with the next reply.
-    this.#hitsLeft = this.#isTrusted ? HITS_PER_LOOK : 0;
-    if (!this.#looksAgain) {
-      this.#looksAgain = true;
-      atEndOfTurn(this.#lookAgain);
-    }
+    this.#answersLeft = this.#isTrusted ? ANSWERS_PER_READING : 0;
     return this.#isTrusted;
   }
 
-  readonly #lookAgain = (): void => {
-    this.#looksAgain = false;
-    this.#hitsLeft = 0;
+  /** As `holds`, for somebody who has just read the clock. */
+  holdsAt(now: number): boolean {
+    if (now < this.#until) return true;
+    const until = this.#look();
+    this.#until = Math.min(until, now + LOOK_EVERY_MS);
+    if (!this.#isTurnWatched) {
+      this.#isTurnWatched = true;
+      atEndOfTurn(this.#endTurn);
+    }
+    return now < until;
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnWatched = false;
+    this.doubt();
   };
 
   /** Something happened that may have ended it. */
   doubt(): void {
-    this.#hitsLeft = 0;
+    this.#answersLeft = 0;
+    this.#until = 0;
   }
 }

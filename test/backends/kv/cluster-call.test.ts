@@ -2,10 +2,12 @@
 import { expect, test } from "vitest";
 import { Call, type CallHost, Reading } from "../../../src/backends/kv/cluster-call.ts";
 import type { Link, LinkAnswer } from "../../../src/backends/kv/link.ts";
+import { Records } from "../../../src/backends/kv/records.ts";
 import { ReplyError } from "../../../src/backends/kv/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
+import { failure, stampFor } from "./opened.ts";
 
 interface Sent {
   readonly args: readonly Argument[];
@@ -21,6 +23,8 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
   const link = {
     connection: isConnected ? {} : undefined,
     send: (args: readonly Argument[], answer: LinkAnswer) => sent.push({ args, answer }),
+    sendAsking: (args: readonly Argument[], answer: LinkAnswer) =>
+      sent.push({ args: ["ASKING", ...args], answer }),
     read: (key: Argument, _isWatched: boolean, answer: LinkAnswer) =>
       sent.push({ args: ["read", key], answer }),
   } as unknown as Link;
@@ -48,7 +52,14 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
     call.start();
     return call;
   };
-  return { clock, sent, held, outcome, begin };
+  const records = new Records(
+    {
+      send: (_key, args, answer) => new Call(host, 7, args, answer).start(),
+      read: (key, isWatched, answer) => new Call(host, 7, new Reading(key, isWatched), answer).start(),
+    },
+    host,
+  );
+  return { clock, sent, held, outcome, begin, records };
 }
 
 const refusal = (message: string): ReplyError => new ReplyError(message);
@@ -61,22 +72,26 @@ test("a call that is answered at once is never held and sets no timer", () => {
   expect(outcome.reply).toBe("there");
 });
 
-test("ASKING falls due with the command it is for, so that neither leaves without the other", () => {
+test("ASKING leaves with the command it is for, so that neither leaves without the other", () => {
   const { sent, begin } = stage();
   const call = begin(new Reading("k", true));
   sent[0]!.answer.reject(refusal("ASK 7 127.0.0.1:1"));
-  expect(sent.slice(1).map(({ args }) => args)).toEqual([["ASKING"], ["GET", "k"]]);
-  expect(sent.slice(1).map(({ answer }) => answer.due)).toEqual([call.due, call.due]);
+  expect(sent.slice(1)).toEqual([{ args: ["ASKING", "GET", "k"], answer: call }]);
 });
 
 /** Refuses every sending as soon as it comes, while time goes on; returns when each was sent. */
-async function refuseAll({ clock, sent }: ReturnType<typeof stage>, message: string, ms: number) {
+async function refuseAll(
+  { clock, sent }: ReturnType<typeof stage>,
+  message: string | ((passed: number) => string),
+  ms: number,
+) {
   const began = clock.now();
   const times: number[] = [];
   for (let passed = 0; passed < ms; passed++) {
     while (times.length < sent.length) {
       times.push(clock.now() - began);
-      sent[times.length - 1]!.answer.reject(refusal(message));
+      const words = typeof message === "string" ? message : message(passed);
+      sent[times.length - 1]!.answer.reject(refusal(words));
     }
     await clock.advance(1);
   }
@@ -144,4 +159,31 @@ test("a redirection that makes no sense goes to the caller", () => {
   begin(new Reading("k", true));
   sent[0]!.answer.reject(refusal("MOVED somewhere"));
   expect(outcome.error?.message).toBe("MOVED somewhere");
+});
+
+test("a script that a server has to be told first has no more time than one that it knows", async () => {
+  const played = stage();
+  const { clock, sent, held, records } = played;
+  let endedAt = 0;
+  const began = clock.now();
+  const error = failure(records.swap("k", undefined, stampFor("k"))).finally(() => {
+    endedAt = clock.now() - began;
+  });
+  const isKnown = () => sent.some(({ args }) => args[0] === "EVAL");
+  const answers = (passed: number) => (passed > 600 && !isKnown() ? "NOSCRIPT who" : "TRYAGAIN not now");
+  const times = await refuseAll(played, answers, 2_500);
+  expect(isKnown()).toBe(true);
+  expect(times.at(-1)).toBeLessThan(1_000);
+  expect((await error).cause).toEqual(refusal("TRYAGAIN not now"));
+  expect(endedAt).toBeLessThanOrEqual(1_000);
+  expect([held.size, clock.pending]).toEqual([0, 0]);
+});
+
+test("a script is not told to a server that says too late that it does not know it", async () => {
+  const { clock, sent, records } = stage();
+  const error = failure(records.swap("k", undefined, stampFor("k")));
+  await clock.advance(1_000);
+  sent[0]!.answer.reject(refusal("NOSCRIPT who"));
+  expect(await error).toBeInstanceOf(OperationTimeoutError);
+  expect(sent).toHaveLength(1);
 });

@@ -7,7 +7,8 @@ import { type BackendError, ConnectionError, OperationTimeoutError } from "../..
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";
 import { ask, LAST, moved, OK, read, Scene, send } from "./cluster-scene.ts";
-import { bulk, greet } from "./fake-server.ts";
+import { bulk, greet, keeperOf } from "./fake-server.ts";
+import { failure } from "./opened.ts";
 
 async function pair() {
   const scene = await Scene.start(2);
@@ -128,6 +129,67 @@ describe("asking for the slots", () => {
     await Promise.all(keys.map((key) => send(client, key, "SET", key, "1")));
     await until(() => client.nodes.length === 1, { what: "the new table is in use" });
     expect(asked() - before).toBeLessThanOrEqual(2);
+  });
+
+  test("goes on where a server knows a part of the cluster only: who knows the most is believed", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    const nodes = client.nodes;
+    two.rows = [[LAST, LAST, two.place]];
+    // Who has answered last is asked first.
+    await send(client, tagForSlot(LAST), "SET", tagForSlot(LAST), "1");
+    const [onOne, onTwo] = [one.timesAskedForSlots, two.timesAskedForSlots];
+    client.doubt();
+    await until(() => two.timesAskedForSlots > onTwo && one.timesAskedForSlots > onOne, {
+      what: "both are asked",
+    });
+    await client.learn();
+    await send(client, "k", "SET", "k", "1");
+    expect(client.nodes).toEqual(nodes);
+    expect(one.keyCommands).toEqual([["SET", "k", "1"]]);
+  });
+
+  test("takes the answer that tells of the most slots where none tells of all", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const dead = await reservePort();
+    one.rows = [
+      [0, 100, one.place],
+      [LAST, LAST, two.place],
+    ];
+    two.rows = [[LAST, LAST, two.place]];
+    const client = scene.client([one.place, two.place, { host: "127.0.0.1", port: dead.port }]);
+    await client.connect();
+    expect(two.timesAskedForSlots).toBe(1);
+    expect(client.nodes.map(({ links }) => links[0]?.connection?.endpoint)).toEqual([one.place, two.place]);
+    dead.release();
+  });
+
+  test("finds the rest of a cluster that could not be asked at first", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const usual = one.fake.script;
+    one.fake.script = () => undefined;
+    two.rows = [[LAST, LAST, two.place]];
+    const client = scene.client([two.place, one.place]);
+    await client.connect();
+    expect(client.nodes).toHaveLength(1);
+    one.fake.script = usual;
+    await expect(send(client, "k", "SET", "k", "1")).resolves.toBe("OK");
+    expect(client.nodes).toHaveLength(2);
+  });
+
+  test("ends with the first answer where all have agreed that slots are nobody's", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    scene.tell([0, 10, one.place], [LAST, LAST, two.place]);
+    const client = scene.client([one.place, two.place]);
+    await client.connect();
+    expect([one.timesAskedForSlots, two.timesAskedForSlots]).toEqual([1, 1]);
+    await client.learn();
+    expect(one.timesAskedForSlots + two.timesAskedForSlots).toBe(3);
   });
 
   test("does not undo a move that was learnt of while the answer was under way", async () => {
@@ -254,6 +316,30 @@ describe("a server", () => {
     await until(() => one.fake.present.length === 0, { what: "the server is left" });
   });
 
+  test("that has lost its slots still answers what is read in the same tick", async () => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    await client.connect();
+    // Who has answered last is asked first.
+    await send(client, "k", "SET", "k", "1");
+    const usual = one.fake.script;
+    // The answer to the SET leaves with the news, so that the read that follows it is of one tick with them.
+    one.fake.script = (command, from) => {
+      const answer = usual(command, from);
+      if (command[0] === "SET") return undefined;
+      return command[0] === "CLUSTER" ? `${OK}${answer}` : answer;
+    };
+    one.behave = ([name]) => (name === "GET" ? bulk("v") : OK);
+    two.behave = one.behave;
+    scene.tell([0, LAST, two.place]);
+    const writing = send(client, "k", "SET", "k", "2");
+    const learning = client.learn();
+    expect(String(await writing.then(() => read(client, "k")))).toBe("v");
+    await learning;
+    await until(() => one.fake.present.length === 0, { what: "the server is left" });
+  });
+
   test("is left too when redirections alone have told that it lost its slots", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
@@ -367,5 +453,89 @@ describe("closing", () => {
     client.close();
     await expect(connecting).rejects.toMatchObject({ code: "DISCONNECTED" });
     await until(() => silent.servers[0]!.fake.present.length === 0, { what: "the socket is closed" });
+  });
+});
+
+describe("a scan", () => {
+  /** Each server has what is in its set, and does something just before it is looked through. */
+  async function scannedPair() {
+    const { scene, one, two } = await pair();
+    const keys = [new Set<string>(), new Set<string>()] as const;
+    const act = { before: (_at: number): void => {} };
+    for (const [at, server] of [one, two].entries()) {
+      server.behave = (command, from) => {
+        if (command[0] === "SCAN") act.before(at);
+        return keeperOf(keys[at]!)(command, from);
+      };
+    }
+    const client = scene.client([one.place], { random: 0 });
+    return { scene, one, two, keys, act, client, [Symbol.asyncDispose]: () => scene.stop() };
+  }
+
+  async function scanned(client: ClusterServers): Promise<string[]> {
+    const found: string[] = [];
+    for await (const batch of client.scan("", undefined)) found.push(...batch.map(({ key }) => key));
+    return found.sort();
+  }
+
+  const inLast = tagForSlot(LAST);
+
+  test("finds a slot that moves to a server which was looked through before, and no other keys again", async () => {
+    await using stage = await scannedPair();
+    const { scene, one, keys, act, client } = stage;
+    keys[0].add("stays");
+    keys[1].add(inLast);
+    act.before = (at) => {
+      if (at !== 1) return;
+      scene.tell([0, LAST, one.place]);
+      keys[1].delete(inLast);
+      keys[0].add(inLast);
+    };
+    expect(await scanned(client)).toEqual([inLast, "stays"].sort());
+  });
+
+  test("goes on without a server that has left the cluster meanwhile", async () => {
+    await using stage = await scannedPair();
+    const { scene, one, two, keys, client } = stage;
+    keys[0].add("stays");
+    await client.connect();
+    const steps = client.scan("", undefined)[Symbol.asyncIterator]();
+    await steps.next();
+    scene.tell([0, LAST, one.place]);
+    keys[0].add(inLast);
+    await client.learn();
+    await until(() => two.fake.present.length === 0, { what: "the server is left" });
+    expect((await steps.next()).value).toMatchObject([{ key: inLast }]);
+    expect(await steps.next()).toMatchObject({ done: true });
+  });
+
+  test("finds what a server has that calls itself otherwise than others do", async () => {
+    await using stage = await scannedPair();
+    const { one, two, keys, client } = stage;
+    keys[1].add(inLast);
+    await client.connect();
+    two.rows = [
+      [0, LAST - 1, one.place],
+      [LAST, LAST, { host: "localhost", port: two.place.port }],
+    ];
+    expect(await scanned(client)).toEqual([inLast]);
+  });
+
+  test("fails where a slot keeps moving", async () => {
+    await using stage = await scannedPair();
+    const { scene, one, two, act, client } = stage;
+    act.before = (at) => scene.tell([0, LAST - 1, one.place], [LAST, LAST, at === 0 ? two.place : one.place]);
+    const error = await failure(scanned(client));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toContain("kept moving");
+  });
+
+  test("rejects when the cluster is left", async () => {
+    await using stage = await scannedPair();
+    const { client } = stage;
+    const steps = client.scan("", undefined)[Symbol.asyncIterator]();
+    await steps.next();
+    client.close();
+    expect(await failure(steps.next())).toMatchObject({ code: "DISCONNECTED" });
   });
 });

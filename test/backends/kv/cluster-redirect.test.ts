@@ -2,11 +2,13 @@
 import { performance } from "node:perf_hooks";
 import { expect, test } from "vitest";
 import { ReplyError } from "../../../src/backends/kv/reply.ts";
+import { tagForSlot } from "../../../src/backends/kv/slots.ts";
+import type { ScanItem } from "../../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";
 import { ask, LAST, moved, NOTHING, OK, read, Scene, send } from "./cluster-scene.ts";
-import { bulk } from "./fake-server.ts";
+import { bulk, keeperOf } from "./fake-server.ts";
 
 async function pair() {
   const scene = await Scene.start(2);
@@ -68,6 +70,36 @@ test("ASK is followed for this once: ASKING and the command leave back to back o
   one.behave = () => OK;
   await send(client, "gone", "SET", "gone", "2");
   expect(one.keyCommands.at(-1)).toEqual(["SET", "gone", "2"]);
+});
+
+test("nothing comes between ASKING and its command, also where many of them leave before the end of the tick", async () => {
+  await using stage = await pair();
+  const { scene, one, two } = stage;
+  const client = scene.client([one.place]);
+  await client.connect();
+  const keys = Array.from({ length: 20 }, (_, at) => `gone:${at}`);
+  // All answers in one piece, so that everything that follows from them is of one tick.
+  let answers = "";
+  one.behave = ([, key]) => {
+    answers += key === "first" ? OK : ask(key!, two.place);
+    return key === keys.at(-1) ? answers : undefined;
+  };
+  two.behave = ([name]) => (name === "GET" ? NOTHING : OK);
+  const onTwo = tagForSlot(LAST);
+  const sent: Promise<unknown>[] = [];
+  const first = new Promise<void>((resolve, reject) => {
+    const proceed = () => {
+      sent.push(read(client, onTwo), send(client, onTwo, "SET", onTwo, "1"));
+      resolve();
+    };
+    client.send("first", ["SET", "first", "1"], { resolve: proceed, reject });
+  });
+  sent.push(...keys.map((key) => send(client, key, "SET", key, "1")));
+  await first;
+  await Promise.all(sent);
+  const names = two.keyCommands.map(([name]) => name);
+  expect(names.filter((name) => name === "ASKING")).toHaveLength(20);
+  for (const [at, name] of names.entries()) if (name === "ASKING") expect(names[at + 1]).toBe("SET");
 });
 
 test("ASK to a server that holds no slot yet is followed too, and that server is not one of the masters", async () => {
@@ -234,3 +266,21 @@ test("all keys of a slot travel over one of several links, and links share the s
   expect(tags).toHaveLength(3);
   expect(tags.reduce((sum, { size }) => sum + size, 0)).toBe(12);
 });
+
+test.each([["MOVED", moved] as const, ["ASK", ask] as const])(
+  "a key that has left a server by the time a scan asks for it is asked for where %s leads",
+  async (_name, redirect) => {
+    await using stage = await pair();
+    const { scene, one, two } = stage;
+    const client = scene.client([one.place]);
+    const [left, there] = [keeperOf(new Set(["k"])), keeperOf(new Set(["k"]))];
+    one.behave = (command, from) => (command[0] === "SCAN" ? left(command, from) : redirect("k", two.place));
+    two.behave = (command, from) => {
+      if (command[0] === "ASKING") return OK;
+      return command[0] === "SCAN" ? keeperOf(new Set())(command, from) : there(command, from);
+    };
+    const found: ScanItem[] = [];
+    for await (const batch of client.scan("k", undefined)) found.push(...batch);
+    expect(found).toMatchObject([{ key: "k", record: { kind: "stamp" } }]);
+  },
+);

@@ -27,7 +27,8 @@ export class ScriptedServer {
   private constructor(fake: FakeServer) {
     this.fake = fake;
     fake.script = (command, client) => {
-      if (command[0] === "CLUSTER") return slotsReply(this.rows);
+      if (command[0] === "CLUSTER")
+        return command[1] === "MYID" ? bulk(`id${fake.port}`) : slotsReply(this.rows);
       return greet(command, client) ?? this.behave(command, client);
     };
   }
@@ -47,7 +48,7 @@ export class ScriptedServer {
   }
 
   get timesAskedForSlots(): number {
-    return this.fake.commands.filter(([name]) => name === "CLUSTER").length;
+    return this.fake.commands.filter(([name, what]) => name === "CLUSTER" && what === "SLOTS").length;
   }
 }
 

@@ -6,7 +6,7 @@ import { type Reply, ReplyError } from "../../../src/backends/kv/reply.ts";
 const server = (host: string | null, port: number, ...names: string[]): Reply => [
   host === null ? null : Buffer.from(host),
   port,
-  Buffer.from("id"),
+  Buffer.from(`id of ${port}`),
   ...(names.length === 0 ? [] : [names.map((name) => Buffer.from(name))]),
 ];
 
@@ -18,8 +18,8 @@ describe("the answer to CLUSTER SLOTS", () => {
     ];
     expect(topologyOf(reply, "seed")).toEqual({
       ranges: [
-        { first: 0, last: 5460, master: { host: "10.0.0.1", port: 6379 } },
-        { first: 5461, last: 16383, master: { host: "10.0.0.2", port: 6380 } },
+        { first: 0, last: 5460, master: { host: "10.0.0.1", port: 6379 }, masterId: "id of 6379" },
+        { first: 5461, last: 16383, master: { host: "10.0.0.2", port: 6380 }, masterId: "id of 6380" },
       ],
       replicas: [{ host: "10.0.0.4", port: 6379 }],
     });

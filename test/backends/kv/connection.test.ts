@@ -1,5 +1,6 @@
 // One connection, byte by byte against a server that says what the test wants, and against a real one.
 import { createServer } from "node:net";
+import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   Connection,
@@ -185,6 +186,20 @@ describe("reads", () => {
       if (name === "MGET") return `*${keys.length}\r\n${keys.map((key) => bulk(`<${key}>`)).join("")}`;
       return greet(command, from);
     };
+  });
+
+  test("count as in flight before they leave: their connection is not idle", async () => {
+    const connection = await open();
+    const reads = [
+      read(connection, "a"),
+      new Promise((resolve) => connection.read("b", false, { resolve, reject: resolve })),
+    ];
+    expect(connection.inFlight).toBe(2);
+    await fake.received("GET", "a");
+    await fake.received("GET", "b");
+    client().say(`${bulk("1")}${bulk("2")}`);
+    await Promise.all(reads);
+    expect(connection.inFlight).toBe(0);
   });
 
   test("of one tick become one MGET, behind the other commands of that tick", async () => {
@@ -486,6 +501,13 @@ test("a host that fails at each of its addresses is an error that names them", (
   const cause = new AggregateError(failures.map((message) => new Error(message)));
   const error = lost({ host: "localhost", port: 6379 }, cause, false);
   expect(error.message).toBe(`localhost:6379 cannot be reached: ${failures.join("; ")}`);
+});
+
+test("a refusal that repeats the password in whatever words does not show it", async () => {
+  fake.script = () => "-ERR cannot do HELLO 3 AUTH u s3cret\r\n";
+  const error = await failure(open({ username: "u", password: "s3cret" }));
+  expect(error.message).toContain("refused the connection: ERR cannot do HELLO 3 AUTH u ***");
+  expect(inspect(error, { showHidden: true })).not.toContain("s3cret");
 });
 
 test("an endpoint is named as it would be written", () => {

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import type { Reply } from "../../../src/backends/kv/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp-reader.ts";
+import { encodeRecord } from "../../../src/core/frame.ts";
 
 /** One client of the fake server. */
 export interface FakeClient {
@@ -48,6 +49,28 @@ export const sentinelFor =
     if (command[0] === "SUBSCRIBE") return ">3\r\n+subscribe\r\n++switch-master\r\n:1\r\n";
     if (command[0] !== "SENTINEL") return greet(command, client);
     return command[1] === "SENTINELS" ? "*0\r\n" : `*2\r\n${bulk(host)}${bulk(String(port))}`;
+  };
+
+/** The smallest record there is, as a store keeps it. */
+const STAMP = encodeRecord({ kind: "stamp", version: "8 bytes.", expires: Number.POSITIVE_INFINITY });
+
+/** What a server answers to whoever looks through it, all in one step, and asks for the records under these keys. */
+export const keeperOf =
+  (keys: ReadonlySet<string>): Script =>
+  ([name, key = ""], { socket }) => {
+    switch (name) {
+      case "SCAN":
+        return `*2\r\n${bulk("0")}*${keys.size}\r\n${[...keys].map(bulk).join("")}`;
+      case "STRLEN":
+        return `:${keys.has(key) ? STAMP.length : 0}\r\n`;
+      case "GETRANGE":
+        // Not a text: it would be written otherwise.
+        if (!keys.has(key)) return bulk("");
+        socket.write(Buffer.concat([Buffer.from(`$${STAMP.length}\r\n`), STAMP, Buffer.from("\r\n")]));
+        return undefined;
+      default:
+        return undefined;
+    }
   };
 
 export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;

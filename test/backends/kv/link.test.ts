@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Connection, type ConnectionListener } from "../../../src/backends/kv/connection.ts";
 import { Link, type LinkHost } from "../../../src/backends/kv/link.ts";
 import type { Reply } from "../../../src/backends/kv/reply.ts";
+import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
@@ -88,6 +89,14 @@ function held(): { open: LinkHost["open"]; listeners: ConnectionListener[]; fail
 }
 
 const gone = new ConnectionError("gone");
+
+/** An argument for which there is no memory. */
+const UNWRITABLE: Argument = {
+  length: 1,
+  writeTo: () => {
+    throw new RangeError("Array buffer allocation failed");
+  },
+};
 
 describe("a link", () => {
   test("makes no connection before it is needed", async () => {
@@ -261,6 +270,16 @@ describe("what waits for a connection", () => {
     expect(clock.pending).toBe(0);
   });
 
+  test("is sent also if something before it cannot be, which is told alone", async () => {
+    const link = newLink();
+    const before = link.command("A");
+    const failed = failure(link.command("SET", "k", UNWRITABLE));
+    const after = link.command("B");
+    expect((await Promise.all([before, after])).map(String)).toEqual(["A", "B"]);
+    expect(await failed).toBeInstanceOf(RangeError);
+    expect(events).toEqual(["up"]);
+  });
+
   test("may say itself until when, and is then told that it was not sent", async () => {
     const link = newLink(held().open);
     const told: string[] = [];
@@ -320,6 +339,41 @@ describe("renewing", () => {
     fails = false;
     link.renew(moved);
     expect(String(await link.command("A"))).toBe("A");
+  });
+
+  test("again and again pauses as after failures, until it has been left in peace for a while", async () => {
+    const link = newLink();
+    await link.connect();
+    for (let times = 0; times < 3; times++) {
+      link.renew(moved);
+      await link.connect();
+    }
+    expect(attempts).toBe(4);
+    link.renew(moved);
+    // Not even one more renewal ends the pause.
+    link.renew(moved);
+    expect(await failure(link.command("A"))).toBe(moved);
+    expect(attempts).toBe(4);
+    await clock.advance(40);
+    await until(() => link.connection !== undefined, { what: "it is back after the pause" });
+    expect(attempts).toBe(5);
+    await clock.advance(5_001);
+    link.renew(moved);
+    expect(String(await link.command("B"))).toBe("B");
+  });
+
+  test("again and again ends an attempt under way for good: what waits for it is told", async () => {
+    fake.script = () => undefined;
+    const link = newLink();
+    const waiting = failure(link.command("A"));
+    for (let times = 1; times <= 4; times++) {
+      await fake.client(times - 1);
+      expect(attempts).toBe(times);
+      link.renew(moved);
+    }
+    expect(await waiting).toBe(moved);
+    expect(attempts).toBe(4);
+    expect(clock.pending).toBe(1);
   });
 
   test("does nothing to a link that nobody has used", async () => {

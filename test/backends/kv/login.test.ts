@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConnectionError, type XCacheError } from "../../../src/core/errors.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { FakeServer } from "./fake-server.ts";
 import { failure, type OpenedBackend, opened, works } from "./opened.ts";
 
 const PASSWORD = "p@ss w/ord?#%:&=+\u00e9";
@@ -79,6 +80,23 @@ describe("a password", () => {
     expect(error.message).toContain(code);
     expect(error.message).toContain(`127.0.0.1:${locked.port}`);
     expect(error.hint).toBe("Check the user and password in kv_url.");
+  });
+
+  test("is not shown where the server does not know the login and repeats it", async () => {
+    await using old = await startRedis({ requirepass: WRONG, args: ["--rename-command", "HELLO", ""] });
+    const error = await refusal(url(old, `:${WRONG}`));
+    expect(error.message).toContain("unknown command 'HELLO'");
+    expect(error.hint).toContain("RESP3");
+  });
+
+  test("of a sentinel is not shown where the sentinel repeats it", async () => {
+    await using sentinel = await FakeServer.start(([name, ...args]) => {
+      const repeated = args.map((arg) => `'${arg}' `).join("");
+      return `-ERR unknown command '${name}', with args beginning with: ${repeated}\r\n`;
+    });
+    const error = await refusal(`redis+sentinel://127.0.0.1:${sentinel.port}/m?sentinel_password=${WRONG}`);
+    expect(sentinel.commands[0]).toContain(WRONG);
+    expect(error.message).toContain("unknown command 'HELLO'");
   });
 
   test("that nobody asked for does no harm", async () => {

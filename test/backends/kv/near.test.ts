@@ -1,9 +1,11 @@
 // The near tier over a real server: as fast as memory, and never older than what the server has told.
+import { execFileSync } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { UnsupportedError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { seededRandom } from "../../../src/testing/seeded-random.ts";
 import type { XCache } from "../../../src/xcache.ts";
+import { binaryOf } from "../../support/machine.ts";
 import { startRedis } from "../../support/redis.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
@@ -55,6 +57,21 @@ describe("a hit", () => {
     const sharing = open({ nearCache: { values: "shared" } });
     await warm(sharing, "k", { list: [1] });
     expect(await sharing.get("k")).toBe(await sharing.get("k"));
+  });
+
+  it("is at most a second old also where hits follow each other with work between them and no push can arrive", async () => {
+    const cache = open();
+    await cache.set("k", "old");
+    await warm(cache, "k", "old");
+    // Waiting for its end would let the push arrive.
+    execFileSync(binaryOf("redis-cli"), ["-p", String(caches.server.port), "del", `${caches.prefix}:k`]);
+    const deleted = performance.now();
+    let last = deleted;
+    while (last - deleted < 5_000 && (await cache.get("k")) !== undefined) {
+      last = performance.now();
+      while (performance.now() - last < 20);
+    }
+    expect(last - deleted).toBeLessThan(1_200);
   });
 
   it("ends with the entry's ttl", async () => {

@@ -4,7 +4,9 @@ import { KvNode } from "../../../src/backends/kv/node.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
+import { bulk, FakeServer, greet } from "./fake-server.ts";
 import { nodeHost } from "./node-host.ts";
+import { failure } from "./opened.ts";
 
 test("all links leave a server as soon as one has met its successor, also by way of a replica", async () => {
   await using former = await startRedis();
@@ -26,4 +28,33 @@ test("all links leave a server as soon as one has met its successor, also by way
   } finally {
     node.close();
   }
+});
+
+test("links that meet different servers at one address do not drive each other from one to the other for ever", async () => {
+  await using address = await FakeServer.start((command, client) =>
+    command[0] === "INFO"
+      ? bulk(`redis_version:7.0.0\r\nrole:master\r\nrun_id:${address.clients.indexOf(client) % 2}\r\n`)
+      : greet(command, client),
+  );
+  const node = new KvNode(() => address.endpoint, { ...nodeHost(), poolSize: 2 });
+  try {
+    node.connect().catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(address.clients.length).toBeGreaterThan(2);
+    expect(address.clients.length).toBeLessThan(25);
+  } finally {
+    node.close();
+  }
+});
+
+test("a connection aside is refused by a node that is closed, and one in the making is given up", async () => {
+  await using silent = await FakeServer.start(() => undefined);
+  const node = new KvNode(() => silent.endpoint, nodeHost());
+  const opening = failure(node.aside());
+  await silent.received("HELLO");
+  node.close();
+  for (const refusal of [await opening, await failure(node.aside())])
+    expect(refusal).toMatchObject({ code: "DISCONNECTED" });
+  await until(() => silent.present.length === 0, { what: "the server sees the connection end" });
+  expect(silent.clients).toHaveLength(1);
 });

@@ -1,9 +1,12 @@
 // What a real server refuses while it serves everything else: no room for a value, no right to a command.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BackendError, UnsupportedError } from "../../../src/core/errors.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { startCluster } from "../../support/redis-cluster.ts";
+import { until } from "../../support/until.ts";
 
 const caches = redisCaches({ circuitBreaker: { failureThreshold: 2, resetTimeout: 30 } });
 const { open } = caches;
@@ -47,6 +50,30 @@ describe("a server without room", () => {
     await full.cli("config", "set", "maxmemory", "100mb");
     await other.set("k", "newer");
     expect(await other.get("k")).toBe("newer");
+  });
+});
+
+describe("a server that cannot save, and so refuses changes", () => {
+  it("has what it refused before the process that asked for it serves it again", async () => {
+    await using server = await startRedis();
+    const [mine, other] = [open({ kvUrl: server.url, nearCache: true }), open({ kvUrl: server.url })];
+    await mine.set("k", "old", { tags: ["t"] });
+    await mine.set("other", "kept");
+    expect([await mine.get("k"), await other.get("k")]).toEqual(["old", "old"]);
+    // A snapshot cannot take the place of a folder.
+    mkdirSync(join(server.folder, "dump.rdb"));
+    await server.cli("config", "set", "save", "3600 1");
+    await server.cli("bgsave");
+    await until(async () => /rdb_last_bgsave_status:err/.test(await server.cli("info", "persistence")), {
+      what: "it has failed to save",
+    });
+    await expect(mine.invalidateTags("t")).rejects.toThrow("MISCONF");
+    for (let read = 0; read < 3; read++) await expect(mine.get("k")).rejects.toThrow("MISCONF");
+    expect([await mine.get("other"), await other.get("k")]).toEqual(["kept", "old"]);
+    await server.cli("config", "set", "stop-writes-on-bgsave-error", "no");
+    expect([await mine.get("k"), await other.get("k")]).toEqual([undefined, undefined]);
+    expect(await mine.get("other")).toBe("kept");
+    await caches.close();
   });
 });
 

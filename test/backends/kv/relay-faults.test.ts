@@ -2,6 +2,7 @@
 // What nobody handles fails the run by itself.
 import { describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
+import { ConnectionError } from "../../../src/core/errors.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { exchange } from "../../support/exchange.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
@@ -18,6 +19,7 @@ import {
   TROUBLED,
   timed,
 } from "./trouble.ts";
+import { WireTap } from "./wire-tap.ts";
 
 const caches = redisCaches(TROUBLED);
 let scenarios = 0;
@@ -134,5 +136,28 @@ describe("replies that are slow, but in time", () => {
       },
       { operationTimeout: 1 },
     );
+  });
+});
+
+describe("a scan", () => {
+  it.each<[string, (cache: XCache) => Promise<unknown>]>([
+    ["invalidatePattern", (cache) => cache.invalidatePattern("k*")],
+    [
+      "keys",
+      async (cache) => {
+        for await (const _ of cache.keys());
+      },
+    ],
+    ["getStats, exactly,", (cache) => cache.getStats({ exact: true })],
+  ])("that is cut off after the names of the keys fails: %s does not find nothing", async (_name, scan) => {
+    using wire = new WireTap();
+    await using relay = await Relay.start(caches.server.port);
+    const cache = caches.open({ kvUrl: relay.url });
+    await cache.set("k", 1);
+    wire.hear = ([command]) => {
+      if (command === "GETRANGE") relay.cutReplies(2);
+    };
+    await expect(scan(cache)).rejects.toBeInstanceOf(ConnectionError);
+    expect(await caches.server.cli("EXISTS", `${caches.prefix}:k`)).toBe("1");
   });
 });

@@ -1,13 +1,18 @@
-// keys() and invalidatePattern on real servers: by cursor, over live entries only, and no further than wanted.
+// keys() and invalidatePattern on real servers: by cursor, over live entries only, and no further than wanted. And scans of
+// a server that does not answer as it should, or is left.
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
 import "../../../src/backends/kv/client.ts";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { KvBackend } from "../../../src/backends/kv/backend.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
+import { BackendError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
 import type { RedisServer } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { Gate } from "../../xcache/gate.ts";
 import { commandCounts, countAnew } from "./command-counts.ts";
+import { bulk, FakeServer, greet, keeperOf } from "./fake-server.ts";
+import { failure, opened } from "./opened.ts";
 import { REAL_STORES, type RealStore } from "./real-store.ts";
 import { WireTap } from "./wire-tap.ts";
 
@@ -172,5 +177,68 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
     for (const key of ["!n", "!t:kept", ":foreign", ":foreign-hash", "/child:below"])
       expect([key, await has(prefix + key)]).toEqual([key, true]);
     expect(await has(`${neighbour}:beside`)).toBe(true);
+  });
+});
+
+describe("a scan", () => {
+  let server: FakeServer;
+
+  beforeEach(async () => {
+    server = await FakeServer.start();
+  });
+  afterEach(() => server.stop());
+
+  /** The server has one key, and answers this to a command about it. */
+  function answering(name: string, answer: string | undefined): void {
+    const keep = keeperOf(new Set(["k"]));
+    server.script = (command, client) =>
+      command[0] === name ? answer : (greet(command, client) ?? keep(command, client));
+  }
+
+  async function scanned(backend: KvBackend): Promise<string[]> {
+    const found: string[] = [];
+    for await (const batch of backend.scan("k")) found.push(...batch.map(({ key }) => key));
+    return found;
+  }
+
+  const address = (): string => `redis://127.0.0.1:${server.port}`;
+
+  it.each(["SCAN", "GETRANGE", "STRLEN"])("fails where %s is never answered", async (name) => {
+    answering(name, undefined);
+    await using backend = opened(address(), { operationTimeoutMs: 100 });
+    expect(await failure(scanned(backend))).toBeInstanceOf(OperationTimeoutError);
+  });
+
+  it.each([
+    ["SCAN", "NOPERM this user has no permissions"],
+    ["GETRANGE", "NOPERM this user has no permissions"],
+    ["STRLEN", "LOADING the dataset is in memory soon"],
+    ["GETRANGE", "MOVED 1 10.0.0.1:6379"],
+  ])("fails where %s is answered with %s", async (name, words) => {
+    answering(name, `-${words}\r\n`);
+    await using backend = opened(address());
+    const error = await failure(scanned(backend));
+    expect(error).toBeInstanceOf(BackendError);
+    expect(error.message).toBe(`the store answered: ${words}`);
+  });
+
+  it("passes over what is gone meanwhile or not a string", async () => {
+    await using backend = opened(address());
+    answering("UNUSED", undefined);
+    expect(await scanned(backend)).toEqual(["k"]);
+    answering("GETRANGE", bulk(""));
+    expect(await scanned(backend)).toEqual([]);
+    answering("GETRANGE", "-WRONGTYPE it is a hash\r\n");
+    expect(await scanned(backend)).toEqual([]);
+  });
+
+  it("ends with the store: the next step rejects, and no connection is left", async () => {
+    answering("SCAN", `*2\r\n${bulk("7")}*1\r\n${bulk("k")}`);
+    await using backend = opened(address());
+    const steps = backend.scan("k")[Symbol.asyncIterator]();
+    expect((await steps.next()).value).toHaveLength(1);
+    await backend.disconnect();
+    expect(await failure(steps.next())).toMatchObject({ code: "DISCONNECTED" });
+    await until(() => server.present.length === 0, { what: "the server sees the connections end" });
   });
 });

@@ -301,6 +301,21 @@ describe("news of another master", () => {
     expect(switches).toEqual([NEW]);
   });
 
+  test("of a server that has been accepted stay good when it is asked for once more and then lost", async () => {
+    const [sentinel, other] = [await newSentinel(), await newSentinel()];
+    const watch = await following([sentinel, other]);
+    sentinel.announce("main", NEW);
+    await until(() => switches.length > 0, { what: "the switch is told" });
+    watch.doubted();
+    watch.accepted(await watch.where());
+    // Somebody else wants to know, for a connection of his own.
+    expect(await watch.where()).toEqual(NEW);
+    const before = questions(sentinel) + questions(other);
+    watch.doubted();
+    expect(await watch.where()).toEqual(NEW);
+    expect(questions(sentinel) + questions(other)).toBe(before);
+  });
+
   test("that turn out wrong are not believed again", async () => {
     const sentinel = await newSentinel();
     const watch = await following([sentinel]);
