@@ -11,6 +11,7 @@ import type { Clock } from "./clock.ts";
 import { carryOut, type Remedy } from "./outbox.ts";
 import { REPLICATION_MS, type Recent } from "./recent.ts";
 import type { Entry } from "./record.ts";
+import { isRefusal } from "./replace-stamp.ts";
 
 /** What is told apart by its own note: a root namespace. */
 export interface Continued {
@@ -78,7 +79,7 @@ export class Continuity {
     if (present !== before && present !== server.runId) return this.#clock.now();
     if (note?.run === server.runId) {
       this.#noted.set(key, server.runId);
-      if (records.now() - note.at >= CONFIRM_MS) await this.#write(key, server, note.before);
+      if (records.now() - note.at >= CONFIRM_MS) await this.#renew(key, server, note.before);
       return this.#localTime(note.before?.find(({ run }) => run === before)?.at, server);
     }
     // A note that was seen on this very server was flushed or evicted: what went with it is dead, and nothing came back.
@@ -120,6 +121,15 @@ export class Continuity {
     );
     for (const remedy of remedies) await carryOut(remedy, records, this.#clock);
     this.#recent.add(remedies);
+  }
+
+  /** A store that takes no changes is as good as before: the older note only means that more is repeated one day. */
+  async #renew(key: string, server: MetServer, before: Note["before"]): Promise<void> {
+    try {
+      await this.#write(key, server, before);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+    }
   }
 
   #write(key: string, { records, runId }: MetServer, before: Note["before"] = []): Promise<void> {

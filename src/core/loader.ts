@@ -36,6 +36,12 @@ interface Flight {
   runsAlone: boolean;
 }
 
+/** One call that waits for a load. */
+interface WaitingCall {
+  /** Its hard timeout has passed. */
+  isLate: boolean;
+}
+
 /** What asking the store brought. */
 export interface Look {
   readonly found: Found | undefined;
@@ -108,20 +114,21 @@ export class Loader {
         return { value: found.value, source: "stale" };
       }
     }
+    const call: WaitingCall = { isLate: false };
     for (;;) {
       const flight = this.#join(key, load, request, first);
       first = undefined;
       flight.waiters++;
       try {
-        const loaded = await this.#await(key, flight, request);
+        const loaded = await this.#await(key, flight, request, call);
         // A caller who came after a change that the load could not know of needs a newer load. Whatever it joins next
         // began after it came, so there is no third time.
         if (loaded.overtaken && flight.since < calledAt) continue;
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
         const windowMs = request.staleIfErrorMs;
-        // A store that did not answer this call, or has just been asked for it, is not asked a second time.
-        const isAsked = windowMs > 0 && !flight.storeFailed && !(isLate(error) && hasSoftTimeout(request));
+        // A store that did not answer this call, or was asked while it waited, is not asked a second time.
+        const isAsked = windowMs > 0 && !flight.storeFailed && !(call.isLate && hasSoftTimeout(request));
         const stale = isAsked ? usable(await this.#find(key), windowMs) : undefined;
         if (stale === undefined) throw error;
         this.#host.report(toError(error));
@@ -258,12 +265,13 @@ export class Loader {
     );
   }
 
-  async #await(key: string, flight: Flight, request: LoadRequest): Promise<Outcome> {
+  async #await(key: string, flight: Flight, request: LoadRequest, call: WaitingCall): Promise<Outcome> {
     const { clock } = this.#host;
     const { softTimeoutMs, hardTimeoutMs } = request;
     const due = clock.now() + hardTimeoutMs;
     const untilHard = <T>(work: Promise<T>): Promise<T> =>
       withDeadline(clock, due - clock.now(), work, () => {
+        call.isLate = true;
         throw new OperationTimeoutError(
           `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
           { code: "LOAD_TIMEOUT", operation: "getOrSet" },
@@ -309,9 +317,6 @@ export class Loader {
 
 const hasSoftTimeout = ({ softTimeoutMs, hardTimeoutMs }: LoadRequest): boolean =>
   softTimeoutMs < hardTimeoutMs;
-
-const isLate = (error: unknown): boolean =>
-  error instanceof OperationTimeoutError && error.code === "LOAD_TIMEOUT";
 
 /** What was found, if it may be handed out. */
 function usable({ found }: Look, windowMs: number): Loaded | undefined {

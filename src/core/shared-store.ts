@@ -20,7 +20,7 @@ import { SharedSpace } from "./shared-space.ts";
 import type { Space, Store } from "./space.ts";
 import type { OpenedSpace, SpaceStore } from "./space-store.ts";
 import { StampBook } from "./stamps.ts";
-import { isStoreFailure } from "./store-failure.ts";
+import { isPassing, isStoreFailure } from "./store-failure.ts";
 import { Upkeep } from "./upkeep.ts";
 
 export interface StoreOptions {
@@ -179,7 +179,11 @@ export class SharedStore implements Store, SpaceStore {
 
   #before(): Promise<void> | undefined {
     this.#upkeep.used();
-    if (this.#preparation !== undefined) return this.#preparation;
+    if (this.#preparation !== undefined) {
+      // It does not concern what was opened since it began.
+      const isComplete = this.#unchecked.length === 0;
+      return isComplete ? this.#preparation : this.#preparation.then(() => this.#before());
+    }
     if (this.#unchecked.length === 0) return undefined;
     this.#preparation = this.#prepare().finally(() => {
       this.#preparation = undefined;
@@ -202,12 +206,12 @@ export class SharedStore implements Store, SpaceStore {
     }
   }
 
-  /** Of a server that cannot be reached nothing is served; it is met again when it can, and compared with then. */
+  /** Of a server that cannot be reached nothing is served; it is met again when it can, and compared with then. One that answers is not. */
   async #check(space: SharedSpace, server: MetServer): Promise<void> {
     try {
       await this.#confirm(space, server);
     } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error;
+      if (!(error instanceof ConnectionError) || isPassing(error)) throw error;
     }
   }
 
@@ -223,13 +227,14 @@ export class SharedStore implements Store, SpaceStore {
   async #keepUp(): Promise<void> {
     try {
       if (this.breaker.state !== "closed") await this.ping();
-      await this.#outbox.deliverAll();
-      await this.#within(this.#operationTimeoutMs, this.stamps.touchUsed());
-      for (const server of this.#continuity.servers) {
-        await Promise.all([...this.#roots.values()].map((space) => this.#confirm(space, server)));
-      }
     } catch {
-      // The next call that needs the store tells its caller.
+      return;
+    }
+    await this.#outbox.deliverAll();
+    // The next call that needs the store tells its caller what is wrong.
+    await this.#within(this.#operationTimeoutMs, this.stamps.touchUsed()).catch(() => {});
+    for (const server of this.#continuity.servers) {
+      await Promise.allSettled([...this.#roots.values()].map((space) => this.#confirm(space, server)));
     }
   }
 

@@ -18,10 +18,10 @@ export function asRefusal<E extends Error>(error: E): E {
 
 const passing = new WeakSet<Error>();
 
-/** A refusal that will pass, whatever was asked: it is worth asking again. */
-export function asPassingRefusal<E extends Error>(error: E): E {
+/** Says of an error that it is the store's own answer, and will pass whatever was asked: it is worth asking again. */
+export function asPassing<E extends Error>(error: E): E {
   passing.add(error);
-  return asRefusal(error);
+  return error;
 }
 
 export const isPassing = (error: Error): boolean => passing.has(error);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KeyedRecord, MetServer } from "../../src/core/backend.ts";
 import { type Continued, Continuity } from "../../src/core/continuity.ts";
+import { BackendError } from "../../src/core/errors.ts";
 import type { Remedy } from "../../src/core/outbox.ts";
 import { Recent } from "../../src/core/recent.ts";
 import type { StoreRecord } from "../../src/core/record.ts";
@@ -179,6 +180,30 @@ describe("a question about the former server that the next one answers", () => {
     await checking;
     expect(replica.records.get(NAMESPACE.noteKey(""))).toBe(note);
     expect(replica.stamp).toBe("original");
+  });
+});
+
+describe("a server that takes no changes just now", () => {
+  const full = (server: Server): MetServer => {
+    const met = server.asMet(0);
+    const write = async (): Promise<never> => {
+      throw new BackendError("STORE_FAILED", "no room");
+    };
+    return { ...met, records: { ...met.records, write } };
+  };
+
+  it("is used as before where the note fits, however old it is", async () => {
+    const one = new Process();
+    const server = await inUse(one);
+    await clock.jump(60 * SECOND);
+    await expect(one.continuity.check(NAMESPACE, full(server))).resolves.toEqual(expect.any(Number));
+    expect(server.stamp).toBe("original");
+  });
+
+  it("is not used where the note does not fit", async () => {
+    const one = new Process();
+    const replica = (await inUse(one)).replica("second");
+    await expect(one.continuity.check(NAMESPACE, full(replica))).rejects.toThrow("no room");
   });
 });
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
+import { ConfigError, ConnectionError, OperationTimeoutError } from "../../src/core/errors.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { Gate } from "../xcache/gate.ts";
 import { LoadBench } from "./load-bench.ts";
@@ -130,6 +130,15 @@ describe("soft and hard timeouts together", () => {
     await gate.fail(failure);
     expect(await caller).toBe(failure);
     expect(looks).toBe(1);
+  });
+
+  it("a load that fails with another load's timeout is covered by stale_if_error like any other", async () => {
+    await withOldValue();
+    const nested = () => {
+      throw new OperationTimeoutError("another load", { code: "LOAD_TIMEOUT", operation: "getOrSet" });
+    };
+    const loaded = await bench.load(nested, { ...old, softTimeout: 1, hardTimeout: 5 });
+    expect(loaded).toMatchObject({ value: "old", source: "stale" });
   });
 
   it("leave no timer behind when the load is in time", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyedRecord } from "../../src/core/backend.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../src/core/errors.ts";
 import { Outbox, type Remedy } from "../../src/core/outbox.ts";
-import { asPassingRefusal } from "../../src/core/store-failure.ts";
+import { asPassing, asRefusal } from "../../src/core/store-failure.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";
@@ -185,7 +185,7 @@ describe("invalidations that were not confirmed", () => {
   it("that the store refuses for now stay", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
-    store.fault = asPassingRefusal(new BackendError("STORE_FAILED", "no changes now"));
+    store.fault = asPassing(asRefusal(new BackendError("STORE_FAILED", "no changes now")));
     await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
     expect(outbox.size).toBe(1);
     store.fault = undefined;

@@ -6,6 +6,7 @@ import { BackendError, ConnectionError } from "../../src/core/errors.ts";
 import type { StoreRecord } from "../../src/core/record.ts";
 import type { SharedStore } from "../../src/core/shared-store.ts";
 import type { Space } from "../../src/core/space.ts";
+import { asPassing } from "../../src/core/store-failure.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
@@ -61,8 +62,10 @@ test("a namespace can be used while a server that was met before is out of reach
 
 test("a namespace is not used while a server that is there does not let itself be compared with", async () => {
   const { backend, store } = await openStore();
-  backend.farFails = new BackendError("STORE_FAILED", "no");
-  await expect(use(store.space("first"))).rejects.toThrow("no");
+  for (const answer of [new BackendError("STORE_FAILED", "no"), asPassing(new ConnectionError("not now"))]) {
+    backend.farFails = answer;
+    await expect(use(store.space("first"))).rejects.toThrow(answer.message);
+  }
   backend.farFails = undefined;
   await expect(use(store.space("first"))).resolves.toBeUndefined();
 });
@@ -76,8 +79,12 @@ class Restarting extends ReferenceBackend {
     this.host = host;
   }
 
+  /** Keys of this namespace are answered for when it resolves. */
+  slow: { readonly prefix: string; readonly until: Promise<void> } | undefined;
+
   override async read(key: string): Promise<StoreRecord | undefined> {
     await this.#meeting;
+    if (this.slow !== undefined && key.startsWith(this.slow.prefix)) await this.slow.until;
     return super.read(key);
   }
 
@@ -127,6 +134,34 @@ test("a namespace that is opened while a restored server is met is compared with
   await settle();
   answer();
   await meeting;
+  expect(await read).toBeUndefined();
+});
+
+test("a namespace that is opened while another one is compared with a restored server is compared, too", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
+  const [store, otherStore] = [openSharedStore(mine, clock), openSharedStore(theirs, clock)];
+  const cleared = otherStore.space("second");
+  await theirs.meet("before");
+  await use(cleared);
+  const snapshot = shared.snapshot();
+  await cleared.clear();
+  await clock.advance(30_000);
+  shared.restart(snapshot);
+  await mine.meet("after");
+  let answer = (): void => {};
+  const until = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  mine.slow = { prefix: "first", until };
+  const using = use(store.space("first"));
+  await settle();
+  const second = store.space("second");
+  const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
+  await settle();
+  answer();
+  await using;
   expect(await read).toBeUndefined();
 });
 

@@ -18,6 +18,7 @@ export class KvClient {
   readonly records: Records;
   readonly #router: Router;
   readonly #host: BackendHost;
+  #closed = false;
 
   constructor(address: KvAddress, host: BackendHost, changed: Changed) {
     this.#host = host;
@@ -34,6 +35,7 @@ export class KvClient {
   }
 
   close(): void {
+    this.#closed = true;
     this.#router.close();
   }
 
@@ -80,7 +82,7 @@ export class KvClient {
 
   async usage(prefix: string): Promise<Usage> {
     const nodes = await this.#router.masters();
-    const parts = await Promise.all(nodes.map((node) => nodeUsage(node, prefix, this.#host.clock.now)));
+    const parts = await Promise.all(nodes.map((node) => this.#usageOf(node, prefix)));
     return parts.reduce((sum, part) => ({
       keys: sum.keys + part.keys,
       bytes: sum.bytes + part.bytes,
@@ -113,6 +115,16 @@ export class KvClient {
       tracking: nodes.every((node) => node.tracks),
       ...(facts?.evictionPolicy === undefined ? {} : memoryFacts(facts)),
     };
+  }
+
+  async #usageOf(node: KvNode, prefix: string): Promise<Usage> {
+    try {
+      return await nodeUsage(node, prefix, this.#host.clock.now);
+    } catch (error) {
+      // It has left the cluster meanwhile, and others have its slots: an estimate does without it.
+      if (!node.isClosed || this.#closed) throw error;
+      return { keys: 0, bytes: 0, approximate: true };
+    }
   }
 
   /** The servers' time minus ours: the latest it may be on any of them, or the earliest with a `side` of -1. */

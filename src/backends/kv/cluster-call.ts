@@ -26,6 +26,8 @@ export interface CallHost {
   doubt(): void;
   /** Resolves when the cluster has been asked for its topology. */
   learn(): Promise<void>;
+  /** As `learn`, for a slot that nobody is known to hold. */
+  search(): Promise<void>;
   /** The call waits for something else than a reply; it is ended with the rest when the cluster is left. */
   hold(call: Call): void;
   release(call: Call): void;
@@ -76,7 +78,7 @@ export class Call implements LinkAnswer {
   start(): void {
     const route = this.#host.route(this.#slot);
     if (route !== undefined) this.#send(route);
-    else this.#learn(nobodyHolds(this.#slot));
+    else this.#learn(nobodyHolds(this.#slot), this.#host.search());
   }
 
   resolve(reply: Reply): unknown {
@@ -133,7 +135,7 @@ export class Call implements LinkAnswer {
     const redirect = redirectIn(error, this.#askedHost);
     if (redirect === undefined) this.fail(error);
     else if (this.#host.moved(redirect)) this.#hop(error, () => this.start());
-    else this.#hop(error, () => this.#learn(error));
+    else this.#hop(error, () => this.#learn(error, this.#host.learn()));
   }
 
   #asking(error: ReplyError): void {
@@ -179,10 +181,10 @@ export class Call implements LinkAnswer {
     else this.#pause = this.#host.clock.after(pauseMs, proceed);
   }
 
-  #learn(reason: Error): void {
+  #learn(reason: Error, learnt: Promise<void>): void {
     this.#last = reason;
     this.#hold();
-    this.#host.learn().then(
+    learnt.then(
       () => {
         if (!this.#isOver) this.start();
       },

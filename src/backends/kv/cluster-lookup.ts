@@ -92,7 +92,7 @@ export class Lookup {
     const reply =
       connection === undefined ? await this.#askAnew(endpoint) : await connection.command("CLUSTER", "SLOTS");
     const topology = topologyOf(reply, endpoint.host);
-    if (topology.ranges.length === 0) throw new Error(`${endpoint.host}:${endpoint.port} knows of no slots`);
+    if (topology.ranges.length === 0) throw new KnowsNoSlots(endpoint);
     return topology;
   }
 
@@ -118,8 +118,9 @@ export class Lookup {
   }
 
   #unanswered(error: Error): void {
-    this.#failed++;
-    if (this.#isComplete) this.#conclude(nobodyKnows(error, this.#failed));
+    if (error instanceof KnowsNoSlots) this.#answered++;
+    else this.#failed++;
+    if (this.#isComplete) this.#conclude(nobodyKnows(error, this.#witnesses.length));
     else this.#next();
   }
 
@@ -149,6 +150,13 @@ export class Lookup {
     this.#limit?.cancel();
     this.#stop.abort(answered());
     return true;
+  }
+}
+
+/** An answer too: such a server knows of nobody who holds more. */
+class KnowsNoSlots extends Error {
+  constructor({ host, port }: HostPort) {
+    super(`${host}:${port} knows of no slots`);
   }
 }
 

@@ -6,7 +6,7 @@ import { nameOfHost, type SlotRange, topologyOf } from "./cluster-topology.ts";
 import type { Connection } from "./connection.ts";
 import type { KvNode } from "./node.ts";
 import type { Commands } from "./records.ts";
-import { type Scan, scanIsOver, scanOver } from "./scan.ts";
+import { fail, type Scan, scanIsOver, scanOver } from "./scan.ts";
 import { SLOTS, slotOf } from "./slots.ts";
 
 export interface ScannedCluster extends Commands {
@@ -28,15 +28,17 @@ export async function* scanCluster(
   signal: AbortSignal | undefined,
 ): AsyncIterable<readonly ScanItem[]> {
   const left = new Set(Array.from({ length: SLOTS }, (_, slot) => slot));
+  if (signal?.aborted) return;
   let nodes = await cluster.masters();
   for (let round = 0; nodes.length > 0; round++) {
     if (round > MOST_ROUNDS) throw keepsMoving(left);
     // At first all keys count: a server may have some before it has their slot.
     const again = round === 0 ? {} : { wants: isOneOf(new Set(left)) };
     for (const node of nodes) {
-      yield* scanMember(node, { prefix, signal, elsewhere: cluster, ...again }, left);
       if (signal?.aborted) return;
+      yield* scanMember(node, { prefix, signal, elsewhere: cluster, ...again }, left);
     }
+    if (signal?.aborted) return;
     nodes = left.size === 0 ? [] : await cluster.holders(left);
   }
 }
@@ -67,7 +69,7 @@ const isOneOf =
 /** By the server's own word: nobody else learns of it so soon. */
 async function slotsHeld(connection: Connection): Promise<ReadonlySet<number>> {
   const endpoint = connection.endpoint as HostPort;
-  const { ranges } = topologyOf(await connection.command("CLUSTER", "SLOTS"), endpoint.host);
+  const { ranges } = topologyOf(await connection.command("CLUSTER", "SLOTS").catch(fail), endpoint.host);
   const named = ranges.filter(({ master }) => nameOfHost(master) === nameOfHost(endpoint));
   const held = new Set<number>();
   for (const { first, last } of named.length > 0 ? named : await ownRanges(connection, ranges)) {
@@ -81,8 +83,8 @@ async function ownRanges(
   connection: Connection,
   ranges: readonly SlotRange[],
 ): Promise<readonly SlotRange[]> {
-  const id = await connection.command("CLUSTER", "MYID").then(String, () => undefined);
-  return id === undefined ? [] : ranges.filter(({ masterId }) => masterId === id);
+  const id = String(await connection.command("CLUSTER", "MYID").catch(fail));
+  return ranges.filter(({ masterId }) => masterId === id);
 }
 
 function keepsMoving({ size }: ReadonlySet<number>): ConnectionError {

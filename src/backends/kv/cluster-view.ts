@@ -1,5 +1,6 @@
 // What is known of a cluster: who holds each slot, learnt from its servers and from what they say of moves.
 import type { HostPort } from "../../core/address.ts";
+import { EnoughSlots } from "./cluster-enough-slots.ts";
 import { Lookup, type Witness } from "./cluster-lookup.ts";
 import { type Member, Members } from "./cluster-members.ts";
 import { Refresh } from "./cluster-refresh.ts";
@@ -22,14 +23,14 @@ export class ClusterView {
   readonly #movedMeanwhile = new Set<number>();
   /** A server may have lost its last slot since the list of nodes was made. */
   #hasMoved = false;
-  /** How many slots the cluster has owners for, so far as anybody has told. */
-  #enoughSlots = SLOTS;
+  readonly #enough: EnoughSlots;
   #lookup: Lookup | undefined;
   #closed = false;
 
   constructor(seeds: readonly HostPort[], host: NodeHost) {
     this.#host = host;
     this.#seeds = seeds;
+    this.#enough = new EnoughSlots(host.clock);
     this.members = new Members({
       ...host,
       down: (node, error) => {
@@ -58,6 +59,12 @@ export class ClusterView {
     return true;
   }
 
+  /** Resolves after a look for a slot that nobody is known to hold. */
+  search(): Promise<void> {
+    this.#enough.search();
+    return this.refresh.done();
+  }
+
   close(reason: Error): void {
     this.#closed = true;
     this.refresh.close(reason);
@@ -71,14 +78,12 @@ export class ClusterView {
   async #look(): Promise<boolean> {
     this.#movedMeanwhile.clear();
     const { clock, settings } = this.#host;
-    const lookup = new Lookup(this.#witnesses(), { clock, settings, enoughSlots: this.#enoughSlots });
+    const lookup = new Lookup(this.#witnesses(), { clock, settings, enoughSlots: this.#enough.wanted() });
     this.#lookup = lookup;
     this.#informant = undefined;
     try {
       const topology = await lookup.answer;
-      // Fewer only if all agree: somebody who could not be asked may know of more.
-      const slots = slotsIn(topology);
-      if (slots > this.#enoughSlots || lookup.hasHeardAll) this.#enoughSlots = slots;
+      this.#enough.found(slotsIn(topology), lookup.hasHeardAll);
       return this.#apply(topology);
     } finally {
       this.#lookup = undefined;

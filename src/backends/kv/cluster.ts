@@ -136,6 +136,10 @@ export class ClusterServers implements Router, CallHost {
     return this.#view.refresh.done();
   }
 
+  search(): Promise<void> {
+    return this.#view.search();
+  }
+
   hold(call: Call): void {
     this.#held.add(call);
   }
@@ -167,6 +171,7 @@ export class ClusterServers implements Router, CallHost {
       moved: (redirect) => this.moved(redirect),
       doubt: () => this.doubt(),
       learn: () => this.learn(),
+      search: () => this.search(),
       hold: (call) => this.hold(call),
       release: (call) => this.release(call),
     };

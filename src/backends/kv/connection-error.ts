@@ -67,9 +67,11 @@ export function refused(endpoint: Endpoint, thrown: unknown, password?: string):
   });
 }
 
+/** The first word is the server's own, and what others go by: a password may be an ordinary word. */
 function without(password: string | undefined, error: ReplyError): ReplyError {
   if (!password || !error.message.includes(password)) return error;
-  return new ReplyError(error.message.replaceAll(password, "***"));
+  const [code = ""] = /^[A-Z]+(?= |$)/.exec(error.message) ?? [];
+  return new ReplyError(code + error.message.slice(code.length).replaceAll(password, "***"));
 }
 
 /** An operation came after disconnect(), or was under way. */

@@ -46,6 +46,7 @@ const MOST_READ_TOGETHER = 512;
 const MOST_UNSENT = 32;
 
 const ASKING = ["ASKING"];
+const PING = ["PING"];
 const UNHEARD: Answer = { resolve: () => {}, reject: () => {} };
 
 let connections = 0;
@@ -157,8 +158,19 @@ export class Connection {
 
   /** Behind ASKING, which the server takes for the one command that follows it: nothing comes between the two. */
   sendAsking(args: readonly Argument[], answer: Answer): void {
-    if (this.#closed === undefined) this.#append(ASKING, UNHEARD);
-    this.send(args, answer);
+    if (this.#closed !== undefined) {
+      answer.reject(this.#closed);
+      return;
+    }
+    this.#append(ASKING, UNHEARD);
+    this.#flushSoon();
+    try {
+      this.#append(args, answer);
+    } catch (thrown) {
+      // Else the server would take it for the next command, which is somebody else's.
+      this.#append(PING, UNHEARD);
+      answer.reject(toError(thrown));
+    }
   }
 
   /**

@@ -6,7 +6,7 @@ import { connectionOf } from "../key-connection.ts";
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
 import { disconnected } from "./connection-error.ts";
 import { Link } from "./link.ts";
-import type { Reply } from "./reply.ts";
+import { type Reply, ReplyError } from "./reply.ts";
 import { ServerClock } from "./server-clock.ts";
 import { type ServerFacts, serverFacts } from "./server-facts.ts";
 
@@ -178,10 +178,11 @@ export class KvNode {
       connection.command("TIME").then((answer) => this.time.set(answer, sentAt, clock.now())),
     ]);
     if (!connection.isOpen) throw new ConnectionError(`${nameOf(connection.endpoint)} closed the connection`);
+    const unready = answers.find(isUnready);
+    if (unready !== undefined) throw notReady(connection, unready.reason);
     const [tracking, info] = answers;
     if (tracking.status === "fulfilled") connection.isTracked = true;
     else this.#host.untold(tracking.reason);
-    if (info.status === "rejected" && isLoading(info.reason)) throw notReady(connection, info.reason);
     const facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
     if (!facts.isMaster) throw notMaster(connection);
     const { runId: before } = this.facts;
@@ -203,6 +204,9 @@ export class KvNode {
         connection.command("CLIENT", "TRACKING", "ON", "OPTIN"),
         connection.command("CLIENT", "CACHING", "YES"),
       ]);
+      // Such a refusal does not say that the server cannot tell of some keys only.
+      const unready = answers.find(isUnready);
+      if (unready !== undefined) throw unready.reason;
       connection.watchesOnRequest = answers.every(({ status }) => status === "fulfilled");
       if (connection.watchesOnRequest) return;
       await connection.command("CLIENT", "TRACKING", "OFF");
@@ -241,7 +245,11 @@ export class KvNode {
 
 const IGNORED = { resolve: () => {}, reject: () => {} };
 
-const isLoading = (error: Error): boolean => /^(LOADING|MASTERDOWN)/.test(error.message);
+/** What a server answers that does not serve yet, or not just now: it says nothing of what it can do. */
+const UNREADY = new Set(["LOADING", "MASTERDOWN", "BUSY"]);
+
+const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseRejectedResult =>
+  answer.status === "rejected" && answer.reason instanceof ReplyError && UNREADY.has(answer.reason.code);
 
 function notReady(connection: Connection, cause: Error): ConnectionError {
   return new ConnectionError(`${nameOf(connection.endpoint)} is not ready: ${cause.message}`, { cause });

@@ -30,6 +30,7 @@ export interface Scan {
 
 /** Every record of a server whose key starts with a prefix; payloads are left out. */
 export async function* scanNode(node: KvNode, scan: Scan): AsyncIterable<readonly ScanItem[]> {
+  if (scan.signal?.aborted) return;
   const connection = await node.aside();
   try {
     yield* scanOver(connection, scan);
@@ -127,7 +128,8 @@ class FoundKey {
 const isReply = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof ReplyError && codes.includes(error.code);
 
-function fail(error: unknown): never {
+/** A refusal of the server leaves the backend in our own words. */
+export function fail(error: unknown): never {
   throw inOurWords(toError(error));
 }
 

@@ -122,7 +122,7 @@ describe("on one server, the user of the guide", () => {
     expect(await refusals(server)).toBe("");
   });
 
-  const onCluster = ["+cluster|slots", "+asking"];
+  const onCluster = ["+cluster|slots", "+cluster|myid", "+asking"];
   const rights = forServers!.filter((rule) => /^[+~]/.test(rule) && !onCluster.includes(rule));
 
   it.each(rights)("needs %s", async (right) => {

@@ -37,6 +37,7 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
     moved: () => true,
     doubt: () => {},
     learn: () => new Promise(() => {}),
+    search: () => new Promise(() => {}),
     hold: (each) => held.add(each),
     release: (each) => held.delete(each),
   };

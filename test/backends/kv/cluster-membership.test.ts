@@ -6,9 +6,9 @@ import { slotOf, tagForSlot } from "../../../src/backends/kv/slots.ts";
 import { type BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";
-import { ask, LAST, moved, OK, read, Scene, send } from "./cluster-scene.ts";
+import { ask, LAST, moved, NOTHING, OK, read, Scene, type ScriptedServer, send } from "./cluster-scene.ts";
 import { bulk, greet, keeperOf } from "./fake-server.ts";
-import { failure } from "./opened.ts";
+import { failure, opened } from "./opened.ts";
 
 async function pair() {
   const scene = await Scene.start(2);
@@ -190,6 +190,36 @@ describe("asking for the slots", () => {
     expect([one.timesAskedForSlots, two.timesAskedForSlots]).toEqual([1, 1]);
     await client.learn();
     expect(one.timesAskedForSlots + two.timesAskedForSlots).toBe(3);
+  });
+
+  test("ends with the first answer too where somebody knows of no slots at all", async () => {
+    await using scene = await Scene.start(3);
+    const [one, two, newcomer] = [scene.servers[0]!, scene.servers[1]!, scene.servers[2]!];
+    scene.tell([0, 10, one.place], [LAST, LAST, two.place]);
+    newcomer.rows = [];
+    const client = scene.client([one.place, two.place, newcomer.place], { random: 0 });
+    await client.connect();
+    for (let time = 0; time < 3; time++) await client.learn();
+    expect(newcomer.timesAskedForSlots).toBe(1);
+  });
+
+  test("does not go on to everybody each time while somebody cannot be asked and slots are nobody's", async () => {
+    await using scene = await Scene.start(4);
+    const [one, two, replica, odd] = scene.servers as [
+      ScriptedServer,
+      ScriptedServer,
+      ScriptedServer,
+      ScriptedServer,
+    ];
+    scene.tell([0, 10, one.place, replica.place], [LAST, LAST, two.place]);
+    odd.fake.script = () => undefined;
+    const client = scene.client([one.place, odd.place], { random: 0 });
+    await client.connect();
+    await client.learn();
+    const [onReplica, onOdd] = [replica.fake.clients.length, odd.fake.clients.length];
+    // As learn(), without the pauses that grow.
+    for (let time = 0; time < 5; time++) await client.holders(new Set());
+    expect([replica.fake.clients.length, odd.fake.clients.length]).toEqual([onReplica, onOdd]);
   });
 
   test("does not undo a move that was learnt of while the answer was under way", async () => {
@@ -521,6 +551,33 @@ describe("a scan", () => {
     expect(await scanned(client)).toEqual([inLast]);
   });
 
+  test.each(["SLOTS", "MYID"])("says so where CLUSTER %s is refused to it", async (refused) => {
+    await using stage = await scannedPair();
+    const { one, two, client } = stage;
+    await client.connect();
+    two.rows = [
+      [0, LAST - 1, one.place],
+      [LAST, LAST, { host: "localhost", port: two.place.port }],
+    ];
+    const usual = two.fake.script;
+    const words = `NOPERM this user has no permissions to run the 'cluster|${refused.toLowerCase()}' command`;
+    two.fake.script = (command, from) => (command[1] === refused ? `-${words}\r\n` : usual(command, from));
+    const error = await failure(scanned(client));
+    expect(error).toMatchObject({ code: "STORE_FAILED", message: `the store answered: ${words}` });
+    expect(error.hint).toContain("docs/guide/kv.md");
+  });
+
+  test("that is aborted before it begins asks nobody", async () => {
+    await using stage = await scannedPair();
+    const { one, two, client } = stage;
+    for await (const _ of client.scan("", AbortSignal.abort())) expect.unreachable();
+    expect([...one.fake.clients, ...two.fake.clients]).toEqual([]);
+    await client.connect();
+    const before = [one.fake.clients.length, two.fake.clients.length];
+    for await (const _ of client.scan("", AbortSignal.abort())) expect.unreachable();
+    expect([one.fake.clients.length, two.fake.clients.length]).toEqual(before);
+  });
+
   test("fails where a slot keeps moving", async () => {
     await using stage = await scannedPair();
     const { scene, one, two, act, client } = stage;
@@ -537,5 +594,45 @@ describe("a scan", () => {
     await steps.next();
     client.close();
     expect(await failure(steps.next())).toMatchObject({ code: "DISCONNECTED" });
+  });
+});
+
+describe("an estimate", () => {
+  /** One server has a key, and the other does not say how many it has. */
+  async function estimated() {
+    const { scene, one, two } = await pair();
+    one.behave = (command, from) => {
+      if (command[0] === "DBSIZE") return ":1\r\n";
+      return command[0] === "GET" ? NOTHING : keeperOf(new Set(["k"]))(command, from);
+    };
+    two.behave = ([name, key]) => (name === "DBSIZE" ? undefined : moved(key!, one.place));
+    const backend = opened(`redis+cluster://127.0.0.1:${one.place.port}`);
+    await backend.connect();
+    const usage = backend.usage("k");
+    usage.catch(() => {});
+    await two.fake.received("DBSIZE");
+    return {
+      ...{ scene, one, backend, usage },
+      [Symbol.asyncDispose]: async () => {
+        await backend.disconnect();
+        await scene.stop();
+      },
+    };
+  }
+
+  test("does without a server that leaves the cluster meanwhile", async () => {
+    await using stage = await estimated();
+    const { scene, one, backend, usage } = stage;
+    scene.tell([0, LAST, one.place]);
+    await backend.read(tagForSlot(LAST));
+    expect(await usage).toMatchObject({ keys: 1, approximate: true });
+  });
+
+  test("rejects when the cluster is left", async () => {
+    await using stage = await estimated();
+    const { backend, usage } = stage;
+    const failed = failure(usage);
+    await backend.disconnect();
+    expect(await failed).toMatchObject({ code: "DISCONNECTED" });
   });
 });

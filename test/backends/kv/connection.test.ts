@@ -8,8 +8,9 @@ import {
   type ConnectionSettings,
   nameOf,
 } from "../../../src/backends/kv/connection.ts";
-import { lost } from "../../../src/backends/kv/connection-error.ts";
-import type { Reply, Span } from "../../../src/backends/kv/reply.ts";
+import { lost, refused } from "../../../src/backends/kv/connection-error.ts";
+import { type Reply, ReplyError, type Span } from "../../../src/backends/kv/reply.ts";
+import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
@@ -108,6 +109,28 @@ describe("commands", () => {
     expect(connection.inFlight).toBe(30);
     client().say(replies.map((_, at) => `:${at}\r\n`).join(""));
     expect(await Promise.all(replies)).toEqual(replies.map((_, at) => at));
+    expect(connection.inFlight).toBe(0);
+  });
+
+  test("behind ASKING leave with it; where one cannot be written, something else uses up its ASKING", async () => {
+    fake.script = (command, from) => greet(command, from) ?? "+OK\r\n";
+    const connection = await open();
+    const asking = (...args: Argument[]): Promise<Reply> =>
+      new Promise((resolve, reject) => connection.sendAsking(args, { resolve, reject }));
+    const unwritable = {
+      length: 1,
+      writeTo: () => {
+        throw new RangeError("Array buffer allocation failed");
+      },
+    };
+    const failed = failure(asking("SET", "k", unwritable));
+    expect(await Promise.all([connection.command("SET", "other", "1"), asking("GET", "k")])).toEqual([
+      "OK",
+      "OK",
+    ]);
+    expect(await failed).toBeInstanceOf(RangeError);
+    const sent = client().commands.slice(1);
+    expect(sent).toEqual([["ASKING"], ["PING"], ["SET", "other", "1"], ["ASKING"], ["GET", "k"]]);
     expect(connection.inFlight).toBe(0);
   });
 
@@ -594,4 +617,14 @@ describe("on a real server", () => {
     await reader.command("PING");
     expect(heard.pushes).toEqual(["invalidate tracked"]);
   });
+});
+
+test.each([
+  ["ERR", "ERR no ERR here", "ERR no *** here"],
+  ["PASS", "WRONGPASS not a PASS", "WRONGPASS not a ***"],
+  ["a", "NOPERM no permission at all", "NOPERM no permission ***t ***ll"],
+])("a refusal keeps its first word, also if the password is %s", (password, words, shown) => {
+  const error = refused(fake.endpoint, new ReplyError(words), password);
+  expect(error.message).toContain(shown);
+  expect((error.cause as ReplyError).code).toBe(words.split(" ")[0]);
 });

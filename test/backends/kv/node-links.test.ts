@@ -58,3 +58,51 @@ test("a connection aside is refused by a node that is closed, and one in the mak
   await until(() => silent.present.length === 0, { what: "the server sees the connection end" });
   expect(silent.clients).toHaveLength(1);
 });
+
+test.each([
+  ["INFO", true],
+  ["CLIENT", true],
+  ["CLIENT", false],
+  ["TIME", true],
+])(
+  "a server that is BUSY when it is met by %s is met again (all is watched: %s)",
+  async (name, watchesAll) => {
+    await using server = await FakeServer.start((command, client) =>
+      server.clients.length === 1 && command[0] === name && !client.commands.some(isTrackingOff)
+        ? "-BUSY Redis is busy running a script\r\n"
+        : greet(command, client),
+    );
+    const untold: Error[] = [];
+    const untoldBy = { untold: (reason: Error) => untold.push(reason) };
+    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesAll, ...untoldBy });
+    try {
+      await expect(node.connect()).rejects.toThrow("is not ready: BUSY");
+      await until(() => node.tracks, { what: "the server is met" });
+      expect([node.facts.runId, node.time.setAt > 0, untold]).toEqual(["fake", true, []]);
+      expect(node.links[0]!.connection!.watchesOnRequest).toBe(!watchesAll);
+    } finally {
+      node.close();
+    }
+  },
+);
+
+const isTrackingOff = ([, what, how]: readonly string[]): boolean => what === "TRACKING" && how === "OFF";
+
+test("a real server that is first met while it is busy is known, and tells of changes, once it is not", async () => {
+  await using server = await startRedis();
+  await server.cli("config", "set", "busy-reply-threshold", "1");
+  const script = server.cli("eval", "while true do end", "0").catch(() => {});
+  const node = new KvNode(() => ({ host: "127.0.0.1", port: server.port }), nodeHost());
+  try {
+    await until(() => server.cli("ping").then(isNever, () => true), { what: "the server is busy" });
+    await expect(node.connect()).rejects.toThrow("is not ready: BUSY");
+    await server.cli("script", "kill");
+    await script;
+    await until(() => node.tracks, { what: "the server is met" });
+    expect(node.facts.runId).toMatch(/^[0-9a-f]{40}$/);
+  } finally {
+    node.close();
+  }
+});
+
+const isNever = (): boolean => false;

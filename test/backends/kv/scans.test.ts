@@ -222,6 +222,12 @@ describe("a scan", () => {
     expect(error.message).toBe(`the store answered: ${words}`);
   });
 
+  it("that is aborted before it begins opens no connection", async () => {
+    await using backend = opened(address());
+    for await (const _ of backend.scan("k", { signal: AbortSignal.abort() })) expect.unreachable();
+    expect(server.clients).toEqual([]);
+  });
+
   it("passes over what is gone meanwhile or not a string", async () => {
     await using backend = opened(address());
     answering("UNUSED", undefined);
