@@ -110,6 +110,15 @@ class Restarting extends ReferenceBackend {
   }
 }
 
+/** Something that a test lets happen. */
+function moment(): { readonly come: Promise<void>; let(): void } {
+  let happen = (): void => {};
+  const come = new Promise<void>((resolve) => {
+    happen = resolve;
+  });
+  return { come, let: () => happen() };
+}
+
 test("a namespace that is opened while a restored server is met is compared with it, too", async () => {
   const clock = new ManualClock();
   const shared = new ReferenceStore(clock);
@@ -123,16 +132,13 @@ test("a namespace that is opened while a restored server is met is compared with
   await use(store.space("first"));
   await clock.advance(30_000);
   shared.restart(snapshot);
-  let answer = (): void => {};
-  const isAnswering = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  const meeting = mine.meet("after", isAnswering);
+  const answer = moment();
+  const meeting = mine.meet("after", answer.come);
   await settle();
   const second = store.space("second");
   const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
   await settle();
-  answer();
+  answer.let();
   await meeting;
   expect(await read).toBeUndefined();
 });
@@ -150,17 +156,14 @@ test("a namespace that is opened while another one is compared with a restored s
   await clock.advance(30_000);
   shared.restart(snapshot);
   await mine.meet("after");
-  let answer = (): void => {};
-  const until = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  mine.slow = { prefix: "first", until };
+  const answer = moment();
+  mine.slow = { prefix: "first", until: answer.come };
   const using = use(store.space("first"));
   await settle();
   const second = store.space("second");
   const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
   await settle();
-  answer();
+  answer.let();
   await using;
   expect(await read).toBeUndefined();
 });
@@ -197,15 +200,13 @@ test("tags that a store without room invalidates are not made valid again by a l
     return value;
   });
   await settle();
-  let refuse = (): void => {};
-  backend.refusal = new Promise((resolve) => {
-    refuse = resolve;
-  });
+  const refusal = moment();
+  backend.refusal = refusal.come;
   const invalidating = mine.invalidateTags("t");
   await settle();
   await gate.finish("old");
   expect(await loading).toBe("old");
-  refuse();
+  refusal.let();
   await invalidating;
   expect(await other.get("k")).toBeUndefined();
 });
