@@ -22,7 +22,8 @@ import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
-import { Loader, type Look } from "./core/loader.ts";
+import type { Look } from "./core/load-wait.ts";
+import { Loader } from "./core/loader.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import { offerLook } from "./core/quick-look.ts";
 import type {

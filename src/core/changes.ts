@@ -30,7 +30,7 @@ export class Changes {
     this.#sequence = parent === undefined ? { value: 0 } : parent.#sequence;
   }
 
-  /** Grows with every change. */
+  /** Grows with every change and every load. */
   get now(): number {
     return this.#sequence.value;
   }
@@ -46,7 +46,8 @@ export class Changes {
     const loaded = this.#keys.get(key);
     if (loaded === undefined) this.#keys.set(key, { loads: 1, at: 0 });
     else loaded.loads++;
-    return this.#sequence.value;
+    // A number of its own: a call either came before this load or after it.
+    return ++this.#sequence.value;
   }
 
   end(key: string): void {

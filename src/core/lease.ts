@@ -220,19 +220,24 @@ class LeaseTicket implements Ticket {
     return this.#space.store.session !== this.#session;
   }
 
+  /** An invalidation replaces the stamp of a tag's group first, then the tag's. */
+  async areCurrent(tags: readonly string[]): Promise<boolean> {
+    const begun = new Set(this.#lease.tags.map(({ tag }) => tag));
+    const late = tags.filter((tag) => !begun.has(tag));
+    if (late.length === 0) return true;
+    const before = this.#groups;
+    if (before === undefined) return false;
+    const groups = late.map(tagGroup);
+    const now = await this.#space.groupStamps(groups, true);
+    return groups.every((group, at) => now[at] !== undefined && now[at] === before[group]);
+  }
+
   /** The stamps of all tags as they were when the load began; undefined if that cannot be told for one of them. */
   async #sealedTags(terms: Terms): Promise<readonly TagStamp[] | undefined> {
     const begun = new Map(this.#lease.tags.map((stamp) => [stamp.tag, stamp.id]));
-    const late = terms.tags.filter((tag) => !begun.has(tag));
     const present = await this.#space.sealFor(terms.tags, terms.ttlMs + terms.staleMs);
-    if (late.length > 0) {
-      if (this.#groups === undefined) return undefined;
-      // After the stamps and from the store itself: an invalidation replaces the group first, then the tag.
-      const groups = late.map(tagGroup);
-      const now = await this.#space.groupStamps(groups, true);
-      if (!groups.every((group, at) => now[at] !== undefined && now[at] === this.#groups?.[group]))
-        return undefined;
-    }
+    // After the stamps: whoever finds the groups unchanged knows that these were still good.
+    if (!(await this.areCurrent(terms.tags))) return undefined;
     return present.tags.map(({ tag, id }) => ({ tag, id: begun.get(tag) ?? id }));
   }
 

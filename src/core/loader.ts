@@ -1,23 +1,12 @@
 // getOrSet: one load per key; a result that an invalidation has overtaken is handed out but never stored or joined.
 import type { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
-import { withDeadline } from "./deadline.ts";
-import { CodecError, ConfigError, describeArrival, OperationTimeoutError } from "./errors.ts";
+import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { toError } from "./events.ts";
+import { type Loaded, type Look, NEVER, type Outcome, WaitingCall } from "./load-wait.ts";
 import type { Load, LoadContext } from "./options.ts";
 import type { Found, Space, Terms, Ticket } from "./space.ts";
 import { Decisions, type LoadRequest } from "./terms.ts";
-
-/** What a caller of getOrSet gets, and where it came from. */
-export interface Loaded {
-  readonly value: unknown;
-  readonly source: "store" | "load" | "stale";
-}
-
-interface Outcome extends Loaded {
-  /** Tags that only the load could name were invalidated while it ran. */
-  readonly overtaken: boolean;
-}
 
 /** One load under way and the callers who wait for it. */
 interface Flight {
@@ -36,18 +25,6 @@ interface Flight {
   runsAlone: boolean;
 }
 
-/** One call that waits for a load. */
-interface WaitingCall {
-  /** Its hard timeout has passed. */
-  isLate: boolean;
-}
-
-/** What asking the store brought. */
-export interface Look {
-  readonly found: Found | undefined;
-  readonly failed: boolean;
-}
-
 export interface LoaderHost {
   readonly clock: Clock;
   /** The namespace as it is now: one that refuses while the cache is disconnected. */
@@ -64,6 +41,9 @@ export interface LoaderHost {
 
 /** A load without a ticket is not told of changes made elsewhere: it is joined for no longer than this. */
 const UNTOLD_MS = 1_000;
+
+/** What became of a load's result. */
+type Fate = "stored" | "refused" | "unknown" | "unwanted";
 
 type FlightState = Pick<Flight, "storeFailed" | "ticket" | "runsAlone">;
 type Flights = Map<string, Flight>;
@@ -114,22 +94,18 @@ export class Loader {
         return { value: found.value, source: "stale" };
       }
     }
-    const call: WaitingCall = { isLate: false };
+    const call = new WaitingCall(this.#host.clock, request, () => this.#find(key));
     for (;;) {
       const flight = this.#join(key, load, request, first);
       first = undefined;
       flight.waiters++;
       try {
-        const loaded = await this.#await(key, flight, request, call);
-        // A caller who came after a change that the load could not know of needs a newer load. Whatever it joins next
-        // began after it came, so there is no third time.
-        if (loaded.overtaken && flight.since < calledAt) continue;
+        const loaded = await call.outcomeOf(flight);
+        // Whatever it joins next began after it came, so there is no third time.
+        if (calledAt >= loaded.overtakenAt) continue;
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
-        const windowMs = request.staleIfErrorMs;
-        // A store that did not answer this call, or was asked while it waited, is not asked a second time.
-        const isAsked = windowMs > 0 && !flight.storeFailed && !(call.isLate && hasSoftTimeout(request));
-        const stale = isAsked ? usable(await this.#find(key), windowMs) : undefined;
+        const stale = await call.insteadOfError(flight);
         if (stale === undefined) throw error;
         this.#host.report(toError(error));
         return stale;
@@ -189,11 +165,11 @@ export class Loader {
     try {
       const space = this.#host.space();
       if (first === undefined) stale = await space.find(key);
-      if (stale?.fresh && !force) return { value: stale.value, source: "store", overtaken: false };
+      if (stale?.fresh && !force) return { value: stale.value, source: "store", overtakenAt: NEVER };
       const lateTags = namesTags(load);
       const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
       if (admission.found !== undefined) {
-        return { value: admission.found.value, source: "store", overtaken: false };
+        return { value: admission.found.value, source: "store", overtakenAt: NEVER };
       }
       state.ticket = admission.ticket;
     } catch (error) {
@@ -216,11 +192,21 @@ export class Loader {
     const signal = this.#host.signal();
     try {
       const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
-      if (decided.skipped || value === undefined || signal.aborted) ticket?.abandon();
-      else if (ticket !== undefined && !(await this.#commit(key, ticket, value, decided.terms))) {
-        if (decided.terms.tags.length > terms.tags.length && !namesTags(load)) this.#tellOfTags(key);
-      }
-      return { value, source: "load", overtaken: this.#changes.tagsTouched(decided.terms.tags, since) };
+      const { skipped, terms: final } = decided;
+      let fate: Fate = "unwanted";
+      if (ticket !== undefined && value !== undefined && !skipped && !signal.aborted) {
+        fate = await this.#commit(key, ticket, value, final);
+      } else ticket?.abandon();
+      const hasLateTags = final.tags.length > terms.tags.length;
+      if (fate === "refused" && hasLateTags && !namesTags(load)) this.#tellOfTags(key);
+      const isCurrent =
+        fate === "stored" ||
+        !hasLateTags ||
+        signal.aborted ||
+        (await this.#areCurrent(ticket, fate, final.tags));
+      if (!isCurrent) return { value, source: "load", overtakenAt: since };
+      const isOvertaken = this.#changes.tagsTouched(final.tags, since);
+      return { value, source: "load", overtakenAt: isOvertaken ? since + 1 : NEVER };
     } catch (error) {
       ticket?.abandon();
       throw error;
@@ -237,16 +223,28 @@ export class Loader {
     }
   }
 
-  /** Whether it was stored, or why it was not has been told. */
-  async #commit(key: string, ticket: Ticket, value: unknown, terms: Terms): Promise<boolean> {
+  async #commit(key: string, ticket: Ticket, value: unknown, terms: Terms): Promise<Fate> {
     try {
-      if (!(await ticket.commit(value, terms))) return false;
+      if (!(await ticket.commit(value, terms))) return "refused";
       this.#host.stored(key, terms.tags);
+      return "stored";
     } catch (error) {
       if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
       this.#host.report(toError(error));
+      return "unknown";
     }
-    return true;
+  }
+
+  /** Whether tags that only the load could name are as they were when it began, also by what was done elsewhere. */
+  async #areCurrent(ticket: Ticket | undefined, fate: Fate, tags: readonly string[]): Promise<boolean> {
+    // A store that has just failed is not asked a second time.
+    if (fate === "unknown") return false;
+    try {
+      return (await ticket?.areCurrent?.(tags)) ?? true;
+    } catch (error) {
+      this.#host.report(toError(error));
+      return false;
+    }
   }
 
   /** Once: a mistake in the code would be told at every load. */
@@ -263,36 +261,6 @@ export class Loader {
         },
       ),
     );
-  }
-
-  async #await(key: string, flight: Flight, request: LoadRequest, call: WaitingCall): Promise<Outcome> {
-    const { clock } = this.#host;
-    const { softTimeoutMs, hardTimeoutMs } = request;
-    const due = clock.now() + hardTimeoutMs;
-    const untilHard = <T>(work: Promise<T>): Promise<T> =>
-      withDeadline(clock, due - clock.now(), work, () => {
-        call.isLate = true;
-        throw new OperationTimeoutError(
-          `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
-          { code: "LOAD_TIMEOUT", operation: "getOrSet" },
-        );
-      });
-    if (hasSoftTimeout(request)) {
-      const early = await withDeadline(clock, softTimeoutMs, flight.outcome, () => undefined);
-      if (early !== undefined) return early;
-      const stale = this.#staleMeanwhile(key, flight, request);
-      const first = await untilHard(Promise.race([flight.outcome, stale]));
-      if (first !== undefined) return first;
-    }
-    return untilHard(flight.outcome);
-  }
-
-  /** What answers instead of a load that takes long, unless there is nothing. */
-  async #staleMeanwhile(key: string, flight: Flight, request: LoadRequest): Promise<Outcome | undefined> {
-    const look = await this.#find(key);
-    if (look.failed) flight.storeFailed = true;
-    const stale = usable(look, Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs));
-    return stale && { ...stale, overtaken: false };
   }
 
   /** What the store holds now: a value invalidated since the load began does not come back. */
@@ -313,16 +281,6 @@ export class Loader {
       return value;
     }
   }
-}
-
-const hasSoftTimeout = ({ softTimeoutMs, hardTimeoutMs }: LoadRequest): boolean =>
-  softTimeoutMs < hardTimeoutMs;
-
-/** What was found, if it may be handed out. */
-function usable({ found }: Look, windowMs: number): Loaded | undefined {
-  if (found?.fresh) return { value: found.value, source: "store" };
-  if (found !== undefined && found.expiredForMs <= windowMs) return { value: found.value, source: "stale" };
-  return undefined;
 }
 
 /** A load that declares no parameter cannot name tags of its own. */

@@ -44,6 +44,11 @@ export interface Ticket {
   abandon(): void;
   /** Whether a change made elsewhere would have been noticed by now; absent where nothing is changed elsewhere. */
   isTold?(): boolean;
+  /**
+   * Whether tags that only the load could name are those it began with; absent where nothing is changed elsewhere.
+   * Asks the store.
+   */
+  areCurrent?(tags: readonly string[]): Promise<boolean>;
 }
 
 /** The answer to asking for a load: somebody stored the value meanwhile, or load now. Without a ticket nothing is stored. */

@@ -1,7 +1,8 @@
 // A loader on a real namespace in memory, parts of which a test can replace.
 import { MemoryBackend, type MemoryBackendOptions } from "../../src/backends/memory/backend.ts";
 import { createCodec } from "../../src/codec/codec.ts";
-import { type Loaded, Loader } from "../../src/core/loader.ts";
+import type { Loaded } from "../../src/core/load-wait.ts";
+import { Loader } from "../../src/core/loader.ts";
 import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import type { Space } from "../../src/core/space.ts";
 import { loadRequest } from "../../src/core/terms.ts";
