@@ -44,8 +44,8 @@ class MemoryNearPage implements NearPage {
     return this.#page.peek(key);
   }
 
-  declines(key: string, bytes: number): boolean {
-    return this.#table.declines(this.#page, key, counted(key, bytes));
+  declines(key: string): boolean {
+    return this.#table.declines(this.#page, key);
   }
 
   keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean {

@@ -40,7 +40,7 @@ export interface BackendHost {
   readonly operationTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly poolSize: number;
-  /** Whether entries that were read are kept in this process: then nearly every read is a watched one. */
+  /** Whether entries that were read are kept in this process: then most reads are watched ones. */
   readonly keepsEntries?: boolean;
   /** Reports what no caller is waiting for, such as a lost connection. */
   report(error: Error): void;

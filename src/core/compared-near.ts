@@ -55,19 +55,18 @@ export class ComparedNear implements Near {
     return this.#options.page.peek(key);
   }
 
-  begin(): WatchedRead {
-    return UNWATCHED;
+  begin(key: string): WatchedRead | undefined {
+    return this.#options.page.declines(key) ? undefined : UNWATCHED;
   }
 
   end(): void {}
 
   keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, seals: KnownSeals): boolean {
     const { page, backend, versionNow, clock } = this.#options;
-    const bytes = payloadLength(entry.payload);
     const expires = entry.expires - backend.aheadMs();
-    if (expires <= clock.coarse() || page.declines(key, bytes)) return false;
+    if (expires <= clock.coarse()) return false;
     const seal = new ComparedSeal(versionNow, entry, seals.stampsOf(entry));
-    return page.keep(key, value, expires, seal, bytes);
+    return page.keep(key, value, expires, seal, payloadLength(entry.payload));
   }
 
   drop(key: string): void {

@@ -31,7 +31,7 @@ abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
     this.isAsked = true;
     const { names, near, seals, store } = this.reading;
     const spelled = names.entry(this.key);
-    this.#read = near?.begin(spelled);
+    this.#read = near?.begin(this.key, spelled);
     if (store.backend.readsSealed) store.backend.readSealedThen(spelled, seals.lineage, this);
     else store.backend.readThen(spelled, this.#read !== undefined, this);
   }

@@ -56,7 +56,8 @@ export class EntryReader {
     const { backend } = this.#reading.store;
     const spelled = keys.map(this.#reading.names.entry);
     const near = this.#near;
-    const reads: readonly Watched[] = near === undefined ? NO_READS : spelled.map((key) => near.begin(key));
+    const reads: readonly Watched[] =
+      near === undefined ? NO_READS : keys.map((key, at) => near.begin(key, spelled[at] as string));
     const take = (records: readonly Met[], present: Present): boolean => {
       try {
         return this.#takeMany(values, keys, records, reads, present, call);
@@ -87,7 +88,7 @@ export class EntryReader {
       else
         backend.readManyThen(
           spelled,
-          near !== undefined,
+          reads.some((read) => read !== undefined),
           (records) => take(records, this.#reading.seals.knownLineage()),
           failed,
         );

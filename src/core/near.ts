@@ -13,8 +13,8 @@ import type { HeldStamp } from "./stamps.ts";
 export interface NearPage {
   /** The value itself, if it is fresh and its seal is live. */
   peek(key: string): unknown;
-  /** Whether it is full, and better off without a value of about so many bytes under this key. */
-  declines(key: string, bytes: number): boolean;
+  /** Whether it is full, and better off without a value under this key that is asked for now. */
+  declines(key: string): boolean;
   /** Returns whether it is kept. `expires` is a time of the local clock; `bytes` is what the value takes, about. */
   keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean;
   drop(key: string): void;
@@ -125,9 +125,9 @@ export class NearSpace implements Assured {
     return true;
   }
 
-  /** A read begins whose value may be kept. */
-  begin(spelled: string): WatchedRead {
-    return this.#reads.begin(spelled);
+  /** A read begins; undefined where its value would not be kept, and need not be watched. */
+  begin(key: string, spelled: string): WatchedRead | undefined {
+    return this.#page.declines(key) ? undefined : this.#reads.begin(spelled);
   }
 
   /** The read is over without a value to keep. */
@@ -137,8 +137,7 @@ export class NearSpace implements Assured {
 
   /** Keeps a value if nothing it depends on can have changed unnoticed. Returns whether it is kept. */
   keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownSeals): boolean {
-    const bytes = payloadLength(entry.payload);
-    if (!this.#reads.end(read) || this.#page.declines(key, bytes)) return false;
+    if (!this.#reads.end(read)) return false;
     const lineage = seals.heldLineage();
     const tags = seals.heldTags(entry);
     // A stamp that is not at hand is undefined.
@@ -148,7 +147,7 @@ export class NearSpace implements Assured {
     const expires = entry.expires - this.#backend.aheadMs();
     if (expires <= this.#clock.coarse()) return false;
     const seal = tags.length === 0 ? undefined : new NearSeal(tags);
-    return this.#page.keep(key, value, expires, seal, bytes);
+    return this.#page.keep(key, value, expires, seal, payloadLength(entry.payload));
   }
 
   /** The entry under a key may have changed. */

@@ -14,7 +14,7 @@ function pageOf(maxEntries: number, maxBytes = NEVER): NearPage {
 
 /** As a read of the store does: kept unless it is declined. Returns whether it is kept. */
 const offer = (page: NearPage, key: string, bytes = 10): boolean =>
-  !page.declines(key, bytes) && page.keep(key, key, NEVER, undefined, bytes);
+  !page.declines(key) && page.keep(key, key, NEVER, undefined, bytes);
 
 let page: NearPage;
 
@@ -54,13 +54,15 @@ describe("a full tier", () => {
 
   it("takes a new value of what it holds", () => {
     const [held = ""] = page.keys();
-    expect(page.declines(held, 10)).toBe(false);
+    expect(page.declines(held)).toBe(false);
   });
 
   it("has room again after it was cleared or something was dropped", () => {
     const [held = ""] = page.keys();
     page.drop(held);
     expect(offer(page, "in its place")).toBe(true);
+    for (const key of [...page.keys()]) page.drop(key);
+    expect(offer(page, "the first again")).toBe(true);
     page.clear();
     for (let at = 0; at < ROOM; at++) expect(offer(page, `again ${at}`)).toBe(true);
   });

@@ -45,9 +45,10 @@ describe("reads that were begun for the near tier", () => {
   /** Counts the reads it watches. */
   class CountedNear extends NearSpace {
     underWay = 0;
-    override begin(spelled: string): WatchedRead {
-      this.underWay++;
-      return super.begin(spelled);
+    override begin(key: string, spelled: string): WatchedRead | undefined {
+      const read = super.begin(key, spelled);
+      if (read !== undefined) this.underWay++;
+      return read;
     }
     override end(read: WatchedRead): void {
       if (!read.isOver) this.underWay--;
@@ -56,16 +57,17 @@ describe("reads that were begun for the near tier", () => {
   }
 
   /** A reader over a store that fails as `chaos` is told to, and its near tier. */
-  function opened() {
+  function opened({ declines = (_key: string): boolean => false } = {}) {
     const chaos = new ChaosBackend(store.client(), { clock });
     const shared = openSharedStore(chaos, clock, 100);
     const names = spelling("app");
     const seals = new Seals(shared.stamps, names, []);
     const push: Required<PushChannel> = { epoch: () => 1, isTrusted: () => true, onChange: () => () => {} };
+    const kept: string[] = [];
     const page: NearPage = {
       peek: () => undefined,
-      declines: () => false,
-      keep: () => true,
+      declines,
+      keep: (key) => kept.push(key) > 0,
       drop() {},
       keys: () => [],
       clear() {},
@@ -73,7 +75,7 @@ describe("reads that were begun for the near tier", () => {
     const { backend, stamps } = shared;
     const near = new CountedNear({ page, push, backend, clock, checks: stamps.checks });
     const reading = new RecordReading(shared, names, seals, new Entries(shared, names, seals), near);
-    return { chaos, shared, near, reading, reader: new EntryReader(reading) };
+    return { chaos, shared, near, kept, reading, reader: new EntryReader(reading) };
   }
 
   const seek = (reader: EntryReader, key: string): Promise<unknown> =>
@@ -90,6 +92,27 @@ describe("reads that were begun for the near tier", () => {
     await expect(seek(reader, "a")).rejects.toThrow("gone");
     await expect(reader.getMany(["a", "b"])).rejects.toThrow("gone");
     expect(near.underWay).toBe(0);
+    await shared.disconnect();
+  });
+
+  it("are not for what it declines: that is read unwatched, and not kept", async () => {
+    const declined = ["b", "c"];
+    const { shared, kept, reader } = opened({ declines: (key) => declined.includes(key) });
+    await shared.connect();
+    const writer = cacheWithClock({ backend: store.client(), keyPrefix: "app" }, clock);
+    await writer.setMany({ a: 1, b: 2, c: 3 });
+    const one = vi.spyOn(shared.backend, "readThen");
+    for (const key of ["b", "a"]) expect(await seek(reader, key)).toMatchObject({ fresh: true });
+    expect(one.mock.calls.map(([key, isWatched]) => [key, isWatched])).toEqual([
+      ["app:b", false],
+      ["app:a", true],
+    ]);
+    const many = vi.spyOn(shared.backend, "readManyThen");
+    expect((await reader.getMany(["b", "c"])).size).toBe(2);
+    expect((await reader.getMany(["a", "b"])).size).toBe(2);
+    expect(many.mock.calls.map(([, isWatched]) => isWatched)).toEqual([false, true]);
+    expect(kept).toEqual(["a", "a"]);
+    await writer.disconnect();
     await shared.disconnect();
   });
 

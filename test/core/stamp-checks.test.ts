@@ -2,6 +2,7 @@
 import { beforeEach, expect, it } from "vitest";
 import type { PushChannel } from "../../src/core/backend.ts";
 import { type NearPage, NearSpace } from "../../src/core/near.ts";
+import type { WatchedRead } from "../../src/core/read-watch.ts";
 import type { Entry } from "../../src/core/record.ts";
 import { StampChecks } from "../../src/core/stamp-checks.ts";
 import { HeldStamp, type StampBook } from "../../src/core/stamps.ts";
@@ -51,7 +52,8 @@ beforeEach(() => {
   anotherSpace = () => {
     const space = new NearSpace({ page: mapPage(), push, backend, clock: passing, checks });
     const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
-    expect(space.keep("k", "value", entry, space.begin("app:k"), seals)).toBe(true);
+    const read = space.begin("k", "app:k") as WatchedRead;
+    expect(space.keep("k", "value", entry, read, seals)).toBe(true);
     return space;
   };
   near = anotherSpace();

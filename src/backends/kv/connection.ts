@@ -49,6 +49,12 @@ const ASKING = ["ASKING"];
 const PING = ["PING"];
 const UNHEARD: Answer = { resolve: () => {}, reject: () => {} };
 
+/** What the server tells the changes of: all that is read, only what is asked for (`in`), or not what is declined (`out`). */
+export type Watching = "all" | "in" | "out";
+
+/** To decline costs a command. Of so many keys it is less than what the server does to remember them. */
+const FEWEST_DECLINED = 8;
+
 let connections = 0;
 
 export class Connection {
@@ -58,8 +64,7 @@ export class Connection {
   provenAt = 0;
   /** The server remembers what is read over it, and tells of changes. */
   isTracked = false;
-  /** The server tells of changes only to what was read with the wish to be told. */
-  watchesOnRequest = false;
+  watching: Watching = "all";
   readonly #settings: ConnectionSettings;
   readonly #listener: ConnectionListener;
   readonly #writer = new RespWriter();
@@ -69,7 +74,7 @@ export class Connection {
   #watchedReads = new Reads();
   #flushing = false;
   /** What is read unwatched would be taken for watched. */
-  readonly #watching: Answer = {
+  readonly #asked: Answer = {
     resolve: () => {},
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
@@ -193,7 +198,7 @@ export class Connection {
     if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
     else {
-      this.#appendGet("MGET", keys, isWatched && this.watchesOnRequest, answer);
+      this.#appendGet("MGET", keys, isWatched, answer);
       this.#flushSoon();
     }
     return true;
@@ -276,25 +281,27 @@ export class Connection {
     }
     if (watched.keys.length > 0) {
       this.#watchedReads = new Reads();
-      this.#appendGets(watched, this.watchesOnRequest);
+      this.#appendGets(watched, true);
     }
   }
 
-  #appendGets({ keys, answers }: Reads, requestsWatch: boolean): void {
+  #appendGets({ keys, answers }: Reads, isWatched: boolean): void {
     if (!this.#settings.readsTogether || keys.length === 1) {
-      for (const [at, key] of keys.entries())
-        this.#appendGet("GET", [key], requestsWatch, answers[at] as Answer);
+      for (const [at, key] of keys.entries()) this.#appendGet("GET", [key], isWatched, answers[at] as Answer);
       return;
     }
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
       const asked = answers.slice(from, from + MOST_READ_TOGETHER);
       const some = keys.slice(from, from + MOST_READ_TOGETHER);
-      this.#appendGet("MGET", some, requestsWatch, new ReadTogether(asked));
+      this.#appendGet("MGET", some, isWatched, new ReadTogether(asked));
     }
   }
 
-  #appendGet(command: "GET" | "MGET", keys: readonly string[], requestsWatch: boolean, answer: Answer): void {
-    if (requestsWatch) this.#append(["CLIENT", "CACHING", "YES"], this.#watching);
+  #appendGet(command: "GET" | "MGET", keys: readonly string[], isWatched: boolean, answer: Answer): void {
+    if (isWatched && this.watching === "in") this.#append(["CLIENT", "CACHING", "YES"], this.#asked);
+    else if (!isWatched && this.watching === "out" && keys.length >= FEWEST_DECLINED) {
+      this.#append(["CLIENT", "CACHING", "NO"], UNHEARD);
+    }
     this.#writer.appendTexts(command, keys);
     this.#pending.add(new Pending(answer, true));
   }

@@ -14,8 +14,8 @@ export interface NodeHost {
   readonly clock: Clock;
   readonly poolSize: number;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
-  /** Whether nearly everything that is read is to be told of when it changes. */
-  readonly watchesAll: boolean;
+  /** Whether most of what is read is to be told of when it changes. */
+  readonly watchesMost: boolean;
   /** A server is met by a new connection, which nobody uses before this resolves. */
   met(node: KvNode, connection: Connection): Promise<void>;
   /** The server says that a key has changed; undefined: any may have. */
@@ -197,20 +197,21 @@ export class KvNode {
     for (const other of this.#links) if (other !== link) other.renew(reason);
   }
 
-  /** A server remembers who read what, and tells each of them: where only stamps are kept, it is spared the entries. */
+  /** A server remembers who read what, and tells each of them: it is spared what is not kept here. */
   async #track(connection: Connection): Promise<void> {
-    if (!this.#host.watchesAll) {
-      const answers = await Promise.allSettled([
-        connection.command("CLIENT", "TRACKING", "ON", "OPTIN"),
-        connection.command("CLIENT", "CACHING", "YES"),
-      ]);
-      // Such a refusal does not say that the server cannot tell of some keys only.
-      const unready = answers.find(isUnready);
-      if (unready !== undefined) throw unready.reason;
-      connection.watchesOnRequest = answers.every(({ status }) => status === "fulfilled");
-      if (connection.watchesOnRequest) return;
-      await connection.command("CLIENT", "TRACKING", "OFF");
+    const [mode, word] = this.#host.watchesMost ? ["OPTOUT", "NO"] : ["OPTIN", "YES"];
+    const answers = await Promise.allSettled([
+      connection.command("CLIENT", "TRACKING", "ON", mode),
+      connection.command("CLIENT", "CACHING", word),
+    ]);
+    // Such a refusal does not say that the server cannot tell of some keys only.
+    const unready = answers.find(isUnready);
+    if (unready !== undefined) throw unready.reason;
+    if (answers.every(({ status }) => status === "fulfilled")) {
+      connection.watching = this.#host.watchesMost ? "out" : "in";
+      return;
     }
+    await connection.command("CLIENT", "TRACKING", "OFF");
     await connection.command("CLIENT", "TRACKING", "ON");
   }
 

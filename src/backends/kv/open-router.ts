@@ -22,7 +22,7 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
     clock: host.clock,
     poolSize: host.poolSize,
     settings,
-    watchesAll: host.keepsEntries === true,
+    watchesMost: host.keepsEntries === true,
     met,
     changed,
     down: () => {},

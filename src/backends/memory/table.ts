@@ -225,8 +225,10 @@ export class Table<S extends EntrySeal> implements PageHost {
   }
 
   /** Whether an entry that may as well not be stored is better left out: see Eviction. */
-  declines(page: Page, key: string, bytes: number): boolean {
-    const hasRoom = this.size < this.maxEntries && this.bytes + bytes <= this.maxBytes;
+  declines(page: Page, key: string): boolean {
+    // How long it is going to be is not known yet.
+    const usual = this.size === 0 ? 0 : this.bytes / this.size;
+    const hasRoom = this.size < this.maxEntries && this.bytes + usual <= this.maxBytes;
     if (hasRoom || this.#pages.hasRetired || page.held(key) !== undefined) return false;
     this.#learnUses();
     return this.#eviction.declines(this.#hash.of(key, page.number) >>> 0);

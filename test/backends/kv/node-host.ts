@@ -26,7 +26,7 @@ export function nodeHost({
       operationTimeoutMs,
       readsTogether: false,
     },
-    watchesAll: true,
+    watchesMost: true,
     met: async () => {},
     changed: () => {},
     down: () => {},

@@ -81,8 +81,8 @@ test.each([
   ["CLIENT", false],
   ["TIME", true],
 ])(
-  "a server that is BUSY when it is met by %s is met again (all is watched: %s)",
-  async (name, watchesAll) => {
+  "a server that is BUSY when it is met by %s is met again (most is watched: %s)",
+  async (name, watchesMost) => {
     await using server = await FakeServer.start((command, client) =>
       server.clients.length === 1 && command[0] === name && !client.commands.some(isTrackingOff)
         ? "-BUSY Redis is busy running a script\r\n"
@@ -90,12 +90,12 @@ test.each([
     );
     const untold: Error[] = [];
     const untoldBy = { untold: (reason: Error) => untold.push(reason) };
-    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesAll, ...untoldBy });
+    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesMost, ...untoldBy });
     try {
       await expect(node.connect()).rejects.toThrow("is not ready: BUSY");
       await until(() => node.tracks, { what: "the server is met" });
       expect([node.facts.runId, node.time.setAt > 0, untold]).toEqual(["fake", true, []]);
-      expect(node.links[0]!.connection!.watchesOnRequest).toBe(!watchesAll);
+      expect(node.links[0]!.connection!.watching).toBe(watchesMost ? "out" : "in");
     } finally {
       node.close();
     }
