@@ -30,7 +30,7 @@ export class Changes {
     this.#sequence = parent === undefined ? { value: 0 } : parent.#sequence;
   }
 
-  /** Grows with every change and every load. */
+  /** Grows with every change and mark. */
   get now(): number {
     return this.#sequence.value;
   }
@@ -46,7 +46,11 @@ export class Changes {
     const loaded = this.#keys.get(key);
     if (loaded === undefined) this.#keys.set(key, { loads: 1, at: 0 });
     else loaded.loads++;
-    // A number of its own: a call either came before this load or after it.
+    return this.#sequence.value;
+  }
+
+  /** A moment of its own: what began did so before it or after it. */
+  mark(): number {
     return ++this.#sequence.value;
   }
 

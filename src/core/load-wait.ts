@@ -13,9 +13,11 @@ export interface Loaded {
 
 /** What a load has brought. */
 export interface Outcome extends Loaded {
-  /** Whoever came at this moment in the log of changes, or later, needs a newer load. */
-  readonly overtakenAt: number;
+  /** Whether it is new enough for a call that began at this moment in the log of changes; absent: for every call. */
+  readonly suits?: (calledAt: number) => Promise<Verdict>;
 }
+
+export type Verdict = "new enough" | "too old" | "not told";
 
 /** What asking the store brought. */
 export interface Look {
@@ -28,9 +30,6 @@ export interface Awaited {
   readonly outcome: Promise<Outcome>;
   storeFailed: boolean;
 }
-
-/** No call comes so late in the log of changes. */
-export const NEVER = Number.POSITIVE_INFINITY;
 
 export class WaitingCall {
   readonly #clock: Clock;
@@ -58,10 +57,22 @@ export class WaitingCall {
         () => undefined,
       );
       if (early !== undefined) return early;
-      const first = await this.#untilHard(Promise.race([load.outcome, this.#staleMeanwhile(load)]));
+      const first = await this.untilHard(Promise.race([load.outcome, this.#staleMeanwhile(load)]));
       if (first !== undefined) return first;
     }
-    return this.#untilHard(load.outcome);
+    return this.untilHard(load.outcome);
+  }
+
+  /** Rejects when the call has waited for as long as it wants to. */
+  untilHard<T>(work: Promise<T>): Promise<T> {
+    const { hardTimeoutMs } = this.#request;
+    return withDeadline(this.#clock, this.#leftOf(hardTimeoutMs), work, () => {
+      this.#isLate = true;
+      throw new OperationTimeoutError(
+        `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
+        { code: "LOAD_TIMEOUT", operation: "getOrSet" },
+      );
+    });
   }
 
   /** What may be handed out where the load has failed or takes too long. */
@@ -81,24 +92,12 @@ export class WaitingCall {
     return this.#begunAt + limitMs - this.#clock.now();
   }
 
-  #untilHard<T>(work: Promise<T>): Promise<T> {
-    const { hardTimeoutMs } = this.#request;
-    return withDeadline(this.#clock, this.#leftOf(hardTimeoutMs), work, () => {
-      this.#isLate = true;
-      throw new OperationTimeoutError(
-        `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it goes on in the background`,
-        { code: "LOAD_TIMEOUT", operation: "getOrSet" },
-      );
-    });
-  }
-
   /** What answers instead of a load that takes long, unless there is nothing. */
   async #staleMeanwhile(load: Awaited): Promise<Outcome | undefined> {
     const { staleIfErrorMs, staleWhileRevalidateMs } = this.#request;
     const look = await this.#find();
     if (look.failed) load.storeFailed = true;
-    const stale = usable(look, Math.max(staleIfErrorMs, staleWhileRevalidateMs));
-    return stale && { ...stale, overtakenAt: NEVER };
+    return usable(look, Math.max(staleIfErrorMs, staleWhileRevalidateMs));
   }
 }
 

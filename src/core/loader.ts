@@ -3,7 +3,8 @@ import type { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { toError } from "./events.ts";
-import { type Loaded, type Look, NEVER, type Outcome, WaitingCall } from "./load-wait.ts";
+import { type Fate, suitsAfter } from "./late-tags.ts";
+import { type Loaded, type Look, type Outcome, WaitingCall } from "./load-wait.ts";
 import type { Load, LoadContext } from "./options.ts";
 import type { Found, Space, Terms, Ticket } from "./space.ts";
 import { Decisions, type LoadRequest } from "./terms.ts";
@@ -42,8 +43,7 @@ export interface LoaderHost {
 /** A load without a ticket is not told of changes made elsewhere: it is joined for no longer than this. */
 const UNTOLD_MS = 1_000;
 
-/** What became of a load's result. */
-type Fate = "stored" | "refused" | "unknown" | "unwanted";
+const FAILED: Look = { found: undefined, failed: true };
 
 type FlightState = Pick<Flight, "storeFailed" | "ticket" | "runsAlone">;
 type Flights = Map<string, Flight>;
@@ -101,8 +101,12 @@ export class Loader {
       flight.waiters++;
       try {
         const loaded = await call.outcomeOf(flight);
-        // Whatever it joins next began after it came, so there is no third time.
-        if (calledAt >= loaded.overtakenAt) continue;
+        const verdict = loaded.suits && (await call.untilHard(loaded.suits(calledAt)));
+        if (verdict === "too old" || verdict === "not told") {
+          // Whatever it joins next began after it came, so there is no third time. A store that has failed is not asked again.
+          if (verdict === "not told") first = FAILED;
+          continue;
+        }
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
         const stale = await call.insteadOfError(flight);
@@ -160,16 +164,16 @@ export class Loader {
     if (first?.failed) {
       state.storeFailed = true;
       state.runsAlone = true;
-      return this.#run(key, load, terms, since, stale, undefined);
+      return this.#run(key, load, terms, stale, undefined);
     }
     try {
       const space = this.#host.space();
       if (first === undefined) stale = await space.find(key);
-      if (stale?.fresh && !force) return { value: stale.value, source: "store", overtakenAt: NEVER };
+      if (stale?.fresh && !force) return { value: stale.value, source: "store" };
       const lateTags = namesTags(load);
       const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
       if (admission.found !== undefined) {
-        return { value: admission.found.value, source: "store", overtakenAt: NEVER };
+        return { value: admission.found.value, source: "store" };
       }
       state.ticket = admission.ticket;
     } catch (error) {
@@ -177,36 +181,34 @@ export class Loader {
       this.#host.report(toError(error));
     }
     state.runsAlone = state.ticket === undefined;
-    return this.#run(key, load, terms, since, stale, state.ticket);
+    return this.#run(key, load, terms, stale, state.ticket);
   }
 
   async #run<T>(
     key: string,
     load: Load<T>,
     terms: Terms,
-    since: number,
     stale: Found | undefined,
     ticket: Ticket | undefined,
   ): Promise<Outcome> {
     const decided = new Decisions(terms);
     const signal = this.#host.signal();
+    const changes = this.#changes;
+    const begunAt = changes.mark();
     try {
       const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
       const { skipped, terms: final } = decided;
+      const endedAt = changes.mark();
       let fate: Fate = "unwanted";
       if (ticket !== undefined && value !== undefined && !skipped && !signal.aborted) {
         fate = await this.#commit(key, ticket, value, final);
       } else ticket?.abandon();
-      const hasLateTags = final.tags.length > terms.tags.length;
-      if (fate === "refused" && hasLateTags && !namesTags(load)) this.#tellOfTags(key);
-      const isCurrent =
-        fate === "stored" ||
-        !hasLateTags ||
-        signal.aborted ||
-        (await this.#areCurrent(ticket, fate, final.tags));
-      if (!isCurrent) return { value, source: "load", overtakenAt: since };
-      const isOvertaken = this.#changes.tagsTouched(final.tags, since);
-      return { value, source: "load", overtakenAt: isOvertaken ? since + 1 : NEVER };
+      if (final.tags.length === terms.tags.length) return { value, source: "load" };
+      if (ticket?.areCurrent !== undefined && !namesTags(load)) this.#tellOfTags(key);
+      const isTouched = changes.tagsTouched(final.tags, begunAt);
+      const report = (error: Error): void => this.#host.report(error);
+      const ended = { tags: final.tags, begunAt, endedAt, fate, isTouched, ticket, signal, report };
+      return { value, source: "load", suits: suitsAfter(ended) };
     } catch (error) {
       ticket?.abandon();
       throw error;
@@ -232,18 +234,6 @@ export class Loader {
       if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
       this.#host.report(toError(error));
       return "unknown";
-    }
-  }
-
-  /** Whether tags that only the load could name are as they were when it began, also by what was done elsewhere. */
-  async #areCurrent(ticket: Ticket | undefined, fate: Fate, tags: readonly string[]): Promise<boolean> {
-    // A store that has just failed is not asked a second time.
-    if (fate === "unknown") return false;
-    try {
-      return (await ticket?.areCurrent?.(tags)) ?? true;
-    } catch (error) {
-      this.#host.report(toError(error));
-      return false;
     }
   }
 

@@ -9,6 +9,7 @@ import type { Space } from "../../src/core/space.ts";
 import { asPassing } from "../../src/core/store-failure.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
+import { moment } from "../support/moment.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";
 import { Gate } from "../xcache/gate.ts";
@@ -108,15 +109,6 @@ class Restarting extends ReferenceBackend {
     await this.#meeting;
     this.#meeting = undefined;
   }
-}
-
-/** Something that a test lets happen. */
-function moment(): { readonly come: Promise<void>; let(): void } {
-  let happen = (): void => {};
-  const come = new Promise<void>((resolve) => {
-    happen = resolve;
-  });
-  return { come, let: () => happen() };
 }
 
 test("a namespace that is opened while a restored server is met is compared with it, too", async () => {

@@ -200,10 +200,13 @@ export class KvNode {
   /** A server remembers who read what, and tells each of them: it is spared what is not kept here. */
   async #track(connection: Connection): Promise<void> {
     const [mode, word] = this.#host.watchesMost ? ["OPTOUT", "NO"] : ["OPTIN", "YES"];
-    const answers = await Promise.allSettled([
+    const answering = Promise.allSettled([
       connection.command("CLIENT", "TRACKING", "ON", mode),
       connection.command("CLIENT", "CACHING", word),
     ]);
+    // The word is good for the next command: not for somebody's read.
+    connection.send(["PING"], IGNORED);
+    const answers = await answering;
     // Such a refusal does not say that the server cannot tell of some keys only.
     const unready = answers.find(isUnready);
     if (unready !== undefined) throw unready.reason;

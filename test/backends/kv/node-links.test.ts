@@ -102,6 +102,26 @@ test.each([
   },
 );
 
+test.each([true, false])(
+  "the word that is tried is not left for a read (most is watched: %s)",
+  async (watchesMost) => {
+    await using server = await FakeServer.start(greet);
+    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesMost });
+    try {
+      await node.connect();
+      const commands = server.clients[0]!.commands.map((command) => command.join(" "));
+      const word = commands.indexOf(`CLIENT CACHING ${watchesMost ? "NO" : "YES"}`);
+      expect(commands.slice(word - 1, word + 2)).toEqual([
+        `CLIENT TRACKING ON ${watchesMost ? "OPTOUT" : "OPTIN"}`,
+        commands[word],
+        "PING",
+      ]);
+    } finally {
+      node.close();
+    }
+  },
+);
+
 const isTrackingOff = ([, what, how]: readonly string[]): boolean => what === "TRACKING" && how === "OFF";
 
 test("a real server that is first met while it is busy is known, and tells of changes, once it is not", async () => {
