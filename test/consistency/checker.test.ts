@@ -252,13 +252,6 @@ describe("guarantee 4: a load's error reaches all its waiters once, unwrapped", 
     expect(guarantees(failing, failed({ start: 150, end: 160 }))).toEqual([4]);
   });
 
-  test("who came after the end of the load is a waiter until the first of them is told, and not later", () => {
-    const first = failed({ id: "first", start: 0, end: 105 });
-    expect(guarantees(failing, first, failed({ start: 102, end: 106 }))).toEqual([]);
-    expect(guarantees(failing, first, failed({ start: 107, end: 108 }))).toEqual([4]);
-    expect(guarantees(failing, failed({ start: 102, end: 106 }))).toEqual([4]);
-  });
-
   test("a waiter that runs the load again is found; who came later may", () => {
     const again = load({ start: 101, end: 120, call: "waiter" });
     const waiter = call({ id: "waiter", operation: "getOrSet", start: 50, end: 121, ...given(again) });

@@ -1,38 +1,31 @@
 // Guarantee 4: the error of a load reaches everybody who waits for it in its process, as it is, and nobody runs it again.
-import { type Evidence, grouped, type Violation } from "./evidence.ts";
+import type { Evidence, Violation } from "./evidence.ts";
 import type { Call, LoadRun } from "./history.ts";
 
 export function loadErrors(evidence: Evidence): Violation[] {
   const loads = evidence.history.calls.filter(({ operation }) => operation === "getOrSet");
-  const failed = loads.filter(({ failure }) => failure?.load !== undefined);
-  const told = grouped(failed, ({ failure }) => failure?.load ?? "");
   return [
-    ...failed.flatMap((call) => strangeError(evidence, call, told.get(call.failure?.load ?? "") ?? [])),
+    ...loads.flatMap((call) => strangeError(evidence, call)),
     ...evidence.history.loads
       .filter(({ outcome }) => outcome === "error")
       .flatMap((load) => loads.flatMap((call) => runAgain(evidence, load, call))),
   ];
 }
 
-/** A call that failed with something else than what the load it waited for threw. `told`: all who failed with that. */
-function strangeError({ sources }: Evidence, call: Call, told: readonly Call[]): Violation[] {
+/** A call that failed with something else than what the load it waited for threw. */
+function strangeError({ sources }: Evidence, call: Call): Violation[] {
   const { failure } = call;
-  const load = sources.get(failure?.load ?? "")?.load;
+  if (failure === undefined || failure.load === undefined) return [];
+  const load = sources.get(failure.load)?.load;
   const isItsOwn =
     load !== undefined &&
     load.outcome === "error" &&
     load.worker === call.worker &&
     call.keys?.includes(load.key) &&
-    call.start <= joinedUntil(load, told) &&
+    load.end >= call.start &&
     load.start <= call.end;
-  if (isItsOwn && failure?.same === true) return [];
+  if (isItsOwn && failure.same === true) return [];
   return [violation(call, `failed with ${JSON.stringify(failure)}, not with the error of its load`)];
-}
-
-/** One that throws in the very turn it is called in is under way until the first who waited for it is told. */
-function joinedUntil(load: LoadRun, told: readonly Call[]): number {
-  const waited = told.filter(({ start }) => start <= load.end);
-  return waited.length === 0 ? load.end : Math.max(load.end, Math.min(...waited.map(({ end }) => end)));
 }
 
 /** Whoever waited for a load that failed, and whose function, or a later one, then ran instead. */
