@@ -81,6 +81,21 @@ const skips: Load<string> = async (context) => {
   return namesTag(context);
 };
 
+/** A load that runs, and a call that has joined it. */
+async function underWay(load: Load<string>) {
+  const first = mine.getOrSet("k", load);
+  await settle();
+  const joined = mine.getOrSet("k", load);
+  await settle();
+  return { first, joined };
+}
+
+function toldOf(cache: XCache): readonly Error[] {
+  const errors: Error[] = [];
+  cache.on("error", ({ error }) => errors.push(error));
+  return errors;
+}
+
 test.each([
   ["is not stored", namesTag],
   ["was not to be stored", skips],
@@ -159,12 +174,8 @@ test("who waited with the one who began the load, while another process was load
 });
 
 test("a store that fails when it is to take the value leaves it in doubt, and is asked once", async () => {
-  const errors: Error[] = [];
-  mine.on("error", ({ error }) => errors.push(error));
-  const first = mine.getOrSet("k", namesTag);
-  await settle();
-  const joined = mine.getOrSet("k", namesTag);
-  await settle();
+  const errors = toldOf(mine);
+  const { first, joined } = await underWay(namesTag);
   backend.refuses = true;
   await gate.finish("old");
   expect(errors.map(({ message }) => message)).toEqual(["no"]);
@@ -175,12 +186,8 @@ test("a store that fails when it is to take the value leaves it in doubt, and is
 });
 
 test("a store that does not answer costs one deadline, and those who have not joined none", async () => {
-  const errors: Error[] = [];
-  mine.on("error", ({ error }) => errors.push(error));
-  const first = mine.getOrSet("k", skips);
-  await settle();
-  const joined = mine.getOrSet("k", skips);
-  await settle();
+  const errors = toldOf(mine);
+  const { first, joined } = await underWay(skips);
   backend.reading = ended.come;
   await gate.finish("old");
   expect(await first).toBe("old");
@@ -214,8 +221,7 @@ test("a hard timeout holds while the store is asked", async () => {
 });
 
 test("a load that cannot be seen to name tags is told of, also when nothing was to be stored", async () => {
-  const errors: Error[] = [];
-  mine.on("error", ({ error }) => errors.push(error));
+  const errors = toldOf(mine);
   const hidden: Load<string> = async (...args) => skips(...args);
   const first = mine.getOrSet("k", hidden);
   await settle();
@@ -225,10 +231,7 @@ test("a load that cannot be seen to name tags is told of, also when nothing was 
 });
 
 test("a cache that was disconnected meanwhile asks for nothing any more", async () => {
-  const first = mine.getOrSet("k", namesTag);
-  await settle();
-  const joined = mine.getOrSet("k", namesTag);
-  await settle();
+  const { first, joined } = await underWay(namesTag);
   await mine.disconnect();
   await gate.finish("value");
   expect(await Promise.all([first, joined])).toEqual(["value", "value"]);
@@ -236,12 +239,8 @@ test("a cache that was disconnected meanwhile asks for nothing any more", async 
 });
 
 test("nor does one that is disconnected while the store is asked", async () => {
-  const errors: Error[] = [];
-  mine.on("error", ({ error }) => errors.push(error));
-  const first = mine.getOrSet("k", skips);
-  await settle();
-  const joined = mine.getOrSet("k", skips);
-  await settle();
+  const errors = toldOf(mine);
+  const { first, joined } = await underWay(skips);
   const reading = moment();
   backend.reading = reading.come;
   await gate.finish("value");
