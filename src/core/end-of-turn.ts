@@ -7,6 +7,8 @@ export function atEndOfTurn(run: () => void): void {
   if (waiting.push(run) === 1) process.nextTick(runAll);
 }
 
+export const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);
+
 function runAll(): void {
   const runs = waiting;
   waiting = [];

@@ -1,6 +1,7 @@
 // getOrSet: one load per key; a result that an invalidation has overtaken is handed out but never stored or joined.
 import type { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
+import { endOfTurn } from "./end-of-turn.ts";
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { toError } from "./events.ts";
 import { type Fate, suitsAfter } from "./late-tags.ts";
@@ -127,7 +128,7 @@ export class Loader {
     const state: FlightState = { storeFailed: false, ticket: undefined, runsAlone: false };
     const outcome = this.#fly(key, load, request, since, first, state).finally(() => {
       this.#changes.end(key);
-      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+      this.#close(key, flight);
     });
     const flight: Flight = Object.assign(state, {
       forced: request.force,
@@ -142,6 +143,11 @@ export class Loader {
       if (flight.waiters === 0) this.#host.report(toError(error));
     });
     return flight;
+  }
+
+  /** From here on nobody joins it. */
+  #close(key: string, flight: FlightState): void {
+    if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 
   /** Whether something it depends on has changed since it began, or may have without being told. */
@@ -161,27 +167,27 @@ export class Loader {
   ): Promise<Outcome> {
     const { lock, force, terms } = request;
     let stale = first?.found;
-    if (first?.failed) {
-      state.storeFailed = true;
-      state.runsAlone = true;
-      return this.#run(key, load, terms, stale, undefined);
-    }
-    try {
-      const space = this.#host.space();
-      if (first === undefined) stale = await space.find(key);
-      if (stale?.fresh && !force) return { value: stale.value, source: "store" };
-      const lateTags = namesTags(load);
-      const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
-      if (admission.found !== undefined) {
-        return { value: admission.found.value, source: "store" };
+    if (first?.failed) state.storeFailed = true;
+    else {
+      try {
+        const space = this.#host.space();
+        if (first === undefined) stale = await space.find(key);
+        if (stale?.fresh && !force) return { value: stale.value, source: "store" };
+        const lateTags = namesTags(load);
+        const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
+        if (admission.found !== undefined) {
+          return { value: admission.found.value, source: "store" };
+        }
+        state.ticket = admission.ticket;
+      } catch (error) {
+        state.storeFailed = true;
+        this.#host.report(toError(error));
       }
-      state.ticket = admission.ticket;
-    } catch (error) {
-      state.storeFailed = true;
-      this.#host.report(toError(error));
     }
     state.runsAlone = state.ticket === undefined;
-    return this.#run(key, load, terms, stale, state.ticket);
+    // No store may have held it up: the calls of one turn still come before it begins, and share it.
+    if (state.runsAlone) await endOfTurn();
+    return this.#run(key, load, terms, stale, state);
   }
 
   async #run<T>(
@@ -189,8 +195,9 @@ export class Loader {
     load: Load<T>,
     terms: Terms,
     stale: Found | undefined,
-    ticket: Ticket | undefined,
+    state: FlightState,
   ): Promise<Outcome> {
+    const { ticket } = state;
     const decided = new Decisions(terms);
     const signal = this.#host.signal();
     const changes = this.#changes;
@@ -211,6 +218,8 @@ export class Loader {
       return { value, source: "load", suits: suitsAfter(ended) };
     } catch (error) {
       ticket?.abandon();
+      // Whoever comes after its end gets a load of their own, not an error from before their call.
+      this.#close(key, state);
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 // A loader on a real namespace in memory, parts of which a test can replace.
 import { MemoryBackend, type MemoryBackendOptions } from "../../src/backends/memory/backend.ts";
 import { createCodec } from "../../src/codec/codec.ts";
-import type { Loaded } from "../../src/core/load-wait.ts";
+import type { Loaded, Look } from "../../src/core/load-wait.ts";
 import { Loader } from "../../src/core/loader.ts";
 import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import type { Space } from "../../src/core/space.ts";
@@ -38,8 +38,8 @@ export class LoadBench {
   }
 
   /** What getOrSet does on a miss. */
-  load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k"): Promise<Loaded> {
-    return this.loader.load(key, load, loadRequest(options, DEFAULTS));
+  load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: Look): Promise<Loaded> {
+    return this.loader.load(key, load, loadRequest(options, DEFAULTS), look);
   }
 
   async value<T>(load: Load<T>, options?: GetOrSetOptions, key = "k"): Promise<T> {
