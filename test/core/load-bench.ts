@@ -1,6 +1,7 @@
 // A loader on a real namespace in memory, parts of which a test can replace.
 import { MemoryBackend, type MemoryBackendOptions } from "../../src/backends/memory/backend.ts";
 import { createCodec } from "../../src/codec/codec.ts";
+import { BackendError } from "../../src/core/errors.ts";
 import type { Loaded, Look } from "../../src/core/load-wait.ts";
 import { Loader } from "../../src/core/loader.ts";
 import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
@@ -14,6 +15,13 @@ const DEFAULTS = {
   staleIfError: 0,
   staleWhileRevalidate: 0,
   random: Math.random,
+};
+
+export const down = new BackendError("STORE_FAILED", "the store is down");
+
+/** What a part of a namespace does whose store is down. */
+export const fail = (): never => {
+  throw down;
 };
 
 export class LoadBench {

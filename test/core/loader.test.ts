@@ -1,18 +1,13 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
-import { BackendError, CodecError } from "../../src/core/errors.ts";
+import { CodecError } from "../../src/core/errors.ts";
 import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import type { Ticket } from "../../src/core/space.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { XCache } from "../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
 import { Gate } from "../xcache/gate.ts";
-import { LoadBench } from "./load-bench.ts";
-
-const down = new BackendError("STORE_FAILED", "the store is down");
-const fail = (): never => {
-  throw down;
-};
+import { down, fail, LoadBench } from "./load-bench.ts";
 
 let bench: LoadBench;
 beforeEach(() => {
