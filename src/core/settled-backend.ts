@@ -178,6 +178,11 @@ export class SettledBackend implements Backend {
     return this.#settled(keys, () => this.#backend.takeMany(keys));
   }
 
+  async removeMany(keys: readonly string[]): Promise<void> {
+    const backend = this.#backend;
+    await this.#settled<unknown>(keys, () => backend.removeMany?.(keys) ?? backend.takeMany(keys));
+  }
+
   async touch(keys: readonly string[]): Promise<void> {
     await this.#backend.touch?.(keys);
   }

@@ -2,6 +2,7 @@
 import { Changes } from "./changes.ts";
 import { Clearing } from "./clearing.ts";
 import type { Continued } from "./continuity.ts";
+import { atEndOfTurn } from "./end-of-turn.ts";
 import { Entries } from "./entries.ts";
 import { EntryListing } from "./entry-listing.ts";
 import { EntryReader } from "./entry-reader.ts";
@@ -225,8 +226,9 @@ export class SharedSpace implements OpenedSpace, Continued {
         start,
         (result) => {
           noted();
-          this.#store.confirmed(remedies);
           resolve(result);
+          // Whoever waits need not wait for this: a server without the change cannot be met before the turn is over.
+          atEndOfTurn(() => this.#store.confirmed(remedies));
         },
         (error) => {
           noted();

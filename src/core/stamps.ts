@@ -115,7 +115,7 @@ export class StampBook {
   async remove(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.forget(key);
     try {
-      await this.#backend.takeMany(keys);
+      await this.#backend.removeMany(keys);
     } finally {
       for (const key of keys) this.forget(key);
     }

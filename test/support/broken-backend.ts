@@ -190,6 +190,20 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
       }
     },
   },
+  "removeMany leaves what it was given": {
+    caughtBy: "removeMany, where there is one, removes its keys and no others",
+    Broken: class extends ReferenceBackend {
+      async removeMany(): Promise<void> {}
+    },
+  },
+  "removeMany empties the store": {
+    caughtBy: "removeMany, where there is one, removes its keys and no others",
+    Broken: class extends ReferenceBackend {
+      async removeMany(): Promise<void> {
+        await super.takeMany(this.store.keys());
+      }
+    },
+  },
   "a write is acknowledged before it is made": {
     caughtBy: "one client reads at once what another wrote",
     Broken: class extends ReferenceBackend {

@@ -158,6 +158,10 @@ export class KvBackend implements Backend {
     return this.#client.use(({ records }) => records.takeMany(keys));
   }
 
+  removeMany(keys: readonly string[]): Promise<void> {
+    return this.#client.use(({ records }) => records.removeMany(keys));
+  }
+
   touch(keys: readonly string[]): Promise<void> {
     return this.#client.use(({ records }) => records.touch(keys));
   }

@@ -77,7 +77,7 @@ export class Records {
     const args: Argument[] = ["SET", key, new RecordBytes(record)];
     const lifetime = wholeLifetime(lifetimeMs);
     if (lifetime !== NOTHING) args.push("PX", lifetime);
-    this.#commands.send(key, args, new WriteAnswer(done, failed));
+    this.#commands.send(key, args, new Confirmation(done, failed));
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {
@@ -108,6 +108,10 @@ export class Records {
     return Promise.all(keys.map((key) => this.take(key)));
   }
 
+  async removeMany(keys: readonly string[]): Promise<void> {
+    await Promise.all(keys.map((key) => this.#remove(key)));
+  }
+
   async touch(keys: readonly string[]): Promise<void> {
     await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", key])));
   }
@@ -116,6 +120,12 @@ export class Records {
   ask(key: string, args: readonly Argument[], due?: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#commands.send(key, args, { due, resolve, reject: (error) => reject(inOurWords(error)) });
+    });
+  }
+
+  #remove(key: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#commands.send(key, ["UNLINK", key], new Confirmation(resolve, reject));
     });
   }
 
@@ -225,7 +235,7 @@ class PartAnswer implements Answer {
   }
 }
 
-class WriteAnswer implements Answer {
+class Confirmation implements Answer {
   readonly #done: () => void;
   readonly #failed: Failed;
 

@@ -164,6 +164,21 @@ const batches = [
       [undefined, undefined, undefined, kept.record.version],
     );
   }),
+  rule("removeMany, where there is one, removes its keys and no others", async (stage) => {
+    const backend = await stage.client();
+    const items = ["a", "b", "kept"].map((name) => keyedEntry(stage.prefix, name));
+    const [a, b, kept] = items;
+    assert.ok(a && b && kept);
+    await backend.writeMany(items);
+    await backend.removeMany?.([]);
+    const gone = [b.key, stage.key("absent"), a.key];
+    await (backend.removeMany?.(gone) ?? backend.takeMany(gone));
+    const left = await backend.readMany(items.map(({ key }) => key));
+    assert.deepEqual(
+      left.map((record) => record?.version),
+      [undefined, undefined, kept.record.version],
+    );
+  }),
   rule("batches of no keys and of 1,000 keys work", async (stage) => {
     const backend = await stage.client();
     await backend.writeMany([]);

@@ -64,6 +64,7 @@ const CHANGES: Readonly<
   "swap to nothing": (second, key, { version }) => second.swap(key, version, undefined),
   take: (second, key) => second.take(key),
   takeMany: (second, key) => second.takeMany([key]),
+  removeMany: (second, key) => second.removeMany?.([key]) ?? second.takeMany([key]),
 };
 
 const told: readonly ContractCase[] = Object.entries(CHANGES).map(([name, change]) =>

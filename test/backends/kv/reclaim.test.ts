@@ -43,6 +43,10 @@ class HeldRemovals extends KvBackend {
     return this.#later(() => super.takeMany(keys));
   }
 
+  override removeMany(keys: readonly string[]): Promise<void> {
+    return this.#later(() => super.removeMany(keys));
+  }
+
   /** Resolves when the one that waits has been carried out. */
   async letGo(): Promise<void> {
     this.#release();
