@@ -7,11 +7,12 @@ import { openClient } from "./resp-client.mjs";
 const PAUSE_MS = 1;
 /** Pauses that follow each other faster than this are one. */
 const CALM_MS = 25;
-/** A machine that has not paused for so long is taken for one that does not. */
+/** A machine that has not paused for so long is taken for one that does not, and a busier one is not waited for. */
 const PAUSES_WITHIN_MS = 1_000;
+const CALM_WITHIN_MS = 5_000;
 
 /**
- * `slowest()` is the longest PING in milliseconds since either was last called, the one under way included.
+ * `slowest()` is the longest PING in milliseconds since either was last answered, the one under way included.
  *
  * `pausePassed()` resolves right after the machine has paused, and a new watch begins then. A kernel thread that wakes
  * up by the clock, twice a second say, falls into two of five watches of 200 ms that begin at any moment, whatever the
@@ -39,8 +40,11 @@ async function pingForEver(port) {
     asked = question;
     askedAt = performance.now();
   });
-  const pausePassed = (now) =>
-    now - pausedAt >= CALM_MS && (pausedAt > askedAt || now - askedAt >= PAUSES_WITHIN_MS);
+  const pausePassed = (now) => {
+    const waitedMs = now - askedAt;
+    const isCalm = now - pausedAt >= CALM_MS;
+    return waitedMs >= CALM_WITHIN_MS || (isCalm && (pausedAt > askedAt || waitedMs >= PAUSES_WITHIN_MS));
+  };
 
   parentPort.postMessage("ready");
   for (;;) {

@@ -193,7 +193,7 @@ export interface Backend {
   /** Removes a record and returns what was there; the payload may be left empty. */
   take(key: string): Promise<StoreRecord | undefined>;
   takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;
-  /** As `takeMany`, for a store that removes faster what nobody wants to see. */
+  /** Removes records that nobody wants to see. Where it is left out, `takeMany` is called. */
   removeMany?(keys: readonly string[]): Promise<void>;
   /** Tells the store that these keys are in use, so that it does not evict them. */
   touch?(keys: readonly string[]): Promise<void>;

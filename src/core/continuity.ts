@@ -8,6 +8,7 @@
 // from when on the others have to repeat.
 import type { Backend, MetServer } from "./backend.ts";
 import type { Clock } from "./clock.ts";
+import { endOfTurn } from "./end-of-turn.ts";
 import { carryOut, type Remedy } from "./outbox.ts";
 import { REPLICATION_MS, type Recent } from "./recent.ts";
 import type { Entry } from "./record.ts";
@@ -98,6 +99,8 @@ export class Continuity {
   }
 
   async #repeat(since: number, server: MetServer, namespaces: readonly Continued[]): Promise<void> {
+    // What was confirmed in this turn is noted down at its end.
+    await endOfTurn();
     const remedies = this.#recent.since(since);
     if (remedies === undefined) await this.#replaceStamps(namespaces, server);
     else await this.#carryOut(remedies, server);

@@ -227,7 +227,7 @@ export class SharedSpace implements OpenedSpace, Continued {
         (result) => {
           noted();
           resolve(result);
-          // Whoever waits need not wait for this: a server without the change cannot be met before the turn is over.
+          // Whoever waits for the answer need not wait for this.
           atEndOfTurn(() => this.#store.confirmed(remedies));
         },
         (error) => {

@@ -73,7 +73,15 @@ test("a namespace is not used while a server that is there does not let itself b
 
 /** A server that comes back from a snapshot; nothing is answered before it has been met. */
 class Restarting extends ReferenceBackend {
+  override readonly capabilities: Capabilities = {
+    shared: true,
+    scan: true,
+    ttlResolutionMs: 1,
+    replicated: true,
+  };
   host: BackendHost | undefined;
+  /** How long the server has been running when it is met. */
+  ageMs = 1_000;
   #meeting: Promise<void> | undefined;
 
   open(host: BackendHost): void {
@@ -93,8 +101,8 @@ class Restarting extends ReferenceBackend {
     this.#meeting = this.host?.met({
       anchor: "",
       runId,
-      startedAt: this.now() - 1_000,
-      lastProvenAt: 0,
+      startedAt: this.now() - this.ageMs,
+      lastProvenAt: this.now(),
       records: {
         now: () => this.now(),
         write: (item) => super.write(item),
@@ -158,6 +166,24 @@ test("a namespace that is opened while another one is compared with a restored s
   answer.let();
   await using;
   expect(await read).toBeUndefined();
+});
+
+test("what was confirmed in the very turn in which a replica without it is met is repeated", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const backend = new Restarting(shared);
+  backend.ageMs = 60_000;
+  const mine = openSharedStore(backend, clock).space("first");
+  const other = openSharedStore(shared.client(), clock).space("first");
+  await backend.meet("master");
+  await other.set("tagged", 1, { ttlMs: 60_000, staleMs: 0, tags: ["t"] });
+  await use(other);
+  expect((await mine.getMany(["tagged", "k"])).size).toBe(2);
+  const replica = shared.snapshot();
+  await mine.invalidateTags(["t"]);
+  shared.restart(replica);
+  await backend.meet("replica");
+  expect([...(await mine.getMany(["tagged", "k"])).keys()]).toEqual(["k"]);
 });
 
 /** Carries out changes in the order they are made, and may have no room for stamps. */

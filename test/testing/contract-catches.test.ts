@@ -113,7 +113,7 @@ describe("mistakes in what a backend offers are noticed", () => {
 });
 
 describe("mistakes in pushes are noticed", () => {
-  it.each(["write", "take", "swap to nothing", "takeMany"])(
+  it.each(["write", "take", "swap to nothing", "takeMany", "removeMany"])(
     "pushes of a %s get lost without a word",
     async (change) => {
       await expectCaught(
