@@ -9,6 +9,7 @@
  * @property {boolean} [inBundle]
  * @property {boolean} [link]
  * @property {boolean} [hasInstallScript]
+ * @property {readonly string[]} [libc]
  * @property {Record<string, string>} [dependencies]
  * @property {Record<string, string>} [optionalDependencies]
  */
@@ -59,6 +60,14 @@ export function lockProblems(lock) {
   const missing = Object.keys(lock.packages[""]?.dependencies ?? {}).filter(
     (name) => runtime[`node_modules/${name}`] === undefined,
   );
+  // npm ci demands an entry for every platform's package, whatever platform it runs on.
+  const absent = Object.entries(lock.packages).flatMap(([place, { optionalDependencies, inBundle }]) =>
+    inBundle
+      ? []
+      : Object.entries(optionalDependencies ?? {}).flatMap(([name, range]) =>
+          placeOf(lock, place, name) === undefined ? [`${name}@${range} of ${place}`] : [],
+        ),
+  );
   const scripted = Object.keys(runtime).filter((place) => runtime[place]?.hasInstallScript);
   const everything = Object.entries(lock.packages).filter(([place]) => place !== "");
   const addressed = everything.filter(([, { resolved, link }]) => resolved !== undefined && !link);
@@ -66,10 +75,12 @@ export function lockProblems(lock) {
   const unsealed = everything.filter(
     ([, entry]) => !entry.inBundle && !entry.integrity?.startsWith("sha512-"),
   );
+  const libc = everything.filter((entry) => entry[1].libc !== undefined);
   const describe = /** @param {string} problem @param {readonly string[]} places */ (problem, places) =>
     places.map((place) => `${place.replace(/^node_modules\//, "")} ${problem}`);
   return [
     ...describe("is a dependency and not in the lock file", missing),
+    ...describe("has no entry: npm ci will refuse the lock file", absent),
     ...describe("runs a script when it is installed", scripted),
     ...describe(
       "is locked to the address of one registry",
@@ -78,6 +89,10 @@ export function lockProblems(lock) {
     ...describe(
       "has no SHA-512 digest",
       unsealed.map(([place]) => place),
+    ),
+    ...describe(
+      "names its libc, which npm 10 removes and npm 11 does not miss: delete the field",
+      libc.map(([place]) => place),
     ),
   ];
 }

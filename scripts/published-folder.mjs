@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runtimePackages } from "./lock-file.mjs";
 
-const NOT_PUBLISHED = ["devDependencies", "peerDependencies", "peerDependenciesMeta", "scripts"];
+const NOT_PUBLISHED = ["devDependencies", "overrides", "peerDependencies", "peerDependenciesMeta", "scripts"];
 
 /** @param {Record<string, unknown>} manifest */
 const published = (manifest) =>

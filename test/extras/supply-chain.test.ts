@@ -7,16 +7,26 @@ import { lockProblems, runtimePackages } from "../../scripts/lock-file.mjs";
 import { billOfMaterials } from "../../scripts/sbom.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
-const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as Parameters<
-  typeof lockProblems
->[0];
+const readLock = (path: string) =>
+  JSON.parse(readFileSync(join(ROOT, path), "utf8")) as Parameters<typeof lockProblems>[0];
+const lock = readLock("package-lock.json");
 
 describe("the lock file", () => {
   const sealed = { integrity: "sha512-x", version: "1.0.0" };
   const lockOf = (packages: (typeof lock)["packages"]) => ({ lockfileVersion: 3, packages });
 
-  test("is as it should be", () => {
-    expect(lockProblems(lock)).toEqual([]);
+  test.each(["package-lock.json", "bench/package-lock.json"])("%s is sound", (path) => {
+    expect(lockProblems(readLock(path))).toEqual([]);
+  });
+
+  test("lets a package find the platform package beside it or further up", () => {
+    const packages = {
+      "": { dependencies: { a: "1" } },
+      "node_modules/a": { ...sealed, optionalDependencies: { b: "1", c: "1" } },
+      "node_modules/a/node_modules/b": sealed,
+      "node_modules/c": sealed,
+    };
+    expect(lockProblems(lockOf(packages))).toEqual([]);
   });
 
   test("leads from one package to the next as Node finds them", () => {
@@ -46,6 +56,16 @@ describe("the lock file", () => {
       ["a is locked to the address of one registry"],
     ],
     ["a weak digest", { integrity: "sha1-x" }, ["a has no SHA-512 digest"]],
+    [
+      "a package of another platform that has no entry",
+      { optionalDependencies: { "@a/darwin-arm64": "1.0.0" } },
+      ["@a/darwin-arm64@1.0.0 of node_modules/a has no entry: npm ci will refuse the lock file"],
+    ],
+    [
+      "a field that npm 10 removes",
+      { libc: ["musl"] },
+      ["a names its libc, which npm 10 removes and npm 11 does not miss: delete the field"],
+    ],
   ])("does not pass with %s", (_, flaw, problems) => {
     const packages = { "": { dependencies: { a: "1" } }, "node_modules/a": { ...sealed, ...flaw } };
     expect(lockProblems(lockOf(packages))).toEqual(problems);
@@ -146,7 +166,12 @@ describe("the workflows", () => {
       "npm publish xcache-*.tgz --ignore-scripts --provenance --access public",
     );
     const checks = commands(check!);
-    for (const name of [".ci/run", "npm run check:supply-chain", "npm run docs", "npm run test:extras"])
+    for (const name of [
+      ".ci/run",
+      "npm run check:supply-chain -- --strict",
+      "npm run docs",
+      "npm run test:extras",
+    ])
       expect(checks).toContain(name);
     expect(checks.join()).toContain("github.com/$GITHUB_REPOSITORY");
     // What installs and runs the code of others cannot sign, and what signs runs none.
