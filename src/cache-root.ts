@@ -2,12 +2,12 @@
 import { resolveConfig } from "./config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "./config/types.ts";
 import type { Clock } from "./core/clock.ts";
-import { disconnectedError } from "./core/closed-space.ts";
-import { withDeadline } from "./core/deadline.ts";
+import { disconnectedError } from "./core/disconnected-namespace.ts";
+import { withDeadline } from "./core/resilience/with-deadline.ts";
 import { OperationTimeoutError } from "./core/errors.ts";
-import type { Space, Store, StoreObserver, Terms } from "./core/space.ts";
-import { inOurWords } from "./core/store-failure.ts";
-import { type TermDefaults, usualTerms } from "./core/terms.ts";
+import type { Space, Store, StoreObserver, Terms } from "./core/namespace.ts";
+import { inOurWords } from "./core/resilience/store-failure.ts";
+import { type TermDefaults, usualTerms } from "./core/entry-options.ts";
 import { type CacheMetrics, metricsOf } from "./metrics/cache-metrics.ts";
 import type { History } from "./metrics/history.ts";
 import type { MetricSource } from "./metrics/source.ts";

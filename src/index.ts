@@ -58,7 +58,7 @@ export {
   XCacheError,
 } from "./core/errors.ts";
 export type { CacheEvent, CacheEvents, Listener } from "./core/events.ts";
-export { decodeRecord, encodeRecord } from "./core/frame.ts";
+export { decodeRecord, encodeRecord } from "./core/frame/frame.ts";
 export type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "./core/options.ts";
 export type { Entry, Lease, Payload, Seal, Stamp, StoreRecord, TagStamp, Token } from "./core/record.ts";
 export type {
@@ -70,7 +70,7 @@ export type {
   HealthCheckItem,
   HealthResult,
   OperationMetrics,
-} from "./core/records.ts";
+} from "./core/stats.ts";
 export type {
   AcquiredConnection,
   CacheForSessions,
@@ -85,7 +85,7 @@ export type {
   TableSettings,
   TrackedConnection,
   TransactionStatus,
-} from "./core/session.ts";
+} from "./core/db-session.ts";
 export { tableTag } from "./db/table-tag.ts";
 export {
   asCached,

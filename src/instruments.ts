@@ -1,7 +1,7 @@
 // What is measured and told of one cache object: wired here, read and added to by the cache.
 import type { CacheRoot, Member } from "./cache-root.ts";
-import type { ComprehensiveMetrics } from "./core/records.ts";
-import type { Space } from "./core/space.ts";
+import type { ComprehensiveMetrics } from "./core/stats.ts";
+import type { Space } from "./core/namespace.ts";
 import { poolState, poolUtilization } from "./health/health.ts";
 import { History } from "./metrics/history.ts";
 import type { MetricSource } from "./metrics/source.ts";

@@ -9,9 +9,9 @@ import type { ResolvedConfig } from "./config/types.ts";
 import type { Backend } from "./core/backend.ts";
 import type { Clock } from "./core/clock.ts";
 import { ConfigError } from "./core/errors.ts";
-import { SharedStore } from "./core/shared-store.ts";
-import type { Store } from "./core/space.ts";
-import { parseStoreAddress } from "./core/store-url.ts";
+import { SharedStore } from "./core/shared/shared-store.ts";
+import type { Store } from "./core/namespace.ts";
+import { parseStoreAddress } from "./core/address/store-url.ts";
 
 /** What the caches on one backend object have in common. */
 const SHARED_FIELDS = [

@@ -17,24 +17,24 @@ import {
   type StatsOptions,
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
-import { closedSpace, disconnectedError } from "./core/closed-space.ts";
+import { closedSpace, disconnectedError } from "./core/disconnected-namespace.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
-import { glob } from "./core/glob.ts";
+import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
-import type { Look } from "./core/load-wait.ts";
-import { Loader } from "./core/loader.ts";
+import type { Look } from "./core/loading/waiting-call.ts";
+import { Loader } from "./core/loading/loader.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
-import { offerLook } from "./core/quick-look.ts";
+import { offerLook } from "./core/sync-peek.ts";
 import type {
   CacheStats,
   ComprehensiveMetrics,
   DetailedHealth,
   FleetStats,
   HealthResult,
-} from "./core/records.ts";
-import type { Inspection, Space } from "./core/space.ts";
-import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/terms.ts";
+} from "./core/stats.ts";
+import type { Inspection, Space } from "./core/namespace.ts";
+import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/entry-options.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
 import { Instruments } from "./instruments.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";

@@ -1,6 +1,6 @@
 // Delivery by email: one message to all recipients of an alert, tried again for those the server put off.
 import type { Socket } from "node:net";
-import { nodeNet } from "../core/node-parts.ts";
+import { nodeNet } from "../core/lazy-builtin.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
 import type { Mail, MailError, Mailer } from "./mailer.ts";
 import { type Outgoing, oneLine, subjectOf, textOf } from "./notification.ts";

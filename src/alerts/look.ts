@@ -1,6 +1,6 @@
 // One look at the cache's figures, together with what has happened since the look before.
 import type { Clock } from "../core/clock.ts";
-import type { ComprehensiveMetrics } from "../core/records.ts";
+import type { ComprehensiveMetrics } from "../core/stats.ts";
 
 /** What alerts need of a cache; every XCache has it. */
 export interface MetricsSource {

@@ -1,7 +1,7 @@
 // The mail library: an optional peer, loaded when the first alert with recipients is added.
 import type { Socket } from "node:net";
 import { MissingPeerError } from "../core/errors.ts";
-import { requirePackage } from "../core/node-parts.ts";
+import { requirePackage } from "../core/lazy-builtin.ts";
 
 /** As much of `nodemailer` as is used, so that its types are not needed where it is absent. */
 export interface Mailer {

@@ -1,5 +1,5 @@
 // One HTTP exchange: a POST on a connection of its own, of whose answer only the head and a few bytes are read.
-import { nodeHttp, nodeHttps } from "../core/node-parts.ts";
+import { nodeHttp, nodeHttps } from "../core/lazy-builtin.ts";
 
 export interface Answer {
   readonly status: number;

@@ -1,6 +1,6 @@
 // How what somebody passed is refused: what was expected, what arrived, and never a secret.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { suggestName } from "../core/nearest.ts";
+import { suggestName } from "../core/suggest-name.ts";
 
 /** `arrived` in words; for a value that may hold a secret it says only what is wrong with it. */
 export function refusal(field: string, expected: string, arrived: string, hint?: string): ConfigError {

@@ -1,5 +1,5 @@
 // Signatures of webhooks as Standard Webhooks 1.0 describes them, section "Signature scheme".
-import { nodeCrypto } from "../core/node-parts.ts";
+import { nodeCrypto } from "../core/lazy-builtin.ts";
 import { refusal, requireStrings } from "./refusal.ts";
 
 const PREFIX = "whsec_";

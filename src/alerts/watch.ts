@@ -1,6 +1,6 @@
 // One run of an alert manager, from start() to stop(): looks at the cache, judges every alert, tells what changed.
 import type { Clock, Timer } from "../core/clock.ts";
-import { withDeadline } from "../core/deadline.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { toError } from "../core/events.ts";
 import type { Channel } from "./channel.ts";
 import { compares } from "./comparison.ts";

@@ -1,6 +1,6 @@
 // The in-process tier in front of a shared store: the memory store's table, with pages for the namespaces.
 import type { Clock } from "../core/clock.ts";
-import type { KeptSeal, NearPage, NearTier } from "../core/near.ts";
+import type { KeptSeal, NearPage, NearTier } from "../core/near/pushed-near.ts";
 import { Sweeper } from "./memory/expiry.ts";
 import type { Page } from "./memory/page.ts";
 import { Table } from "./memory/table.ts";

@@ -1,5 +1,5 @@
 // One entry as a line of JSON: what export writes, and import and warm read.
-import type { Inspection } from "../core/space.ts";
+import type { Inspection } from "../core/namespace.ts";
 import { isPlainRecord } from "../core/wire.ts";
 import { CommandError } from "./command-error.ts";
 import { EXIT } from "./exit-code.ts";

@@ -1,6 +1,6 @@
 // Looks through the entries of the cache that a command is about, as they come.
-import { glob } from "../core/glob.ts";
-import type { Inspection } from "../core/space.ts";
+import { glob } from "../core/glob/glob.ts";
+import type { Inspection } from "../core/namespace.ts";
 import { unlessStopped } from "./interrupt.ts";
 import type { Session } from "./session.ts";
 

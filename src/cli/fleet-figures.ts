@@ -1,5 +1,5 @@
 // Figures drawn from the fleet's history: rates, changes between two looks, and curves.
-import type { FleetMinute, FleetStats } from "../core/records.ts";
+import type { FleetMinute, FleetStats } from "../core/stats.ts";
 import { toWire } from "../core/wire.ts";
 
 const MINUTE_MS = 60_000;

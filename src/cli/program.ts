@@ -1,7 +1,7 @@
 // The command line as a whole: its grammar from the table of commands, and how every run ends.
 import { Command, CommanderError, Option } from "commander";
 import pc from "picocolors";
-import { nearestName } from "../core/nearest.ts";
+import { nearestName } from "../core/suggest-name.ts";
 import { redactText } from "../core/redact.ts";
 import { VERSION } from "../version.ts";
 import type { CommandSpec, OptionSpec } from "./command-spec.ts";

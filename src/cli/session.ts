@@ -4,7 +4,7 @@ import type { LayeredConfig } from "../config/origin.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { redactUrl } from "../core/redact.ts";
-import type { Space, Store } from "../core/space.ts";
+import type { Space, Store } from "../core/namespace.ts";
 import { XCache } from "../xcache.ts";
 import type { CommandContext } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";

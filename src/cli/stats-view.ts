@@ -1,5 +1,5 @@
 // The statistics as lines for people.
-import type { FleetStats } from "../core/records.ts";
+import type { FleetStats } from "../core/stats.ts";
 import { bytesText, countText, percentText, rateText } from "./amount.ts";
 import { latencyText } from "./duration.ts";
 import { operationsPerSecond, stretches } from "./fleet-figures.ts";

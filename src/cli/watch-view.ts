@@ -1,5 +1,5 @@
 // What watching shows: figures with curves and changes, redrawn in place, or one line at a time.
-import type { FleetStats } from "../core/records.ts";
+import type { FleetStats } from "../core/stats.ts";
 import { bytesText, countText, percentText, rateText } from "./amount.ts";
 import { latencyText } from "./duration.ts";
 import type { Output } from "./output.ts";

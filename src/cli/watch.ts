@@ -1,6 +1,6 @@
 // Shows the statistics again and again, until somebody has seen enough.
 import { systemClock } from "../core/clock.ts";
-import type { FleetStats } from "../core/records.ts";
+import type { FleetStats } from "../core/stats.ts";
 import type { CommandContext } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { statsJson } from "./fleet-figures.ts";

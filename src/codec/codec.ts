@@ -1,7 +1,7 @@
 // The codec: MessagePack or JSON text, compressed or not, within limits; and copies for the in-process tiers.
 import type { Codec } from "../core/codec.ts";
 import { CodecError } from "../core/errors.ts";
-import { PayloadPart } from "../core/payload-part.ts";
+import { PayloadPart } from "../core/frame/payload-slice.ts";
 import type { Payload } from "../core/record.ts";
 import { damaged } from "./byte-reader.ts";
 import { compress, decompress } from "./compression.ts";

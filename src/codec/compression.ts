@@ -1,6 +1,6 @@
 // Compression of payload bytes, and decompression that stops at the size limit.
 import { CodecError } from "../core/errors.ts";
-import { nodeZlib } from "../core/node-parts.ts";
+import { nodeZlib } from "../core/lazy-builtin.ts";
 
 export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
 export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "zstd"];

@@ -1,6 +1,6 @@
 // Configuration from `XCACHE_*` environment variables, one for every field that fits in a line of text.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { editDistance } from "../core/nearest.ts";
+import { editDistance } from "../core/suggest-name.ts";
 import { CODE, type Place, rejectValue } from "./place.ts";
 import { envName, FIELD_NAMES, FIELDS, type Field, type FieldName } from "./schema.ts";
 import type { CheckedConfig, ResolvedConfig } from "./types.ts";

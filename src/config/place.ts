@@ -1,6 +1,6 @@
 // Where in a configuration a value stands, in the caller's own spelling; every complaint about a value starts here.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { suggestName } from "../core/nearest.ts";
+import { suggestName } from "../core/suggest-name.ts";
 import { redactUrl } from "../core/redact.ts";
 
 /** How the caller wrote the configuration. */

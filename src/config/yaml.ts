@@ -1,6 +1,6 @@
 // Configuration from a YAML file. The parser is loaded only when a file is read: it takes about 50 ms.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { nodeFs, requirePackage } from "../core/node-parts.ts";
+import { nodeFs, requirePackage } from "../core/lazy-builtin.ts";
 import { toSnake } from "../core/wire.ts";
 import { type Origin, rejectValue, rootOf } from "./place.ts";
 import { checkConfig } from "./resolve.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { CACHE_EVENTS, type CacheEvent } from "./events.ts";
 import { requireKey } from "./keys.ts";
-import { suggestName } from "./nearest.ts";
+import { suggestName } from "./suggest-name.ts";
 
 function wrong(expected: string, arrived: unknown): ConfigError {
   return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);

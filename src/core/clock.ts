@@ -1,5 +1,5 @@
 // The only reader of time, timers and randomness; tests inject their own, so no test sleeps.
-import { nodeCrypto } from "./node-parts.ts";
+import { nodeCrypto } from "./lazy-builtin.ts";
 
 /** A pending timer. Cancelling one that has fired does nothing. */
 export interface Timer {

@@ -1,5 +1,5 @@
 // Keys and bytes of what a scan lists, counted one by one.
-import type { Inspection, SpaceUsage } from "./space.ts";
+import type { Inspection, SpaceUsage } from "./namespace.ts";
 
 export async function countedUsage(batches: AsyncIterable<readonly Inspection[]>): Promise<SpaceUsage> {
   let keys = 0;

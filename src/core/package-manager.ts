@@ -1,6 +1,6 @@
 // Which package manager a folder uses, and how it is told to add packages.
 import { dirname, join } from "node:path";
-import { nodeFs } from "./node-parts.ts";
+import { nodeFs } from "./lazy-builtin.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

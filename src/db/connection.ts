@@ -1,5 +1,5 @@
 // One connection of a database: its statements in order, what its transaction does, and which of its reads are cached.
-import type { SessionStatement, TrackedConnection, TransactionStatus } from "../core/session.ts";
+import type { SessionStatement, TrackedConnection, TransactionStatus } from "../core/db-session.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";

@@ -1,8 +1,8 @@
 // Sessions of drizzle over node-postgres or sqlite-proxy, and its `cache` option.
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { ConfigError } from "../core/errors.ts";
-import type { SessionAdapter, SessionTracker } from "../core/session.ts";
-import { ttlToMs } from "../core/terms.ts";
+import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
+import { ttlToMs } from "../core/entry-options.ts";
 import { DrizzleCache, type DrizzleCacheOptions, type DrizzleChange } from "./drizzle/cache.ts";
 import {
   type DatabaseClass,

@@ -1,7 +1,7 @@
 // Sessions of knex: `knex` itself over PostgreSQL or SQLite, or a transaction of it.
 import { EventEmitter } from "node:events";
 import type { Knex } from "knex";
-import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/session.ts";
+import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/db-session.ts";
 import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client.ts";
 import { isKnex, type KnexClient, type KnexConnection, type KnexSession } from "./knex/library.ts";
 import { onceFor } from "./once-for.ts";

@@ -1,7 +1,7 @@
 // Sessions of kysely over PostgreSQL or SQLite, and a dialect whose connections are watched.
 import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
 import { ConfigError } from "../core/errors.ts";
-import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { notWanted } from "./handed-over.ts";
 import { foreignTransaction, type Source, sourceOf, WatchedConnection } from "./kysely/connection.ts";
 import {

@@ -1,6 +1,6 @@
 // Sessions of prisma over its adapters for node-postgres and libsql, as a client, an extension or an adapter.
 import { ConfigError } from "../core/errors.ts";
-import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { hasMethod } from "./handed-over.ts";
 import { onceFor } from "./once-for.ts";
 import { pgSessions } from "./pg.ts";

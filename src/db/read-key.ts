@@ -1,5 +1,5 @@
 // The key of a cached read: its tables, and a digest of everything that decides its result.
-import { nodeCrypto } from "../core/node-parts.ts";
+import { nodeCrypto } from "../core/lazy-builtin.ts";
 import { meansTheMoment } from "./sql-functions.ts";
 
 /** undefined: a value has no exact text, or one that means another moment each time. */

@@ -8,7 +8,7 @@ import type {
   SessionScope,
   SessionTracker,
   TrackedConnection,
-} from "../core/session.ts";
+} from "../core/db-session.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
 import { ConnectionState } from "./connection-state.ts";

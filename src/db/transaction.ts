@@ -1,5 +1,5 @@
 // What the transaction of a connection has done so far: which tables it wrote, and whether its reads may be cached.
-import type { TransactionStatus } from "../core/session.ts";
+import type { TransactionStatus } from "../core/db-session.ts";
 import type { SqlDialect } from "./sql-tokens.ts";
 import type { Statement } from "./statement.ts";
 

@@ -1,6 +1,6 @@
 // Sessions of typeorm over PostgreSQL or SQLite: a data source, its manager or a query runner; and its `cache` option.
 import { requireOptions } from "../core/arguments.ts";
-import type { SessionAdapter, SessionTracker } from "../core/session.ts";
+import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { onceFor } from "./once-for.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
 import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";

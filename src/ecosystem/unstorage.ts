@@ -1,7 +1,7 @@
 // A driver for unstorage 1.
 import type { Driver, TransactionOptions } from "unstorage";
 import { requireOptions } from "../core/arguments.ts";
-import { ttlToMs } from "../core/terms.ts";
+import { ttlToMs } from "../core/entry-options.ts";
 import type { XCache } from "../xcache.ts";
 import { type CacheSource, holdCache } from "./held-cache.ts";
 

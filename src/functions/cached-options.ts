@@ -2,7 +2,7 @@
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
-import { loadRequest, type TermDefaults } from "../core/terms.ts";
+import { loadRequest, type TermDefaults } from "../core/entry-options.ts";
 import { type CacheForFunctions, isCache } from "./default-cache.ts";
 
 /**

@@ -1,7 +1,7 @@
 // The figures of all processes over time: what one cache adds to them, and what they say together.
 import type { Clock } from "../core/clock.ts";
-import { type Ledger, type Row, sumOf } from "../core/ledger.ts";
-import type { CacheStats, FleetMinute, FleetStats } from "../core/records.ts";
+import { type Ledger, type Row, sumOf } from "../core/counters.ts";
+import type { CacheStats, FleetMinute, FleetStats } from "../core/stats.ts";
 import { minuteOf, rowOf, rowSince } from "./minute.ts";
 import { type Counting, MINUTE_MS, type ProcessShare, shareIn } from "./process-share.ts";
 import type { Recorder, Reporter } from "./recorder.ts";

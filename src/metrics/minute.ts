@@ -1,6 +1,6 @@
 // What a cache counts in a minute, as a row of numbers that can be added up over processes.
-import type { Row } from "../core/ledger.ts";
-import type { FleetMinute } from "../core/records.ts";
+import type { Row } from "../core/counters.ts";
+import type { FleetMinute } from "../core/stats.ts";
 import { Histogram } from "./histogram.ts";
 import type { Recorder } from "./recorder.ts";
 

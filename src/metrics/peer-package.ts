@@ -1,6 +1,6 @@
 // Loads an optional package when it is first needed.
 import { MissingPeerError } from "../core/errors.ts";
-import { requirePackage } from "../core/node-parts.ts";
+import { requirePackage } from "../core/lazy-builtin.ts";
 
 /** The package, or undefined when it is not installed; one that is there and fails to load throws its own error. */
 export function optionalPackage(name: string): unknown {

@@ -1,6 +1,6 @@
 // A cache as its metrics see it, and the caches that report to one CacheMetrics.
 import type { Clock } from "../core/clock.ts";
-import type { MaybePromise, SpaceUsage } from "../core/space.ts";
+import type { MaybePromise, SpaceUsage } from "../core/namespace.ts";
 import type { Recorder, StoreFacts } from "./recorder.ts";
 import { Totals } from "./totals.ts";
 

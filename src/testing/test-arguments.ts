@@ -1,7 +1,7 @@
 // Checks of what a test asks for: a misspelled fault would never happen, and the test would pass for the wrong reason.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { suggestName } from "../core/nearest.ts";
+import { suggestName } from "../core/suggest-name.ts";
 
 function refuse(expected: string, arrived: unknown): never {
   throw new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);

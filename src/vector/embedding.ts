@@ -1,6 +1,6 @@
 // Asks the embedder for the vector of a text: within its time, and one that can be compared.
 import type { Clock } from "../core/clock.ts";
-import { withDeadline } from "../core/deadline.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { describeArrival } from "../core/errors.ts";
 import { EmbeddingError } from "./embedding-error.ts";
 import { lengthOf } from "./metric.ts";

@@ -1,6 +1,6 @@
 // Vectors of answers on their way into the store: each joins the index when the cache tells that its entry was written.
 import type { Clock } from "../core/clock.ts";
-import { withDeadline } from "../core/deadline.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 
 /** Of loads that store nothing the vectors stay behind; the oldest make room. */
 const MOST_FRESH = 1_000;

@@ -3,7 +3,7 @@ import { requireOptions, requireValue } from "../core/arguments.ts";
 import { MissingPeerError } from "../core/errors.ts";
 import { type CacheEvents, Emitter, type Listener, toError } from "../core/events.ts";
 import type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "../core/options.ts";
-import { requireLoad } from "../core/terms.ts";
+import { requireLoad } from "../core/entry-options.ts";
 import type { XCache } from "../xcache.ts";
 import { type ChangeCount, changesOf } from "./change-count.ts";
 import { FreshVectors } from "./fresh-vectors.ts";

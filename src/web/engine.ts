@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { describeArrival } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
-import { lookInto } from "../core/quick-look.ts";
+import { lookInto } from "../core/sync-peek.ts";
 import { type Address, Addresses } from "./addresses.ts";
 import { answersAtHand, DONE } from "./at-hand.ts";
 import { type Forwarded, StatusField } from "./cache-status.ts";

@@ -1,7 +1,7 @@
 // What one request on its way through the cache knows, and what all of them share.
 import type { Timer } from "../core/clock.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
-import type { QuickLook } from "../core/quick-look.ts";
+import type { QuickLook } from "../core/sync-peek.ts";
 import type { Forwarded, StatusField } from "./cache-status.ts";
 import type { Exchange } from "./exchange.ts";
 import type { CheckedOptions } from "./options.ts";

@@ -1,6 +1,6 @@
 // A cache of which a test says the figures.
 import type { MetricsSource } from "../../src/alerts/look.ts";
-import type { ComprehensiveMetrics, OperationMetrics } from "../../src/core/records.ts";
+import type { ComprehensiveMetrics, OperationMetrics } from "../../src/core/stats.ts";
 
 const IDLE: ComprehensiveMetrics = {
   hitRate: 0,

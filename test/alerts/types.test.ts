@@ -7,7 +7,7 @@ import type { AlertDeliveries, AlertManager } from "../../src/alerts/manager.ts"
 import type { AlertMetric } from "../../src/alerts/metric.ts";
 import type { AlertNotification, AlertPayload } from "../../src/alerts/notification.ts";
 import type { AlertPattern } from "../../src/alerts/patterns.ts";
-import type { ComprehensiveMetrics } from "../../src/core/records.ts";
+import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import type { SnakeCase } from "../../src/core/wire.ts";
 import type { XCache } from "../../src/xcache.ts";
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it, test } from "vitest";
 import { TRACES } from "../../bench/hit-ratio/traces.mjs";
 import { MemoryNearTier } from "../../src/backends/near.ts";
-import type { NearPage } from "../../src/core/near.ts";
+import type { NearPage } from "../../src/core/near/pushed-near.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { countedBetween, operationsPerSecond, stretches } from "../../src/cli/fleet-figures.ts";
 import { WatchSeries } from "../../src/cli/watch-series.ts";
-import type { FleetMinute, FleetStats } from "../../src/core/records.ts";
+import type { FleetMinute, FleetStats } from "../../src/core/stats.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const at = (minute: number): string => new Date(START + minute * 60_000).toISOString();

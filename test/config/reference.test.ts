@@ -5,7 +5,7 @@ import { resolveConfig } from "../../src/config/resolve.ts";
 import { envName, FIELD_NAMES, FIELDS, type FieldName, wireName } from "../../src/config/schema.ts";
 import type { Member } from "../../src/config/shape.ts";
 import { configFromYaml } from "../../src/config/yaml.ts";
-import { parseStoreAddress } from "../../src/core/store-url.ts";
+import { parseStoreAddress } from "../../src/core/address/store-url.ts";
 import { toSnake, toWire } from "../../src/core/wire.ts";
 import { yamlFolder } from "./file.ts";
 

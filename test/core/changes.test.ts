@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Changes } from "../../src/core/changes.ts";
+import { Changes } from "../../src/core/change-log.ts";
 
 describe("changes while loads are in flight", () => {
   it("tells a key, a tag, a pattern and everything that changed after a load began", () => {

@@ -1,6 +1,6 @@
 // What a clear() leaves dead is removed in the background: bit by bit, by comparison, and by a cache that is still open.
 import { describe, expect, test } from "vitest";
-import type { SharedStore } from "../../src/core/shared-store.ts";
+import type { SharedStore } from "../../src/core/shared/shared-store.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { type ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withDeadline } from "../../src/core/deadline.ts";
+import { withDeadline } from "../../src/core/resilience/with-deadline.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const late = (): never => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Deadline, Deadlines } from "../../src/core/deadlines.ts";
+import { Deadline, Deadlines } from "../../src/core/resilience/deadline-queue.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 class Watched extends Deadline {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { atEndOfTurn } from "../../src/core/end-of-turn.ts";
+import { atEndOfTurn } from "../../src/core/event-loop.ts";
 import { settle } from "../../src/testing/index.ts";
 
 test("what is left to the end of the turn runs once, in order, after the turn's promises", async () => {

@@ -1,7 +1,7 @@
 // How full a shared store is: asked in the background, only when somebody wants to know.
 import { expect, test } from "vitest";
 import { ConnectionError } from "../../src/core/errors.ts";
-import type { SharedStore } from "../../src/core/shared-store.ts";
+import type { SharedStore } from "../../src/core/shared/shared-store.ts";
 import { ManualClock, settle } from "../../src/testing/index.ts";
 import { cacheWithClock } from "../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";

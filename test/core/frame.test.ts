@@ -9,8 +9,8 @@ import {
   headOf,
   INCOMPLETE,
   VERSION_OFFSET,
-} from "../../src/core/frame.ts";
-import { checkOf } from "../../src/core/frame-reader.ts";
+} from "../../src/core/frame/frame.ts";
+import { checkOf } from "../../src/core/frame/frame-reader.ts";
 import type { Entry, Lease, Payload, Stamp, StoreRecord } from "../../src/core/record.ts";
 
 const TOKEN = "\u0000\u00ff345678";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { InvalidKeyError } from "../../src/core/errors.ts";
-import { glob, literalPrefix } from "../../src/core/glob.ts";
+import { glob, literalPrefix } from "../../src/core/glob/glob.ts";
 
 /** Whether the pieces of a pattern match: a table of which beginnings match which. */
 function matchesByDefinition(pieces: readonly string[], text: string): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { LocalLedger, sumOf } from "../../src/core/ledger.ts";
-import type { Space } from "../../src/core/space.ts";
+import { LocalLedger, sumOf } from "../../src/core/counters.ts";
+import type { Space } from "../../src/core/namespace.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { createCodec } from "../../src/codec/codec.ts";
 import { resolveConfig } from "../../src/config/resolve.ts";
-import { glob } from "../../src/core/glob.ts";
+import { glob } from "../../src/core/glob/glob.ts";
 import { requireKey } from "../../src/core/keys.ts";
 import { argumentKeys } from "../../src/functions/argument-key.ts";
 import { fuzzySearch } from "../../src/search/fuzzy.ts";

@@ -2,11 +2,11 @@
 import { MemoryBackend, type MemoryBackendOptions } from "../../src/backends/memory/backend.ts";
 import { createCodec } from "../../src/codec/codec.ts";
 import { BackendError } from "../../src/core/errors.ts";
-import type { Loaded, Look } from "../../src/core/load-wait.ts";
-import { Loader } from "../../src/core/loader.ts";
+import type { Loaded, Look } from "../../src/core/loading/waiting-call.ts";
+import { Loader } from "../../src/core/loading/loader.ts";
 import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
-import type { Space } from "../../src/core/space.ts";
-import { loadRequest } from "../../src/core/terms.ts";
+import type { Space } from "../../src/core/namespace.ts";
+import { loadRequest } from "../../src/core/entry-options.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const DEFAULTS = {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { editDistance, nearestName, suggestName } from "../../src/core/nearest.ts";
+import { editDistance, nearestName, suggestName } from "../../src/core/suggest-name.ts";
 
 const FIELDS = [
   "kvUrl",

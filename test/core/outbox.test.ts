@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { KeyedRecord } from "../../src/core/backend.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../src/core/errors.ts";
-import { Outbox, type Remedy } from "../../src/core/outbox.ts";
-import { asPassing, asRefusal } from "../../src/core/store-failure.ts";
+import { Outbox, type Remedy } from "../../src/core/invalidation/outbox.ts";
+import { asPassing, asRefusal } from "../../src/core/resilience/store-failure.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PushChannel } from "../../src/core/backend.ts";
-import { ReadWatch, type WatchedRead } from "../../src/core/read-watch.ts";
+import { ReadWatch, type WatchedRead } from "../../src/core/invalidation/inflight-reads.ts";
 
 /** A channel whose state the test sets. */
 function channel(): PushChannel & { state: number } {

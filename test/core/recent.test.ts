@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Remedy } from "../../src/core/outbox.ts";
-import { Recent } from "../../src/core/recent.ts";
+import type { Remedy } from "../../src/core/invalidation/outbox.ts";
+import { Recent } from "../../src/core/invalidation/recent-invalidations.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const remedy = (key: string): Remedy => ({ key, stampMs: undefined, root: "p!n" });

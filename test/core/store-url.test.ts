@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import type { SentinelAddress, StoreAddress } from "../../src/core/address.ts";
-import { parseStoreAddress } from "../../src/core/store-url.ts";
+import type { SentinelAddress, StoreAddress } from "../../src/core/address/address.ts";
+import { parseStoreAddress } from "../../src/core/address/store-url.ts";
 import { XCache } from "../../src/xcache.ts";
 import { configErrorOf } from "../config/thrown.ts";
 import { MARK, secret } from "./secret.ts";

@@ -1,6 +1,6 @@
 // The tracker's own question is never the first one of a transaction: a database that refuses it would fail that.
 import { expect, test } from "vitest";
-import type { CacheForSessions, ConnectionDriver } from "../../src/core/session.ts";
+import type { CacheForSessions, ConnectionDriver } from "../../src/core/db-session.ts";
 import { trackSessions } from "../../src/db/session.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 

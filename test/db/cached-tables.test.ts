@@ -1,6 +1,6 @@
 // How reads are stored: the lifetime and the tags of their tables.
 import { describe, expect, test } from "vitest";
-import type { CacheForSessions, TableSettings } from "../../src/core/session.ts";
+import type { CacheForSessions, TableSettings } from "../../src/core/db-session.ts";
 import { CachedTables } from "../../src/db/cached-tables.ts";
 
 const tablesOf = (names: readonly string[], tables: Record<string, TableSettings>, ttl?: number) =>

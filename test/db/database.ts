@@ -2,7 +2,7 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
-import type { CacheForSessions, SessionScope, TableSettings } from "../../src/core/session.ts";
+import type { CacheForSessions, SessionScope, TableSettings } from "../../src/core/db-session.ts";
 import { drizzleSessions } from "../../src/db/drizzle.ts";
 import { knexSessions } from "../../src/db/knex.ts";
 import { kyselySessions } from "../../src/db/kysely.ts";

@@ -1,7 +1,7 @@
 // Sessions of knex over PostgreSQL; those over SQLite are with the other libraries'.
 import type { Knex } from "knex";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import type { SessionAdapter } from "../../src/core/session.ts";
+import type { SessionAdapter } from "../../src/core/db-session.ts";
 import { knexSessions } from "../../src/db/knex.ts";
 import { until } from "../support/until.ts";
 import { cachedDependency, testDatabase } from "./database.ts";

@@ -1,6 +1,6 @@
 // A connection is taken when it is needed, kept in between, and given back once.
 import { beforeEach, describe, expect, test } from "vitest";
-import type { SessionStatement, SessionTracker, TrackedConnection } from "../../src/core/session.ts";
+import type { SessionStatement, SessionTracker, TrackedConnection } from "../../src/core/db-session.ts";
 import { Lease } from "../../src/db/lease.ts";
 
 const lost = new Error("lost");

@@ -1,6 +1,6 @@
 // The rules every library's session obeys, whichever it is: each library's test runs them with its own calls.
 import { beforeEach, describe, expect, test } from "vitest";
-import type { CacheForSessions } from "../../src/core/session.ts";
+import type { CacheForSessions } from "../../src/core/db-session.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { cachedDependencyWith, type TestDatabase } from "./database.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { SessionAdapter } from "../../src/core/session.ts";
+import type { SessionAdapter } from "../../src/core/db-session.ts";
 import { XCache } from "../../src/xcache.ts";
 import { runFolder } from "../support/run-folder.ts";
 import { cachedDependency, countingCache } from "./database.ts";

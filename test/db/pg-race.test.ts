@@ -1,7 +1,7 @@
 // The race between a read that began before a commit and the invalidation after it, interleaved by hand and at random.
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { CacheForSessions } from "../../src/core/session.ts";
+import type { CacheForSessions } from "../../src/core/db-session.ts";
 import { seededRandom } from "../../src/testing/seeded-random.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { until } from "../support/until.ts";

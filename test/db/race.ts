@@ -1,6 +1,6 @@
 // Readers and writers of one row who clash at random, and a checker of what the readers were shown.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CacheForSessions } from "../../src/core/session.ts";
+import type { CacheForSessions } from "../../src/core/db-session.ts";
 import { seededRandom } from "../../src/testing/seeded-random.ts";
 import type { UserSession, UserTransaction } from "./library-rules.ts";
 

@@ -1,6 +1,6 @@
 // The figures of all processes, out of a real server: each cache here has connections of its own, as a process has.
 import { beforeEach, expect, it } from "vitest";
-import type { FleetStats } from "../../src/core/records.ts";
+import type { FleetStats } from "../../src/core/stats.ts";
 import type { XCache } from "../../src/xcache.ts";
 import type { RedisServer } from "../support/redis.ts";
 import { redisCaches } from "../support/redis-caches.ts";

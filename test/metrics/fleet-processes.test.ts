@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { DiskBackend } from "../../src/backends/disk/backend.ts";
-import type { FleetStats } from "../../src/core/records.ts";
+import type { FleetStats } from "../../src/core/stats.ts";
 import { XCache } from "../../src/xcache.ts";
 import { compiled, OwnProcess } from "../backends/disk/own-process.ts";
 import { startRedis } from "../support/redis.ts";

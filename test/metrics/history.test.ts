@@ -1,7 +1,7 @@
 // What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
 import { describe, expect, it } from "vitest";
-import { type Ledger, LocalLedger, type Row } from "../../src/core/ledger.ts";
-import type { CacheStats } from "../../src/core/records.ts";
+import { type Ledger, LocalLedger, type Row } from "../../src/core/counters.ts";
+import type { CacheStats } from "../../src/core/stats.ts";
 import { History } from "../../src/metrics/history.ts";
 import { Recorder } from "../../src/metrics/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";

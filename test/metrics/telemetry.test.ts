@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../src/core/errors.ts";
-import type { Space } from "../../src/core/space.ts";
+import type { Space } from "../../src/core/namespace.ts";
 import { Telemetry } from "../../src/metrics/telemetry.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 

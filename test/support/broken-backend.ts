@@ -1,6 +1,6 @@
 // Backends that are wrong in one way each, as a real one might be, and the contract case that must notice.
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../src/core/backend.ts";
-import { encodeRecord } from "../../src/core/frame.ts";
+import { encodeRecord } from "../../src/core/frame/frame.ts";
 import type { Entry, StoreRecord, Token } from "../../src/core/record.ts";
 import { ReferenceBackend } from "./reference-backend.ts";
 

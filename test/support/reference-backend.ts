@@ -11,7 +11,7 @@ import type {
 } from "../../src/core/backend.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { ConnectionError, UnsupportedError } from "../../src/core/errors.ts";
-import { decodeRecord, encodeRecord } from "../../src/core/frame.ts";
+import { decodeRecord, encodeRecord } from "../../src/core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../src/core/record.ts";
 import { ReferencePush } from "./reference-push.ts";
 

@@ -2,7 +2,7 @@
 import { createCodec } from "../../src/codec/codec.ts";
 import type { Backend } from "../../src/core/backend.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import { SharedStore } from "../../src/core/shared-store.ts";
+import { SharedStore } from "../../src/core/shared/shared-store.ts";
 
 /** `failureThreshold`: so many failures open its circuit. */
 export function openSharedStore(backend: Backend, clock: Clock, failureThreshold = 5): SharedStore {

@@ -2,7 +2,7 @@
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { CacheConfig } from "../../src/config/types.ts";
 import { ConnectionError } from "../../src/core/errors.ts";
-import type { CacheStats, FleetStats } from "../../src/core/records.ts";
+import type { CacheStats, FleetStats } from "../../src/core/stats.ts";
 import { ChaosBackend, ManualClock } from "../../src/testing/index.ts";
 import { cacheWithClock, type XCache } from "../../src/xcache.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";

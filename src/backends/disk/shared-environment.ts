@@ -1,6 +1,6 @@
 // One environment for all backends of a thread on one folder: LMDB must not be opened twice, and they share its commits.
 import type { BackendHost } from "../../core/backend.ts";
-import { withDeadline } from "../../core/deadline.ts";
+import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { Committer } from "./committer.ts";
 import { prepareFolder, type StoreFolder } from "./directory.ts";
 import { busyError, openError } from "./disk-error.ts";

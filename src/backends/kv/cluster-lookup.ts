@@ -1,5 +1,5 @@
 // Asks a cluster who holds its slots: whichever server knows enough first, so that a dead or frozen one delays nobody.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";

@@ -1,5 +1,5 @@
 // The servers of a cluster that this process talks to: made when they get slots, closed when they have none left.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { Timer } from "../../core/clock.ts";
 import type { Route } from "./cluster-call.ts";
 import { nameOfHost } from "./cluster-topology.ts";

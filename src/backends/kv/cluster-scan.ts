@@ -1,5 +1,5 @@
 // Looks through all servers of a cluster, also while slots move between them.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { ScanItem } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { nameOfHost, type SlotRange, topologyOf } from "./cluster-topology.ts";

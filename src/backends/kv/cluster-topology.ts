@@ -1,5 +1,5 @@
 // What a cluster says about itself: which server holds which slots, and where a key is instead.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { Reply, ReplyError } from "./reply.ts";
 import { SLOTS } from "./slots.ts";
 

@@ -1,5 +1,5 @@
 // What is known of a cluster: who holds each slot, learnt from its servers and from what they say of moves.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import { EnoughSlots } from "./cluster-enough-slots.ts";
 import { Lookup, type Witness } from "./cluster-lookup.ts";
 import { type Member, Members } from "./cluster-members.ts";

@@ -1,7 +1,7 @@
 // A store on a cluster: every key is on the master of its slot, wherever that slot goes.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { ScanItem } from "../../core/backend.ts";
-import { withDeadline } from "../../core/deadline.ts";
+import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { Call, type CallHost, Reading, type Route } from "./cluster-call.ts";

@@ -1,6 +1,6 @@
 // One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
 import type { Socket } from "node:net";
-import { atEndOfTurn } from "../../core/end-of-turn.ts";
+import { atEndOfTurn } from "../../core/event-loop.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { ReplyQueue } from "../reply-queue.ts";

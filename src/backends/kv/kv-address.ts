@@ -5,7 +5,7 @@ import type {
   SocketAddress,
   StandaloneAddress,
   StoreAddress,
-} from "../../core/address.ts";
+} from "../../core/address/address.ts";
 
 export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
 

@@ -1,7 +1,7 @@
 // From an address to the servers behind it.
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
-import type { TlsOptions } from "../../core/address.ts";
+import type { TlsOptions } from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { ConfigError, UnsupportedError } from "../../core/errors.ts";
 import { ClusterServers } from "./cluster.ts";

@@ -2,7 +2,7 @@
 import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { OperationTimeoutError } from "../../core/errors.ts";
-import { decodeRecord, RecordBytes } from "../../core/frame.ts";
+import { decodeRecord, RecordBytes } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Answer } from "./connection.ts";
 import { type Reply, ReplyError, Span } from "./reply.ts";

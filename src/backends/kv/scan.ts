@@ -2,7 +2,7 @@
 import type { ScanItem, Usage } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
-import { decodeHeader, decodeRecord, INCOMPLETE } from "../../core/frame.ts";
+import { decodeHeader, decodeRecord, INCOMPLETE } from "../../core/frame/frame.ts";
 import type { StoreRecord } from "../../core/record.ts";
 import { keyOfBytes } from "../key-bytes.ts";
 import type { Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 // The one script of the store: compare-and-swap on the version of a record. It touches one key only.
 import { createHash } from "node:crypto";
-import { VERSION_OFFSET } from "../../core/frame.ts";
+import { VERSION_OFFSET } from "../../core/frame/frame.ts";
 
 const VERSION_LENGTH = 8;
 

@@ -1,5 +1,5 @@
 // Listens to one sentinel at a time: it tells when another server becomes the master. A lost ear is replaced by itself.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { Timer } from "../../core/clock.ts";
 import { ConnectionError, UnsupportedError } from "../../core/errors.ts";
 import { Connection, type ConnectionListener } from "./connection.ts";

@@ -1,5 +1,5 @@
 // Asks one sentinel who the master is, and makes sense of its answers.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import { nameOf } from "./endpoint.ts";

@@ -1,5 +1,5 @@
 // A store on the server that sentinels call the master, followed when they call another one so.
-import type { SentinelAddress } from "../../core/address.ts";
+import type { SentinelAddress } from "../../core/address/address.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { nameOf } from "./endpoint.ts";
 import type { NodeHost } from "./node.ts";

@@ -1,5 +1,5 @@
 // Finds the master that the sentinels name, and hears from them when another one takes over.
-import type { HostPort, SentinelAddress } from "../../core/address.ts";
+import type { HostPort, SentinelAddress } from "../../core/address/address.ts";
 import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import { disconnected } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";

@@ -1,6 +1,6 @@
 // Whether the pushes of all servers can be relied on, asked at every hit of the near tier and for every stamp at hand: the
 // servers are looked at once a turn of the event loop, and again in one that takes long.
-import { atEndOfTurn } from "../../core/end-of-turn.ts";
+import { atEndOfTurn } from "../../core/event-loop.ts";
 
 /** So many questions within one turn are answered on one reading of the clock. */
 const ANSWERS_PER_READING = 15;

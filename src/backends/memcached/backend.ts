@@ -14,7 +14,7 @@ import type {
 import { ConfigError, ConnectionError, UnsupportedError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
-import { parseStoreAddress } from "../../core/store-url.ts";
+import { parseStoreAddress } from "../../core/address/store-url.ts";
 import { fullest } from "../fullest.ts";
 import { LateCode, OnUse } from "../on-use.ts";
 import { poolState } from "../pool-state.ts";

@@ -1,6 +1,6 @@
 // One connection to one server: pipelined commands, the reads of a tick together, a deadline on what was sent.
 import type { Socket } from "node:net";
-import { atEndOfTurn } from "../../core/end-of-turn.ts";
+import { atEndOfTurn } from "../../core/event-loop.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import { ReplyQueue } from "../reply-queue.ts";
 import { CasMemory } from "./cas-memory.ts";

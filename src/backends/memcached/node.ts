@@ -1,5 +1,5 @@
 // One server of the store: its links, its time, and what it says of itself.
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { connectionOf } from "../key-connection.ts";

@@ -1,6 +1,6 @@
 // Who waits for records that are read. Classes for the same reason as `Pending`.
 import type { Failed, RecordTaker } from "../../core/backend.ts";
-import { decodeRecord } from "../../core/frame.ts";
+import { decodeRecord } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { ReadAnswer } from "./pending.ts";
 

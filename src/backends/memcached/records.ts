@@ -1,6 +1,6 @@
 // Records moved by meta commands, wherever a key's server is.
 import type { Failed, KeyedRecord, RecordTaker, SwapResult } from "../../core/backend.ts";
-import { encodeRecord, RecordBytes } from "../../core/frame.ts";
+import { encodeRecord, RecordBytes } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Connection } from "./connection.ts";
 import { isHashed } from "./item-key.ts";

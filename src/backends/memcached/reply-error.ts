@@ -8,7 +8,7 @@ import {
   type XCacheError,
 } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
-import { asRefusal } from "../../core/store-failure.ts";
+import { asRefusal } from "../../core/resilience/store-failure.ts";
 import type { MetaReply } from "./meta-reader.ts";
 
 const ADDRESS = "Check that memcached runs at this address; TLS and SASL are not supported.";

@@ -4,8 +4,8 @@
 // numbers of 32 bits. A key belongs to the first server at or after its own place. The list is sorted first, so its order
 // does not matter. Whoever changes any of this changes FORMAT: a key must never be looked for in another place than the
 // one it was written to.
-import type { HostPort } from "../../core/address.ts";
-import { nodeCrypto } from "../../core/node-parts.ts";
+import type { HostPort } from "../../core/address/address.ts";
+import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
 const FORMAT = "xcache ring 1";
 const ROUNDS = 32;

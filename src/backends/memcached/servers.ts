@@ -1,5 +1,5 @@
 // The servers of the store: which one a key is on, and whose time counts.
-import type { MemcachedAddress } from "../../core/address.ts";
+import type { MemcachedAddress } from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { anchoredTo, anchorFor } from "./anchor.ts";
 import type { Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 // Makes a socket to a server within its time.
 import { connect, type Socket } from "node:net";
-import type { HostPort } from "../../core/address.ts";
+import type { HostPort } from "../../core/address/address.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import { lost, notAccepted } from "./reply-error.ts";

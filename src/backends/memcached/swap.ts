@@ -5,7 +5,7 @@
 // that was started anew, where the same number stands for something else. A connection that breaks ends the swap.
 import type { KeyedRecord, SwapResult } from "../../core/backend.ts";
 import { BackendError } from "../../core/errors.ts";
-import { decodeRecord } from "../../core/frame.ts";
+import { decodeRecord } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Connection } from "./connection.ts";
 import type { MetaReply } from "./meta-reader.ts";

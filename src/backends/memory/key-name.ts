@@ -2,7 +2,7 @@
 // one length would all stand in one chain of a Map, and each lookup would compare them one by one. Those get a digest
 // for a name: a bigint, which no key can be. Under a secret of the process, so that nobody can choose where it stands.
 import { systemClock } from "../../core/clock.ts";
-import { nodeCrypto } from "../../core/node-parts.ts";
+import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
 const LONGEST_HASHED = 16_383;
 let secret: string | undefined;

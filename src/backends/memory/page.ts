@@ -3,7 +3,7 @@
 // V8's Map leaves a deleted entry in the chain of its bucket until the whole table is rebuilt, so a key that is set and
 // deleted over and over would make every miss on it walk all its former entries. A key that leaves by itself is
 // therefore parked: it stays in the Map without a value, and parked keys are deleted together when there are enough.
-import { MOST_ENTRIES } from "../../core/bounds.ts";
+import { MOST_ENTRIES } from "../../core/limits.ts";
 import { isBox } from "./box.ts";
 import { type KeyName, nameOf } from "./key-name.ts";
 

@@ -1,11 +1,11 @@
 // One namespace of the memory store: every answer is at hand, so nothing here waits.
 import { requireShareable } from "../../core/arguments.ts";
-import { Changes } from "../../core/changes.ts";
+import { Changes } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { countedUsage } from "../../core/counted-usage.ts";
 import { CodecError } from "../../core/errors.ts";
-import { LocalLedger } from "../../core/ledger.ts";
+import { LocalLedger } from "../../core/counters.ts";
 import { nextTurn } from "../../core/next-turn.ts";
 import type {
   Admission,
@@ -16,7 +16,7 @@ import type {
   Space,
   SpaceUsage,
   Terms,
-} from "../../core/space.ts";
+} from "../../core/namespace.ts";
 import { heldValue } from "./box.ts";
 import type { Page } from "./page.ts";
 import { type MemorySeal, TagRing } from "./seal.ts";

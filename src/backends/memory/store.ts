@@ -3,8 +3,8 @@
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
-import { Observers } from "../../core/observers.ts";
-import type { Space, Store } from "../../core/space.ts";
+import { Observers } from "../../core/shared/observers.ts";
+import type { Space, Store } from "../../core/namespace.ts";
 import { Sweeper } from "./expiry.ts";
 import type { Page } from "./page.ts";
 import type { MemorySeal } from "./seal.ts";

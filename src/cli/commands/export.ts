@@ -1,6 +1,6 @@
 // xcache export: entries to a file, with their values, tags and expiry.
 import { systemClock } from "../../core/clock.ts";
-import type { Inspection } from "../../core/space.ts";
+import type { Inspection } from "../../core/namespace.ts";
 import { counted } from "../amount.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";

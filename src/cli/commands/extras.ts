@@ -1,7 +1,7 @@
 // xcache extras: the command that installs what a feature needs.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { suggestName } from "../../core/nearest.ts";
+import { suggestName } from "../../core/suggest-name.ts";
 import { addWords, commandLine, packageManagerOf } from "../../core/package-manager.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";

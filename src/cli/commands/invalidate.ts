@@ -1,6 +1,6 @@
 // xcache invalidate: entries by tag, by pattern or by a list of keys.
 import { UnsupportedError } from "../../core/errors.ts";
-import { glob } from "../../core/glob.ts";
+import { glob } from "../../core/glob/glob.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import { requireSomebody } from "../confirm.ts";

@@ -1,5 +1,5 @@
 // xcache list: keys as they are found, with cursors and in bounded memory.
-import type { Inspection } from "../../core/space.ts";
+import type { Inspection } from "../../core/namespace.ts";
 import { bytesText, counted } from "../amount.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";

@@ -1,5 +1,5 @@
 // xcache stats: how all processes that use the cache fare, out of the store.
-import type { FleetStats } from "../../core/records.ts";
+import type { FleetStats } from "../../core/stats.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";

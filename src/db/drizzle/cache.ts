@@ -1,6 +1,6 @@
 // drizzle's `cache` option: results of `$withCache()` are cached, and dropped when a commit has changed their tables.
 import type { Cache } from "drizzle-orm/cache/core";
-import type { CacheForSessions, SessionTracker } from "../../core/session.ts";
+import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
 import { ANY_TABLE } from "../cached-tables.ts";
 import { notWanted } from "../handed-over.ts";
 import { MarkedReads } from "../marked-reads.ts";

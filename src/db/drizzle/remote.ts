@@ -1,5 +1,5 @@
 // The callback of drizzle's sqlite-proxy, with its statements watched.
-import type { Keeping, SessionTracker } from "../../core/session.ts";
+import type { Keeping, SessionTracker } from "../../core/db-session.ts";
 import { SqliteDriver } from "../sqlite-driver.ts";
 import type { RemoteBatch, RemoteCallback, RemoteSession } from "./library.ts";
 

@@ -1,5 +1,5 @@
 // The client of knex with its statements watched: a class of it, since transactions make clients of that class.
-import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/session.ts";
+import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { watchClient, wrapClient } from "../pg/client.ts";
 import { LeasedClient } from "../pg/leased-client.ts";
 import type { PgClient } from "../pg/library.ts";

@@ -5,7 +5,7 @@ import type {
   SessionTracker,
   TrackedConnection,
   TransactionStatus,
-} from "../../core/session.ts";
+} from "../../core/db-session.ts";
 import { type ConnectionSource, Lease } from "../lease.ts";
 import { isServerRefusal } from "../pg/driver.ts";
 import { isPlain } from "../plain-value.ts";

@@ -1,5 +1,5 @@
 // How a connection shows values of PostgreSQL's types: its parsers are out of sight, but not what they make of a sample.
-import { nodeCrypto } from "../../core/node-parts.ts";
+import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   int2: "1",

@@ -1,5 +1,5 @@
 // A client of node-postgres whose queries are watched.
-import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/session.ts";
+import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { mirror } from "../mirror.ts";
 import { PgDriver } from "./driver.ts";
 import { fetchKept, isKeepable, restoreKept, resultMaker } from "./kept-result.ts";

@@ -1,5 +1,5 @@
 // A connection of node-postgres as the tracker sees it: what the server says of it, whoever it says that to.
-import type { ConnectionDriver, TransactionStatus } from "../../core/session.ts";
+import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
 import type { PgClient, QueryResult } from "./library.ts";
 
 const STATUSES: Readonly<Record<string, TransactionStatus>> = { I: "idle", T: "open", E: "failed" };

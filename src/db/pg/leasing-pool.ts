@@ -1,5 +1,5 @@
 // A pool of node-postgres for a library that takes a client for each statement: none is taken for what is cached.
-import type { SessionTracker } from "../../core/session.ts";
+import type { SessionTracker } from "../../core/db-session.ts";
 import { mirror } from "../mirror.ts";
 import { LeasedClient } from "./leased-client.ts";
 import type { PgClient, PgPool } from "./library.ts";

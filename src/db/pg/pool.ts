@@ -1,5 +1,5 @@
 // A pool of node-postgres whose queries, and those of the clients it hands out, are watched.
-import type { SessionTracker } from "../../core/session.ts";
+import type { SessionTracker } from "../../core/db-session.ts";
 import { mirror } from "../mirror.ts";
 import { callBack, watchClient, wrapClient } from "./client.ts";
 import { type Callback, isSubmittable, type PgClient, type PgPool, type Submittable } from "./library.ts";

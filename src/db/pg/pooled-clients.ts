@@ -1,5 +1,5 @@
 // The clients of a pool, whichever library's it is: taken for a statement, watched, and given back.
-import type { PooledStatement, SessionStatement, SessionTracker } from "../../core/session.ts";
+import type { PooledStatement, SessionStatement, SessionTracker } from "../../core/db-session.ts";
 import type { ConnectionSource } from "../lease.ts";
 import { statementOf, type WatchedClient, watchClient } from "./client.ts";
 import { isKeepable, type ResultMaker, restoreKept, resultMaker } from "./kept-result.ts";

@@ -1,5 +1,5 @@
 // The adapter of prisma for libsql, with its statements and those of its transactions watched.
-import type { ConnectionDriver, SessionTracker, TrackedConnection } from "../../core/session.ts";
+import type { ConnectionDriver, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { SqliteDriver } from "../sqlite-driver.ts";
 import type { LibsqlAdapter, LibsqlTransaction, ResultSet, SqlQuery } from "./library.ts";
 

@@ -1,5 +1,5 @@
 // typeorm's `cache` option: queries with `.cache()` are cached, and dropped when a commit has changed their tables.
-import type { CacheForSessions } from "../../core/session.ts";
+import type { CacheForSessions } from "../../core/db-session.ts";
 import { ANY_TABLE } from "../cached-tables.ts";
 import { MarkedReads } from "../marked-reads.ts";
 import { trackSessions } from "../session.ts";

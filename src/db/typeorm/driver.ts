@@ -1,5 +1,5 @@
 // The driver of typeorm with the connections of its query runners watched.
-import type { SessionTracker } from "../../core/session.ts";
+import type { SessionTracker } from "../../core/db-session.ts";
 import { watchClient, wrapClient } from "../pg/client.ts";
 import { leasingPool } from "../pg/leasing-pool.ts";
 import type { PgClient, PgPool } from "../pg/library.ts";

@@ -1,5 +1,5 @@
 // A query runner of typeorm over SQLite whose queries are watched.
-import type { SessionTracker, TrackedConnection } from "../../core/session.ts";
+import type { SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { SqliteDriver } from "../sqlite-driver.ts";
 import type { OpenRunner, QueryRunner, SqliteHandle } from "./library.ts";
 

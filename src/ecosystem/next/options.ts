@@ -2,7 +2,7 @@
 import { requireOptions } from "../../core/arguments.ts";
 import type { Clock } from "../../core/clock.ts";
 import { BackendError, CodecError } from "../../core/errors.ts";
-import { ttlToMs } from "../../core/terms.ts";
+import { ttlToMs } from "../../core/entry-options.ts";
 import { type CacheSource, holdCache } from "../held-cache.ts";
 import { TaggedEntries } from "./tagged-entries.ts";
 

@@ -4,7 +4,7 @@ import type { NodeHost } from "../../../src/backends/kv/node.ts";
 import type { Reply } from "../../../src/backends/kv/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
 import { slotOf } from "../../../src/backends/kv/slots.ts";
-import type { HostPort } from "../../../src/core/address.ts";
+import type { HostPort } from "../../../src/core/address/address.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { bulk, type FakeClient, FakeServer, greet } from "./fake-server.ts";
 import { type NodeHostOptions, nodeHost } from "./node-host.ts";

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import type { Reply } from "../../../src/backends/kv/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp-reader.ts";
-import { encodeRecord } from "../../../src/core/frame.ts";
+import { encodeRecord } from "../../../src/core/frame/frame.ts";
 
 /** One client of the fake server. */
 export interface FakeClient {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../../src/backends/kv/connection.ts";
 import { SentinelWatch } from "../../../src/backends/kv/sentinel.ts";
-import type { HostPort, SentinelAddress, SentinelOptions } from "../../../src/core/address.ts";
+import type { HostPort, SentinelAddress, SentinelOptions } from "../../../src/core/address/address.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
 import { until } from "../../support/until.ts";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ItemKeys } from "../../../src/backends/memcached/item-key.ts";
 import { Ring } from "../../../src/backends/memcached/ring.ts";
-import { encodeRecord } from "../../../src/core/frame.ts";
+import { encodeRecord } from "../../../src/core/frame/frame.ts";
 import { exchange } from "../../support/exchange.ts";
 import { freezeMemcached, type MemcachedServer, startMemcached } from "../../support/memcached.ts";
 import { until } from "../../support/until.ts";

@@ -3,7 +3,7 @@ import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import type { Page } from "../../../src/backends/memory/page.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
-import { MOST_ENTRIES } from "../../../src/core/bounds.ts";
+import { MOST_ENTRIES } from "../../../src/core/limits.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { XCache } from "../../../src/xcache.ts";

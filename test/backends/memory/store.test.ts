@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import type { MemoryStore } from "../../../src/backends/memory/store.ts";
 import { createCodec } from "../../../src/codec/codec.ts";
-import type { Space, StoreObserver, Terms } from "../../../src/core/space.ts";
+import type { Space, StoreObserver, Terms } from "../../../src/core/namespace.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock } from "../../../src/xcache.ts";
 

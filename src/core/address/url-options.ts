@@ -1,0 +1,106 @@
+// The options a store address takes after its `?`, and how each is read.
+import { ConfigError, describeArrival } from "../errors.ts";
+import { suggestName } from "../suggest-name.ts";
+import { toSnake } from "../wire.ts";
+
+/** Reads one option's text; undefined when it is not `expected`. */
+export interface UrlOption<T> {
+  readonly expected: string;
+  read(text: string): T | undefined;
+  /** Never shown in messages. */
+  readonly secret?: true;
+}
+
+export type UrlOptions<T> = { readonly [K in keyof T]-?: UrlOption<NonNullable<T[K]>> };
+
+export const wholeNumber = (least: number): UrlOption<number> => ({
+  expected: `a whole number of at least ${least}`,
+  read(text) {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : -1;
+    return Number.isSafeInteger(value) && value >= least ? value : undefined;
+  },
+});
+
+export const oneOf = <const T extends string>(...choices: T[]): UrlOption<T> => ({
+  expected: choices.join(" or "),
+  read: (text) => choices.find((choice) => choice === text),
+});
+
+export const yesNo: UrlOption<boolean> = {
+  expected: "true or false",
+  read: (text) => (text === "true" ? true : text === "false" ? false : undefined),
+};
+
+export const someText: UrlOption<string> = {
+  expected: "not empty",
+  read: (text) => (text === "" || text.includes("\0") ? undefined : text),
+};
+
+export const secretText: UrlOption<string> = { ...someText, secret: true };
+
+/** Percent-decoding that answers undefined instead of throwing. */
+export function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where to put what people look for among the options. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ["password", "write the password before the host, as in redis://:password@host"],
+  ["username", "write the user before the host, as in redis://user:password@host"],
+]);
+
+/**
+ * Reads the part of an address after `?`. Throws ConfigError: CONFIG_UNKNOWN_FIELD with the nearest option for one that
+ * is not known, CONFIG_INVALID for a bad value or one given twice. `label` is how the caller knows the address.
+ */
+export function readUrlOptions<T extends object>(
+  options: UrlOptions<T>,
+  { query, label }: { readonly query: string; readonly label: string },
+): T {
+  const fields = Object.keys(options) as (keyof T & string)[];
+  const byName = new Map(fields.map((field) => [toSnake<string>(field), field]));
+  const read: Partial<T> = {};
+  /** An option behind one with this name may be what follows a raw & in a secret. */
+  let secretName: string | undefined;
+  for (const part of query.split("&").filter((each) => each !== "")) {
+    const equals = part.indexOf("=");
+    const name = equals < 0 ? part : part.slice(0, equals);
+    const field = byName.get(name);
+    if (field === undefined) throw unknownOption(name, [...byName.keys()], label, secretName);
+    const value = equals < 0 ? "" : decode(part.slice(equals + 1));
+    const invalid = (what: string): ConfigError =>
+      new ConfigError("CONFIG_INVALID", `${label}: the option ${name} ${what}`);
+    if (value === undefined) throw invalid("is not valid percent-encoding");
+    if (read[field] !== undefined) throw invalid("is given twice");
+    const { expected, read: readText, secret } = options[field];
+    if (secret) secretName = name;
+    const result = readText(value);
+    if (result === undefined) {
+      const shown = secretName === undefined ? describeArrival(value) : "a hidden value";
+      throw invalid(`must be ${expected}, got ${shown}`);
+    }
+    read[field] = result;
+  }
+  return read as T;
+}
+
+function unknownOption(
+  name: string,
+  names: readonly string[],
+  label: string,
+  secretName: string | undefined,
+): ConfigError {
+  if (secretName !== undefined) {
+    const what = `unknown option behind ${secretName}, not shown: a & in a value must be written %26`;
+    return new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: ${what}`);
+  }
+  const shown = describeArrival(decode(name) ?? name);
+  const advice =
+    ELSEWHERE.get(name.toLowerCase()) ??
+    (names.length === 0 ? "this kind of address takes none" : suggestName(name, names));
+  return new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: unknown option ${shown}: ${advice}`);
+}

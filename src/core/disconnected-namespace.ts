@@ -1,0 +1,33 @@
+// What a cache object talks to after disconnect(): every operation says so.
+import { Changes } from "./change-log.ts";
+import { ConnectionError } from "./errors.ts";
+import type { Space } from "./namespace.ts";
+
+export function disconnectedError(): ConnectionError {
+  return new ConnectionError("the cache is disconnected", { code: "DISCONNECTED" });
+}
+
+function refuse(): never {
+  throw disconnectedError();
+}
+
+export const closedSpace: Space = {
+  changes: new Changes(),
+  ledger: { now: () => 0, add: refuse, read: refuse },
+  peek: () => undefined,
+  own: (value) => value,
+  get: (_key, asker) => asker.failed(disconnectedError()),
+  getMany: refuse,
+  set: refuse,
+  setMany: refuse,
+  delete: refuse,
+  inspect: refuse,
+  scan: refuse,
+  invalidateTags: refuse,
+  invalidateMatching: refuse,
+  clear: refuse,
+  usage: refuse,
+  find: refuse,
+  admit: refuse,
+  child: () => closedSpace,
+};

@@ -1,0 +1,193 @@
+// From a caller's options to what a store needs: milliseconds, checked, with the defaults filled in.
+import { requireFlag, requireOptions } from "./arguments.ts";
+import { ConfigError, describeArrival } from "./errors.ts";
+import { isTag, requireTags } from "./keys.ts";
+import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
+import type { Terms } from "./namespace.ts";
+
+/** The configured values that options fall back on; seconds. */
+export interface TermDefaults {
+  readonly defaultTtl: number;
+  /** Shortens a default ttl by up to this fraction, at random. */
+  readonly ttlJitter: number;
+  readonly staleIfError: number;
+  readonly staleWhileRevalidate: number;
+  random(): number;
+}
+
+export interface LoadRequest {
+  readonly terms: Terms;
+  readonly lock: boolean;
+  readonly force: boolean;
+  readonly staleIfErrorMs: number;
+  readonly staleWhileRevalidateMs: number;
+  readonly softTimeoutMs: number;
+  readonly hardTimeoutMs: number;
+}
+
+const SET_OPTIONS: readonly (keyof SetOptions)[] = ["ttl", "tags"];
+const LOAD_OPTIONS: readonly (keyof GetOrSetOptions)[] = [
+  ...SET_OPTIONS,
+  "staleIfError",
+  "staleWhileRevalidate",
+  "softTimeout",
+  "hardTimeout",
+  "lock",
+  "forceLoad",
+];
+
+const NO_TAGS: readonly string[] = Object.freeze([]);
+
+/** A lifetime in milliseconds. `name` is how the caller knows it. */
+export function ttlToMs(ttl: unknown, name = "ttl"): number {
+  if (typeof ttl !== "number" || !(ttl >= 0.001)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `${name} must be a number of seconds of at least 0.001 (Infinity: never expires), got ${describeArrival(ttl)}`,
+    );
+  }
+  const ms = ttl * 1000;
+  // As many milliseconds as the decimal fraction says, which the product may miss by a rounding error.
+  return ms === Number.POSITIVE_INFINITY ? ms : Math.floor(ms + ms * Number.EPSILON);
+}
+
+function windowToMs(seconds: unknown, name: string, otherwise: number): number {
+  if (seconds === undefined) return otherwise * 1000;
+  if (typeof seconds !== "number" || !(seconds >= 0)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `${name} must be a number of seconds of at least 0, got ${describeArrival(seconds)}`,
+    );
+  }
+  return seconds * 1000;
+}
+
+function defaultTtlMs(defaults: TermDefaults): number {
+  const ms = ttlToMs(defaults.defaultTtl, "defaultTtl");
+  if (defaults.ttlJitter === 0 || ms === Number.POSITIVE_INFINITY) return ms;
+  return Math.max(1, Math.floor(ms * (1 - defaults.ttlJitter * defaults.random())));
+}
+
+export function setTerms(options: SetOptions | undefined, defaults: TermDefaults): Terms {
+  if (options === undefined) return { ttlMs: defaultTtlMs(defaults), staleMs: 0, tags: NO_TAGS };
+  requireOptions(options, SET_OPTIONS);
+  return termsOf(options, defaults, 0);
+}
+
+/** The terms of every write without options; undefined where each has its own. */
+export function usualTerms(defaults: TermDefaults): Terms | undefined {
+  return defaults.ttlJitter === 0 ? setTerms(undefined, defaults) : undefined;
+}
+
+function termsOf(options: SetOptions, defaults: TermDefaults, staleMs: number): Terms {
+  return {
+    ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),
+    staleMs,
+    tags: options.tags === undefined ? NO_TAGS : requireTags(options.tags),
+  };
+}
+
+export function loadRequest(options: GetOrSetOptions | undefined, defaults: TermDefaults): LoadRequest {
+  if (options !== undefined) requireOptions(options, LOAD_OPTIONS);
+  const given = options ?? {};
+  const staleIfErrorMs = windowToMs(given.staleIfError, "staleIfError", defaults.staleIfError);
+  const staleWhileRevalidateMs = windowToMs(
+    given.staleWhileRevalidate,
+    "staleWhileRevalidate",
+    defaults.staleWhileRevalidate,
+  );
+  return {
+    terms: termsOf(given, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
+    lock: requireFlag(given.lock, "lock", true),
+    force: requireFlag(given.forceLoad, "forceLoad", false),
+    staleIfErrorMs,
+    staleWhileRevalidateMs,
+    softTimeoutMs: windowToMs(given.softTimeout, "softTimeout", Number.POSITIVE_INFINITY),
+    hardTimeoutMs: windowToMs(given.hardTimeout, "hardTimeout", Number.POSITIVE_INFINITY),
+  };
+}
+
+/** Whether a stored value may answer: not when a load is asked for, nor to options that `loadRequest` refuses. */
+export function allowHits(options: GetOrSetOptions, defaults: TermDefaults): boolean {
+  return (areLoadOptions(options) || isTaken(options, defaults)) && options.forceLoad !== true;
+}
+
+function isTaken(options: GetOrSetOptions, defaults: TermDefaults): boolean {
+  try {
+    loadRequest(options, defaults);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether `loadRequest` takes these options beyond doubt: to ask it would cost as much as a hit, which has no use for them. */
+function areLoadOptions(options: GetOrSetOptions): boolean {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) return false;
+  for (const name in options) {
+    if (!isLoadOption(name, options[name as keyof GetOrSetOptions])) return false;
+  }
+  return true;
+}
+
+function isLoadOption(name: string, value: unknown): boolean {
+  if (value === undefined) return LOAD_OPTIONS.includes(name as keyof GetOrSetOptions);
+  switch (name) {
+    case "ttl":
+      return typeof value === "number" && value >= 0.001;
+    case "tags":
+      return Array.isArray(value) && value.every(isTag);
+    case "lock":
+    case "forceLoad":
+      return typeof value === "boolean";
+    case "staleIfError":
+    case "staleWhileRevalidate":
+    case "softTimeout":
+    case "hardTimeout":
+      return typeof value === "number" && value >= 0;
+    default:
+      return false;
+  }
+}
+
+/** What a load decides while it runs. */
+export class Decisions {
+  #terms: Terms;
+  #skipped = false;
+
+  constructor(terms: Terms) {
+    this.#terms = terms;
+  }
+
+  get terms(): Terms {
+    return this.#terms;
+  }
+
+  get skipped(): boolean {
+    return this.#skipped;
+  }
+
+  context<T>(stale: T | undefined, signal: AbortSignal): LoadContext<T> {
+    return {
+      signal,
+      stale,
+      setTtl: (seconds) => {
+        this.#terms = { ...this.#terms, ttlMs: ttlToMs(seconds) };
+      },
+      setTags: (tags) => {
+        this.#terms = { ...this.#terms, tags: requireTags([...this.#terms.tags, ...requireTags(tags)]) };
+      },
+      skip: () => {
+        this.#skipped = true;
+      },
+    };
+  }
+}
+
+export function requireLoad(load: unknown): asserts load is Load<unknown> {
+  if (typeof load !== "function") {
+    throw new ConfigError("ARGUMENT_INVALID", `load must be a function, got ${describeArrival(load)}`, {
+      operation: "getOrSet",
+    });
+  }
+}

@@ -1,0 +1,108 @@
+// Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
+import { describeArrival, InvalidKeyError } from "../errors.ts";
+import { type Place, Run } from "./glob-segment.ts";
+import { requirePattern } from "../keys.ts";
+
+export type Matcher = (key: string) => boolean;
+
+/** In UTF-16 units. */
+const MAX_PATTERN_LENGTH = 1_024;
+
+/**
+ * Compiles a pattern. Matching takes at most one step for every character of the key and every 32 of the pattern: there is
+ * no backtracking and no regular expression to blow up. Throws InvalidKeyError for a pattern that is not a non-empty
+ * string of at most 1,024 characters, or has an open `[`.
+ */
+export function glob(pattern: string): Matcher {
+  requirePattern(pattern);
+  if (pattern.length > MAX_PATTERN_LENGTH) {
+    throw new InvalidKeyError(
+      `pattern must be at most ${MAX_PATTERN_LENGTH} characters, got ${pattern.length}`,
+      { hint: "Use a shorter pattern: a literal beginning and a * select as much." },
+    );
+  }
+  if (pattern === "*") return () => true;
+  const runs = parse(pattern);
+  if (runs.length === 1) {
+    const only = runs[0]!;
+    return (key) => key.length === only.length && only.isAt(key, 0);
+  }
+  const first = runs[0]!;
+  const last = runs.at(-1)!;
+  const between = runs.slice(1, -1).filter((run) => run.length > 0);
+  return (key) => matches(key, first, between, last);
+}
+
+/** The characters every match must start with: a store can narrow its scan by them. */
+export function literalPrefix(pattern: string): string {
+  return /^[^*?[\\]*/.exec(pattern)?.[0] ?? "";
+}
+
+/** Runs have a fixed length each, so whoever takes the first place for every run leaves most room for the next. */
+function matches(key: string, first: Run, between: readonly Run[], last: Run): boolean {
+  const end = key.length - last.length;
+  if (first.length > end || !first.isAt(key, 0) || !last.isAt(key, end)) return false;
+  let at = first.length;
+  for (const run of between) {
+    const found = run.find(key, at, end);
+    if (found < 0) return false;
+    at = found + run.length;
+  }
+  return true;
+}
+
+const ANY: Place = { ranges: [], negated: true };
+
+/** What stands before, between and after the stars. */
+function parse(pattern: string): readonly Run[] {
+  const runs: Run[] = [];
+  let places: Place[] = [];
+  for (let at = 0; at < pattern.length; at++) {
+    const character = pattern[at];
+    if (character === "*") {
+      runs.push(new Run(places));
+      places = [];
+    } else if (character === "?") {
+      places.push(ANY);
+    } else if (character === "[") {
+      const close = classEnd(pattern, at);
+      places.push(characterClass(pattern.slice(at + 1, close)));
+      at = close;
+    } else {
+      if (character === "\\" && at + 1 < pattern.length) at++;
+      const unit = pattern.charCodeAt(at);
+      places.push({ ranges: [[unit, unit]], negated: false });
+    }
+  }
+  return [...runs, new Run(places)];
+}
+
+function classEnd(pattern: string, start: number): number {
+  for (let at = start + 1; at < pattern.length; at++) {
+    if (pattern[at] === "\\") at++;
+    else if (pattern[at] === "]" && at > start + 1) return at;
+  }
+  throw new InvalidKeyError(
+    `pattern ${describeArrival(pattern)} has a [ at position ${start} that is never closed`,
+    {
+      hint: "Close the class with ] or write \\[ for the character itself.",
+    },
+  );
+}
+
+function characterClass(body: string): Place {
+  const negated = body.startsWith("^");
+  const ranges: [number, number][] = [];
+  for (let at = negated ? 1 : 0; at < body.length; at++) {
+    if (body[at] === "\\" && at + 1 < body.length) at++;
+    const low = body.charCodeAt(at);
+    let high = low;
+    if (body[at + 1] === "-" && at + 2 < body.length) {
+      at += 2;
+      if (body[at] === "\\" && at + 1 < body.length) at++;
+      high = body.charCodeAt(at);
+    }
+    ranges.push(low <= high ? [low, high] : [high, low]);
+  }
+  return { ranges, negated };
+}

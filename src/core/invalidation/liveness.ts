@@ -1,0 +1,28 @@
+// What a record stands for, and whether its time has come. Whether its stamps are present: see seals.ts.
+import type { Backend } from "../backend.ts";
+import type { Entry, StoreRecord } from "../record.ts";
+import type { SettledBackend } from "./outbox-backend.ts";
+
+/** The entry a record stands for: itself, or what a lease keeps behind it. */
+export function entryOf(record: StoreRecord | undefined, key: string): Entry | undefined {
+  const entry = record?.kind === "lease" ? record.behind : record;
+  return entry?.kind === "entry" && entry.key === key ? entry : undefined;
+}
+
+/** How long ago an entry expired, in milliseconds; 0 while fresh. Early by the clock's error, never late. */
+export function expiredForMs(entry: Entry, backend: Backend): number {
+  if (entry.expires === Number.POSITIVE_INFINITY) return 0;
+  return Math.max(0, backend.now() + backend.clockErrorMs() - entry.expires);
+}
+
+/** By the store's time: that the store still has it proves nothing, it counts from when the entry arrived. */
+export function isFresh(entry: Entry, backend: Pick<SettledBackend, "mayHaveReached">): boolean {
+  return entry.expires === Number.POSITIVE_INFINITY || !backend.mayHaveReached(entry.expires);
+}
+
+/** How long the store keeps a record, from now. */
+export function lifetimeMs(record: StoreRecord, now: number): number {
+  if (record.kind === "entry") return record.staleUntil - now;
+  if (record.kind === "stamp") return record.expires - now;
+  return Math.max(record.expires, record.behind?.staleUntil ?? 0) - now;
+}

@@ -1,0 +1,44 @@
+// Who has found the stamps he relies on present, and need not look again before he is told to.
+import { atEndOfTurn } from "../event-loop.ts";
+
+export interface Assured {
+  /** Look again. */
+  doubt(): void;
+}
+
+export class StampChecks {
+  /** One at a time: so what is served on a look does not grow with the namespaces. */
+  #assured: Assured | undefined;
+  #isTurnWatched = false;
+  readonly #used: () => void;
+
+  /** `used` is told in every turn in which somebody relies on stamps. */
+  constructor(used: () => void = () => {}) {
+    this.#used = used;
+  }
+
+  /**
+   * He is told to doubt when any stamp is forgotten, when somebody else is assured, and at the latest when this turn of the
+   * event loop is over.
+   */
+  assure(someone: Assured): void {
+    if (this.#assured === someone) return;
+    this.doubt();
+    this.#assured = someone;
+    if (this.#isTurnWatched) return;
+    this.#isTurnWatched = true;
+    this.#used();
+    atEndOfTurn(this.#endTurn);
+  }
+
+  doubt(): void {
+    const assured = this.#assured;
+    this.#assured = undefined;
+    assured?.doubt();
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnWatched = false;
+    this.doubt();
+  };
+}

@@ -1,0 +1,128 @@
+// Every call to a shared store passes here: breaker, deadline, and errors in our own words.
+import type { CircuitBreaker, Pass } from "../breaker.ts";
+import type { Clock } from "../clock.ts";
+import { Deadlines } from "./deadline-queue.ts";
+import { OperationTimeoutError, type XCacheError } from "../errors.ts";
+import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
+import { isIllness } from "./store-failure.ts";
+
+/** A call that is made of functions. */
+class AskedCall<T> extends GuardedCall<T> {
+  #start: ((call: Outcome<T>) => void) | undefined;
+  #done: ((result: T) => void) | undefined;
+  #failed: ((error: XCacheError) => void) | undefined;
+
+  constructor(
+    guard: Guard,
+    operation: string,
+    start: (call: Outcome<T>) => void,
+    done: (result: T) => void,
+    failed: (error: XCacheError) => void,
+  ) {
+    super(guard, operation);
+    this.#start = start;
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  start(): void {
+    this.#start?.(this);
+  }
+
+  succeeded(result: T): void {
+    this.#done?.(result);
+  }
+
+  failed(error: XCacheError): void {
+    this.#failed?.(error);
+  }
+
+  protected forget(): void {
+    this.#start = undefined;
+    this.#done = undefined;
+    this.#failed = undefined;
+  }
+}
+
+export interface GuardOptions {
+  /** What must be done before the store is asked anything else. */
+  before?(): Promise<void> | undefined;
+  /** See Backend. */
+  answersInPart?(): boolean;
+}
+
+export class Guard implements CallHost {
+  readonly breaker: CircuitBreaker;
+  readonly deadlines: Deadlines;
+  readonly #limitMs: number;
+  readonly #options: GuardOptions;
+
+  constructor(clock: Clock, breaker: CircuitBreaker, limitMs: number, options: GuardOptions = {}) {
+    this.breaker = breaker;
+    this.deadlines = new Deadlines(clock, limitMs);
+    this.#limitMs = limitMs;
+    this.#options = options;
+  }
+
+  /** Runs `work` at once, unless the circuit is open; rejects when it takes longer than the deadline. */
+  run<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const start = (call: Outcome<T>): void => settle(work(), call);
+      this.ask<T>(operation, start, resolve, reject);
+    });
+  }
+
+  /** As `run`, calling back instead. */
+  ask<T>(
+    operation: string,
+    start: (call: Outcome<T>) => void,
+    done: (result: T) => void,
+    failed: (error: XCacheError) => void,
+  ): void {
+    this.begin(new AskedCall(this, operation, start, done, failed));
+  }
+
+  /** Starts a call at once, unless the circuit is open; it fails when it takes longer than the deadline. */
+  begin<T>(call: GuardedCall<T>): void {
+    try {
+      call.admit(this.breaker.enter(call.operation));
+    } catch (error) {
+      call.failed(error as XCacheError);
+      return;
+    }
+    this.deadlines.add(call);
+    try {
+      const before = this.#options.before?.();
+      if (before === undefined) call.start();
+      else
+        before
+          .then(() => {
+            if (!call.isOver) call.start();
+          })
+          .catch((thrown: unknown) => call.fail(thrown));
+    } catch (thrown) {
+      call.fail(thrown);
+    }
+  }
+
+  /** What a failed call says of the store. */
+  failed(pass: Pass, error: XCacheError): void {
+    if (isIllness(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
+    else this.breaker.succeed(pass);
+  }
+
+  late(operation: string): OperationTimeoutError {
+    return new OperationTimeoutError(
+      `the store did not answer ${operation} within operation_timeout (${this.#limitMs / 1000} s)`,
+      { operation },
+    );
+  }
+}
+
+/** Tells how a promise ends. */
+export function settle<T>(work: Promise<T>, call: Outcome<T>): void {
+  work.then(
+    (result) => call.succeed(result),
+    (error: unknown) => call.fail(error),
+  );
+}

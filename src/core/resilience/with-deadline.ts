@@ -1,0 +1,34 @@
+// A cheap deadline around any promise: one timer, cleared as soon as the promise settles.
+import type { Clock } from "../clock.ts";
+
+/**
+ * Settles as `work` does, or after `limitMs` as `late` does: with what it returns, or what it throws.
+ * What `work` does afterwards is ignored, also its rejection; the caller decides what an unknown outcome means.
+ */
+export function withDeadline<T, L = never>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<T>,
+  late: () => L,
+): Promise<T | L> {
+  if (limitMs === Number.POSITIVE_INFINITY) return work;
+  return new Promise<T | L>((resolve, reject) => {
+    const timer = clock.after(limitMs, () => {
+      try {
+        resolve(late());
+      } catch (error) {
+        reject(error);
+      }
+    });
+    work.then(
+      (value) => {
+        timer.cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        timer.cancel();
+        reject(error);
+      },
+    );
+  });
+}

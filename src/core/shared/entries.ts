@@ -1,0 +1,110 @@
+// The entries of one namespace of a shared store: how one is made, and what a record that was met is worth.
+import type { KeyedRecord, SwapResult } from "../backend.ts";
+import { CodecError } from "../errors.ts";
+import type { Spelling } from "../keys.ts";
+import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/liveness.ts";
+import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
+import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { Found, Inspection, Terms } from "../namespace.ts";
+import type { SpaceStore } from "./namespace-host.ts";
+
+export class Entries {
+  readonly #store: SpaceStore;
+  readonly #names: Spelling;
+  readonly #seals: Seals;
+  readonly #reclaiming = new Set<string>();
+
+  constructor(store: SpaceStore, names: Spelling, seals: Seals) {
+    this.#store = store;
+    this.#names = names;
+    this.#seals = seals;
+  }
+
+  make(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): Entry {
+    const created = this.#store.backend.now();
+    const expires = created + terms.ttlMs;
+    return {
+      kind: "entry",
+      version: this.#store.clock.token(),
+      key: this.#names.entry(key),
+      lineage: seal.lineage,
+      tags: seal.tags,
+      created,
+      expires,
+      staleUntil: expires + terms.staleMs,
+      payload,
+    };
+  }
+
+  /** An entry as a store is given it. */
+  item(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): KeyedRecord {
+    const record = this.make(key, payload, terms, seal);
+    return { key: record.key, record, lifetimeMs: lifetimeMs(record, record.created) };
+  }
+
+  /** The entry behind a record if it is sealed with present stamps; a dead one is reclaimed where it is met. */
+  async live(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
+    const entry = entryOf(record, this.#names.entry(key));
+    if (entry === undefined) return undefined;
+    if (await this.#seals.isLive(entry)) return entry;
+    if (record === entry) this.#reclaim(key, entry);
+    return undefined;
+  }
+
+  /** A live entry that has not expired. */
+  async fresh(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
+    const entry = await this.live(key, record);
+    return entry !== undefined && isFresh(entry, this.#store.backend) ? entry : undefined;
+  }
+
+  /** `record` is what the entry was found in. */
+  found(entry: Entry, record: StoreRecord): Found {
+    const { backend, codec } = this.#store;
+    const fresh = isFresh(entry, backend);
+    const value = codec.decode(entry.payload);
+    return { value, fresh, expiredForMs: fresh ? 0 : expiredForMs(entry, backend), record };
+  }
+
+  inspection(entry: Entry, bytes: number): Inspection {
+    const now = this.#store.backend.now();
+    return {
+      key: this.#names.keyOf(entry.key),
+      ttlMs: Math.max(0, entry.expires - now),
+      ageMs: Math.max(0, now - entry.created),
+      tags: entry.tags.map(({ tag }) => tag),
+      bytes,
+    };
+  }
+
+  /** Replaces the record of `key` if it is still `expected`. */
+  swap(key: string, expected: Token | undefined, next: StoreRecord | undefined): Promise<SwapResult> {
+    const { backend, guard } = this.#store;
+    return guard.run("getOrSet", () => {
+      const lifeMs = next === undefined ? 0 : lifetimeMs(next, backend.now());
+      return backend.swap(
+        this.#names.entry(key),
+        expected,
+        next && lifeMs > 0 ? { record: next, lifetimeMs: lifeMs } : undefined,
+      );
+    });
+  }
+
+  /** Removes a record that is damaged; one of a newer version of xcache stays. Returns whether it was removed. */
+  async discarded(key: string, error: unknown): Promise<boolean> {
+    if (!(error instanceof CodecError) || error.code !== "FRAME_INVALID") return false;
+    this.#store.report(error);
+    await this.#store.backend.take(this.#names.entry(key)).catch((failure: unknown) => {
+      // What was taken could not be read either.
+      if (!(failure instanceof CodecError)) throw failure;
+    });
+    return true;
+  }
+
+  #reclaim(key: string, dead: Entry): void {
+    if (this.#reclaiming.has(key)) return;
+    this.#reclaiming.add(key);
+    this.swap(key, dead.version, undefined)
+      .catch(this.#store.report)
+      .finally(() => this.#reclaiming.delete(key));
+  }
+}

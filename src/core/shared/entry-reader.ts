@@ -1,0 +1,132 @@
+// Reading entries of a shared store: from the near tier, else from the store, and then kept near if they may be.
+import { FoundRead, ValueRead } from "./entry-read.ts";
+import { CodecError } from "../errors.ts";
+import { settle } from "../resilience/guard.ts";
+import type { Outcome } from "../resilience/guarded-call.ts";
+import type { Near } from "../near/pushed-near.ts";
+import { stampId } from "../record.ts";
+import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
+import type { Asker, Found } from "../namespace.ts";
+
+const NO_READS: readonly Watched[] = [];
+
+export class EntryReader {
+  readonly #reading: RecordReading;
+  readonly #near: Near | undefined;
+
+  constructor(reading: RecordReading) {
+    this.#reading = reading;
+    this.#near = reading.near;
+  }
+
+  get(key: string, asker: Asker<unknown>): void {
+    this.#reading.store.guard.begin(new ValueRead(this.#reading, "get", key, asker));
+  }
+
+  /** Fresh or stale, for getOrSet. */
+  seek(key: string, asker: Asker<Found | undefined>): void {
+    this.#reading.store.guard.begin(new FoundRead(this.#reading, "getOrSet", key, asker));
+  }
+
+  /** The fresh ones; of many, one that cannot be read is as good as absent. */
+  getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
+    const values = new Map<string, unknown>();
+    const missing = this.#near === undefined ? keys : this.#peekInto(this.#near, values, keys);
+    if (missing.length === 0) return Promise.resolve(values);
+    return new Promise((resolve, reject) => {
+      this.#reading.store.guard.ask<void>(
+        "getMany",
+        (call) => this.#readInto(values, missing, call),
+        () => resolve(values),
+        reject,
+      );
+    });
+  }
+
+  /** Returns those that are not near. */
+  #peekInto(near: Near, values: Map<string, unknown>, keys: readonly string[]): readonly string[] {
+    return keys.filter((key) => {
+      const value = near.peek(key);
+      if (value !== undefined) values.set(key, this.#reading.own(value));
+      return value === undefined;
+    });
+  }
+
+  #readInto(values: Map<string, unknown>, keys: readonly string[], call: Outcome<void>): void {
+    const { backend } = this.#reading.store;
+    const spelled = keys.map(this.#reading.names.entry);
+    const near = this.#near;
+    const reads: readonly Watched[] =
+      near === undefined ? NO_READS : keys.map((key, at) => near.begin(key, spelled[at] as string));
+    const take = (records: readonly Met[], present: Present): boolean => {
+      try {
+        return this.#takeMany(values, keys, records, reads, present, call);
+      } catch (error) {
+        notRead(error);
+        return false;
+      }
+    };
+    const failed = (error: unknown): void => {
+      // One of them is damaged: one by one it shows which.
+      if (error instanceof CodecError)
+        Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent))).then(
+          (records) => take(records, undefined),
+          notRead,
+        );
+      else notRead(error);
+    };
+    const notRead = (error: unknown): void => {
+      for (const read of reads) this.#reading.end(read);
+      call.fail(error);
+    };
+    try {
+      if (backend.readsSealed)
+        // With the namespace's stamps, which have to be read with every entry.
+        backend
+          .readMany([...spelled, ...this.#reading.seals.lineage])
+          .then((records) => take(records, records.slice(spelled.length).map(stampId)), failed);
+      else
+        backend.readManyThen(
+          spelled,
+          reads.some((read) => read !== undefined),
+          (records) => take(records, this.#reading.seals.knownLineage()),
+          failed,
+        );
+    } catch (error) {
+      notRead(error);
+    }
+  }
+
+  /** Returns whether anything of the records is still needed. */
+  #takeMany(
+    values: Map<string, unknown>,
+    keys: readonly string[],
+    records: readonly Met[],
+    reads: readonly Watched[],
+    present: Present,
+    call: Outcome<void>,
+  ): boolean {
+    const notYet = this.#reading.store.backend.notYet();
+    const doubtful: Promise<void>[] = [];
+    for (let at = 0; at < keys.length; at++) {
+      const key = keys[at] as string;
+      const value = this.#reading.valueNow(key, records[at], reads[at], present, notYet);
+      if (value === NOT_NOW) {
+        const found = this.#reading.found(key, records[at], reads[at]).catch(this.#asAbsent);
+        doubtful.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
+      } else if (value !== undefined) values.set(key, value);
+    }
+    if (doubtful.length === 0) call.succeed();
+    else
+      settle(
+        Promise.all(doubtful).then(() => {}),
+        call,
+      );
+    return doubtful.length > 0;
+  }
+
+  readonly #asAbsent = (error: unknown): undefined => {
+    if (!(error instanceof CodecError)) throw error;
+    this.#reading.store.report(error);
+  };
+}

@@ -1,0 +1,73 @@
+// Looking through the entries of one namespace of a shared store: one by one, all of them, or how much they take.
+import type { ScanItem } from "../backend.ts";
+import { countedUsage } from "../counted-usage.ts";
+import type { Entries } from "./entries.ts";
+import { UnsupportedError } from "../errors.ts";
+import type { Spelling } from "../keys.ts";
+import { payloadLength } from "../frame/payload-slice.ts";
+import type { Inspection, SpaceUsage } from "../namespace.ts";
+import type { SpaceStore } from "./namespace-host.ts";
+
+export class EntryListing {
+  readonly #store: SpaceStore;
+  readonly #names: Spelling;
+  readonly #entries: Entries;
+
+  constructor(store: SpaceStore, names: Spelling, entries: Entries) {
+    this.#store = store;
+    this.#names = names;
+    this.#entries = entries;
+  }
+
+  inspect(key: string): Promise<Inspection | undefined> {
+    return this.#store.guard.run("inspect", async () => {
+      const entry = await this.#entries.fresh(key, await this.#store.backend.read(this.#names.entry(key)));
+      return entry === undefined ? undefined : this.#entries.inspection(entry, payloadLength(entry.payload));
+    });
+  }
+
+  async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
+    for await (const batch of this.records(signal)) {
+      const inspected = await this.#store.guard.run("keys", () =>
+        Promise.all(batch.map((item) => this.#inspected(item))),
+      );
+      yield inspected.filter((item) => item !== undefined);
+    }
+  }
+
+  async #inspected({ key, record, bytes }: ScanItem): Promise<Inspection | undefined> {
+    const entry = await this.#entries.fresh(this.#names.keyOf(key), record);
+    return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
+  }
+
+  async usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
+    if (!exact) {
+      return this.#store.guard.run("getStats", () => this.#store.backend.usage(this.#names.entryPrefix));
+    }
+    return countedUsage(this.scan(signal));
+  }
+
+  /** Every record under this namespace's entry keys, or other ones, each batch within the deadline. */
+  async *records(signal?: AbortSignal, prefix = this.#names.entryPrefix): AsyncIterable<readonly ScanItem[]> {
+    const { backend, guard, report } = this.#store;
+    if (!backend.capabilities.scan) {
+      throw new UnsupportedError(`the ${backend.name} store cannot list keys`, {
+        operation: "keys",
+        hint: "Keep the keys you need to list under a tag, or use a store that can scan.",
+      });
+    }
+    const batches = backend.scan(prefix, signal === undefined ? {} : { signal });
+    const iterator = batches[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        if (signal?.aborted) return;
+        const next = await guard.run("keys", async () => iterator.next());
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      // Not awaited: behind a batch that never comes it would never come either.
+      iterator.return?.().catch(report);
+    }
+  }
+}
