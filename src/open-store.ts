@@ -3,7 +3,7 @@ import { DiskBackend } from "./backends/disk/backend.ts";
 import { KvBackend } from "./backends/kv/backend.ts";
 import { MemcachedBackend } from "./backends/memcached/backend.ts";
 import { MemoryBackend } from "./backends/memory/backend.ts";
-import { MemoryNearTier } from "./backends/near.ts";
+import { MemoryNearTier } from "./backends/memory/near-tier.ts";
 import { createCodec } from "./codec/codec.ts";
 import type { ResolvedConfig } from "./config/types.ts";
 import type { Backend } from "./core/backend.ts";

@@ -1,7 +1,7 @@
 // Any string is a key: it comes back exactly, and no two strings share their bytes.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { keyArgument, keyOfBytes } from "../../src/backends/key-bytes.ts";
+import { keyArgument, keyOfBytes } from "../../src/backends/wire/key-bytes.ts";
 
 const bytesOf = (key: string): Buffer => Buffer.from(keyArgument(key) as string);
 

@@ -1,7 +1,7 @@
 // What the near tier keeps: everything while there is room; then what comes back, so that a scan passes it by.
 import { beforeEach, describe, expect, it, test } from "vitest";
 import { TRACES } from "../../bench/hit-ratio/traces.mjs";
-import { MemoryNearTier } from "../../src/backends/near.ts";
+import { MemoryNearTier } from "../../src/backends/memory/near-tier.ts";
 import type { NearPage } from "../../src/core/near/pushed-near.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 

@@ -1,6 +1,6 @@
 // A client is opened by the first call that needs it, once its code is there, and by none after it was closed.
 import { describe, expect, it } from "vitest";
-import { LateCode, OnUse } from "../../src/backends/on-use.ts";
+import { LateCode, OnUse } from "../../src/backends/wire/lazy-client.ts";
 
 class Client {
   isClosed = false;

@@ -1,6 +1,6 @@
 // An opened environment of LMDB: reads from the latest commit of any process, and what it takes on disk.
 import { BackendError } from "../../core/errors.ts";
-import type { DiskKey } from "./disk-key.ts";
+import type { DiskKey } from "./layout/disk-key.ts";
 import { type Lmdb, type LmdbStore, openStore, type ReadTransaction, type StoreSettings } from "./lmdb.ts";
 
 export interface Range {

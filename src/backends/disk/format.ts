@@ -2,7 +2,7 @@
 
 import type { Committer } from "./committer.ts";
 import { folderError } from "./disk-error.ts";
-import { AREA, inArea } from "./disk-key.ts";
+import { AREA, inArea } from "./layout/disk-key.ts";
 import type { Environment } from "./environment.ts";
 import { ChangeOperation } from "./operation.ts";
 

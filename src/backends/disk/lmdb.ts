@@ -1,6 +1,6 @@
 // The package lmdb, loaded when it is first needed, and the part of it that is used.
 import { MissingPeerError } from "../../core/errors.ts";
-import { type DiskKey, keyEncoder } from "./disk-key.ts";
+import { type DiskKey, keyEncoder } from "./layout/disk-key.ts";
 
 export interface ReadTransaction {
   readonly address: number;

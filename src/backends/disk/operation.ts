@@ -2,7 +2,7 @@
 import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type Change, putRecord, removeRecord } from "./change.ts";
-import { type DiskKey, recordKey } from "./disk-key.ts";
+import { type DiskKey, recordKey } from "./layout/disk-key.ts";
 import {
   comparable,
   decodeStored,
@@ -11,7 +11,7 @@ import {
   type Facts,
   factsIn,
   factsOf,
-} from "./stored-record.ts";
+} from "./layout/stored-record.ts";
 
 /** What an operation sees when its turn has come. */
 export interface View {

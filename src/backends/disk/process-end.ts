@@ -1,7 +1,7 @@
 // The end of a process whose commit waits for another one: Node waits for its threads, and would do so for ever.
 import { isMainThread } from "node:worker_threads";
 import type { Committer } from "./committer.ts";
-import { pauseThread } from "./pause.ts";
+import { pauseThread } from "./lock/pause.ts";
 
 const LOOK_EVERY_MS = 2;
 

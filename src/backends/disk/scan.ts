@@ -1,10 +1,10 @@
 // Looks through the keys of a store in steps, each of which lets others have their turn.
 import type { ScanItem, Usage } from "../../core/backend.ts";
 import { nextTurn } from "../../core/next-turn.ts";
-import { AREA, plainPrefix, rangeOf } from "./disk-key.ts";
+import { AREA, plainPrefix, rangeOf } from "./layout/disk-key.ts";
 import type { Environment, Range } from "./environment.ts";
-import { storedKey } from "./stored-key.ts";
-import { decodeStoredHeader, endOf } from "./stored-record.ts";
+import { storedKey } from "./layout/stored-key.ts";
+import { decodeStoredHeader, endOf } from "./layout/stored-record.ts";
 
 const STEP = 200;
 /** Keys that are counted in one go. */

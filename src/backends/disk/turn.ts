@@ -1,6 +1,6 @@
 // A committer's turn at the gate: while another process opens the store, it asks again and again.
 import type { Clock, Timer } from "../../core/clock.ts";
-import type { Gate } from "./gate.ts";
+import type { Gate } from "./lock/gate.ts";
 
 const ASK_EVERY_MS = 2;
 /** When nobody waits for it any more: one who opens takes much less time unless it is stopped. */

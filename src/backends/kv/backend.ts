@@ -18,12 +18,12 @@ import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
-import { fullest } from "../fullest.ts";
-import { LateCode, OnUse } from "../on-use.ts";
-import { poolState } from "../pool-state.ts";
+import { fullest } from "../wire/fullest.ts";
+import { LateCode, OnUse } from "../wire/lazy-client.ts";
+import { poolState } from "../wire/pool-state.ts";
 import type { Changed, KvClient } from "./client.ts";
 import { isKvAddress } from "./kv-address.ts";
-import { Trust } from "./trust.ts";
+import { Trust } from "./server/push-trust.ts";
 
 export interface KvOptions {
   /** redis://, rediss://, unix://, redis+cluster://, redis+sentinel:// or a valkey form of them. */

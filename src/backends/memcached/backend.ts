@@ -15,9 +15,9 @@ import { ConfigError, ConnectionError, UnsupportedError } from "../../core/error
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
-import { fullest } from "../fullest.ts";
-import { LateCode, OnUse } from "../on-use.ts";
-import { poolState } from "../pool-state.ts";
+import { fullest } from "../wire/fullest.ts";
+import { LateCode, OnUse } from "../wire/lazy-client.ts";
+import { poolState } from "../wire/pool-state.ts";
 import type { MemcachedNode } from "./node.ts";
 import { nameOf } from "./ring.ts";
 import type { Servers } from "./servers.ts";

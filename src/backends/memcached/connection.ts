@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import { atEndOfTurn } from "../../core/event-loop.ts";
 import type { XCacheError } from "../../core/errors.ts";
-import { ReplyQueue } from "../reply-queue.ts";
+import { ReplyQueue } from "../wire/reply-queue.ts";
 import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";
 import { MetaReader, type MetaReply } from "./meta-reader.ts";
@@ -16,10 +16,10 @@ import {
   type ReadAnswer,
   ReadsPending,
   StatisticsPending,
-} from "./pending.ts";
+} from "./pending-command.ts";
 import { lost, notAnswered, notMemcached, tooLarge } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
-import { NO_FACTS, type Statistics } from "./server-facts.ts";
+import { NO_FACTS, type Statistics } from "./server-info.ts";
 import { openSocket, type SocketSettings } from "./socket.ts";
 import { TickReads } from "./tick-reads.ts";
 

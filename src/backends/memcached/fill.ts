@@ -1,5 +1,5 @@
 // How much of its memory a server has filled with items, by `stats`.
-import { fullest, shareOf } from "../fullest.ts";
+import { fullest, shareOf } from "../wire/fullest.ts";
 import type { Connection } from "./connection.ts";
 import type { MemcachedNode } from "./node.ts";
 

@@ -4,7 +4,7 @@
 // that is too long and stands there as its SHA-256; or fixed ones for notes about servers. 6 bytes are 8 letters without
 // padding, so the rest is encoded by itself. No byte of a key is sent as it is: nothing in it can end a command.
 import { createHash } from "node:crypto";
-import { keyArgument } from "../key-bytes.ts";
+import { keyArgument } from "../wire/key-bytes.ts";
 import { anchoredTo } from "./anchor.ts";
 
 /** Longest key text that memcached takes. */

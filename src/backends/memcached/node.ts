@@ -2,13 +2,13 @@
 import type { HostPort } from "../../core/address/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
-import { connectionOf } from "../key-connection.ts";
+import { connectionOf } from "../wire/key-connection.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import { type Carrier, Link } from "./link.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
-import { isRecent, NO_FACTS, type ServerFacts, type Statistics, serverFacts } from "./server-facts.ts";
-import { ServerTime } from "./server-time.ts";
+import { isRecent, NO_FACTS, type ServerFacts, type Statistics, serverFacts } from "./server-info.ts";
+import { ServerTime } from "./server-clock.ts";
 
 /** Where a key is. */
 export interface Place {

@@ -2,7 +2,7 @@
 import type { Failed, RecordTaker } from "../../core/backend.ts";
 import { decodeRecord } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import type { ReadAnswer } from "./pending.ts";
+import type { ReadAnswer } from "./pending-command.ts";
 
 type Found = StoreRecord | undefined;
 

@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 import { nodesFill } from "./fill.ts";
 import { ItemKeys } from "./item-key.ts";
 import { MemcachedNode, type Place } from "./node.ts";
-import { type Places, Records } from "./records.ts";
+import { type Places, Records } from "./commands.ts";
 import { nameOf, Ring } from "./ring.ts";
 
 /** Servers that take longer to be met are not waited for when others are there. */

@@ -1,5 +1,5 @@
 // The reads of one tick, before any of them is sent. Whoever reads the same record as somebody else shares the read.
-import type { ReadAnswer } from "./pending.ts";
+import type { ReadAnswer } from "./pending-command.ts";
 
 /** The library's own records are read by many at once, and their names have it; see core/keys.ts. */
 const OWN_MARK = "!";

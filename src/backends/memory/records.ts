@@ -3,7 +3,7 @@ import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../.
 import type { Clock } from "../../core/clock.ts";
 import { nextTurn } from "../../core/next-turn.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./layout/page.ts";
 import { Table, type TableOptions } from "./table.ts";
 
 const SCAN_BATCH = 1_000;

@@ -5,10 +5,10 @@ import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { Observers } from "../../core/shared/observers.ts";
 import type { Space, Store } from "../../core/namespace.ts";
-import { Sweeper } from "./expiry.ts";
-import type { Page } from "./page.ts";
-import type { MemorySeal } from "./seal.ts";
-import { type MemoryCore, MemorySpace } from "./space.ts";
+import { Sweeper } from "./sweeper.ts";
+import type { Page } from "./layout/page.ts";
+import type { MemorySeal } from "./tag-set.ts";
+import { type MemoryCore, MemorySpace } from "./memory-namespace.ts";
 import { Table } from "./table.ts";
 
 /** What bounds a memory store, and how it hands out values. */

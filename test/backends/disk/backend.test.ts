@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { prepareFolder } from "../../../src/backends/disk/directory.ts";
-import { recordKey } from "../../../src/backends/disk/disk-key.ts";
+import { recordKey } from "../../../src/backends/disk/layout/disk-key.ts";
 import { Environment } from "../../../src/backends/disk/environment.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import type { DiskOptions } from "../../../src/backends/disk/options.ts";

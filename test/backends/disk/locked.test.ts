@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
-import { readBootId } from "../../../src/backends/disk/boot-id.ts";
+import { readBootId } from "../../../src/backends/disk/lock/boot-id.ts";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { until } from "../../support/until.ts";

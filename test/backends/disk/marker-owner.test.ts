@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Gate } from "../../../src/backends/disk/gate.ts";
-import { isMarkerPath } from "../../../src/backends/disk/marker.ts";
-import { ownMarkerName, processIn, trustMs } from "../../../src/backends/disk/marker-owner.ts";
+import { Gate } from "../../../src/backends/disk/lock/gate.ts";
+import { isMarkerPath } from "../../../src/backends/disk/lock/marker.ts";
+import { ownMarkerName, processIn, trustMs } from "../../../src/backends/disk/lock/marker-owner.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { freshFolders } from "./folder.ts";
 

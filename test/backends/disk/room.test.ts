@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Environment } from "../../../src/backends/disk/environment.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
-import { encodeStored } from "../../../src/backends/disk/stored-record.ts";
+import { encodeStored } from "../../../src/backends/disk/layout/stored-record.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { until } from "../../support/until.ts";
 import { freshFolders } from "./folder.ts";

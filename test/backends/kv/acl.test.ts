@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { slotOf } from "../../../src/backends/kv/slots.ts";
+import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { codeBlocksOf } from "../../support/markdown.ts";

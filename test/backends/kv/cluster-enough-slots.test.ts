@@ -1,7 +1,7 @@
 // When fewer slots than all are enough, and for how long.
 import { beforeEach, describe, expect, test } from "vitest";
-import { EnoughSlots } from "../../../src/backends/kv/cluster-enough-slots.ts";
-import { SLOTS } from "../../../src/backends/kv/slots.ts";
+import { EnoughSlots } from "../../../src/backends/kv/cluster/partial-topology.ts";
+import { SLOTS } from "../../../src/backends/kv/cluster/slots.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 
 let clock: ManualClock;

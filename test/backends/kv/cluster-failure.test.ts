@@ -2,7 +2,7 @@
 import { performance } from "node:perf_hooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
-import { slotOf } from "../../../src/backends/kv/slots.ts";
+import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { BackendError, CircuitOpenError } from "../../../src/core/errors.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";

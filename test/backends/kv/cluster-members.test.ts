@@ -1,6 +1,6 @@
 // How long a client of a cluster stays in touch with servers that hold no slots.
 import { expect, test } from "vitest";
-import { Members } from "../../../src/backends/kv/cluster-members.ts";
+import { Members } from "../../../src/backends/kv/cluster/members.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { until } from "../../support/until.ts";
 import { FakeServer } from "./fake-server.ts";

@@ -1,8 +1,8 @@
 // Who the servers of a cluster are, as time goes on: connecting, moves, trust, leaving. On scripted servers.
 import { performance } from "node:perf_hooks";
 import { describe, expect, test } from "vitest";
-import type { ClusterServers } from "../../../src/backends/kv/cluster.ts";
-import { slotOf, tagForSlot } from "../../../src/backends/kv/slots.ts";
+import type { ClusterServers } from "../../../src/backends/kv/cluster/cluster.ts";
+import { slotOf, tagForSlot } from "../../../src/backends/kv/cluster/slots.ts";
 import { type BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";

@@ -1,7 +1,7 @@
 // Slots that move between the servers of a real cluster while they are in use.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KvBackend } from "../../../src/backends/kv/backend.ts";
-import { slotOf } from "../../../src/backends/kv/slots.ts";
+import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";

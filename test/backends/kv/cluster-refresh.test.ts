@@ -1,6 +1,6 @@
 // How often a cluster is asked for its topology.
 import { expect, test } from "vitest";
-import { Refresh } from "../../../src/backends/kv/cluster-refresh.ts";
+import { Refresh } from "../../../src/backends/kv/cluster/refresh.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 
 /** Looks that the test ends one by one; `news` says what an unattended one finds. */

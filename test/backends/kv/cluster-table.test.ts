@@ -1,6 +1,6 @@
 // The numbers that tell whether something read of a slot may still be trusted.
 import { describe, expect, test } from "vitest";
-import { SlotTable } from "../../../src/backends/kv/cluster-table.ts";
+import { SlotTable } from "../../../src/backends/kv/cluster/slot-table.ts";
 
 describe("an epoch", () => {
   test("stays while neither the slot's owner nor the connection changes", () => {

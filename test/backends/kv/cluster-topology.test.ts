@@ -1,7 +1,7 @@
 // What servers say about their cluster, in all the forms that versions and settings give it.
 import { describe, expect, test } from "vitest";
-import { redirectIn, topologyOf } from "../../../src/backends/kv/cluster-topology.ts";
-import { type Reply, ReplyError } from "../../../src/backends/kv/reply.ts";
+import { redirectIn, topologyOf } from "../../../src/backends/kv/cluster/topology.ts";
+import { type Reply, ReplyError } from "../../../src/backends/kv/resp/reply.ts";
 
 const server = (host: string | null, port: number, ...names: string[]): Reply => [
   host === null ? null : Buffer.from(host),

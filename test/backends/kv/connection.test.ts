@@ -7,10 +7,10 @@ import {
   type ConnectionListener,
   type ConnectionSettings,
   nameOf,
-} from "../../../src/backends/kv/connection.ts";
-import { lost, refused } from "../../../src/backends/kv/connection-error.ts";
-import { type Reply, ReplyError, type Span } from "../../../src/backends/kv/reply.ts";
-import type { Argument } from "../../../src/backends/kv/resp-writer.ts";
+} from "../../../src/backends/kv/server/connection.ts";
+import { lost, refused } from "../../../src/backends/kv/server/connection-error.ts";
+import { type Reply, ReplyError, type Span } from "../../../src/backends/kv/resp/reply.ts";
+import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";

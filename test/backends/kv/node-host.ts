@@ -1,5 +1,5 @@
 // What a server of a cluster is opened with when nobody has to be told anything.
-import type { NodeHost } from "../../../src/backends/kv/node.ts";
+import type { NodeHost } from "../../../src/backends/kv/server/node.ts";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 
 export interface NodeHostOptions {

@@ -1,6 +1,6 @@
 // Several links to one server: when another one takes its place, none of them stays behind.
 import { expect, test } from "vitest";
-import { KvNode } from "../../../src/backends/kv/node.ts";
+import { KvNode } from "../../../src/backends/kv/server/node.ts";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { startRedis } from "../../support/redis.ts";

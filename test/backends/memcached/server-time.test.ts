@@ -1,7 +1,7 @@
 // A server's time from whole seconds: bounds that always hold the truth, and soon hold little else.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ServerTime } from "../../../src/backends/memcached/server-time.ts";
+import { ServerTime } from "../../../src/backends/memcached/server-clock.ts";
 
 /** Asks a server whose time is ours plus `offset`, with such a way there and back. */
 function ask(time: ServerTime, now: number, offset: number, there: number, back: number): number {

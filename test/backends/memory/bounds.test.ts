@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
-import type { Page } from "../../../src/backends/memory/page.ts";
+import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
 import { MOST_ENTRIES } from "../../../src/core/limits.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "../../../src/backends/memory/box.ts";
+import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "../../../src/backends/memory/layout/box.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const NOW = Date.UTC(2026, 0, 1);

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { TRACES } from "../../../bench/hit-ratio/traces.mjs";
-import { Eviction } from "../../../src/backends/memory/eviction.ts";
-import { KeyHash } from "../../../src/backends/memory/key-hash.ts";
-import type { Page } from "../../../src/backends/memory/page.ts";
+import { Eviction } from "../../../src/backends/memory/eviction/eviction.ts";
+import { KeyHash } from "../../../src/backends/memory/layout/key-hash.ts";
+import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./seal.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Box } from "../../../src/backends/memory/box.ts";
-import { Rows } from "../../../src/backends/memory/rows.ts";
+import { Box } from "../../../src/backends/memory/layout/box.ts";
+import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { memoryCache } from "../../xcache/memory-cache.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Fifo } from "../../../src/backends/memory/fifo.ts";
+import { Fifo } from "../../../src/backends/memory/eviction/fifo.ts";
 
 test("a queue gives back in order what went in, across growth and with some of it dropped", () => {
   const steps = fc.array(

@@ -5,8 +5,8 @@ import {
   leftWindowRecently,
   recalledCount,
   wasPushedOut,
-} from "../../../src/backends/memory/ghost.ts";
-import { KeyHash } from "../../../src/backends/memory/key-hash.ts";
+} from "../../../src/backends/memory/eviction/ghost.ts";
+import { KeyHash } from "../../../src/backends/memory/layout/key-hash.ts";
 
 const keyHash = new KeyHash("12345678");
 const hash = (name: string): number => keyHash.of(name, 0) >>> 0;

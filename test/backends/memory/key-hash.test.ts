@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeyHash } from "../../../src/backends/memory/key-hash.ts";
+import { KeyHash } from "../../../src/backends/memory/layout/key-hash.ts";
 
 // HalfSipHash as published (Aumasson and Bernstein, the 32-bit member of the SipHash family), word by word.
 

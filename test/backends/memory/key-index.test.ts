@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeyIndex } from "../../../src/backends/memory/key-index.ts";
-import { Rows } from "../../../src/backends/memory/rows.ts";
+import { KeyIndex } from "../../../src/backends/memory/layout/key-index.ts";
+import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 
 /** An index and its rows, changed together as a table does. */
 class Indexed {

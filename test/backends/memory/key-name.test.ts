@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
-import { nameOf } from "../../../src/backends/memory/key-name.ts";
+import { nameOf } from "../../../src/backends/memory/layout/key-name.ts";
 import { XCache } from "../../../src/xcache.ts";
 
 const HASHED = 16_383;

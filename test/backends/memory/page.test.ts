@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { Box } from "../../../src/backends/memory/box.ts";
-import { Page, type PageHost } from "../../../src/backends/memory/page.ts";
+import { Box } from "../../../src/backends/memory/layout/box.ts";
+import { Page, type PageHost } from "../../../src/backends/memory/layout/page.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Page, PageHost } from "../../../src/backends/memory/page.ts";
-import { Pages, type RetiredKey } from "../../../src/backends/memory/pages.ts";
+import type { Page, PageHost } from "../../../src/backends/memory/layout/page.ts";
+import { Pages, type RetiredKey } from "../../../src/backends/memory/layout/pages.ts";
 
 const HOST: PageHost = {
   unchecked: 1_000_000,

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { Page } from "../../../src/backends/memory/page.ts";
+import { Page } from "../../../src/backends/memory/layout/page.ts";
 
 vi.mock("../../../src/core/limits.ts", () => ({ MOST_ENTRIES: 100 }));
 

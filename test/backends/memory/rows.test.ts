@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Rows } from "../../../src/backends/memory/rows.ts";
+import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { TagRing } from "../../../src/backends/memory/seal.ts";
+import { TagRing } from "../../../src/backends/memory/tag-set.ts";
 
 describe("a seal", () => {
   test("is not needed without tags", () => {

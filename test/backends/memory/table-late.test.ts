@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import type { Page } from "../../../src/backends/memory/page.ts";
-import { Rows } from "../../../src/backends/memory/rows.ts";
+import type { Page } from "../../../src/backends/memory/layout/page.ts";
+import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { heldValue } from "../../../src/backends/memory/box.ts";
-import type { Page } from "../../../src/backends/memory/page.ts";
+import { heldValue } from "../../../src/backends/memory/layout/box.ts";
+import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./seal.ts";

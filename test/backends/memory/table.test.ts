@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
-import { Box, heldValue } from "../../../src/backends/memory/box.ts";
-import { KeyHash } from "../../../src/backends/memory/key-hash.ts";
-import type { Page } from "../../../src/backends/memory/page.ts";
-import { Rows } from "../../../src/backends/memory/rows.ts";
+import { Box, heldValue } from "../../../src/backends/memory/layout/box.ts";
+import { KeyHash } from "../../../src/backends/memory/layout/key-hash.ts";
+import type { Page } from "../../../src/backends/memory/layout/page.ts";
+import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import type { BackendHost } from "../../../src/core/backend.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";

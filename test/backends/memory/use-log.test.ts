@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { UseLog } from "../../../src/backends/memory/use-log.ts";
+import { UseLog } from "../../../src/backends/memory/eviction/use-log.ts";
 
 function drained(log: UseLog): string[] {
   const uses: string[] = [];

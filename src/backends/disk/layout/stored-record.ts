@@ -1,0 +1,155 @@
+// A record as it lies in the store: when it ends, when it was written, its full key where that was hashed, its frame.
+//
+//   0      1: a full key follows the times   2: it leaves last when room is needed
+//   1..6   when the store drops it, in milliseconds; all bits set: never
+//   7..12  when it was written
+//   then   the full key: 4 bytes of length, its bytes
+//   rest   the frame; see core/frame.ts
+import type { KeyedRecord } from "../../../core/backend.ts";
+import { CodecError } from "../../../core/errors.ts";
+import { decodeHeader, decodeRecord, INCOMPLETE, RecordBytes, VERSION_OFFSET } from "../../../core/frame/frame.ts";
+import type { StoreRecord, Token } from "../../../core/record.ts";
+import { keyOfBytes } from "../../wire/key-bytes.ts";
+import { type DiskKey, fullKeyBytes, isHashed } from "./disk-key.ts";
+
+const FLAG = { fullKey: 1, leavesLast: 2 } as const;
+const ENDS_AT = 1;
+const WRITTEN_AT = 7;
+const HEAD = 13;
+const LENGTH_BYTES = 4;
+const TIME_BYTES = 6;
+
+/** Also the latest moment that six bytes hold. */
+export const NEVER = 2 ** 48 - 1;
+
+/** What is known of a record without its frame. */
+export interface Facts {
+  /** When the store drops it; NEVER. */
+  readonly ends: number;
+  readonly written: number;
+  /** Stamps and leases: to lose one costs more than a miss. */
+  readonly leavesLast: boolean;
+  readonly version: Token;
+}
+
+export interface Encoded extends Facts {
+  readonly bytes: Buffer;
+}
+
+export function encodeStored(
+  diskKey: DiskKey,
+  { key, record, lifetimeMs }: KeyedRecord,
+  now: number,
+): Encoded {
+  const frame = new RecordBytes(record);
+  const full = isHashed(diskKey) ? fullKeyBytes(key) : undefined;
+  const bytes = Buffer.allocUnsafe(
+    HEAD + (full === undefined ? 0 : LENGTH_BYTES + full.length) + frame.length,
+  );
+  const leavesLast = record.kind !== "entry";
+  const written = Math.floor(now);
+  // A lifetime is rounded down, but to nothing only when it is nothing.
+  const ends = Math.min(NEVER, Math.floor(now + lifetimeMs));
+  bytes[0] = (full === undefined ? 0 : FLAG.fullKey) | (leavesLast ? FLAG.leavesLast : 0);
+  bytes.writeUIntBE(ends, ENDS_AT, TIME_BYTES);
+  bytes.writeUIntBE(written, WRITTEN_AT, TIME_BYTES);
+  let at = HEAD;
+  if (full !== undefined) {
+    at = bytes.writeUInt32BE(full.length, at);
+    bytes.set(full, at);
+    at += full.length;
+  }
+  frame.writeTo(bytes, at);
+  return { bytes, ends, written, leavesLast, version: record.version };
+}
+
+/** When the store drops the record in these bytes. Throws CodecError. */
+export function endOf(bytes: Buffer): number {
+  if (bytes.length < HEAD) throw damaged();
+  return bytes.readUIntBE(ENDS_AT, TIME_BYTES);
+}
+
+/** As `endOf`, of bytes that belong to somebody else. */
+export function endIn(bytes: Uint8Array): number {
+  let ends = 0;
+  for (let at = ENDS_AT; at < ENDS_AT + TIME_BYTES; at++) ends = ends * 256 + (bytes[at] as number);
+  return ends;
+}
+
+/** The version of a record under its own key, of bytes that belong to somebody else. */
+export function versionIn(bytes: Uint8Array): Token {
+  const at = HEAD + VERSION_OFFSET;
+  return String.fromCharCode(
+    bytes[at] as number,
+    bytes[at + 1] as number,
+    bytes[at + 2] as number,
+    bytes[at + 3] as number,
+    bytes[at + 4] as number,
+    bytes[at + 5] as number,
+    bytes[at + 6] as number,
+    bytes[at + 7] as number,
+  );
+}
+
+export function factsOf(bytes: Buffer): Facts {
+  const at = frameStart(bytes) + VERSION_OFFSET;
+  return {
+    ends: endOf(bytes),
+    written: bytes.readUIntBE(WRITTEN_AT, TIME_BYTES),
+    leavesLast: ((bytes[0] as number) & FLAG.leavesLast) !== 0,
+    version: bytes.toString("latin1", at, at + 8),
+  };
+}
+
+/** As `factsOf`; undefined where there is nothing, or nothing that makes sense: that is overwritten or removed. */
+export function factsIn(bytes: Buffer | undefined): Facts | undefined {
+  if (bytes === undefined) return undefined;
+  try {
+    return factsOf(bytes);
+  } catch (error) {
+    if (error instanceof CodecError) return undefined;
+    throw error;
+  }
+}
+
+/** The record; undefined if it is that of another key with the same hash. Throws CodecError. */
+export function decodeStored(bytes: Buffer, key: string): StoreRecord | undefined {
+  const start = frameStart(bytes);
+  if (((bytes[0] as number) & FLAG.fullKey) !== 0 && fullKey(bytes) !== key) return undefined;
+  return decodeRecord(bytes, key, start);
+}
+
+/** As `decodeStored`, with empty payloads. */
+export function decodeStoredHeader(bytes: Buffer, key: string): StoreRecord | undefined {
+  const record = decodeHeader(bytes.subarray(frameStart(bytes)), key);
+  if (record === INCOMPLETE) throw damaged();
+  return record;
+}
+
+/** The key of a record under a hash. */
+export const fullKey = (bytes: Buffer): string =>
+  keyOfBytes(bytes.subarray(HEAD + LENGTH_BYTES, frameStart(bytes)));
+
+function frameStart(bytes: Buffer): number {
+  if (bytes.length < HEAD + LENGTH_BYTES) throw damaged();
+  if (((bytes[0] as number) & FLAG.fullKey) === 0) return HEAD;
+  const start = HEAD + LENGTH_BYTES + bytes.readUInt32BE(HEAD);
+  if (start >= bytes.length) throw damaged();
+  return start;
+}
+
+function damaged(): CodecError {
+  return new CodecError("FRAME_INVALID", "A stored record is damaged: it ends before its frame does.");
+}
+
+/**
+ * What LMDB compares before it changes a record: a number, where NaN equals nothing. 53 of the 64 random bits of the
+ * version; all of them were compared in the snapshot that the change is based on.
+ */
+export function comparable(version: Token): number {
+  let high = 0;
+  let low = 0;
+  for (let at = 0; at < 3; at++) high = high * 256 + (version.charCodeAt(at) & 0xff);
+  for (let at = 3; at < 7; at++) low = low * 256 + (version.charCodeAt(at) & 0xff);
+  return (high & 0x1fffff) * 2 ** 32 + low;
+}

@@ -1,0 +1,306 @@
+// Reads RESP3 replies from socket chunks. Bulk strings are views into the chunk where they fit: copy what is kept.
+// Maps, sets and pushes come as lists; attributes are dropped; streamed types, which no server sends, are refused.
+import { type Reply, ReplyError, Span } from "./reply.ts";
+import { exact, isLineEnd, isLineType, isOk, lineValue, TYPE } from "./line.ts";
+
+export interface ReplySink {
+  /** Returns false where nothing of the reply is held any more. */
+  reply(reply: Reply): unknown;
+  push(push: readonly Reply[]): void;
+  /** Whether the bulk strings of the reply that is being read are to be spans. */
+  takesSpans?(): boolean;
+}
+
+interface OpenList {
+  readonly items: Reply[];
+  left: number;
+  readonly push: boolean;
+  /** An attribute precedes a reply and is not one. */
+  readonly dropped: boolean;
+}
+
+const CR = 13;
+const LF = 10;
+const PLUS = 43;
+const MINUS = 45;
+const ZERO = 48;
+const COLON = 58;
+
+// A server that sends more than these is not one we know. The bulk limit is the server's own (proto-max-bulk-len).
+const LONGEST_BULK = 512 * 1024 * 1024;
+const LONGEST_LIST = 2 ** 31 - 1;
+const LONGEST_LINE = 64 * 1024;
+const LONGEST_NUMBER = 20;
+const DEEPEST = 64;
+
+/** Room made for a bulk string before its bytes are there; it grows as they come, whatever length was claimed. */
+const FIRST_ROOM = 1024 * 1024;
+
+/** Where a line ends that is not all there yet. */
+const LATER = -1;
+
+export class RespReader {
+  readonly #sink: ReplySink;
+  readonly #open: OpenList[] = [];
+  /** The beginning of a header line whose end is still to come. */
+  #rest: Buffer | undefined;
+  /** The part of a bulk string that has arrived, and how much of it there is and will be, its line end included. */
+  #bulk: Buffer | undefined;
+  #bulkFilled = 0;
+  #bulkWanted = 0;
+  #bulkType = 0;
+  /** What #number read last. */
+  #read = 0;
+  /** Where the chunk that is being read ends. */
+  #end = 0;
+  /** Whether anything in it is still of use to somebody. */
+  #isHeld = false;
+  /** Whether the reply that is being read has spans. */
+  #hasSpans = false;
+
+  constructor(sink: ReplySink) {
+    this.#sink = sink;
+  }
+
+  /**
+   * Reads the first bytes of a chunk, all where it is not said how many. Returns whether any of them are held afterwards.
+   * Throws on bytes that are not RESP: the connection is then of no more use.
+   */
+  feed(arrived: Buffer, length = arrived.length): boolean {
+    this.#end = length;
+    this.#isHeld = false;
+    if (this.#bulk !== undefined) {
+      const at = this.#fillBulk(arrived, 0);
+      if (at !== LATER) this.#readFrom(arrived, at);
+    } else if (this.#rest !== undefined) {
+      const chunk = Buffer.concat([this.#rest, arrived.subarray(0, length)]);
+      this.#end = chunk.length;
+      this.#rest = undefined;
+      this.#readFrom(chunk, 0);
+    } else this.#readFrom(arrived, 0);
+    // A list that is not all there yet may have spans in it.
+    return this.#isHeld || this.#open.length > 0;
+  }
+
+  #readFrom(chunk: Buffer, start: number): void {
+    const end = this.#end;
+    for (let at = start; at < end; ) {
+      const next = this.#header(chunk, at);
+      if (next === LATER) {
+        if (this.#bulk === undefined) this.#rest = Buffer.from(chunk.subarray(at, end));
+        return;
+      }
+      at = next;
+    }
+  }
+
+  /** One header line, and the bulk string behind it; returns where the next one begins. */
+  #header(chunk: Buffer, start: number): number {
+    const type = chunk[start] as number;
+    switch (type) {
+      case TYPE.bulk:
+      case TYPE.verbatim:
+      case TYPE.bulkError: {
+        const after = this.#number(chunk, start + 1);
+        return after === LATER ? LATER : this.#bulkHeader(chunk, type, this.#read, after);
+      }
+      case TYPE.integer: {
+        const after = this.#number(chunk, start + 1);
+        if (after !== LATER) this.#value(exact(this.#read, chunk, start + 1, after - 2));
+        return after;
+      }
+      case TYPE.list:
+      case TYPE.set:
+      case TYPE.push:
+      case TYPE.map:
+      case TYPE.attribute: {
+        const after = this.#number(chunk, start + 1);
+        if (after === LATER) return LATER;
+        this.#list(type, this.#read);
+        return this.#isListOfSpans(type) ? this.#readSpans(chunk, after) : after;
+      }
+      default:
+        return this.#line(chunk, type, start);
+    }
+  }
+
+  /** A reply that is all in one line. */
+  #line(chunk: Buffer, type: number, start: number): number {
+    if (type === TYPE.simple && start + 5 <= this.#end && isOk(chunk, start)) {
+      this.#value("OK");
+      return start + 5;
+    }
+    if (!isLineType(type)) throw new Error(`a reply of unknown type 0x${type.toString(16)}`);
+    const last = this.#end - 1;
+    const found = chunk.indexOf(CR, start);
+    const end = found < 0 || found > last ? this.#end : found;
+    if (end - start > LONGEST_LINE) throw new Error("a line without end");
+    if (end >= last) return LATER;
+    if (chunk[end + 1] !== LF) throw new Error("a line end without its line feed");
+    this.#value(lineValue(type, chunk, start + 1, end));
+    return end + 2;
+  }
+
+  /** Reads a number with its line end into `#read`; returns where the next line begins. */
+  #number(chunk: Buffer, start: number): number {
+    const end = this.#end;
+    if (start === end) return LATER;
+    const sign = chunk[start];
+    const first = sign === MINUS || sign === PLUS ? start + 1 : start;
+    let value = 0;
+    let at = first;
+    for (; at < end; at++) {
+      const digit = (chunk[at] as number) - ZERO;
+      if (digit < 0 || digit > 9) break;
+      value = value * 10 + digit;
+    }
+    if (at - first > LONGEST_NUMBER) throw new Error("a number without end");
+    if (at === end) return LATER;
+    if (chunk[at] !== CR || at === first) throw new Error("a number that is none");
+    if (at + 1 === end) return LATER;
+    if (chunk[at + 1] !== LF) throw new Error("a line end without its line feed");
+    this.#read = sign === MINUS && value > 0 ? -value : value;
+    return at + 2;
+  }
+
+  #bulkHeader(chunk: Buffer, type: number, length: number, start: number): number {
+    if (length === -1 && type === TYPE.bulk) {
+      this.#value(null);
+      return start;
+    }
+    if (length < 0 || length > LONGEST_BULK) throw new Error(`a string of ${length} bytes`);
+    const end = start + length;
+    if (end + 2 <= this.#end) {
+      this.#bulkValue(type, chunk, start, end);
+      return end + 2;
+    }
+    this.#bulk = Buffer.allocUnsafe(Math.min(length + 2, FIRST_ROOM));
+    this.#bulkFilled = 0;
+    this.#bulkWanted = length + 2;
+    this.#bulkType = type;
+    return this.#fillBulk(chunk, start);
+  }
+
+  #fillBulk(chunk: Buffer, start: number): number {
+    const end = Math.min(start + this.#bulkWanted - this.#bulkFilled, this.#end);
+    const filled = this.#bulkFilled + end - start;
+    const bulk = this.#bulkRoom(filled);
+    chunk.copy(bulk, this.#bulkFilled, start, end);
+    this.#bulkFilled = filled;
+    if (filled < this.#bulkWanted) return LATER;
+    this.#bulk = undefined;
+    this.#bulkValue(this.#bulkType, bulk, 0, filled - 2);
+    return end;
+  }
+
+  #bulkRoom(needed: number): Buffer {
+    const present = this.#bulk as Buffer;
+    if (needed <= present.length) return present;
+    const grown = Buffer.allocUnsafe(Math.min(this.#bulkWanted, Math.max(needed, present.length * 2)));
+    present.copy(grown, 0, 0, this.#bulkFilled);
+    this.#bulk = grown;
+    return grown;
+  }
+
+  #bulkValue(type: number, bytes: Buffer, start: number, end: number): void {
+    if (!isLineEnd(bytes, end)) throw new Error("a string longer than it claims");
+    if (type === TYPE.bulk) {
+      const isSpan = this.#takesSpans() && this.#open[0]?.push !== true;
+      this.#value(isSpan ? this.#span(bytes, start, end) : this.#view(bytes, start, end));
+    } else if (type === TYPE.bulkError) {
+      this.#value(new ReplyError(bytes.toString("utf8", start, end)));
+    } else {
+      // Three letters say what kind of text it is.
+      if (end - start < 4 || bytes[start + 3] !== COLON) throw new Error("a text without its kind");
+      this.#value(this.#view(bytes, start + 4, end));
+    }
+  }
+
+  #takesSpans(): boolean {
+    return this.#sink.takesSpans?.() === true;
+  }
+
+  #span(bytes: Buffer, start: number, end: number): Span {
+    this.#hasSpans = true;
+    return new Span(bytes, start, end);
+  }
+
+  #view(bytes: Buffer, start: number, end: number): Buffer {
+    this.#isHeld = true;
+    return bytes.subarray(start, end);
+  }
+
+  #list(type: number, length: number): void {
+    if (length === -1 && type === TYPE.list) {
+      this.#value(null);
+      return;
+    }
+    if (length < 0 || length > LONGEST_LIST) throw new Error(`a list of ${length} replies`);
+    const push = type === TYPE.push;
+    const dropped = type === TYPE.attribute;
+    if (length > 0) {
+      if (this.#open.length === DEEPEST) throw new Error(`replies nested deeper than ${DEEPEST}`);
+      const left = type === TYPE.map || dropped ? 2 * length : length;
+      this.#open.push({ items: [], left, push, dropped });
+    } else if (push) this.#sink.push([]);
+    else if (!dropped) this.#value([]);
+  }
+
+  #isListOfSpans(type: number): boolean {
+    const [first] = this.#open;
+    return type === TYPE.list && first?.push === false && this.#open.length === 1 && this.#takesSpans();
+  }
+
+  /**
+   * The usual reply to many reads: bulk strings and nulls, all there. Returns where something else begins, the last of
+   * them at the latest, which is read as always.
+   */
+  #readSpans(chunk: Buffer, start: number): number {
+    const open = this.#open[0] as OpenList;
+    const { items } = open;
+    const end = this.#end;
+    let left = open.left;
+    let at = start;
+    for (; left > 1; left--) {
+      let next = at + 1;
+      if (chunk[at] === TYPE.bulk) {
+        let length = 0;
+        for (let digit = chunk[next]! - ZERO; digit >= 0 && digit <= 9; digit = chunk[++next]! - ZERO)
+          length = length * 10 + digit;
+        const from = next + 2;
+        const to = from + length;
+        if (next === at + 1 || to + 2 > end || !isLineEnd(chunk, next) || !isLineEnd(chunk, to)) break;
+        items.push(new Span(chunk, from, to));
+        at = to + 2;
+      } else {
+        if (chunk[at] !== TYPE.none || at + 3 > end || !isLineEnd(chunk, next)) break;
+        items.push(null);
+        at += 3;
+      }
+    }
+    if (left < open.left) this.#hasSpans = true;
+    open.left = left;
+    return at;
+  }
+
+  #value(value: Reply): void {
+    let current: Reply = value;
+    for (;;) {
+      const open = this.#open.at(-1);
+      if (open === undefined) {
+        if (this.#sink.reply(current) !== false && this.#hasSpans) this.#isHeld = true;
+        this.#hasSpans = false;
+        return;
+      }
+      open.items.push(current);
+      if (--open.left > 0) return;
+      this.#open.pop();
+      if (open.dropped) return;
+      if (open.push) {
+        this.#sink.push(open.items);
+        return;
+      }
+      current = open.items;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+// Writes commands as RESP, one after another, so that a tick's commands leave in one write.
+import { keyArgument } from "../../wire/key-bytes.ts";
+
+/** Something that writes its own bytes. */
+export interface SelfWriting {
+  readonly length: number;
+  writeTo(out: Buffer, at: number): void;
+}
+
+/** Text is sent as its UTF-8, exactly: see key-bytes.ts. */
+export type Argument = string | Uint8Array | SelfWriting;
+
+const SIZE = 16 * 1024;
+/** A buffer with less room left is not worth keeping. */
+const LEAST_ROOM = 2 * 1024;
+const CR = 13;
+const LF = 10;
+const STAR = 42;
+const DOLLAR = 36;
+const ZERO = 48;
+/** Shorter text is written by a loop, which beats a call into the runtime. */
+const SHORT = 64;
+/** Room for a type byte, a length and a line end. */
+const HEADER = 16;
+/** What stands between an argument and the next one of so many bytes. */
+const BETWEEN = Array.from({ length: 256 }, (_, length) => between(length));
+/** So many bytes more than its ASCII are written of a text that is not ASCII, if there is room. */
+const ONE_MORE = 4;
+
+export class RespWriter {
+  #out = Buffer.allocUnsafeSlow(SIZE);
+  /** What was taken lies before it and is not touched again. */
+  #from = 0;
+  #at = 0;
+
+  /** Leaves no trace when an argument throws. */
+  append(args: readonly Argument[]): void {
+    const before = this.#at - this.#from;
+    try {
+      this.#reserve(HEADER);
+      this.#header(STAR, args.length);
+      for (const arg of args) {
+        if (typeof arg === "string") this.#text(arg);
+        else this.#bytes(arg);
+      }
+    } catch (error) {
+      this.#at = this.#from + before;
+      throw error;
+    }
+  }
+
+  /**
+   * The same for a command whose arguments are many short texts: put together as one text first, which is written in one
+   * go, three times as fast as each on its own.
+   */
+  appendTexts(command: string, texts: readonly string[]): void {
+    let all = `*${texts.length + 1}\r\n$${command.length}\r\n${command}`;
+    for (const text of texts) all += (BETWEEN[text.length] ?? between(text.length)) + text;
+    all += "\r\n";
+    this.#reserve(all.length + ONE_MORE);
+    if (this.#out.write(all, this.#at) === all.length) this.#at += all.length;
+    else this.append([command, ...texts]);
+  }
+
+  get isEmpty(): boolean {
+    return this.#at === this.#from;
+  }
+
+  /** Everything appended since the last call; the caller owns it. */
+  take(): Buffer {
+    const taken = this.#out.subarray(this.#from, this.#at);
+    if (this.#out.length > SIZE || this.#out.length - this.#at < LEAST_ROOM) {
+      this.#out = Buffer.allocUnsafeSlow(SIZE);
+      this.#at = 0;
+    }
+    this.#from = this.#at;
+    return taken;
+  }
+
+  #text(text: string): void {
+    this.#reserve(HEADER + text.length + 2);
+    if (text.length <= SHORT && this.#ascii(text)) return;
+    const exact = keyArgument(text);
+    if (typeof exact !== "string") {
+      this.#bytes(exact);
+      return;
+    }
+    const length = Buffer.byteLength(text);
+    this.#reserve(HEADER + length + 2);
+    this.#header(DOLLAR, length);
+    this.#at += this.#out.write(text, this.#at);
+    this.#lineEnd();
+  }
+
+  /** Leaves no trace when the text is not ASCII. */
+  #ascii(text: string): boolean {
+    const start = this.#at;
+    this.#header(DOLLAR, text.length);
+    const out = this.#out;
+    let at = this.#at;
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index);
+      if (code > 127) {
+        this.#at = start;
+        return false;
+      }
+      out[at++] = code;
+    }
+    this.#at = at;
+    this.#lineEnd();
+    return true;
+  }
+
+  #bytes(bytes: Uint8Array | SelfWriting): void {
+    this.#reserve(HEADER + bytes.length + 2);
+    this.#header(DOLLAR, bytes.length);
+    if (bytes instanceof Uint8Array) this.#out.set(bytes, this.#at);
+    else bytes.writeTo(this.#out, this.#at);
+    this.#at += bytes.length;
+    this.#lineEnd();
+  }
+
+  #header(type: number, count: number): void {
+    const out = this.#out;
+    out[this.#at++] = type;
+    const end = this.#at + digits(count);
+    let left = count;
+    for (let at = end - 1; at >= this.#at; at--) {
+      out[at] = ZERO + (left % 10);
+      left = Math.trunc(left / 10);
+    }
+    this.#at = end;
+    this.#lineEnd();
+  }
+
+  #lineEnd(): void {
+    this.#out[this.#at++] = CR;
+    this.#out[this.#at++] = LF;
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#out.length) return;
+    const present = this.#at - this.#from;
+    const grown = Buffer.allocUnsafeSlow(Math.max(present + bytes, present * 2, SIZE));
+    this.#out.copy(grown, 0, this.#from, this.#at);
+    this.#out = grown;
+    this.#from = 0;
+    this.#at = present;
+  }
+}
+
+function between(length: number): string {
+  return `\r\n$${length}\r\n`;
+}
+
+function digits(count: number): number {
+  let digits = 1;
+  for (let least = 10; count >= least; least *= 10) digits++;
+  return digits;
+}

@@ -1,0 +1,97 @@
+// Asks one sentinel who the master is, and makes sense of its answers.
+import type { HostPort } from "../../../core/address/address.ts";
+import { ConnectionError } from "../../../core/errors.ts";
+import { Connection, type ConnectionSettings } from "../server/connection.ts";
+import { nameOf } from "../server/endpoint.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
+
+/** How the sentinels are talked to: with their own login. */
+export type SentinelSettings = Omit<ConnectionSettings, "endpoint">;
+
+export interface SentinelAnswer {
+  readonly by: HostPort;
+  readonly master: HostPort;
+  /** The other sentinels it knows. */
+  readonly others: readonly HostPort[];
+}
+
+/** A sentinel does not know the master by this name. */
+export class UnknownMasterError extends ConnectionError {
+  constructor(by: HostPort, name: string) {
+    super(`${nameOf(by)} knows no master named ${JSON.stringify(name)}`, {
+      hint: "Check the name in kv_url, as in redis+sentinel://host1,host2/name; SENTINEL MASTERS lists the names.",
+    });
+  }
+}
+
+export const masterQuestion = (name: string): [string, ...string[]] => [
+  "SENTINEL",
+  "GET-MASTER-ADDR-BY-NAME",
+  name,
+];
+
+/** Rejects with an XCacheError where the sentinel does not answer, or not to the point. */
+export async function askSentinel(
+  settings: SentinelSettings,
+  by: HostPort,
+  name: string,
+  signal: AbortSignal,
+): Promise<SentinelAnswer> {
+  const listener = { pushed: () => {}, closed: () => {}, signal };
+  const connection = await Connection.open({ ...settings, endpoint: by }, listener);
+  try {
+    const [master, others] = await Promise.all([
+      connection.command(...masterQuestion(name)),
+      // Knowing more of them is welcome, not needed.
+      connection.command("SENTINEL", "SENTINELS", name).catch(() => null),
+    ]);
+    return { by, master: masterIn(master, by, name), others: sentinelsIn(others) };
+  } catch (thrown) {
+    if (!(thrown instanceof ReplyError)) throw thrown;
+    throw new ConnectionError(`${nameOf(by)} answered: ${thrown.message}`, { cause: thrown });
+  } finally {
+    connection.destroy(new ConnectionError("the sentinel has answered"));
+  }
+}
+
+/** From the answer to `masterQuestion`. */
+export function masterIn(answer: Reply, by: HostPort, name: string): HostPort {
+  if (answer === null) throw new UnknownMasterError(by, name);
+  const master = Array.isArray(answer) ? hostPort(answer[0], answer[1]) : undefined;
+  if (master === undefined) throw new ConnectionError(`${nameOf(by)} names no address for the master`);
+  return master;
+}
+
+function sentinelsIn(answer: Reply): readonly HostPort[] {
+  if (!Array.isArray(answer)) return [];
+  return answer.map(sentinelIn).filter((sentinel) => sentinel !== undefined);
+}
+
+/** Names and values in turn. */
+function sentinelIn(facts: Reply): HostPort | undefined {
+  if (!Array.isArray(facts)) return undefined;
+  const fact = (name: string): Reply | undefined =>
+    facts.find((_, at) => at % 2 === 1 && String(facts[at - 1]) === name);
+  return hostPort(fact("ip"), fact("port"));
+}
+
+/** The master that a message on the channel +switch-master names: `name old-host old-port host port`. */
+export function masterInNews(push: readonly Reply[], name: string): HostPort | undefined {
+  const [kind, channel, message] = push.map(String);
+  if (kind !== "message" || channel !== SWITCHES || message === undefined) return undefined;
+  const [whose, , , host, port] = message.split(" ");
+  return whose === name ? hostPort(host, port) : undefined;
+}
+
+/** Where sentinels tell that another server has become the master. */
+export const SWITCHES = "+switch-master";
+
+function hostPort(host: Reply | undefined, port: Reply | undefined): HostPort | undefined {
+  const number = Number(String(port));
+  if (host === undefined || String(host) === "" || !Number.isInteger(number)) return undefined;
+  return number < 1 || number > 65_535 ? undefined : { host: String(host), port: number };
+}
+
+export function isSame(one: HostPort | undefined, other: HostPort | undefined): boolean {
+  return one !== undefined && one.host === other?.host && one.port === other.port;
+}

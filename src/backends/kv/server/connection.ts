@@ -1,0 +1,318 @@
+// One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
+import type { Socket } from "node:net";
+import { atEndOfTurn } from "../../../core/event-loop.ts";
+import type { XCacheError } from "../../../core/errors.ts";
+import { toError } from "../../../core/events.ts";
+import { ReplyQueue } from "../../wire/reply-queue.ts";
+import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type Answer, Pending, Reads, ReadTogether } from "./pending-command.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
+import { RespReader } from "../resp/reader.ts";
+import { type Argument, RespWriter } from "../resp/writer.ts";
+import { type Intake, openSocket, type SocketSettings } from "./socket.ts";
+
+export { type Endpoint, nameOf } from "./endpoint.ts";
+export type { Answer } from "./pending-command.ts";
+
+export interface Login {
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+export interface ConnectionSettings extends Login, SocketSettings {
+  readonly database: number;
+  readonly operationTimeoutMs: number;
+  /** Whether keys of several slots may be read by one command; a cluster refuses that. */
+  readonly readsTogether: boolean;
+}
+
+export interface ConnectionListener {
+  /** A push, in its place among the replies. */
+  pushed(push: readonly Reply[]): void;
+  /** Once, after everything pending was rejected. */
+  closed(error: XCacheError): void;
+  /** Ends the connection, made or in the making, with an XCacheError as its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Keys a single MGET asks for at most, so that none keeps the server busy for long. */
+const MOST_READ_TOGETHER = 512;
+
+/**
+ * So many commands do not wait for the end of the tick: the server begins with them while the rest are made. Reads do wait:
+ * they are made so much faster that a second write costs more than it gains.
+ */
+const MOST_UNSENT = 32;
+
+const ASKING = ["ASKING"];
+const PING = ["PING"];
+const UNHEARD: Answer = { resolve: () => {}, reject: () => {} };
+
+/** What the server tells the changes of: all that is read, only what is asked for (`in`), or not what is declined (`out`). */
+export type Watching = "all" | "in" | "out";
+
+/** To decline costs a command. Of so many keys it is less than what the server does to remember them. */
+const FEWEST_DECLINED = 8;
+
+let connections = 0;
+
+export class Connection {
+  /** No other connection of this process ever has the same; never 0. */
+  readonly id = ++connections;
+  /** When the latest command that was answered had been sent: what the server pushed before that has arrived. */
+  provenAt = 0;
+  /** The server remembers what is read over it, and tells of changes. */
+  isTracked = false;
+  watching: Watching = "all";
+  readonly #settings: ConnectionSettings;
+  readonly #listener: ConnectionListener;
+  readonly #writer = new RespWriter();
+  readonly #socket: Socket;
+  readonly #pending: ReplyQueue<Pending>;
+  #reads = new Reads();
+  #watchedReads = new Reads();
+  #flushing = false;
+  /** What is read unwatched would be taken for watched. */
+  readonly #asked: Answer = {
+    resolve: () => {},
+    reject: (error) => this.destroy(refused(this.endpoint, error)),
+  };
+  #closed: XCacheError | undefined;
+  readonly #reader = new RespReader({
+    reply: (reply) => this.#reply(reply),
+    push: (push) => this.#listener.pushed(push),
+    takesSpans: () => this.#pending.oldest?.isRead === true,
+  });
+
+  private constructor(settings: ConnectionSettings, listener: ConnectionListener, socket: Socket) {
+    this.#settings = settings;
+    this.#listener = listener;
+    this.#socket = socket;
+    const { endpoint, clock, operationTimeoutMs, background = false } = settings;
+    this.#pending = new ReplyQueue({
+      clock,
+      limitMs: operationTimeoutMs,
+      holdsProcess: !background,
+      late: () => this.destroy(notAnswered(endpoint, operationTimeoutMs)),
+    });
+    socket.unref();
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 5_000);
+    socket.on("error", (error) => this.destroy(lost(endpoint, error, this.provenAt > 0)));
+    socket.on("close", () => this.destroy(lost(endpoint, undefined, this.provenAt > 0)));
+    listener.signal?.addEventListener("abort", () => this.destroy(listener.signal?.reason), { once: true });
+  }
+
+  /** Connects, logs in and selects the database. Rejects with ConnectionError or OperationTimeoutError. */
+  static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
+    // The server is the one who is spoken to first.
+    let intake: Intake = () => false;
+    const socket = await openSocket(settings, (bytes, length) => intake(bytes, length), listener.signal);
+    const connection = new Connection(settings, listener, socket);
+    intake = (bytes, length) => connection.#feed(bytes, length);
+    try {
+      await connection.#greet();
+      return connection;
+    } catch (thrown) {
+      const error = refused(settings.endpoint, thrown, settings.password);
+      connection.destroy(error);
+      throw error;
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#closed === undefined;
+  }
+
+  get endpoint(): Endpoint {
+    return this.#settings.endpoint;
+  }
+
+  /** How many commands wait for their replies, or for the end of the tick to leave. */
+  get inFlight(): number {
+    return this.#pending.length + this.#reads.keys.length + this.#watchedReads.keys.length;
+  }
+
+  /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
+  get isClogged(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  /** When the oldest command that has no reply yet was sent; Infinity while none waits for one. */
+  get awaitedSince(): number {
+    return this.#pending.awaitedSince;
+  }
+
+  /** Leaves with the other commands of this tick, in order. */
+  send(args: readonly Argument[], answer: Answer): void {
+    if (this.#closed !== undefined) {
+      answer.reject(this.#closed);
+      return;
+    }
+    try {
+      this.#append(args, answer);
+    } catch (thrown) {
+      // Whoever sends may be far from its caller: only the answer leads there.
+      answer.reject(toError(thrown));
+      return;
+    }
+    if (this.#pending.unsent >= MOST_UNSENT) this.#flush();
+    else this.#flushSoon();
+  }
+
+  /** Behind ASKING, which the server takes for the one command that follows it: nothing comes between the two. */
+  sendAsking(args: readonly Argument[], answer: Answer): void {
+    if (this.#closed !== undefined) {
+      answer.reject(this.#closed);
+      return;
+    }
+    this.#append(ASKING, UNHEARD);
+    this.#flushSoon();
+    try {
+      this.#append(args, answer);
+    } catch (thrown) {
+      // Else the server would take it for the next command, which is somebody else's.
+      this.#append(PING, UNHEARD);
+      answer.reject(toError(thrown));
+    }
+  }
+
+  /**
+   * GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what is kept.
+   * `isWatched`: the server is to tell of changes.
+   */
+  read(key: string, isWatched: boolean, answer: Answer): void {
+    if (this.#closed !== undefined) {
+      answer.reject(this.#closed);
+      return;
+    }
+    const reads = isWatched ? this.#watchedReads : this.#reads;
+    reads.keys.push(key);
+    reads.answers.push(answer);
+    this.#flushSoon();
+  }
+
+  /** MGET, in its place among the commands of this tick. Returns false where one command cannot ask for them all. */
+  readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
+    if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
+    if (this.#closed !== undefined) answer.reject(this.#closed);
+    else {
+      this.#appendGet("MGET", keys, isWatched, answer);
+      this.#flushSoon();
+    }
+    return true;
+  }
+
+  /** A command that is answered by pushes instead of a reply, such as SUBSCRIBE. What goes wrong is not told. */
+  tell(args: readonly Argument[]): void {
+    if (this.#closed !== undefined) return;
+    this.#writer.append(args);
+    this.#flushSoon();
+  }
+
+  command(...args: Argument[]): Promise<Reply> {
+    return new Promise((resolve, reject) => this.send(args, { resolve, reject }));
+  }
+
+  /** Whatever was sent may still be carried out: only a closed socket makes sure that nothing follows it. */
+  destroy(reason: XCacheError): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = reason;
+    this.#socket.destroy();
+    const answers = [
+      ...this.#pending.close().map((pending) => pending.take()),
+      ...this.#reads.answers,
+      ...this.#watchedReads.answers,
+    ];
+    this.#reads = new Reads();
+    this.#watchedReads = new Reads();
+    for (const answer of answers) answer.reject(reason);
+    this.#listener.closed(reason);
+  }
+
+  #feed(bytes: Buffer, length: number): boolean {
+    try {
+      return this.#reader.feed(bytes, length);
+    } catch (error) {
+      this.destroy(notResp(this.endpoint, error));
+      return true;
+    }
+  }
+
+  async #greet(): Promise<void> {
+    const { username, password, database } = this.#settings;
+    const hello = ["HELLO", "3"];
+    if (password !== undefined) hello.push("AUTH", username ?? "default", password);
+    const greeting = this.command(...hello, "SETNAME", "xcache");
+    const selected = database === 0 ? undefined : this.command("SELECT", String(database));
+    await Promise.all([greeting, selected]);
+  }
+
+  #append(args: readonly Argument[], answer: Answer): void {
+    this.#writer.append(args);
+    this.#pending.add(new Pending(answer, false));
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    atEndOfTurn(this.#flushRest);
+  }
+
+  readonly #flushRest = (): void => {
+    this.#flushing = false;
+    this.#flush();
+  };
+
+  #flush(): void {
+    if (this.#closed !== undefined) return;
+    this.#appendReads();
+    if (this.#writer.isEmpty) return;
+    this.#pending.sent();
+    this.#socket.write(this.#writer.take());
+  }
+
+  #appendReads(): void {
+    const [reads, watched] = [this.#reads, this.#watchedReads];
+    if (reads.keys.length > 0) {
+      this.#reads = new Reads();
+      this.#appendGets(reads, false);
+    }
+    if (watched.keys.length > 0) {
+      this.#watchedReads = new Reads();
+      this.#appendGets(watched, true);
+    }
+  }
+
+  #appendGets({ keys, answers }: Reads, isWatched: boolean): void {
+    if (!this.#settings.readsTogether || keys.length === 1) {
+      for (const [at, key] of keys.entries()) this.#appendGet("GET", [key], isWatched, answers[at] as Answer);
+      return;
+    }
+    for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
+      const asked = answers.slice(from, from + MOST_READ_TOGETHER);
+      const some = keys.slice(from, from + MOST_READ_TOGETHER);
+      this.#appendGet("MGET", some, isWatched, new ReadTogether(asked));
+    }
+  }
+
+  #appendGet(command: "GET" | "MGET", keys: readonly string[], isWatched: boolean, answer: Answer): void {
+    if (isWatched && this.watching === "in") this.#append(["CLIENT", "CACHING", "YES"], this.#asked);
+    else if (!isWatched && this.watching === "out" && keys.length >= FEWEST_DECLINED) {
+      this.#append(["CLIENT", "CACHING", "NO"], UNHEARD);
+    }
+    this.#writer.appendTexts(command, keys);
+    this.#pending.add(new Pending(answer, true));
+  }
+
+  /** Returns false where nothing of the reply is held any more. */
+  #reply(reply: Reply): unknown {
+    const next = this.#pending.oldest;
+    if (next === undefined) throw new Error("the server sent a reply that nobody asked for");
+    this.#pending.shift();
+    this.provenAt = next.sentAt;
+    const answer = next.take();
+    return reply instanceof ReplyError ? answer.reject(reply) : answer.resolve(reply);
+  }
+}

@@ -1,0 +1,266 @@
+// One server of the store: its links, its time, and how far its pushes can be trusted.
+import type { Clock, Timer } from "../../../core/clock.ts";
+import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
+import { keyOfBytes } from "../../wire/key-bytes.ts";
+import { connectionOf } from "../../wire/key-connection.ts";
+import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
+import { disconnected } from "./connection-error.ts";
+import { Link } from "./link.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
+import { ServerClock } from "./server-clock.ts";
+import { type ServerFacts, serverFacts } from "./server-info.ts";
+
+export interface NodeHost {
+  readonly clock: Clock;
+  readonly poolSize: number;
+  readonly settings: Omit<ConnectionSettings, "endpoint">;
+  /** Whether most of what is read is to be told of when it changes. */
+  readonly watchesMost: boolean;
+  /** A server is met by a new connection, which nobody uses before this resolves. */
+  met(node: KvNode, connection: Connection): Promise<void>;
+  /** The server says that a key has changed; undefined: any may have. */
+  changed(key: string | undefined): void;
+  down(node: KvNode, error: XCacheError): void;
+  /** A server does not tell of changed keys. */
+  untold(reason: Error): void;
+  /** Tells of something that no caller waits for. */
+  report(error: Error): void;
+}
+
+/** Pushes are trusted for so long after the question that was answered last had been sent. */
+const TRUST_MS = 1_000;
+/** How often a quiet connection is asked, while somebody relies on its pushes. */
+const HEARTBEAT_MS = 300;
+/** How often the server's time is asked for. */
+const TIME_EVERY_MS = 10_000;
+
+export class KvNode {
+  facts: ServerFacts = serverFacts(undefined);
+  readonly time = new ServerClock();
+  /** When the last proof of life of an earlier connection had been sent; 0 for none. */
+  lastProvenAt = 0;
+  readonly #host: NodeHost;
+  readonly #where: () => Endpoint | Promise<Endpoint>;
+  readonly #links: readonly Link[];
+  /** Ends the connections of `aside`, made or in the making. */
+  readonly #asides = new Set<AbortController>();
+  #asked = false;
+  #heartbeat: Timer | undefined;
+  #closed = false;
+
+  constructor(where: () => Endpoint | Promise<Endpoint>, host: NodeHost) {
+    this.#host = host;
+    this.#where = where;
+    this.#links = Array.from({ length: host.poolSize }, () => this.#newLink());
+  }
+
+  /**
+   * What concerns a key always travels over the same link. Stamps share the first one, so that they change in the same
+   * order for everybody.
+   */
+  link(key: string): Link {
+    const { length } = this.#links;
+    return this.#links[connectionOf(key, length)] as Link;
+  }
+
+  /** Whether the server tells of changes, as far as it was asked. */
+  get tracks(): boolean {
+    return this.#links.every(({ connection }) => connection?.isTracked === true);
+  }
+
+  /** Nobody needs it any more: the store was left, or the server has left its cluster. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  get links(): readonly Link[] {
+    return this.#links;
+  }
+
+  async connect(): Promise<void> {
+    await Promise.all(this.#links.map((link) => link.connect()));
+  }
+
+  /**
+   * Identifies the connection that tells of changes to what was read over this link; 0 while it cannot be trusted.
+   * `isProven`: it is known to have answered within the last second.
+   */
+  epochOf({ connection }: Link, isProven = false): number {
+    if (connection?.isTracked !== true) return 0;
+    if (isProven) return connection.id;
+    this.#rely();
+    return this.#host.clock.now() - connection.provenAt < TRUST_MS ? connection.id : 0;
+  }
+
+  /** Until when it tells of every change of what was read, as far as it has proved until now; 0 if it does not. */
+  trustedUntil(): number {
+    if (!this.tracks) return 0;
+    this.#rely();
+    return Math.min(...this.#links.map(({ connection }) => connection?.provenAt ?? 0)) + TRUST_MS;
+  }
+
+  /** Somebody relies on its pushes just now. */
+  #rely(): void {
+    this.#asked = true;
+    if (this.#heartbeat === undefined) this.#beat();
+  }
+
+  /** Whether it has answered within `patienceMs`, or nothing was asked of it that it should have answered by now. */
+  isAnswering(now: number, patienceMs: number): boolean {
+    return this.#links.some(
+      ({ connection }) =>
+        connection !== undefined &&
+        (connection.provenAt > now - patienceMs || connection.awaitedSince > now - patienceMs / 2),
+    );
+  }
+
+  /** Drops every connection and makes new ones. */
+  renew(reason: XCacheError): void {
+    for (const link of this.#links) link.renew(reason);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#heartbeat?.cancel();
+    for (const link of this.#links) link.close();
+    for (const end of [...this.#asides]) end.abort(disconnected());
+  }
+
+  /** One more connection, for work that is nobody's hurry; whoever opens it destroys it. Its reads are not remembered. */
+  async aside(): Promise<Connection> {
+    if (this.#closed) throw disconnected();
+    const end = new AbortController();
+    const over = (): void => void this.#asides.delete(end);
+    this.#asides.add(end);
+    try {
+      const endpoint = await this.#where();
+      const listener = { pushed: () => {}, closed: over, signal: end.signal };
+      return await Connection.open({ ...this.#host.settings, endpoint }, listener);
+    } catch (error) {
+      over();
+      throw error;
+    }
+  }
+
+  #newLink(): Link {
+    const { clock, settings } = this.#host;
+    const link: Link = new Link({
+      clock,
+      operationTimeoutMs: settings.operationTimeoutMs,
+      open: async (listener) => {
+        const endpoint = await this.#where();
+        const connection = await Connection.open({ ...settings, endpoint }, listener);
+        try {
+          await this.#prepare(connection, link);
+        } catch (error) {
+          connection.destroy(error as XCacheError);
+          throw error;
+        }
+        return connection;
+      },
+      pushed: (push) => this.#pushed(push),
+      up: () => {},
+      down: (error, lost) => {
+        if (lost !== undefined) this.lastProvenAt = Math.max(this.lastProvenAt, lost.provenAt);
+        this.#host.changed(undefined);
+        this.#host.down(this, error);
+      },
+    });
+    return link;
+  }
+
+  async #prepare(connection: Connection, link: Link): Promise<void> {
+    const { clock } = this.#host;
+    const sentAt = clock.now();
+    const answers = await Promise.allSettled([
+      this.#track(connection),
+      connection.command("INFO"),
+      connection.command("TIME").then((answer) => this.time.set(answer, sentAt, clock.now())),
+    ]);
+    if (!connection.isOpen) throw new ConnectionError(`${nameOf(connection.endpoint)} closed the connection`);
+    const unready = answers.find(isUnready);
+    if (unready !== undefined) throw notReady(connection, unready.reason);
+    const [tracking, info] = answers;
+    if (tracking.status === "fulfilled") connection.isTracked = true;
+    else this.#host.untold(tracking.reason);
+    const facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
+    if (!facts.isMaster) throw notMaster(connection);
+    const { runId: before } = this.facts;
+    this.facts = facts;
+    if (before !== undefined && before !== facts.runId) this.#leaveFormer(connection, link);
+    await this.#host.met(this, connection);
+  }
+
+  /** What the server before still acknowledged after this one was met would be known to nobody. */
+  #leaveFormer(connection: Connection, link: Link): void {
+    const reason = new ConnectionError(`${nameOf(connection.endpoint)} has taken over`);
+    for (const other of this.#links) if (other !== link) other.renew(reason);
+  }
+
+  /** A server remembers who read what, and tells each of them: it is spared what is not kept here. */
+  async #track(connection: Connection): Promise<void> {
+    const [mode, word] = this.#host.watchesMost ? ["OPTOUT", "NO"] : ["OPTIN", "YES"];
+    const answering = Promise.allSettled([
+      connection.command("CLIENT", "TRACKING", "ON", mode),
+      connection.command("CLIENT", "CACHING", word),
+    ]);
+    // The word is good for the next command: not for somebody's read.
+    connection.send(["PING"], IGNORED);
+    const answers = await answering;
+    // Such a refusal does not say that the server cannot tell of some keys only.
+    const unready = answers.find(isUnready);
+    if (unready !== undefined) throw unready.reason;
+    if (answers.every(({ status }) => status === "fulfilled")) {
+      connection.watching = this.#host.watchesMost ? "out" : "in";
+      return;
+    }
+    await connection.command("CLIENT", "TRACKING", "OFF");
+    await connection.command("CLIENT", "TRACKING", "ON");
+  }
+
+  #pushed(push: readonly Reply[]): void {
+    if (String(push[0]) !== "invalidate") return;
+    const keys = push[1];
+    if (Array.isArray(keys)) for (const key of keys) this.#host.changed(keyOfBytes(key as Buffer));
+    else this.#host.changed(undefined);
+  }
+
+  /** Runs while somebody relies on the pushes, and rests when nobody does. */
+  #beat(): void {
+    this.#heartbeat = undefined;
+    if (this.#closed || !this.#asked) return;
+    this.#asked = false;
+    const now = this.#host.clock.now();
+    for (const { connection } of this.#links) {
+      if (connection === undefined) continue;
+      if (now - this.time.setAt > TIME_EVERY_MS) this.#askTime(connection, now);
+      else if (now - connection.provenAt > HEARTBEAT_MS / 2) connection.send(["PING"], IGNORED);
+    }
+    this.#heartbeat = this.#host.clock.after(HEARTBEAT_MS, () => this.#beat());
+  }
+
+  #askTime(connection: Connection, sentAt: number): void {
+    connection.send(["TIME"], {
+      resolve: (answer) => this.time.set(answer, sentAt, this.#host.clock.now()),
+      reject: () => {},
+    });
+  }
+}
+
+const IGNORED = { resolve: () => {}, reject: () => {} };
+
+/** What a server answers that does not serve yet, or not just now: it says nothing of what it can do. */
+const UNREADY = new Set(["LOADING", "MASTERDOWN", "BUSY"]);
+
+const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseRejectedResult =>
+  answer.status === "rejected" && answer.reason instanceof ReplyError && UNREADY.has(answer.reason.code);
+
+function notReady(connection: Connection, cause: Error): ConnectionError {
+  return new ConnectionError(`${nameOf(connection.endpoint)} is not ready: ${cause.message}`, { cause });
+}
+
+function notMaster(connection: Connection): ConnectionError {
+  return new ConnectionError(`${nameOf(connection.endpoint)} is a replica and takes no writes`, {
+    hint: "Give the address of the master, of the sentinels or of the cluster.",
+  });
+}

@@ -1,0 +1,35 @@
+// An estimate of a server's time: it was somewhere between the moments its question left and its answer came.
+import type { Reply } from "../resp/reply.ts";
+
+/** By how much two clocks may drift apart, in milliseconds a millisecond. */
+const DRIFT = 1 / 2_000;
+
+export class ServerClock {
+  #offset = 0;
+  #errorMs = Number.POSITIVE_INFINITY;
+  #at = 0;
+
+  /** When it was last set, in local time; 0 for never. */
+  get setAt(): number {
+    return this.#at;
+  }
+
+  /** Takes in the answer to TIME. */
+  set(answer: Reply, sentAt: number, receivedAt: number): void {
+    const [seconds, microseconds] = (answer as readonly Reply[]).map((part) => Number(String(part)));
+    if (seconds === undefined || microseconds === undefined || Number.isNaN(seconds + microseconds)) return;
+    this.#offset = seconds * 1_000 + microseconds / 1_000 - (sentAt + receivedAt) / 2;
+    this.#errorMs = (receivedAt - sentAt) / 2 + 1;
+    this.#at = receivedAt;
+  }
+
+  /** The server's time minus ours. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** How far that may be off by now. */
+  errorMs(now: number): number {
+    return this.#errorMs + Math.max(0, now - this.#at) * DRIFT;
+  }
+}

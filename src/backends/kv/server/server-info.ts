@@ -1,0 +1,39 @@
+// What a server says of itself.
+import type { Reply } from "../resp/reply.ts";
+
+export interface ServerFacts {
+  /** Such as `redis` or `valkey`. */
+  readonly kind: string;
+  readonly version: string;
+  /** Another one after every start of its process; undefined where it may not be asked. */
+  readonly runId: string | undefined;
+  /** For how long its process runs. */
+  readonly uptimeSeconds: number;
+  readonly isMaster: boolean;
+  /** What it does when its memory is full, such as `allkeys-lru`; undefined where it does not say. */
+  readonly evictionPolicy: string | undefined;
+  /** Its bound, 0 for none, and how much of it is in use. */
+  readonly maxMemoryBytes: number;
+  readonly usedMemoryBytes: number;
+}
+
+/** From the answer to INFO; `undefined` where the server refused it. */
+export function serverFacts(info: Reply | undefined): ServerFacts {
+  const fields = new Map<string, string>();
+  if (Buffer.isBuffer(info)) {
+    for (const line of info.toString("utf8").split("\r\n")) {
+      const colon = line.indexOf(":");
+      if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1));
+    }
+  }
+  return {
+    kind: fields.has("valkey_version") ? "valkey" : "redis",
+    version: fields.get("valkey_version") ?? fields.get("redis_version") ?? "unknown",
+    runId: fields.get("run_id"),
+    uptimeSeconds: Number(fields.get("uptime_in_seconds") ?? 0),
+    isMaster: (fields.get("role") ?? "master") === "master",
+    evictionPolicy: fields.get("maxmemory_policy"),
+    maxMemoryBytes: Number(fields.get("maxmemory") ?? 0),
+    usedMemoryBytes: Number(fields.get("used_memory") ?? 0),
+  };
+}

@@ -1,0 +1,68 @@
+// The in-process tier in front of a shared store: the memory store's table, with pages for the namespaces.
+import type { Clock } from "../../core/clock.ts";
+import type { KeptSeal, NearPage, NearTier } from "../../core/near/pushed-near.ts";
+import { Sweeper } from "./sweeper.ts";
+import type { Page } from "./layout/page.ts";
+import { Table } from "./table.ts";
+
+export interface NearOptions {
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  readonly values: "copy" | "shared";
+}
+
+/** What an entry takes besides its key and its value's bytes, about. */
+const ENTRY_BYTES = 100;
+/** A decoded value takes about so many times its encoded bytes. */
+const DECODED_GROWTH = 2;
+
+export class MemoryNearTier implements NearTier {
+  readonly sharesValues: boolean;
+  readonly #table: Table<KeptSeal>;
+
+  constructor({ maxEntries, maxBytes, values }: NearOptions, clock: Clock) {
+    this.sharesValues = values === "shared";
+    this.#table = new Table({ maxEntries, maxBytes, clock });
+    new Sweeper(this.#table, clock).start();
+  }
+
+  page(): NearPage {
+    return new MemoryNearPage(this.#table);
+  }
+}
+
+class MemoryNearPage implements NearPage {
+  readonly #table: Table<KeptSeal>;
+  readonly #page: Page;
+
+  constructor(table: Table<KeptSeal>) {
+    this.#table = table;
+    this.#page = table.openPage();
+  }
+
+  peek(key: string): unknown {
+    return this.#page.peek(key);
+  }
+
+  declines(key: string): boolean {
+    return this.#table.declines(this.#page, key);
+  }
+
+  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean {
+    return this.#table.put(this.#page, key, value, seal, expires, 0, counted(key, bytes));
+  }
+
+  drop(key: string): void {
+    this.#table.remove(this.#page, key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#page.keys();
+  }
+
+  clear(): void {
+    this.#table.clear(this.#page);
+  }
+}
+
+const counted = (key: string, bytes: number): number => bytes * DECODED_GROWTH + key.length * 2 + ENTRY_BYTES;

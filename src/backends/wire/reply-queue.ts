@@ -1,0 +1,113 @@
+// What waits for replies on a connection, in the order of the commands, and the deadline of what was sent.
+import type { Clock, Timer } from "../../core/clock.ts";
+import { ProcessHold } from "../../core/process-hold.ts";
+
+/** Something that waits for a reply. */
+export interface Awaiting {
+  /** When its tick's commands left; 0 while they are waiting to. */
+  sentAt: number;
+}
+
+export interface ReplyQueueOptions {
+  readonly clock: Clock;
+  /** How long a reply may take. */
+  readonly limitMs: number;
+  /** Whether somebody who waits for a reply keeps the process alive. */
+  readonly holdsProcess: boolean;
+  /** Called when the oldest reply is late, once for it. */
+  late(): void;
+}
+
+/** Answered ones are cut off the list so many at a time. */
+const CUT_AT = 1_024;
+
+export class ReplyQueue<A extends Awaiting> {
+  readonly #options: ReplyQueueOptions;
+  readonly #hold = new ProcessHold();
+  #awaiting: A[] = [];
+  #answered = 0;
+  #unsent = 0;
+  #watch: Timer | undefined;
+  #isClosed = false;
+
+  constructor(options: ReplyQueueOptions) {
+    this.#options = options;
+  }
+
+  get length(): number {
+    return this.#awaiting.length - this.#answered;
+  }
+
+  /** How many have not left yet. */
+  get unsent(): number {
+    return this.#unsent;
+  }
+
+  /** Whose reply is the next to come. */
+  get oldest(): A | undefined {
+    return this.#awaiting[this.#answered];
+  }
+
+  /** When the oldest was sent; Infinity while none waits for a reply. */
+  get awaitedSince(): number {
+    return this.oldest?.sentAt || Number.POSITIVE_INFINITY;
+  }
+
+  add(awaiting: A): void {
+    this.#awaiting.push(awaiting);
+    this.#unsent++;
+  }
+
+  /** Everything that was added is about to leave. */
+  sent(): void {
+    const now = this.#options.clock.now();
+    for (let at = this.#awaiting.length - this.#unsent; at < this.#awaiting.length; at++) {
+      (this.#awaiting[at] as A).sentAt = now;
+    }
+    this.#unsent = 0;
+    this.#hold.set(this.#options.holdsProcess && this.length > 0);
+    if (this.#watch === undefined) this.#arm();
+  }
+
+  /** The oldest has its reply. */
+  shift(): void {
+    this.#awaiting[this.#answered++] = undefined as never;
+    if (this.#answered === this.#awaiting.length) {
+      this.#awaiting = [];
+      this.#answered = 0;
+      this.#hold.set(false);
+    } else if (this.#answered > CUT_AT) {
+      this.#awaiting = this.#awaiting.slice(this.#answered);
+      this.#answered = 0;
+    }
+  }
+
+  /** There will be no more replies. Returns who waits for one. */
+  close(): readonly A[] {
+    this.#isClosed = true;
+    this.#watch?.cancel();
+    this.#hold.set(false);
+    const left = this.#awaiting.slice(this.#answered);
+    this.#awaiting = [];
+    this.#answered = 0;
+    return left;
+  }
+
+  /** One timer for the oldest, looked at again only when it fires: replies cost no timer of their own. */
+  #arm(): void {
+    this.#watch = undefined;
+    const { oldest } = this;
+    if (oldest === undefined) return;
+    const { clock, limitMs } = this.#options;
+    const wait = oldest.sentAt + limitMs - clock.now();
+    // A process that was busy or stopped first looks at what has arrived meanwhile.
+    if (wait > 0) this.#watch = clock.after(wait, () => this.#arm());
+    else setImmediate(() => this.#judge(oldest));
+  }
+
+  #judge(late: A): void {
+    if (this.#isClosed) return;
+    if (this.oldest === late) this.#options.late();
+    else if (this.#watch === undefined) this.#arm();
+  }
+}
