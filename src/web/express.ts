@@ -1,12 +1,12 @@
 // `httpCache` as a middleware of Express 5.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { HTTPCacheMiddleware } from "./engine.ts";
-import { arrivalOf, expectArrival } from "./node-arrival.ts";
-import { type Handler, NodeExchange } from "./node-exchange.ts";
-import type { HttpCacheOptions } from "./options.ts";
+import { HTTPCacheMiddleware } from "./engine/engine.ts";
+import { arrivalOf, expectArrival } from "./node-http/node-arrival.ts";
+import { type Handler, NodeExchange } from "./node-http/node-exchange.ts";
+import type { HttpCacheOptions } from "./engine/options.ts";
 
-export { HTTPCacheMiddleware } from "./engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+export { HTTPCacheMiddleware } from "./engine/engine.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
 /** What is used of a request of Express. */
 export interface ExpressRequest extends IncomingMessage {

@@ -1,11 +1,11 @@
 // `httpCache` as a middleware of Hono 4.
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { HTTPCacheMiddleware } from "./engine.ts";
-import { copyOf, type FetchCalls, FetchExchange } from "./fetch-exchange.ts";
-import type { HttpCacheOptions } from "./options.ts";
+import { HTTPCacheMiddleware } from "./engine/engine.ts";
+import { copyOf, type FetchCalls, FetchExchange } from "./fetch-api/fetch-exchange.ts";
+import type { HttpCacheOptions } from "./engine/options.ts";
 
-export { HTTPCacheMiddleware } from "./engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+export { HTTPCacheMiddleware } from "./engine/engine.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
 /** What is used of an application of Hono. */
 export interface HonoApplication {

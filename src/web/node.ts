@@ -1,14 +1,14 @@
 // `httpCache` for the request listeners of node:http, node:https and node:http2.
 import type { IncomingMessage } from "node:http";
-import { DONE } from "./at-hand.ts";
-import { HTTPCacheMiddleware } from "./engine.ts";
-import { type Handler, NodeExchange } from "./node-exchange.ts";
-import type { NodeRequest } from "./node-message.ts";
-import type { NodeResponse } from "./node-response.ts";
-import type { HttpCacheOptions } from "./options.ts";
+import { DONE } from "./engine/fast-path.ts";
+import { HTTPCacheMiddleware } from "./engine/engine.ts";
+import { type Handler, NodeExchange } from "./node-http/node-exchange.ts";
+import type { NodeRequest } from "./node-http/node-message.ts";
+import type { NodeResponse } from "./node-http/node-response.ts";
+import type { HttpCacheOptions } from "./engine/options.ts";
 
-export { HTTPCacheMiddleware } from "./engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./options.ts";
+export { HTTPCacheMiddleware } from "./engine/engine.ts";
+export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
 /** A request listener, such as createServer takes. */
 export type Listener<Request extends NodeRequest, Response extends NodeResponse> = (

@@ -1,7 +1,7 @@
 // docs/reference/http-options.md and the options of the HTTP cache say the same.
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { checkOptions } from "../../src/web/options.ts";
+import { checkOptions } from "../../src/web/engine/options.ts";
 import { XCache } from "../../src/xcache.ts";
 import { readPage } from "./pages.ts";
 

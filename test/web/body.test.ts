@@ -10,7 +10,7 @@ import { httpCache as expressCache } from "../../src/web/express.ts";
 import { httpCache as fastifyCache } from "../../src/web/fastify.ts";
 import { httpCache as koaCache } from "../../src/web/koa.ts";
 import { httpCache as nodeCache } from "../../src/web/node.ts";
-import type { HttpCacheOptions } from "../../src/web/options.ts";
+import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { until } from "../support/until.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 import { ask, counting, listen, subject } from "./subject.ts";

@@ -1,6 +1,6 @@
 // Conditions, ranges, directives of clients, unsafe methods, and Vary, on every adapter.
 import { describe, expect, test } from "vitest";
-import { formatHttpDate } from "../../src/web/http-date.ts";
+import { formatHttpDate } from "../../src/web/protocol/http-date.ts";
 import { ADAPTERS, counting, subject } from "./subject.ts";
 
 describe.each(ADAPTERS)("on %s", (adapter) => {

@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { httpCache as fetchCache } from "../../src/web/fetch.ts";
 import { httpCache as honoCache } from "../../src/web/hono.ts";
-import type { HttpCacheOptions } from "../../src/web/options.ts";
+import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 import { ask, bridge, listen } from "./subject.ts";
 

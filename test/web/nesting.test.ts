@@ -6,7 +6,7 @@ import Fastify from "fastify";
 import { Hono } from "hono";
 import Koa from "koa";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { HTTPCacheMiddleware } from "../../src/web/engine.ts";
+import type { HTTPCacheMiddleware } from "../../src/web/engine/engine.ts";
 import { HTTPCacheMiddleware as Engine, httpCache as expressCache } from "../../src/web/express.ts";
 import { httpCache as fastifyCache } from "../../src/web/fastify.ts";
 import { httpCache as fetchCache } from "../../src/web/fetch.ts";

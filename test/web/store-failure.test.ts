@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { ConnectionError } from "../../src/core/errors.ts";
 import { ChaosBackend } from "../../src/testing/chaos-backend.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
-import { HTTPCacheMiddleware } from "../../src/web/engine.ts";
+import { HTTPCacheMiddleware } from "../../src/web/engine/engine.ts";
 import { httpCache } from "../../src/web/fetch.ts";
 import { cacheWithClock, XCache } from "../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";

@@ -1,0 +1,195 @@
+// A Request and the Response it gets, as the engine sees them.
+import type { Exchange, Reply, RequestChange, RequestFacts, ResponseHead, Tap } from "../message/exchange.ts";
+import { drain, peek, watched } from "./fetch-body.ts";
+import type { HeaderList } from "../message/header-list.ts";
+import { beginFill } from "../message/nested-caches.ts";
+
+export type FetchHandler<Rest extends unknown[] = []> = (
+  request: Request,
+  ...rest: Rest
+) => Response | Promise<Response>;
+
+type Body = ConstructorParameters<typeof Response>[0];
+
+class FetchRequest implements RequestFacts {
+  readonly message: Request;
+  readonly method: string;
+  readonly isSecure: boolean;
+  readonly host: string;
+  readonly target: string;
+  readonly hasContent: boolean;
+  readonly isPlain = false;
+  readonly #headers: Headers;
+
+  constructor(message: Request) {
+    const { method, url, headers } = message;
+    this.message = message;
+    const authority = url.indexOf("//") + 2;
+    const path = url.indexOf("/", authority);
+    const fragment = url.indexOf("#", path);
+    this.method = method.toUpperCase();
+    this.isSecure = url.startsWith("https:");
+    this.host = url.slice(
+      url.lastIndexOf("@", path) < authority ? authority : url.lastIndexOf("@", path) + 1,
+      path,
+    );
+    this.target = fragment < 0 ? url.slice(path) : url.slice(path, fragment);
+    // A Request cannot have a body with these.
+    this.hasContent = this.method !== "GET" && this.method !== "HEAD";
+    this.#headers = headers;
+  }
+
+  header(name: string): string | undefined {
+    return this.#headers.get(name) ?? undefined;
+  }
+
+  headerNames(): Iterable<string> {
+    return this.#headers.keys();
+  }
+}
+
+/** How a handler is called. */
+export interface FetchCalls {
+  run(request: Request): Response | Promise<Response>;
+  /**
+   * Calls it for a copy of the request, changed as the handler is to see it, without a client. undefined: it cannot be
+   * called a second time.
+   */
+  readonly runAgain: ((copy: Request) => Response | Promise<Response>) | undefined;
+  /** Whether a field of the response was set, with this value, before the handler was called. */
+  isOuter?(name: string, value: string): boolean;
+  /** Whether the handler threw, and the response is what was made of that. */
+  readonly hasThrown?: boolean;
+}
+
+/** `Native` is the framework's own request. */
+export class FetchExchange<Native> implements Exchange<Native> {
+  readonly request: FetchRequest;
+  readonly native: Native;
+  readonly response: Promise<Response>;
+  readonly #message: Request;
+  readonly #calls: FetchCalls;
+  /** Nobody waits for the response. */
+  readonly #isDetached: boolean;
+  /** The response is not the handler's. */
+  isReplied = false;
+  #respond: (response: Response) => void = () => {};
+  /** Tells the client that the handler failed. */
+  fail: (error: unknown) => void = () => {};
+
+  constructor(message: Request, calls: FetchCalls, native: Native, isDetached = false) {
+    this.#isDetached = isDetached;
+    this.request = new FetchRequest(message);
+    this.native = native;
+    this.#message = message;
+    this.#calls = calls;
+    this.response = new Promise((resolve, reject) => {
+      this.#respond = resolve;
+      this.fail = reject;
+    });
+  }
+
+  reply(reply: Reply): void {
+    this.isReplied = true;
+    const { body, isText } = reply;
+    const sent = typeof body === "string" && !isText ? Buffer.from(body, "latin1") : body;
+    this.#respond(responseOf((sent ?? null) as Body, reply, reply.isPlain));
+  }
+
+  isOuter(name: string, value: string): boolean {
+    return this.#calls.isOuter?.(name, value) ?? false;
+  }
+
+  async forward(change: RequestChange | undefined, tap: Tap): Promise<void> {
+    const message = change === undefined ? this.#message : changed(this.#message, change);
+    const response = await (this.#isDetached ? this.#calls.runAgain!(message) : this.#calls.run(message));
+    // Nothing of these can be built anew: a failed network, another protocol, what was sent by other means.
+    if (response.status < 200 || response.headers.has(SENT_ALREADY)) {
+      tap.abort();
+      return this.#respond(response);
+    }
+    const head: ResponseHead = {
+      status: response.status,
+      message: response.statusText,
+      headers: [...response.headers].flat(),
+      isMadeOfError: this.#calls.hasThrown === true,
+    };
+    if (response.body === null) return this.#send(tap, head, null, new Uint8Array());
+    if (!tap.wantsWhole) return this.#send(tap, head, response.body);
+    const source = await peek(response.body);
+    return this.#send(tap, head, source, source instanceof Uint8Array ? source : undefined);
+  }
+
+  get canRunAgain(): boolean {
+    return this.#calls.runAgain !== undefined && this.request.method === "GET" && !this.#isDetached;
+  }
+
+  /** The client's signal must not end what others wait for. */
+  background(): FetchExchange<Native> {
+    return new FetchExchange(copyOf(this.#message), this.#calls, this.native, true);
+  }
+
+  async #send(
+    tap: Tap,
+    head: ResponseHead,
+    source: ReadableStream<Uint8Array> | Uint8Array | null,
+    whole?: Uint8Array,
+  ): Promise<void> {
+    const verdict = tap.head(head, whole);
+    await verdict.settled;
+    const isStream = source instanceof ReadableStream;
+    if (!isStream) tap.end();
+    if (verdict.head === undefined || this.#isDetached) {
+      if (isStream) await drain(source, tap, verdict.wantsBody);
+      return;
+    }
+    const body = isStream && verdict.wantsBody ? watched(source, tap) : source;
+    this.#respond(responseOf(body as Body, verdict.head));
+  }
+}
+
+/** What a handler of Hono on Node answers when it has written to the socket itself. */
+const SENT_ALREADY = "x-hono-already-sent";
+
+function responseOf(body: Body, { status, message, headers }: ResponseHead, isPlain = false): Response {
+  return new Response(status === 304 || status === 204 || status === 205 ? null : body, {
+    status,
+    statusText: message,
+    headers: isPlain ? recordOf(headers) : headersOf(headers),
+  });
+}
+
+/** Servers that do without Headers where they can take this as it is. */
+function recordOf(list: HeaderList): Record<string, string> {
+  const record: Record<string, string> = {};
+  for (let at = 0; at < list.length; at += 2) record[list[at]!] = list[at + 1]!;
+  return record;
+}
+
+function headersOf(list: HeaderList): Headers {
+  const headers = new Headers();
+  for (let at = 0; at < list.length; at += 2) headers.append(list[at]!, list[at + 1]!);
+  return headers;
+}
+
+function changed(request: Request, change: RequestChange): Request {
+  const shown = withChange(request, change);
+  beginFill(shown, change.fill);
+  return shown;
+}
+
+function withChange(request: Request, { remove, set }: RequestChange): Request {
+  if (remove.length === 0 && set.length === 0) return request;
+  const headers = new Headers(request.headers);
+  for (const name of remove) headers.delete(name);
+  for (let at = 0; at < set.length; at += 2) headers.set(set[at]!, set[at + 1]!);
+  // Somebody may have read the body for the key; then he has it, and gives it to the handler.
+  if (request.body === null || request.bodyUsed)
+    return new Request(request.url, { method: request.method, headers, signal: request.signal });
+  return new Request(request, { headers });
+}
+
+/** The same request without its body and its client. */
+export function copyOf({ url, method, headers }: Request): Request {
+  return new Request(url, { method, headers });
+}

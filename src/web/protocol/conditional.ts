@@ -1,0 +1,54 @@
+// Conditional requests answered from a stored response (RFC 9110, 13; RFC 9111, 4.3.2).
+import { noneMatchHolds } from "./etag.ts";
+import type { RequestFacts } from "../message/exchange.ts";
+import { filterFields, type HeaderList } from "../message/header-list.ts";
+import { parseHttpDate } from "./http-date.ts";
+
+/** What a stored response can be asked about. */
+export interface Validators {
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+  readonly date: string | undefined;
+}
+
+/** Whether the client has this representation already. If-Modified-Since counts only without If-None-Match. */
+export function isNotModified(request: RequestFacts, validators: Validators, now: number): boolean {
+  const noneMatch = request.header("if-none-match");
+  if (noneMatch !== undefined) {
+    if (validators.etag === undefined) return noneMatch.trim() === "*";
+    return noneMatchHolds(noneMatch, validators.etag);
+  }
+  const since = request.header("if-modified-since");
+  if (since === undefined) return false;
+  const held = parseHttpDate(since, now);
+  // Without Last-Modified the Date stands for it (RFC 9111, 4.3.2).
+  const known = validators.lastModified ?? validators.date;
+  const changed = known === undefined ? undefined : parseHttpDate(known, now);
+  return held !== undefined && changed !== undefined && changed <= held;
+}
+
+/** A condition that only the handler can judge: it asks for a failure, not for a shorter answer. */
+export function hasPrecondition(request: RequestFacts): boolean {
+  return request.header("if-match") !== undefined || request.header("if-unmodified-since") !== undefined;
+}
+
+const IN_304 = new Set([
+  "cache-control",
+  "cdn-cache-control",
+  "content-location",
+  "date",
+  "etag",
+  "expires",
+  "vary",
+]);
+
+/** The fields of a 304 (RFC 9110, 15.4.5), and those without which a browser hides the answer from the page. */
+export function notModifiedHeaders(headers: HeaderList, etag: string | undefined): string[] {
+  return filterFields(
+    headers,
+    (name) =>
+      IN_304.has(name) ||
+      name.startsWith("access-control-") ||
+      (name === "last-modified" && etag === undefined),
+  );
+}
