@@ -2,7 +2,7 @@
 import type { Environment } from "../config/env.ts";
 import type { GlobalFlags } from "./global-flags.ts";
 import type { Interrupt } from "./interrupt.ts";
-import type { Output } from "./output.ts";
+import type { Output } from "./terminal/output.ts";
 
 export interface CommandContext {
   readonly out: Output;

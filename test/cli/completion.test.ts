@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { bashCandidate, readBashLine } from "../../src/cli/bash-line.ts";
-import { completionPlace } from "../../src/cli/completion-place.ts";
+import { bashCandidate, readBashLine } from "../../src/cli/completion/bash-line.ts";
+import { completionPlace } from "../../src/cli/completion/candidates.ts";
 import { xcache } from "./installed.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
 

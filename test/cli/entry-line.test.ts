@@ -1,7 +1,7 @@
 // One entry as a line of JSON: what is read, and what is refused.
 import { expect, test } from "vitest";
 import { CommandError } from "../../src/cli/command-error.ts";
-import { entryLine, readEntryLine } from "../../src/cli/entry-line.ts";
+import { entryLine, readEntryLine } from "../../src/cli/entries/entry-line.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 const read = (text: string) => readEntryLine({ text, number: 7 }, "file.jsonl", NOW);

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXTRA_NAMES, EXTRAS } from "../../src/cli/extra-packages.ts";
+import { EXTRA_NAMES, EXTRAS } from "../../src/cli/doctor/extras.ts";
 import { packageManagerOf } from "../../src/core/package-manager.ts";
 import { xcache } from "./installed.ts";
 import { testFolder } from "./store.ts";

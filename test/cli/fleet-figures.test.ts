@@ -1,7 +1,7 @@
 // Figures drawn from the fleet's history.
 import { describe, expect, test } from "vitest";
-import { countedBetween, operationsPerSecond, stretches } from "../../src/cli/fleet-figures.ts";
-import { WatchSeries } from "../../src/cli/watch-series.ts";
+import { countedBetween, operationsPerSecond, stretches } from "../../src/cli/stats/fleet-figures.ts";
+import { WatchSeries } from "../../src/cli/stats/watch-series.ts";
 import type { FleetMinute, FleetStats } from "../../src/core/stats.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");

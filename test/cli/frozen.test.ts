@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS } from "../../src/cli/specs/table.ts";
 import { freezeMemcached, type MemcachedServer, startMemcached } from "../support/memcached.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { installedProgram, xcache } from "./installed.ts";

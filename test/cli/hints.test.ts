@@ -1,7 +1,7 @@
 // Every failure as the command line tells it: exit code, message, and what to do next.
 import { describe, expect, test } from "vitest";
 import { CommandError } from "../../src/cli/command-error.ts";
-import { failureOf } from "../../src/cli/hints.ts";
+import { failureOf } from "../../src/cli/failure.ts";
 import {
   CircuitOpenError,
   CodecError,

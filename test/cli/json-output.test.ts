@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS } from "../../src/cli/specs/table.ts";
 import { XCache } from "../../src/index.ts";
 import { jsonLines, xcache } from "./installed.ts";
 import { diskUrl, testFolder } from "./store.ts";

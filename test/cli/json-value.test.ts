@@ -1,7 +1,7 @@
 // Values as JSON and back.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fromJson, toJson } from "../../src/cli/json-value.ts";
+import { fromJson, toJson } from "../../src/cli/entries/json-value.ts";
 
 const there = (value: unknown): unknown => JSON.parse(JSON.stringify(toJson(value)));
 

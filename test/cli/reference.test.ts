@@ -1,6 +1,6 @@
 // docs/reference/cli.md is the real --help. `npx vitest run test/cli/reference.test.ts -u` writes it anew.
 import { expect, test } from "vitest";
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS } from "../../src/cli/specs/table.ts";
 import { EXIT } from "../../src/cli/exit-code.ts";
 import { xcache } from "./installed.ts";
 

@@ -11,7 +11,7 @@ import {
   runtimeDependencies,
   TYPE_CHECKS,
 } from "../../scripts/extras-folder.mjs";
-import { EXTRAS } from "../../src/cli/extra-packages.ts";
+import { EXTRAS } from "../../src/cli/doctor/extras.ts";
 import { startMemcached } from "../support/memcached.ts";
 import { startRedis } from "../support/redis.ts";
 import { runFolder } from "../support/run-folder.ts";

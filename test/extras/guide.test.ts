@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { EXTRAS } from "../../src/cli/extra-packages.ts";
+import { EXTRAS } from "../../src/cli/doctor/extras.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/guide/extras.md"), "utf8");
 

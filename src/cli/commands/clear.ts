@@ -2,9 +2,9 @@
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import type { ExitCode } from "../exit-code.ts";
-import { removeWithCare } from "../removal.ts";
+import { removeWithCare } from "../entries/removal.ts";
 import { type Session, withSession } from "../session.ts";
-import { visible } from "../visible-text.ts";
+import { visible } from "../terminal/escape.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { namespace = [] } = context.flags;

@@ -1,13 +1,13 @@
 // xcache complete: answers the shell's question what can stand at the cursor. Never fails, never takes long.
 import { systemClock } from "../../core/clock.ts";
-import { bashCandidate, readBashLine } from "../bash-line.ts";
+import { bashCandidate, readBashLine } from "../completion/bash-line.ts";
 import type { CommandInput } from "../command-spec.ts";
-import { type CompletionPlace, completionPlace } from "../completion-place.ts";
+import { type CompletionPlace, completionPlace } from "../completion/candidates.ts";
 import type { CommandContext } from "../context.ts";
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../terminal/format-duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { GlobalFlags } from "../global-flags.ts";
-import { visible } from "../visible-text.ts";
+import { visible } from "../terminal/escape.ts";
 
 /** People wait for it with a finger on the key, unless the line says how long they would. */
 const LOOK_SECONDS = 0.5;
@@ -51,7 +51,7 @@ async function namesInStore(
 ): Promise<ReadonlySet<string>> {
   // Only now: most words need no store.
   const { openSession } = await import("../session.ts");
-  const { scanEntries } = await import("../entry-scan.ts");
+  const { scanEntries } = await import("../entries/entry-scan.ts");
   const over = new AbortController();
   const flags = flagsOf(place);
   const timer = systemClock.after(flags.timeout * 1_000, () => over.abort());

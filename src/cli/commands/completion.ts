@@ -1,7 +1,7 @@
 // xcache completion: a script that makes a shell complete our commands.
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
-import { COMPLETION_SCRIPTS } from "../completion-script.ts";
+import { COMPLETION_SCRIPTS } from "../completion/script.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 

@@ -1,5 +1,5 @@
 // xcache delete: entries by their keys.
-import { counted, countText } from "../amount.ts";
+import { counted, countText } from "../terminal/format-number.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

@@ -6,12 +6,12 @@ import { redactUrl } from "../../core/redact.ts";
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { examine, type Finding } from "../examination.ts";
+import { examine, type Finding } from "../doctor/checks.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withOpenSession } from "../session.ts";
-import { tableLines } from "../table.ts";
-import { jsonText, visible } from "../visible-text.ts";
+import { tableLines } from "../terminal/table.ts";
+import { jsonText, visible } from "../terminal/escape.ts";
 
 interface Setting {
   readonly name: string;

@@ -7,8 +7,8 @@ import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { EXTRA_NAMES, EXTRAS, type ExtraName } from "../extra-packages.ts";
-import { installedVersion } from "../installed-package.ts";
+import { EXTRA_NAMES, EXTRAS, type ExtraName } from "../doctor/extras.ts";
+import { installedVersion } from "../doctor/installed-package.ts";
 
 export async function run({ out, env }: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const names = args.map(requireExtra);

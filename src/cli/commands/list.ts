@@ -1,15 +1,15 @@
 // xcache list: keys as they are found, with cursors and in bounded memory.
 import type { Inspection } from "../../core/namespace.ts";
-import { bytesText, counted } from "../amount.ts";
+import { bytesText, counted } from "../terminal/format-number.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { padEnd, padStart } from "../display-width.ts";
-import { durationText } from "../duration.ts";
-import { type EntryFilter, entryRow, scanEntries } from "../entry-scan.ts";
+import { padEnd, padStart } from "../terminal/display-width.ts";
+import { durationText } from "../terminal/format-duration.ts";
+import { type EntryFilter, entryRow, scanEntries } from "../entries/entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { Output } from "../output.ts";
+import type { Output } from "../terminal/output.ts";
 import { type Session, withSession } from "../session.ts";
-import { visible } from "../visible-text.ts";
+import { visible } from "../terminal/escape.ts";
 
 interface Options {
   readonly pattern?: string;

@@ -2,9 +2,9 @@
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { missingEntry } from "../missing-entry.ts";
+import { missingEntry } from "../entries/missing-entry.ts";
 import { withSession } from "../session.ts";
-import { visible } from "../visible-text.ts";
+import { visible } from "../terminal/escape.ts";
 
 export function run(context: CommandContext, { args }: CommandInput): Promise<ExitCode> {
   const { out } = context;

@@ -1,7 +1,7 @@
 // xcache warm: entries from a file, where there are none yet.
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { storeEntryFile } from "../entry-file.ts";
+import { storeEntryFile } from "../entries/import-file.ts";
 import type { ExitCode } from "../exit-code.ts";
 
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {

@@ -1,6 +1,6 @@
 // The flags that every command takes, before or after its name.
 import type { OptionSpec } from "../command-spec.ts";
-import { duration, repeated } from "../option-value.ts";
+import { duration, repeated } from "./values.ts";
 
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   {

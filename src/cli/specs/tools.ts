@@ -1,6 +1,6 @@
 // The commands around the cache: packages and the shell.
 import type { CommandSpec } from "../command-spec.ts";
-import { EXTRA_NAMES } from "../extra-packages.ts";
+import { EXTRA_NAMES } from "../doctor/extras.ts";
 
 export const TOOLS: readonly CommandSpec[] = [
   {

@@ -1,6 +1,6 @@
 // Values as JSON and back, exactly: what JSON has no form for stands as {"$type": ..., "value": ...}.
-import { createCodec } from "../codec/codec.ts";
-import { isPlainRecord } from "../core/wire.ts";
+import { createCodec } from "../../codec/codec.ts";
+import { isPlainRecord } from "../../core/wire.ts";
 
 const TYPE = "$type";
 const codec = createCodec({ serialization: "msgpack", compression: false });

@@ -1,6 +1,6 @@
 // Figures drawn from the fleet's history: rates, changes between two looks, and curves.
-import type { FleetMinute, FleetStats } from "../core/stats.ts";
-import { toWire } from "../core/wire.ts";
+import type { FleetMinute, FleetStats } from "../../core/stats.ts";
+import { toWire } from "../../core/wire.ts";
 
 const MINUTE_MS = 60_000;
 

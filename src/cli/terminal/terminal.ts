@@ -1,5 +1,5 @@
 // What may be done on the streams: colours, and redrawing in place.
-import type { Environment } from "../config/env.ts";
+import type { Environment } from "../../config/env.ts";
 
 export interface StreamFacts {
   readonly isTTY?: boolean | undefined;

@@ -1,8 +1,8 @@
 // Looks through the entries of the cache that a command is about, as they come.
-import { glob } from "../core/glob/glob.ts";
-import type { Inspection } from "../core/namespace.ts";
-import { unlessStopped } from "./interrupt.ts";
-import type { Session } from "./session.ts";
+import { glob } from "../../core/glob/glob.ts";
+import type { Inspection } from "../../core/namespace.ts";
+import { unlessStopped } from "../interrupt.ts";
+import type { Session } from "../session.ts";
 
 export interface EntryFilter {
   readonly pattern?: string;

@@ -1,7 +1,7 @@
 // Asks before something is removed for good.
 import { createInterface } from "node:readline/promises";
-import { CommandError } from "./command-error.ts";
-import type { CommandContext } from "./context.ts";
+import { CommandError } from "../command-error.ts";
+import type { CommandContext } from "../context.ts";
 
 /** Throws where nobody can be asked. A Ctrl-C or an end of input is a no. */
 export async function confirm({ out, stdin, interrupt }: CommandContext, question: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 // The commands that look at a cache and change nothing.
 import type { CommandSpec } from "../command-spec.ts";
-import { duration, integer } from "../option-value.ts";
+import { duration, integer } from "./values.ts";
 
 const PATTERN = { flags: "-p, --pattern <glob>", summary: "only keys that match, as in user:*" } as const;
 const TAG = {

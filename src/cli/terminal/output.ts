@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import type { WriteStream } from "node:tty";
 import pc from "picocolors";
-import type { Environment } from "../config/env.ts";
+import type { Environment } from "../../config/env.ts";
 import { hasColour, isAnimated } from "./terminal.ts";
-import { jsonText } from "./visible-text.ts";
+import { jsonText } from "./escape.ts";
 
 export type Stream = Pick<WriteStream, "write" | "isTTY" | "columns" | "rows" | "on" | "once" | "off">;
 

@@ -1,7 +1,7 @@
 // What is said when there is nothing under a key.
-import { CommandError } from "./command-error.ts";
-import { EXIT } from "./exit-code.ts";
-import { visible } from "./visible-text.ts";
+import { CommandError } from "../command-error.ts";
+import { EXIT } from "../exit-code.ts";
+import { visible } from "../terminal/escape.ts";
 
 export function missingEntry(key: string): CommandError {
   return new CommandError(

@@ -1,14 +1,14 @@
 // Shows the statistics again and again, until somebody has seen enough.
-import { systemClock } from "../core/clock.ts";
-import type { FleetStats } from "../core/stats.ts";
-import type { CommandContext } from "./context.ts";
-import { EXIT, type ExitCode } from "./exit-code.ts";
+import { systemClock } from "../../core/clock.ts";
+import type { FleetStats } from "../../core/stats.ts";
+import type { CommandContext } from "../context.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
 import { statsJson } from "./fleet-figures.ts";
-import { Frame } from "./frame.ts";
-import { failureOf } from "./hints.ts";
-import { unlessStopped } from "./interrupt.ts";
-import { listenToKeys } from "./key-press.ts";
-import type { Session } from "./session.ts";
+import { Frame } from "../terminal/redraw.ts";
+import { failureOf } from "../failure.ts";
+import { unlessStopped } from "../interrupt.ts";
+import { listenToKeys } from "../terminal/key-press.ts";
+import type { Session } from "../session.ts";
 import { WatchSeries } from "./watch-series.ts";
 import { watchLine, watchLines } from "./watch-view.ts";
 

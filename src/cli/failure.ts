@@ -3,7 +3,7 @@ import { ERROR_CODES, type ErrorCode, XCacheError } from "../core/errors.ts";
 import { redactText } from "../core/redact.ts";
 import { CommandError } from "./command-error.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
-import { visible } from "./visible-text.ts";
+import { visible } from "./terminal/escape.ts";
 
 export interface Failure {
   /** Of the library's table of errors, or `usage`, `failed`. */

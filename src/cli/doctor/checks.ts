@@ -1,14 +1,14 @@
 // What doctor looks at, and what it thinks of it.
-import { systemClock } from "../core/clock.ts";
-import { peerRanges } from "../core/package-manager.ts";
-import { VERSION } from "../version.ts";
-import { bytesText } from "./amount.ts";
-import { latencyText } from "./duration.ts";
-import { EXTRA_NAMES, EXTRAS } from "./extra-packages.ts";
-import { failureOf } from "./hints.ts";
+import { systemClock } from "../../core/clock.ts";
+import { peerRanges } from "../../core/package-manager.ts";
+import { VERSION } from "../../version.ts";
+import { bytesText } from "../terminal/format-number.ts";
+import { latencyText } from "../terminal/format-duration.ts";
+import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
+import { failureOf } from "../failure.ts";
 import { installedVersion } from "./installed-package.ts";
-import type { Session } from "./session.ts";
-import { type StoreFacts, storeFacts } from "./store-facts.ts";
+import type { Session } from "../session.ts";
+import { type StoreFacts, storeFacts } from "./server-info.ts";
 
 export interface Finding {
   readonly name: string;

@@ -1,5 +1,5 @@
 // What the store says of itself, put into words.
-import type { Session } from "./session.ts";
+import type { Session } from "../session.ts";
 
 type Fact = string | number | boolean;
 

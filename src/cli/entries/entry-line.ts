@@ -1,11 +1,11 @@
 // One entry as a line of JSON: what export writes, and import and warm read.
-import type { Inspection } from "../core/namespace.ts";
-import { isPlainRecord } from "../core/wire.ts";
-import { CommandError } from "./command-error.ts";
-import { EXIT } from "./exit-code.ts";
+import type { Inspection } from "../../core/namespace.ts";
+import { isPlainRecord } from "../../core/wire.ts";
+import { CommandError } from "../command-error.ts";
+import { EXIT } from "../exit-code.ts";
 import { fromJson, toJson } from "./json-value.ts";
 import type { Line } from "./line-source.ts";
-import { jsonText } from "./visible-text.ts";
+import { jsonText } from "../terminal/escape.ts";
 
 /** An entry to be stored. */
 export interface LineEntry {

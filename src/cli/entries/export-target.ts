@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { createWriteStream, realpathSync, type Stats, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { CommandError } from "./command-error.ts";
-import type { Output } from "./output.ts";
-import { visible } from "./visible-text.ts";
+import { CommandError } from "../command-error.ts";
+import type { Output } from "../terminal/output.ts";
+import { visible } from "../terminal/escape.ts";
 
 export interface ExportTarget {
   line(text: string): Promise<void>;

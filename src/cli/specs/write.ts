@@ -1,6 +1,6 @@
 // The commands that change what is in a cache.
 import type { CommandSpec } from "../command-spec.ts";
-import { lifetime, repeated, tagList } from "../option-value.ts";
+import { lifetime, repeated, tagList } from "./values.ts";
 
 const YES = { flags: "-y, --yes", summary: "do not ask; needed where nobody can be asked" } as const;
 const DRY_RUN = { flags: "--dry-run", summary: "only count" } as const;

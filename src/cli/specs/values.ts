@@ -1,6 +1,6 @@
 // Reads what was written behind a flag.
 import { InvalidArgumentError } from "commander";
-import { parseDuration } from "./duration.ts";
+import { parseDuration } from "../terminal/format-duration.ts";
 
 export function integer(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {

@@ -1,5 +1,5 @@
 // What watching has seen so far: each look at the figures, and what changed between them.
-import type { FleetStats } from "../core/stats.ts";
+import type { FleetStats } from "../../core/stats.ts";
 import { type Counts, countedBetween } from "./fleet-figures.ts";
 
 /** Processes add to the store about every ten seconds: over less than that a rate would only jump. */

@@ -1,10 +1,10 @@
 // Lines of a file or of the standard input, one at a time.
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { CommandError } from "./command-error.ts";
-import type { CommandContext } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
-import { visible } from "./visible-text.ts";
+import { CommandError } from "../command-error.ts";
+import type { CommandContext } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { visible } from "../terminal/escape.ts";
 
 export interface Line {
   readonly text: string;
