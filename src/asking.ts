@@ -3,7 +3,7 @@
 import { toError } from "./core/events.ts";
 import type { Look } from "./core/loading/waiting-call.ts";
 import type { Asker, Found } from "./core/namespace.ts";
-import type { Telemetry } from "./metrics/telemetry.ts";
+import type { Telemetry } from "./metrics/recording/telemetry.ts";
 
 /** For `get`. */
 export class Getting implements Asker<unknown> {

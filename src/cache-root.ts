@@ -8,9 +8,9 @@ import { OperationTimeoutError } from "./core/errors.ts";
 import type { Space, Store, StoreObserver, Terms } from "./core/namespace.ts";
 import { inOurWords } from "./core/resilience/store-failure.ts";
 import { type TermDefaults, usualTerms } from "./core/entry-options.ts";
-import { type CacheMetrics, metricsOf } from "./metrics/cache-metrics.ts";
-import type { History } from "./metrics/history.ts";
-import type { MetricSource } from "./metrics/source.ts";
+import { type CacheMetrics, metricsOf } from "./metrics/collectors/cache-metrics.ts";
+import type { History } from "./metrics/history/history.ts";
+import type { MetricSource } from "./metrics/collectors/source.ts";
 import { openStore } from "./open-store.ts";
 
 /** A cache object of the family. */

@@ -3,10 +3,10 @@ import type { CacheRoot, Member } from "./cache-root.ts";
 import type { ComprehensiveMetrics } from "./core/stats.ts";
 import type { Space } from "./core/namespace.ts";
 import { poolState, poolUtilization } from "./health/health.ts";
-import { History } from "./metrics/history.ts";
-import type { MetricSource } from "./metrics/source.ts";
-import { traceIfRegistered } from "./metrics/spans.ts";
-import { Telemetry } from "./metrics/telemetry.ts";
+import { History } from "./metrics/history/history.ts";
+import type { MetricSource } from "./metrics/collectors/source.ts";
+import { traceIfRegistered } from "./metrics/opentelemetry/spans.ts";
+import { Telemetry } from "./metrics/recording/telemetry.ts";
 
 const DAY_MS = 86_400_000;
 

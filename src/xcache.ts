@@ -37,7 +37,7 @@ import type { Inspection, Space } from "./core/namespace.ts";
 import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/entry-options.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
 import { Instruments } from "./instruments.ts";
-import type { Telemetry } from "./metrics/telemetry.ts";
+import type { Telemetry } from "./metrics/recording/telemetry.ts";
 import {
   isGetHitTraced,
   isGetTraced,

@@ -4,7 +4,7 @@ import { ConfigError, describeArrival } from "../core/errors.ts";
 import { type AlertComparison, COMPARISON_IDS } from "./comparison.ts";
 import { requireAddress } from "./email-address.ts";
 import { type AlertMetric, METRIC_IDS } from "./metric.ts";
-import { requireNumber, requireOneOf, requireSeconds, requireStrings, requireText } from "./refusal.ts";
+import { requireNumber, requireOneOf, requireSeconds, requireStrings, requireText } from "./checks.ts";
 import { requireWebhookAddress, type WebhookAddress } from "./webhook-address.ts";
 
 /** When an alert fires. */

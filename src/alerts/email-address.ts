@@ -1,7 +1,7 @@
 // Email addresses as SMTP takes them: strict enough that none can carry a second header or recipient.
 import { domainToASCII } from "node:url";
 import { describeArrival } from "../core/errors.ts";
-import { refusal } from "./refusal.ts";
+import { refusal } from "./checks.ts";
 
 /** RFC 5321 section 4.5.3.1, and an atom of RFC 5322 section 3.2.3; quoted local parts are not taken. */
 const LONGEST_ADDRESS = 254;

@@ -1,5 +1,5 @@
 // The metrics an alert can watch: each reads one figure off a look, or says why there is none.
-import type { Look } from "./look.ts";
+import type { Look } from "./snapshot.ts";
 
 /** A figure, or the reason why there is none. */
 export type Reading = { readonly value: number } | { readonly noData: string };

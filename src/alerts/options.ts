@@ -3,8 +3,8 @@ import { hostname } from "node:os";
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireRepeat } from "./definition.ts";
-import type { MetricsSource } from "./look.ts";
-import { refusal, requireSeconds, requireText } from "./refusal.ts";
+import type { MetricsSource } from "./snapshot.ts";
+import { refusal, requireSeconds, requireText } from "./checks.ts";
 import { requireSecrets } from "./signature.ts";
 import { type CheckedSmtp, requireSmtp, type SmtpOptions } from "./smtp.ts";
 

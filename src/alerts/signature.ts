@@ -1,6 +1,6 @@
 // Signatures of webhooks as Standard Webhooks 1.0 describes them, section "Signature scheme".
 import { nodeCrypto } from "../core/lazy-builtin.ts";
-import { refusal, requireStrings } from "./refusal.ts";
+import { refusal, requireStrings } from "./checks.ts";
 
 const PREFIX = "whsec_";
 const FEWEST_BYTES = 24;

@@ -2,7 +2,7 @@
 import { requireOptions } from "../core/arguments.ts";
 import { describeArrival } from "../core/errors.ts";
 import { requireSender, type Sender } from "./email-address.ts";
-import { refusal, requireText } from "./refusal.ts";
+import { refusal, requireText } from "./checks.ts";
 
 export interface SmtpOptions {
   readonly host: string;

@@ -1,5 +1,5 @@
 // Where a webhook goes: the address without its credentials, which travel in a header, and a name that is safe to show.
-import { refusal } from "./refusal.ts";
+import { refusal } from "./checks.ts";
 
 export interface WebhookAddress {
   /** Without user and password. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MOST_ATTEMPTS, retryDelayMs } from "../../src/alerts/backoff.ts";
-import { Channel } from "../../src/alerts/channel.ts";
+import { Channel } from "../../src/alerts/delivery.ts";
 import { DeliveryFailure, type Destination } from "../../src/alerts/destination.ts";
 import type { Outgoing } from "../../src/alerts/notification.ts";
 import { AlertDeliveryError } from "../../src/core/errors.ts";

@@ -1,5 +1,5 @@
 // A cache of which a test says the figures.
-import type { MetricsSource } from "../../src/alerts/look.ts";
+import type { MetricsSource } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics, OperationMetrics } from "../../src/core/stats.ts";
 
 const IDLE: ComprehensiveMetrics = {

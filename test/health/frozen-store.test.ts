@@ -1,7 +1,7 @@
 // Health and metrics of a cache on a real server: busy, frozen and awake again.
 import { expect, it, onTestFinished } from "vitest";
-import { PullCollector } from "../../src/metrics/pull.ts";
-import { OwnRegistry } from "../../src/metrics/registry.ts";
+import { PullCollector } from "../../src/metrics/prometheus/pull.ts";
+import { OwnRegistry } from "../../src/metrics/prometheus/registry.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { until } from "../support/until.ts";
 

@@ -4,7 +4,7 @@ import { CircuitBreaker } from "../../src/core/breaker.ts";
 import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import type { Store } from "../../src/core/namespace.ts";
 import { checkHealth, detailHealth, poolState, poolUtilization } from "../../src/health/health.ts";
-import { Recorder } from "../../src/metrics/recorder.ts";
+import { Recorder } from "../../src/metrics/recording/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 interface Parts {

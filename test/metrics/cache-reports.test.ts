@@ -1,8 +1,8 @@
 // What a cache object reports to the collectors it is configured with, from its first call to its last.
 import { describe, expect, it, onTestFinished } from "vitest";
-import { CacheMetrics } from "../../src/metrics/cache-metrics.ts";
-import { PullCollector } from "../../src/metrics/pull.ts";
-import { OwnRegistry } from "../../src/metrics/registry.ts";
+import { CacheMetrics } from "../../src/metrics/collectors/cache-metrics.ts";
+import { PullCollector } from "../../src/metrics/prometheus/pull.ts";
+import { OwnRegistry } from "../../src/metrics/prometheus/registry.ts";
 import { XCache } from "../../src/xcache.ts";
 import { startRedis } from "../support/redis.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CATALOGUE, METRICS, type MetricFacts, metricNamed } from "../../src/metrics/catalogue.ts";
-import { LATENCY_BUCKETS } from "../../src/metrics/histogram.ts";
+import { LATENCY_BUCKETS } from "../../src/metrics/recording/histogram.ts";
 import { TRACED_OPERATIONS } from "../../src/metrics/tracing.ts";
 
 const page = readFileSync(new URL("../../docs/reference/metrics.md", import.meta.url), "utf8");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../src/core/errors.ts";
-import { ErrorCounts } from "../../src/metrics/error-count.ts";
+import { ErrorCounts } from "../../src/metrics/recording/error-count.ts";
 
 const classNamed = (name: string): Error => {
   const { [name]: Named } = { [name]: class extends Error {} };

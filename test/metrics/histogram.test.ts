@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Histogram, LATENCY_BUCKETS } from "../../src/metrics/histogram.ts";
+import { Histogram, LATENCY_BUCKETS } from "../../src/metrics/recording/histogram.ts";
 
 function filled(samples: readonly number[]): Histogram {
   const histogram = new Histogram();

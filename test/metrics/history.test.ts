@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { type Ledger, LocalLedger, type Row } from "../../src/core/counters.ts";
 import type { CacheStats } from "../../src/core/stats.ts";
-import { History } from "../../src/metrics/history.ts";
-import { Recorder } from "../../src/metrics/recorder.ts";
+import { History } from "../../src/metrics/history/history.ts";
+import { Recorder } from "../../src/metrics/recording/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const DAY_MS = 86_400_000;

@@ -14,9 +14,9 @@ vi.mock("../../src/metrics/peer-package.ts", async (original) => {
   };
 });
 
-const { OtelCollector } = await import("../../src/metrics/otel.ts");
-const { PullCollector } = await import("../../src/metrics/pull.ts");
-const { traceWithOpenTelemetry } = await import("../../src/metrics/spans.ts");
+const { OtelCollector } = await import("../../src/metrics/opentelemetry/otel.ts");
+const { PullCollector } = await import("../../src/metrics/prometheus/pull.ts");
+const { traceWithOpenTelemetry } = await import("../../src/metrics/opentelemetry/spans.ts");
 const { optionalPackage, requiredPackage } = await vi.importActual<
   typeof import("../../src/metrics/peer-package.ts")
 >("../../src/metrics/peer-package.ts");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OperationRecord, type Timing } from "../../src/metrics/operation-record.ts";
-import { Telemetry } from "../../src/metrics/telemetry.ts";
+import { OperationRecord, type Timing } from "../../src/metrics/recording/operation-record.ts";
+import { Telemetry } from "../../src/metrics/recording/telemetry.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 function call(record: OperationRecord, now: number): Timing | undefined {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConfigError } from "../../src/core/errors.ts";
-import { CacheMetrics } from "../../src/metrics/cache-metrics.ts";
-import { decimal, MOST_BYTES } from "../../src/metrics/datagram.ts";
-import { PushCollector, type PushCollectorOptions } from "../../src/metrics/push.ts";
+import { CacheMetrics } from "../../src/metrics/collectors/cache-metrics.ts";
+import { decimal, MOST_BYTES } from "../../src/metrics/statsd/datagram.ts";
+import { PushCollector, type PushCollectorOptions } from "../../src/metrics/statsd/push.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { reportingCache } from "./reporting-cache.ts";
 import { readLine, statsdDaemon } from "./statsd-daemon.ts";

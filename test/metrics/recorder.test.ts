@@ -5,8 +5,8 @@ import {
   InvalidKeyError,
   OperationTimeoutError,
 } from "../../src/core/errors.ts";
-import type { OperationRecord } from "../../src/metrics/operation-record.ts";
-import { Recorder } from "../../src/metrics/recorder.ts";
+import type { OperationRecord } from "../../src/metrics/recording/operation-record.ts";
+import { Recorder } from "../../src/metrics/recording/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const FACTS = { circuitBreakerOpen: false, poolUtilization: 0, memoryUsage: 0 };

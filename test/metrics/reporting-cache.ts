@@ -1,6 +1,6 @@
 // Sources of figures for the tests of collectors: a recorder that stands for a cache.
-import type { MetricSource } from "../../src/metrics/source.ts";
-import { Telemetry } from "../../src/metrics/telemetry.ts";
+import type { MetricSource } from "../../src/metrics/collectors/source.ts";
+import { Telemetry } from "../../src/metrics/recording/telemetry.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 export interface ReportingCache {

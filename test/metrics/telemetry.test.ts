@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../src/core/errors.ts";
 import type { Space } from "../../src/core/namespace.ts";
-import { Telemetry } from "../../src/metrics/telemetry.ts";
+import { Telemetry } from "../../src/metrics/recording/telemetry.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const FACTS = { circuitBreakerOpen: false, poolUtilization: 0, memoryUsage: 0 };

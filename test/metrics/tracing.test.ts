@@ -15,7 +15,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import { traceIfRegistered, traceWithOpenTelemetry } from "../../src/metrics/spans.ts";
+import { traceIfRegistered, traceWithOpenTelemetry } from "../../src/metrics/opentelemetry/spans.ts";
 import { isTraced, runInSpans, TRACED_OPERATIONS, type TraceContext } from "../../src/metrics/tracing.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 

@@ -1,7 +1,7 @@
 // How full real servers say they are, and what it costs where they say nothing.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { PullCollector } from "../../../src/metrics/pull.ts";
-import { OwnRegistry } from "../../../src/metrics/registry.ts";
+import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
+import { OwnRegistry } from "../../../src/metrics/prometheus/registry.ts";
 import type { RedisServer } from "../../support/redis.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { startCluster } from "../../support/redis-cluster.ts";

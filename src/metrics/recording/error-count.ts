@@ -1,6 +1,6 @@
 // How errors are counted: by operation, kind and class, never by what their messages say.
-import type { MetricTags } from "../core/collector.ts";
-import { XCacheError } from "../core/errors.ts";
+import type { MetricTags } from "../../core/collector.ts";
+import { XCacheError } from "../../core/errors.ts";
 
 export interface ErrorCount {
   readonly tags: MetricTags;

@@ -1,8 +1,8 @@
 // PushCollector: sends what is measured to a StatsD daemon, as lines in datagrams. It never throws on a dead one.
-import { requireOptions } from "../core/arguments.ts";
-import { type Clock, systemClock, type Timer } from "../core/clock.ts";
-import type { Collector, MetricTags } from "../core/collector.ts";
-import { datagramName, metricNamed } from "./catalogue.ts";
+import { requireOptions } from "../../core/arguments.ts";
+import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
+import type { Collector, MetricTags } from "../../core/collector.ts";
+import { datagramName, metricNamed } from "../catalogue.ts";
 import {
   isShare,
   requireFlag,
@@ -10,7 +10,7 @@ import {
   requirePort,
   requirePositive,
   requireText,
-} from "./collector-option.ts";
+} from "../collectors/collector-options.ts";
 import { DatagramPacker, decimal, type LineType, plainName, rateSuffix, tagSuffix } from "./datagram.ts";
 import { DatagramSocket } from "./datagram-socket.ts";
 

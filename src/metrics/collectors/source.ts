@@ -1,7 +1,7 @@
 // A cache as its metrics see it, and the caches that report to one CacheMetrics.
-import type { Clock } from "../core/clock.ts";
-import type { MaybePromise, SpaceUsage } from "../core/namespace.ts";
-import type { Recorder, StoreFacts } from "./recorder.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { MaybePromise, SpaceUsage } from "../../core/namespace.ts";
+import type { Recorder, StoreFacts } from "../recording/recorder.ts";
 import { Totals } from "./totals.ts";
 
 export interface MetricSource {

@@ -1,5 +1,5 @@
 // A collector that may throw, reject or hang, made harmless: what it does not take is counted.
-import type { Collector, MetricTags } from "../core/collector.ts";
+import type { Collector, MetricTags } from "../../core/collector.ts";
 
 /** Calls of one collector that may be unanswered; more are not made until some of them are. */
 const MOST_PENDING = 1_000;

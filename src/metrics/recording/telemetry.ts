@@ -1,10 +1,10 @@
 // What happens to one cache object, counted and told: every operation passes here.
-import type { Clock } from "../core/clock.ts";
-import { Emitter, toError } from "../core/events.ts";
-import type { Space, StoreObserver, WriteObserver } from "../core/namespace.ts";
+import type { Clock } from "../../core/clock.ts";
+import { Emitter, toError } from "../../core/events.ts";
+import type { Space, StoreObserver, WriteObserver } from "../../core/namespace.ts";
 import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
-import { isTraced, type TraceDetails, traced } from "./tracing.ts";
+import { isTraced, type TraceDetails, traced } from "../tracing.ts";
 
 export class Telemetry implements WriteObserver {
   readonly events = new Emitter();

@@ -6,7 +6,7 @@ import { redactError } from "../core/redact.ts";
 import { MOST_ATTEMPTS, retryDelayMs } from "./backoff.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
 import { type Outgoing, oneLine } from "./notification.ts";
-import { Pending, type Undelivered } from "./pending.ts";
+import { Pending, type Undelivered } from "./delivery-queue.ts";
 
 /** How deliveries have gone since the manager was made. */
 export interface DeliveryCounts {

@@ -1,5 +1,5 @@
 // The contract of a collector that is not told what caches count, but reads it when somebody asks for its figures.
-import type { Collector } from "../core/collector.ts";
+import type { Collector } from "../../core/collector.ts";
 import type { Sources } from "./source.ts";
 import type { CountedSeries } from "./totals.ts";
 

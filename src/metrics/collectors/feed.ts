@@ -1,9 +1,9 @@
 // Passes on what caches have counted to collectors that are told of it: in differences, shortly after something happened.
 
-import type { Timer } from "../core/clock.ts";
-import type { MetricTags } from "../core/collector.ts";
-import { CATALOGUE, type MetricFacts } from "./catalogue.ts";
-import type { Reporter } from "./recorder.ts";
+import type { Timer } from "../../core/clock.ts";
+import type { MetricTags } from "../../core/collector.ts";
+import { CATALOGUE, type MetricFacts } from "../catalogue.ts";
+import type { Reporter } from "../recording/recorder.ts";
 import type { MetricSource, Sources } from "./source.ts";
 
 /** What is done within so long is told in one call. */

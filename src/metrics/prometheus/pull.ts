@@ -1,8 +1,8 @@
 // PullCollector: what caches count, as series of a registry that Prometheus scrapes, with an endpoint of its own.
 
-import { requireOptions } from "../core/arguments.ts";
-import type { Collector, MetricTags } from "../core/collector.ts";
-import { ConfigError } from "../core/errors.ts";
+import { requireOptions } from "../../core/arguments.ts";
+import type { Collector, MetricTags } from "../../core/collector.ts";
+import { ConfigError } from "../../core/errors.ts";
 import {
   CATALOGUE,
   METRICS,
@@ -10,12 +10,12 @@ import {
   type MetricId,
   type MetricType,
   metricNamed,
-} from "./catalogue.ts";
-import { isShare, requireHost, requireLabels, requirePort, requireText } from "./collector-option.ts";
+} from "../catalogue.ts";
+import { isShare, requireHost, requireLabels, requirePort, requireText } from "../collectors/collector-options.ts";
 import { Family, type Sample } from "./family.ts";
-import { type EndpointAddress, MetricsEndpoint } from "./metrics-endpoint.ts";
+import { type EndpointAddress, MetricsEndpoint } from "./endpoint.ts";
 import { READERS } from "./reader.ts";
-import { type MetricsView, readFrom } from "./reading-collector.ts";
+import { type MetricsView, readFrom } from "../collectors/reading-collector.ts";
 import { defaultRegistry, type MetricRegistry, requireRegistry } from "./registry.ts";
 import { labelName, seriesName } from "./series-name.ts";
 

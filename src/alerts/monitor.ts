@@ -2,11 +2,11 @@
 import type { Clock, Timer } from "../core/clock.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { toError } from "../core/events.ts";
-import type { Channel } from "./channel.ts";
+import type { Channel } from "./delivery.ts";
 import { compares } from "./comparison.ts";
 import { type AlertStatus, Condition, type Crossing } from "./condition.ts";
 import type { CheckedAlert } from "./definition.ts";
-import { type Look, type MetricsSource, Observer } from "./look.ts";
+import { type Look, type MetricsSource, Observer } from "./snapshot.ts";
 import { type AlertMetric, type Reading, readMetric } from "./metric.ts";
 import { newId, notificationOf } from "./notification.ts";
 

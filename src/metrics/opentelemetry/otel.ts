@@ -1,9 +1,9 @@
 // OtelCollector: hands what is measured to the OpenTelemetry meter of the application.
-import { requireOptions } from "../core/arguments.ts";
-import type { Collector, MetricTags } from "../core/collector.ts";
-import { VERSION } from "../version.ts";
-import { type MetricType, metricNamed } from "./catalogue.ts";
-import { LATENCY_BUCKETS } from "./histogram.ts";
+import { requireOptions } from "../../core/arguments.ts";
+import type { Collector, MetricTags } from "../../core/collector.ts";
+import { VERSION } from "../../version.ts";
+import { type MetricType, metricNamed } from "../catalogue.ts";
+import { LATENCY_BUCKETS } from "../recording/histogram.ts";
 import { type OtelMeter, type OtelMeterProvider, otelApi } from "./otel-api.ts";
 
 export interface OtelCollectorOptions {

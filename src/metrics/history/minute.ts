@@ -1,8 +1,8 @@
 // What a cache counts in a minute, as a row of numbers that can be added up over processes.
-import type { Row } from "../core/counters.ts";
-import type { FleetMinute } from "../core/stats.ts";
-import { Histogram } from "./histogram.ts";
-import type { Recorder } from "./recorder.ts";
+import type { Row } from "../../core/counters.ts";
+import type { FleetMinute } from "../../core/stats.ts";
+import { Histogram } from "../recording/histogram.ts";
+import type { Recorder } from "../recording/recorder.ts";
 
 /** In the order of the row. New ones are added at the end: rows of other versions are in the same store. */
 const COUNTS = ["hits", "misses", "sets", "deletes", "invalidations", "errors", "evictions"] as const;

@@ -1,6 +1,6 @@
 // Checks of what collectors are made with: each says what was expected and what arrived.
-import type { MetricTags } from "../core/collector.ts";
-import { ConfigError, describeArrival } from "../core/errors.ts";
+import type { MetricTags } from "../../core/collector.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
 
 const wrong = (expected: string, arrived: unknown): ConfigError =>
   new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);

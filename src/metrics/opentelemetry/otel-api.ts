@@ -1,5 +1,5 @@
 // The part of @opentelemetry/api that is used here: written down, so that no type of ours needs the package.
-import { requiredPackage } from "./peer-package.ts";
+import { requiredPackage } from "../peer-package.ts";
 
 type AttributeValues = Readonly<Record<string, string | number | boolean>>;
 

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ConfigError, ConnectionError } from "../core/errors.ts";
-import { nodeHttp } from "../core/lazy-builtin.ts";
+import { ConfigError, ConnectionError } from "../../core/errors.ts";
+import { nodeHttp } from "../../core/lazy-builtin.ts";
 
 const PATH = "/metrics";
 /** Nobody who scrapes needs more. */

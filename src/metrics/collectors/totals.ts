@@ -1,9 +1,9 @@
 // Sums over the caches that report to one CacheMetrics; a cache that is gone stays counted.
-import type { MetricTags } from "../core/collector.ts";
-import { CATALOGUE, type MetricFacts } from "./catalogue.ts";
-import { ErrorCounts } from "./error-count.ts";
-import { Histogram } from "./histogram.ts";
-import type { Recorder } from "./recorder.ts";
+import type { MetricTags } from "../../core/collector.ts";
+import { CATALOGUE, type MetricFacts } from "../catalogue.ts";
+import { ErrorCounts } from "../recording/error-count.ts";
+import { Histogram } from "../recording/histogram.ts";
+import type { Recorder } from "../recording/recorder.ts";
 
 const COUNTS = ["hits", "misses", "storeHits", "sets", "deletes", "invalidations", "evictions"] as const;
 type CountName = (typeof COUNTS)[number];

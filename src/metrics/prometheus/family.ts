@@ -1,7 +1,7 @@
 // One metric of a pull collector: series that were told, added to those that are read when it is asked for.
-import type { MetricTags } from "../core/collector.ts";
-import type { MetricType } from "./catalogue.ts";
-import { Histogram, LATENCY_BUCKETS } from "./histogram.ts";
+import type { MetricTags } from "../../core/collector.ts";
+import type { MetricType } from "../catalogue.ts";
+import { Histogram, LATENCY_BUCKETS } from "../recording/histogram.ts";
 import type { MetricReading, RegisteredMetric, SeriesValue } from "./registry.ts";
 import { labelName } from "./series-name.ts";
 

@@ -1,10 +1,10 @@
 // The figures of all processes over time: what one cache adds to them, and what they say together.
-import type { Clock } from "../core/clock.ts";
-import { type Ledger, type Row, sumOf } from "../core/counters.ts";
-import type { CacheStats, FleetMinute, FleetStats } from "../core/stats.ts";
+import type { Clock } from "../../core/clock.ts";
+import { type Ledger, type Row, sumOf } from "../../core/counters.ts";
+import type { CacheStats, FleetMinute, FleetStats } from "../../core/stats.ts";
 import { minuteOf, rowOf, rowSince } from "./minute.ts";
 import { type Counting, MINUTE_MS, type ProcessShare, shareIn } from "./process-share.ts";
-import type { Recorder, Reporter } from "./recorder.ts";
+import type { Recorder, Reporter } from "../recording/recorder.ts";
 
 /** Rows asked for at once. */
 const READ_TOGETHER = 500;

@@ -1,7 +1,7 @@
 // Sends datagrams to one daemon: opens a socket when there is something to send, and bears a daemon that is not there.
 import type { Socket } from "node:dgram";
-import type { Clock, Timer } from "../core/clock.ts";
-import { nodeDgram, nodeDns, nodeNet } from "../core/lazy-builtin.ts";
+import type { Clock, Timer } from "../../core/clock.ts";
+import { nodeDgram, nodeDns, nodeNet } from "../../core/lazy-builtin.ts";
 
 /** Datagrams that wait for the socket or the system; more are dropped. */
 const MOST_WAITING = 256;

@@ -1,5 +1,5 @@
 // Lines of the StatsD protocol, `<name>:<value>|<type>`, and how they are packed into datagrams.
-import type { MetricTags } from "../core/collector.ts";
+import type { MetricTags } from "../../core/collector.ts";
 
 /** Fits one Ethernet frame: 1,500 less the headers of IPv6, UDP and a tunnel. */
 export const MOST_BYTES = 1_432;

@@ -1,6 +1,6 @@
 // A registry of metrics: the user's own, that of an installed client library, or one that needs no library.
-import { ConfigError, describeArrival } from "../core/errors.ts";
-import { optionalPackage } from "./peer-package.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { optionalPackage } from "../peer-package.ts";
 
 /** One line of an exposition. */
 export interface SeriesValue {
