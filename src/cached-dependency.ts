@@ -4,7 +4,7 @@ import { knexSessions } from "./db/knex.ts";
 import { kyselySessions } from "./db/kysely.ts";
 import { pgSessions } from "./db/pg.ts";
 import { prismaSessions } from "./db/prisma.ts";
-import { trackSessions } from "./db/session.ts";
+import { trackSessions } from "./db/tracking/session.ts";
 import { typeormSessions } from "./db/typeorm.ts";
 import { type CachedDependency, dependencyWrapper } from "./functions/dependency.ts";
 

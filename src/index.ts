@@ -86,7 +86,7 @@ export type {
   TrackedConnection,
   TransactionStatus,
 } from "./core/db-session.ts";
-export { tableTag } from "./db/table-tag.ts";
+export { tableTag } from "./db/tracking/table-tag.ts";
 export {
   asCached,
   type CacheControls,

@@ -1,6 +1,6 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
-import { Getting, Seeking } from "./asking.ts";
-import { type CacheRoot, openPlace, Place } from "./cache-root.ts";
+import { Getting, Seeking } from "./cache/store-read.ts";
+import { type CacheRoot, openPlace, Place } from "./cache/lifecycle.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
@@ -36,7 +36,7 @@ import type {
 import type { Inspection, Space } from "./core/namespace.ts";
 import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/entry-options.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
-import { Instruments } from "./instruments.ts";
+import { Instruments } from "./cache/instruments.ts";
 import type { Telemetry } from "./metrics/recording/telemetry.ts";
 import {
   isGetHitTraced,

@@ -1,5 +1,5 @@
 // A cache opened for one command: it counts nothing in the store, so that looking changes nothing.
-import { openPlace, Place } from "../cache-root.ts";
+import { openPlace, Place } from "../cache/lifecycle.ts";
 import type { LayeredConfig } from "../config/origin.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import { type Clock, systemClock } from "../core/clock.ts";

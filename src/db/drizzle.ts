@@ -14,10 +14,10 @@ import {
   type RemoteSession,
 } from "./drizzle/library.ts";
 import { watchRemote } from "./drizzle/remote.ts";
-import { hasMethod, notWanted } from "./handed-over.ts";
-import { onceFor } from "./once-for.ts";
+import { hasMethod, notWanted } from "./tracking/handed-over.ts";
+import { onceFor } from "./tracking/per-session.ts";
 import { pgSessions } from "./pg.ts";
-import { requireCache } from "./watch-options.ts";
+import { requireCache } from "./tracking/watch-options.ts";
 
 export type { DrizzleCacheOptions, DrizzleChange, DrizzleTable } from "./drizzle/cache.ts";
 

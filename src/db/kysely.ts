@@ -2,7 +2,7 @@
 import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
 import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { notWanted } from "./handed-over.ts";
+import { notWanted } from "./tracking/handed-over.ts";
 import { foreignTransaction, type Source, sourceOf, WatchedConnection } from "./kysely/connection.ts";
 import {
   type AnyDialect,
@@ -13,11 +13,11 @@ import {
   isDialect,
   isKysely,
 } from "./kysely/library.ts";
-import { onceFor } from "./once-for.ts";
-import type { SqlDialect } from "./sql-tokens.ts";
-import { trackerOf, type WatchOptions } from "./watch-options.ts";
+import { onceFor } from "./tracking/per-session.ts";
+import type { SqlDialect } from "./sql/sql-tokens.ts";
+import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
-export type { WatchOptions } from "./watch-options.ts";
+export type { WatchOptions } from "./tracking/watch-options.ts";
 
 /** For `cachedDependency`, which finds it by itself. */
 export const kyselySessions: SessionAdapter<AnyKysely> = {

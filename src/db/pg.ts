@@ -1,6 +1,6 @@
 // Sessions of node-postgres: a Pool, a Client, or a client of a pool.
 import type { SessionAdapter } from "../core/db-session.ts";
-import { onceFor } from "./once-for.ts";
+import { onceFor } from "./tracking/per-session.ts";
 import { watchClient, wrapClient } from "./pg/client.ts";
 import { isClient, isPool, type PgClient, type PgPool } from "./pg/library.ts";
 import { wrapPool } from "./pg/pool.ts";

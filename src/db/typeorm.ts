@@ -1,7 +1,7 @@
 // Sessions of typeorm over PostgreSQL or SQLite: a data source, its manager or a query runner; and its `cache` option.
 import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { onceFor } from "./once-for.ts";
+import { onceFor } from "./tracking/per-session.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
 import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type QueryResultCache,
   type QueryRunner,
 } from "./typeorm/library.ts";
-import { requireCache } from "./watch-options.ts";
+import { requireCache } from "./tracking/watch-options.ts";
 
 export type { TypeormCacheOptions } from "./typeorm/cache.ts";
 

@@ -1,7 +1,7 @@
 // The key of one call: `name(arguments)`, readable while short and a sha-256 digest of the same text beyond.
 import { ConfigError } from "../core/errors.ts";
 import { nodeCrypto } from "../core/lazy-builtin.ts";
-import { canonicalText, isPlainText, numberText, Unencodable } from "./canonical-text.ts";
+import { canonicalText, isPlainText, numberText, Unencodable } from "./argument-encoding.ts";
 
 /** The longest key that is left readable, in UTF-16 units. */
 export const LONGEST_READABLE_KEY = 120;

@@ -9,7 +9,7 @@ import {
   isSessionCache,
   tableNames,
 } from "./dependency-options.ts";
-import { handedOut, isGeneratorFunction } from "./handed-out.ts";
+import { handedOut, isGeneratorFunction } from "./resource.ts";
 
 export type { DependencyOptions } from "./dependency-options.ts";
 

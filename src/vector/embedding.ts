@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { describeArrival } from "../core/errors.ts";
 import { EmbeddingError } from "./embedding-error.ts";
-import { lengthOf } from "./metric.ts";
+import { lengthOf } from "./distance.ts";
 
 /** What an embedder may give. */
 export type EmbeddedVector = Float32Array | Float64Array | readonly number[];

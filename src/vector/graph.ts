@@ -1,7 +1,7 @@
 // The approximate index for many vectors: HNSW by the package usearch, loaded on first use.
 import { createRequire } from "node:module";
 import { MissingPeerError } from "../core/errors.ts";
-import type { Metric } from "./metric.ts";
+import type { Metric } from "./distance.ts";
 
 /** What is used of usearch; its numbers of vectors are bigints. */
 interface UsearchIndex {

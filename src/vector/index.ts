@@ -2,8 +2,8 @@
 export type { EmbedContext, EmbeddedVector, Embedder } from "./embedding.ts";
 export { EmbeddingError, type EmbeddingProblem } from "./embedding-error.ts";
 export { type LexicalEmbedderOptions, lexicalEmbedder } from "./lexical-embedder.ts";
-export type { SemanticMatch } from "./likeness.ts";
-export type { Metric } from "./metric.ts";
+export type { SemanticMatch } from "./similarity.ts";
+export type { Metric } from "./distance.ts";
 export type { SemanticCacheOptions } from "./options.ts";
 export {
   type SearchOptions,

@@ -6,7 +6,7 @@ import { requireNamespace } from "../core/keys.ts";
 import type { XCache } from "../xcache.ts";
 import { type Embedder, MOST_DIMENSIONS } from "./embedding.ts";
 import { lexicalEmbedder } from "./lexical-embedder.ts";
-import { MEASURES, METRICS, type Metric } from "./metric.ts";
+import { MEASURES, METRICS, type Metric } from "./distance.ts";
 
 export interface SemanticCacheOptions {
   /** Where answers and their vectors are stored. */

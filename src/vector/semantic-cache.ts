@@ -8,7 +8,7 @@ import type { XCache } from "../xcache.ts";
 import { type ChangeCount, changesOf } from "./change-count.ts";
 import { FreshVectors } from "./fresh-vectors.ts";
 import { answerTo, type HandedOut, handOut, ofTheValue } from "./handed-out.ts";
-import { closedError, Likeness, type SemanticMatch } from "./likeness.ts";
+import { closedError, Likeness, type SemanticMatch } from "./similarity.ts";
 import {
   requireThat,
   requireThreshold,

@@ -1,6 +1,6 @@
 // What is stored for a text: its answer together with its vector, so that both live and die as one entry.
 import { createHash } from "node:crypto";
-import { lengthOf } from "./metric.ts";
+import { lengthOf } from "./distance.ts";
 
 export interface StoredAnswer {
   readonly text: string;

@@ -4,7 +4,7 @@ import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";
 import { BestMatches } from "../search/best-matches.ts";
 import { type Graph, type OpenGraph, openGraph } from "./graph.ts";
-import { MEASURES, type Measure, type Metric, prepare } from "./metric.ts";
+import { MEASURES, type Measure, type Metric, prepare } from "./distance.ts";
 import { VectorTable } from "./vector-table.ts";
 
 export interface VectorIndexOptions {

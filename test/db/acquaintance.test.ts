@@ -1,7 +1,7 @@
 // The tracker's own question is never the first one of a transaction: a database that refuses it would fail that.
 import { expect, test } from "vitest";
 import type { CacheForSessions, ConnectionDriver } from "../../src/core/db-session.ts";
-import { trackSessions } from "../../src/db/session.ts";
+import { trackSessions } from "../../src/db/tracking/session.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const cache = { get: async () => undefined, invalidateTags: async () => {} } as unknown as CacheForSessions;

@@ -1,7 +1,7 @@
 // How reads are stored: the lifetime and the tags of their tables.
 import { describe, expect, test } from "vitest";
 import type { CacheForSessions, TableSettings } from "../../src/core/db-session.ts";
-import { CachedTables } from "../../src/db/cached-tables.ts";
+import { CachedTables } from "../../src/db/tracking/cached-tables.ts";
 
 const tablesOf = (names: readonly string[], tables: Record<string, TableSettings>, ttl?: number) =>
   new CachedTables({

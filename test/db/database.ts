@@ -8,7 +8,7 @@ import { knexSessions } from "../../src/db/knex.ts";
 import { kyselySessions } from "../../src/db/kysely.ts";
 import { pgSessions } from "../../src/db/pg.ts";
 import { prismaSessions } from "../../src/db/prisma.ts";
-import { trackSessions } from "../../src/db/session.ts";
+import { trackSessions } from "../../src/db/tracking/session.ts";
 import { typeormSessions } from "../../src/db/typeorm.ts";
 import { type CachedDependency, dependencyWrapper } from "../../src/functions/dependency.ts";
 import { XCache } from "../../src/xcache.ts";

@@ -1,6 +1,6 @@
 // Invalidations are delivered, owed, or repeated while the outcome of a commit is not known.
 import { describe, expect, test } from "vitest";
-import { Invalidations } from "../../src/db/invalidation.ts";
+import { Invalidations } from "../../src/db/tracking/invalidation.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 function scene() {

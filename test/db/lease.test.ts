@@ -1,7 +1,7 @@
 // A connection is taken when it is needed, kept in between, and given back once.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../src/core/db-session.ts";
-import { Lease } from "../../src/db/lease.ts";
+import { Lease } from "../../src/db/tracking/pool-checkout.ts";
 
 const lost = new Error("lost");
 const run: TrackedConnection["run"] = (statement) => statement.execute();

@@ -1,6 +1,6 @@
 // The key of a read: different for whatever may give another result.
 import { expect, test } from "vitest";
-import { readKey } from "../../src/db/read-key.ts";
+import { readKey } from "../../src/db/tracking/read-key.ts";
 
 const keyOf = (...values: unknown[]) => readKey("session", "SELECT 1", values, ["users"]);
 

@@ -1,6 +1,6 @@
 // What is concluded from the text of a statement; whatever cannot be proven is no read, and a write of everything.
 import { describe, expect, test } from "vitest";
-import { type Statement, statementsIn } from "../../src/db/statement.ts";
+import { type Statement, statementsIn } from "../../src/db/sql/statement.ts";
 
 const only = (sql: string, dialect: "postgres" | "sqlite" = "postgres"): Statement => {
   const statements = statementsIn(sql, dialect);

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
-import { Journal } from "../../src/vector/journal.ts";
+import { Journal } from "../../src/vector/change-feed.ts";
 import type { XCache } from "../../src/xcache.ts";
 
 const HOUR_MS = 3_600_000;

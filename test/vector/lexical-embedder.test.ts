@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { EmbeddedVector, Embedder } from "../../src/vector/index.ts";
 import { lexicalEmbedder } from "../../src/vector/index.ts";
-import { MEASURES, prepare } from "../../src/vector/metric.ts";
+import { MEASURES, prepare } from "../../src/vector/distance.ts";
 
 const context = { signal: new AbortController().signal };
 

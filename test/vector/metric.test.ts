@@ -1,7 +1,7 @@
 // Each metric against its definition, and its score against what is documented.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MEASURES, METRICS, type Metric, prepare } from "../../src/vector/metric.ts";
+import { MEASURES, METRICS, type Metric, prepare } from "../../src/vector/distance.ts";
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 

@@ -1,11 +1,11 @@
 // drizzle's `cache` option: results of `$withCache()` are cached, and dropped when a commit has changed their tables.
 import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
-import { ANY_TABLE } from "../cached-tables.ts";
-import { notWanted } from "../handed-over.ts";
-import { MarkedReads } from "../marked-reads.ts";
-import { trackSessions } from "../session.ts";
-import { tableTag } from "../table-tag.ts";
+import { ANY_TABLE } from "../tracking/cached-tables.ts";
+import { notWanted } from "../tracking/handed-over.ts";
+import { MarkedReads } from "../tracking/library-cache.ts";
+import { trackSessions } from "../tracking/session.ts";
+import { tableTag } from "../tracking/table-tag.ts";
 
 export interface DrizzleCacheOptions {
   readonly cache: CacheForSessions;

@@ -1,6 +1,6 @@
 // The callback of drizzle's sqlite-proxy, with its statements watched.
 import type { Keeping, SessionTracker } from "../../core/db-session.ts";
-import { SqliteDriver } from "../sqlite-driver.ts";
+import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { RemoteBatch, RemoteCallback, RemoteSession } from "./library.ts";
 
 type Answer = Awaited<ReturnType<RemoteCallback>>;

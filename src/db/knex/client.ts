@@ -4,7 +4,7 @@ import { watchClient, wrapClient } from "../pg/client.ts";
 import { LeasedClient } from "../pg/leased-client.ts";
 import type { PgClient } from "../pg/library.ts";
 import { PooledClients } from "../pg/pooled-clients.ts";
-import { SqliteDriver } from "../sqlite-driver.ts";
+import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { KnexClient, KnexClientClass, KnexConnection, QueryObject } from "./library.ts";
 
 export type WatchedClass = new (...args: never[]) => KnexClient;

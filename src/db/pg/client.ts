@@ -1,6 +1,6 @@
 // A client of node-postgres whose queries are watched.
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
-import { mirror } from "../mirror.ts";
+import { mirror } from "../tracking/proxy.ts";
 import { PgDriver } from "./driver.ts";
 import { fetchKept, isKeepable, restoreKept, resultMaker } from "./kept-result.ts";
 import {

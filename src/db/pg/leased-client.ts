@@ -1,7 +1,7 @@
 // What a library gets for a client of its pool: a client is taken from the pool only when a statement needs one.
 import { EventEmitter } from "node:events";
 import type { SessionTracker } from "../../core/db-session.ts";
-import { Lease } from "../lease.ts";
+import { Lease } from "../tracking/pool-checkout.ts";
 import { callBack, statementOf, submit, type WatchedClient } from "./client.ts";
 import { isSubmittable, type PgClient } from "./library.ts";
 import type { PooledClients } from "./pooled-clients.ts";

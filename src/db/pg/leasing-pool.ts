@@ -1,6 +1,6 @@
 // A pool of node-postgres for a library that takes a client for each statement: none is taken for what is cached.
 import type { SessionTracker } from "../../core/db-session.ts";
-import { mirror } from "../mirror.ts";
+import { mirror } from "../tracking/proxy.ts";
 import { LeasedClient } from "./leased-client.ts";
 import type { PgClient, PgPool } from "./library.ts";
 import { clientsOf, wrapPool } from "./pool.ts";

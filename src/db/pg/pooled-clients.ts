@@ -1,6 +1,6 @@
 // The clients of a pool, whichever library's it is: taken for a statement, watched, and given back.
 import type { PooledStatement, SessionStatement, SessionTracker } from "../../core/db-session.ts";
-import type { ConnectionSource } from "../lease.ts";
+import type { ConnectionSource } from "../tracking/pool-checkout.ts";
 import { statementOf, type WatchedClient, watchClient } from "./client.ts";
 import { isKeepable, type ResultMaker, restoreKept, resultMaker } from "./kept-result.ts";
 import type { PgClient } from "./library.ts";

@@ -1,6 +1,6 @@
 // The adapter of prisma for libsql, with its statements and those of its transactions watched.
 import type { ConnectionDriver, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
-import { SqliteDriver } from "../sqlite-driver.ts";
+import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { LibsqlAdapter, LibsqlTransaction, ResultSet, SqlQuery } from "./library.ts";
 
 type Queryable = LibsqlAdapter | LibsqlTransaction;

@@ -1,8 +1,8 @@
 // typeorm's `cache` option: queries with `.cache()` are cached, and dropped when a commit has changed their tables.
 import type { CacheForSessions } from "../../core/db-session.ts";
-import { ANY_TABLE } from "../cached-tables.ts";
-import { MarkedReads } from "../marked-reads.ts";
-import { trackSessions } from "../session.ts";
+import { ANY_TABLE } from "../tracking/cached-tables.ts";
+import { MarkedReads } from "../tracking/library-cache.ts";
+import { trackSessions } from "../tracking/session.ts";
 import { watchInPlace } from "./driver.ts";
 import { type DataSource, driverOf, type QueryResultCache, type QueryResultCacheOptions } from "./library.ts";
 

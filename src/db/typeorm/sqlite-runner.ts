@@ -1,6 +1,6 @@
 // A query runner of typeorm over SQLite whose queries are watched.
 import type { SessionTracker, TrackedConnection } from "../../core/db-session.ts";
-import { SqliteDriver } from "../sqlite-driver.ts";
+import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { OpenRunner, QueryRunner, SqliteHandle } from "./library.ts";
 
 /** With structure: as the library returns it to itself. */

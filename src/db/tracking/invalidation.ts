@@ -1,6 +1,6 @@
 // Invalidations that follow commits: each is delivered, or owed until it is; those of unknown outcome are repeated.
-import type { Clock, Timer } from "../core/clock.ts";
-import type { CacheForSessions } from "../core/db-session.ts";
+import type { Clock, Timer } from "../../core/clock.ts";
+import type { CacheForSessions } from "../../core/db-session.ts";
 
 /** How long a commit whose outcome is not known is invalidated again, unless it becomes known. */
 const UNKNOWN_FOR_MS = 60_000;

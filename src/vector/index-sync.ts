@@ -5,7 +5,7 @@ import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";
 import type { XCache } from "../xcache.ts";
 import { readEntries } from "./answer-reader.ts";
-import { Journal } from "./journal.ts";
+import { Journal } from "./change-feed.ts";
 import type { VectorIndex } from "./vector-index.ts";
 
 export interface KeeperOptions {

@@ -5,7 +5,7 @@ import type {
   SessionStatement,
   SessionTracker,
   TrackedConnection,
-} from "../core/db-session.ts";
+} from "../../core/db-session.ts";
 
 export interface ConnectionSource<Connection extends object> {
   /** Stands for the pool: what is learnt of its connections is kept under it. */

@@ -3,7 +3,7 @@ import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { ConnectionError } from "../core/errors.ts";
 import { readEntries } from "./answer-reader.ts";
 import { Embedding } from "./embedding.ts";
-import { IndexKeeper } from "./index-keeper.ts";
+import { IndexKeeper } from "./index-sync.ts";
 import type { Settings } from "./options.ts";
 import { comparableVector, type StoredAnswer } from "./stored-answer.ts";
 import { VectorIndex } from "./vector-index.ts";

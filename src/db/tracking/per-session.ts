@@ -1,5 +1,5 @@
 // A session is handed out again and again, and is one session all the time.
-import type { SessionTracker } from "../core/db-session.ts";
+import type { SessionTracker } from "../../core/db-session.ts";
 
 /** Wraps each session once for each tracker. */
 export function onceFor<Session extends object>(

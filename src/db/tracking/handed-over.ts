@@ -1,5 +1,5 @@
 // What an application hands to an integration may be anything, whatever its type says.
-import { ConfigError, describeArrival } from "../core/errors.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
 
 export const hasMethod = (handed: unknown, name: string): boolean =>
   typeof (handed as Record<string, unknown> | null | undefined)?.[name] === "function";

@@ -6,7 +6,7 @@ import type {
   SessionTracker,
   StatementTerms,
   TrackedConnection,
-} from "../core/db-session.ts";
+} from "../../core/db-session.ts";
 
 interface Mark {
   terms: StatementTerms | undefined;

@@ -1,9 +1,9 @@
 // Those who wait for what a shared store has under a key: an object each, since there is one for every read that the
 // memory of the process does not answer.
-import { toError } from "./core/events.ts";
-import type { Look } from "./core/loading/waiting-call.ts";
-import type { Asker, Found } from "./core/namespace.ts";
-import type { Telemetry } from "./metrics/recording/telemetry.ts";
+import { toError } from "../core/events.ts";
+import type { Look } from "../core/loading/waiting-call.ts";
+import type { Asker, Found } from "../core/namespace.ts";
+import type { Telemetry } from "../metrics/recording/telemetry.ts";
 
 /** For `get`. */
 export class Getting implements Asker<unknown> {

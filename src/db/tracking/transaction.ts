@@ -1,7 +1,7 @@
 // What the transaction of a connection has done so far: which tables it wrote, and whether its reads may be cached.
-import type { TransactionStatus } from "../core/db-session.ts";
-import type { SqlDialect } from "./sql-tokens.ts";
-import type { Statement } from "./statement.ts";
+import type { TransactionStatus } from "../../core/db-session.ts";
+import type { SqlDialect } from "../sql/sql-tokens.ts";
+import type { Statement } from "../sql/statement.ts";
 
 /** Tables that were written. */
 export class Writes {

@@ -1,6 +1,6 @@
 // The key of a cached read: its tables, and a digest of everything that decides its result.
-import { nodeCrypto } from "../core/lazy-builtin.ts";
-import { meansTheMoment } from "./sql-functions.ts";
+import { nodeCrypto } from "../../core/lazy-builtin.ts";
+import { meansTheMoment } from "../sql/sql-functions.ts";
 
 /** undefined: a value has no exact text, or one that means another moment each time. */
 export function readKey(
