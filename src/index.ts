@@ -2,14 +2,14 @@
 export type { AlertComparison } from "./alerts/comparison.ts";
 export type { AlertStatus } from "./alerts/condition.ts";
 export type { AlertDefinition, AlertTerms } from "./alerts/definition.ts";
-export type { MetricsSource } from "./alerts/snapshot.ts";
 export { type AlertDeliveries, AlertManager, type StopOptions } from "./alerts/manager.ts";
 export type { AlertMetric } from "./alerts/metric.ts";
+export type { AlertState } from "./alerts/monitor.ts";
 export type { AlertNotification, AlertPayload } from "./alerts/notification.ts";
 export type { AlertManagerOptions } from "./alerts/options.ts";
 export type { AlertPattern, PatternOptions } from "./alerts/patterns.ts";
 export type { SmtpOptions, SmtpTlsOptions } from "./alerts/smtp.ts";
-export type { AlertState } from "./alerts/monitor.ts";
+export type { MetricsSource } from "./alerts/snapshot.ts";
 export { DiskBackend } from "./backends/disk/backend.ts";
 export type { DiskFolderOptions, DiskOptions, DiskUrlOptions, Durability } from "./backends/disk/options.ts";
 export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
@@ -41,6 +41,21 @@ export type {
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";
 export type { Collector, MetricTags } from "./core/collector.ts";
+export type {
+  AcquiredConnection,
+  CacheForSessions,
+  ConnectionDriver,
+  Keeping,
+  PooledStatement,
+  SessionAdapter,
+  SessionScope,
+  SessionStatement,
+  SessionTracker,
+  StatementTerms,
+  TableSettings,
+  TrackedConnection,
+  TransactionStatus,
+} from "./core/db-session.ts";
 export {
   AlertDeliveryError,
   BackendError,
@@ -71,21 +86,6 @@ export type {
   HealthResult,
   OperationMetrics,
 } from "./core/stats.ts";
-export type {
-  AcquiredConnection,
-  CacheForSessions,
-  ConnectionDriver,
-  Keeping,
-  PooledStatement,
-  SessionAdapter,
-  SessionScope,
-  SessionStatement,
-  SessionTracker,
-  StatementTerms,
-  TableSettings,
-  TrackedConnection,
-  TransactionStatus,
-} from "./core/db-session.ts";
 export { tableTag } from "./db/tracking/table-tag.ts";
 export {
   asCached,
@@ -100,14 +100,14 @@ export { setDefaultCache } from "./functions/default-cache.ts";
 export type { CachedDependency, DependencyOptions } from "./functions/dependency.ts";
 export { CacheMetrics } from "./metrics/collectors/cache-metrics.ts";
 export type { CollectorFailures, FailureReason } from "./metrics/collectors/guarded-collector.ts";
-export type { EndpointAddress } from "./metrics/prometheus/endpoint.ts";
 export { NoOpCollector } from "./metrics/collectors/noop.ts";
 export { OtelCollector, type OtelCollectorOptions } from "./metrics/opentelemetry/otel.ts";
 export type { OtelMeterProvider, OtelTracerProvider } from "./metrics/opentelemetry/otel-api.ts";
-export { PullCollector, type PullCollectorOptions } from "./metrics/prometheus/pull.ts";
-export { PushCollector, type PushCollectorOptions } from "./metrics/statsd/push.ts";
-export type { MetricRegistry } from "./metrics/prometheus/registry.ts";
 export { type SpanOptions, traceWithOpenTelemetry } from "./metrics/opentelemetry/spans.ts";
+export type { EndpointAddress } from "./metrics/prometheus/endpoint.ts";
+export { PullCollector, type PullCollectorOptions } from "./metrics/prometheus/pull.ts";
+export type { MetricRegistry } from "./metrics/prometheus/registry.ts";
+export { PushCollector, type PushCollectorOptions } from "./metrics/statsd/push.ts";
 export type { TraceContext, TraceDetails } from "./metrics/tracing.ts";
 export type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 export { VERSION } from "./version.ts";

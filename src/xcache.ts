@@ -1,6 +1,8 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
-import { Getting, Seeking } from "./cache/store-read.ts";
+
+import { Instruments } from "./cache/instruments.ts";
 import { type CacheRoot, openPlace, Place } from "./cache/lifecycle.ts";
+import { Getting, Seeking } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
@@ -18,14 +20,15 @@ import {
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { closedSpace, disconnectedError } from "./core/disconnected-namespace.ts";
+import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
-import type { Look } from "./core/loading/waiting-call.ts";
 import { Loader } from "./core/loading/loader.ts";
+import type { Look } from "./core/loading/waiting-call.ts";
+import type { Inspection, Space } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
-import { offerLook } from "./core/sync-peek.ts";
 import type {
   CacheStats,
   ComprehensiveMetrics,
@@ -33,10 +36,8 @@ import type {
   FleetStats,
   HealthResult,
 } from "./core/stats.ts";
-import type { Inspection, Space } from "./core/namespace.ts";
-import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/entry-options.ts";
+import { offerLook } from "./core/sync-peek.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
-import { Instruments } from "./cache/instruments.ts";
 import type { Telemetry } from "./metrics/recording/telemetry.ts";
 import {
   isGetHitTraced,

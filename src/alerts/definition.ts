@@ -1,10 +1,10 @@
 // What an alert is given as, and the check that nothing wrong gets any further.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
+import { requireNumber, requireOneOf, requireSeconds, requireStrings, requireText } from "./checks.ts";
 import { type AlertComparison, COMPARISON_IDS } from "./comparison.ts";
 import { requireAddress } from "./email-address.ts";
 import { type AlertMetric, METRIC_IDS } from "./metric.ts";
-import { requireNumber, requireOneOf, requireSeconds, requireStrings, requireText } from "./checks.ts";
 import { requireWebhookAddress, type WebhookAddress } from "./webhook-address.ts";
 
 /** When an alert fires. */

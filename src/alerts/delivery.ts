@@ -4,9 +4,9 @@ import { AlertDeliveryError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import { redactError } from "../core/redact.ts";
 import { MOST_ATTEMPTS, retryDelayMs } from "./backoff.ts";
+import { Pending, type Undelivered } from "./delivery-queue.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
 import { type Outgoing, oneLine } from "./notification.ts";
-import { Pending, type Undelivered } from "./delivery-queue.ts";
 
 /** How deliveries have gone since the manager was made. */
 export interface DeliveryCounts {

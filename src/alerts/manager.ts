@@ -3,11 +3,12 @@ import { requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactError } from "../core/redact.ts";
-import { Channel, type ChannelHost, type DeliveryCounts } from "./delivery.ts";
+import { requireSeconds } from "./checks.ts";
 import { type AlertDefinition, type CheckedAlert, checkAlert } from "./definition.ts";
+import { Channel, type ChannelHost, type DeliveryCounts } from "./delivery.ts";
 import { EmailDestination } from "./email.ts";
-import type { MetricsSource } from "./snapshot.ts";
 import { loadMailer, type Mailer } from "./mailer.ts";
+import { type AlertState, Watch } from "./monitor.ts";
 import {
   type AlertManagerOptions,
   type CheckedOptions,
@@ -15,8 +16,7 @@ import {
   requireSource,
 } from "./options.ts";
 import { type AlertPattern, alertPatterns, type PatternOptions } from "./patterns.ts";
-import { requireSeconds } from "./checks.ts";
-import { type AlertState, Watch } from "./monitor.ts";
+import type { MetricsSource } from "./snapshot.ts";
 import { WebhookDestination } from "./webhook.ts";
 
 /** How deliveries have gone, and how many messages are still on their way. */

@@ -1,14 +1,14 @@
 // One run of an alert manager, from start() to stop(): looks at the cache, judges every alert, tells what changed.
 import type { Clock, Timer } from "../core/clock.ts";
-import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { toError } from "../core/events.ts";
-import type { Channel } from "./delivery.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { compares } from "./comparison.ts";
 import { type AlertStatus, Condition, type Crossing } from "./condition.ts";
 import type { CheckedAlert } from "./definition.ts";
-import { type Look, type MetricsSource, Observer } from "./snapshot.ts";
+import type { Channel } from "./delivery.ts";
 import { type AlertMetric, type Reading, readMetric } from "./metric.ts";
 import { newId, notificationOf } from "./notification.ts";
+import { type Look, type MetricsSource, Observer } from "./snapshot.ts";
 
 /** How an alert stands. */
 export interface AlertState {

@@ -2,11 +2,11 @@
 import { hostname } from "node:os";
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { requireRepeat } from "./definition.ts";
-import type { MetricsSource } from "./snapshot.ts";
 import { refusal, requireSeconds, requireText } from "./checks.ts";
+import { requireRepeat } from "./definition.ts";
 import { requireSecrets } from "./signature.ts";
 import { type CheckedSmtp, requireSmtp, type SmtpOptions } from "./smtp.ts";
+import type { MetricsSource } from "./snapshot.ts";
 
 export interface AlertManagerOptions {
   /** Seconds between two looks at the cache. Default: 30. */

@@ -1,7 +1,7 @@
 // The nine situations worth an alert in most systems, ready but for a destination.
 import { requireOptions } from "../core/arguments.ts";
-import type { AlertTerms } from "./definition.ts";
 import { requireNumber } from "./checks.ts";
+import type { AlertTerms } from "./definition.ts";
 
 export interface PatternOptions {
   /** Evictions per second above which the store counts as too small. Default: 10. */

@@ -1,8 +1,8 @@
 // The mail server that alerts go through.
 import { requireOptions } from "../core/arguments.ts";
 import { describeArrival } from "../core/errors.ts";
-import { requireSender, type Sender } from "./email-address.ts";
 import { refusal, requireText } from "./checks.ts";
+import { requireSender, type Sender } from "./email-address.ts";
 
 export interface SmtpOptions {
   readonly host: string;

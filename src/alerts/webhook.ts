@@ -2,8 +2,8 @@
 import type { Clock } from "../core/clock.ts";
 import { VERSION } from "../version.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
-import { type Outgoing, payloadOf } from "./notification.ts";
 import { type Answer, post } from "./http-post.ts";
+import { type Outgoing, payloadOf } from "./notification.ts";
 import { signatures } from "./signature.ts";
 import type { WebhookAddress } from "./webhook-address.ts";
 

@@ -1,12 +1,13 @@
 // What is measured and told of one cache object: wired here, read and added to by the cache.
-import type { CacheRoot, Member } from "./lifecycle.ts";
-import type { ComprehensiveMetrics } from "../core/stats.ts";
+
 import type { Space } from "../core/namespace.ts";
+import type { ComprehensiveMetrics } from "../core/stats.ts";
 import { poolState, poolUtilization } from "../health/health.ts";
-import { History } from "../metrics/history/history.ts";
 import type { MetricSource } from "../metrics/collectors/source.ts";
+import { History } from "../metrics/history/history.ts";
 import { traceIfRegistered } from "../metrics/opentelemetry/spans.ts";
 import { Telemetry } from "../metrics/recording/telemetry.ts";
+import type { CacheRoot, Member } from "./lifecycle.ts";
 
 const DAY_MS = 86_400_000;
 

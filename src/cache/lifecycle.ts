@@ -3,14 +3,14 @@ import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import type { Clock } from "../core/clock.ts";
 import { disconnectedError } from "../core/disconnected-namespace.ts";
-import { withDeadline } from "../core/resilience/with-deadline.ts";
+import { type TermDefaults, usualTerms } from "../core/entry-options.ts";
 import { OperationTimeoutError } from "../core/errors.ts";
 import type { Space, Store, StoreObserver, Terms } from "../core/namespace.ts";
 import { inOurWords } from "../core/resilience/store-failure.ts";
-import { type TermDefaults, usualTerms } from "../core/entry-options.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { type CacheMetrics, metricsOf } from "../metrics/collectors/cache-metrics.ts";
-import type { History } from "../metrics/history/history.ts";
 import type { MetricSource } from "../metrics/collectors/source.ts";
+import type { History } from "../metrics/history/history.ts";
 import { openStore } from "./open-store.ts";
 
 /** A cache object of the family. */

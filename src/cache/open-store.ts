@@ -6,12 +6,12 @@ import { MemoryBackend } from "../backends/memory/backend.ts";
 import { MemoryNearTier } from "../backends/memory/near-tier.ts";
 import { createCodec } from "../codec/codec.ts";
 import type { ResolvedConfig } from "../config/types.ts";
+import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Clock } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
-import { SharedStore } from "../core/shared/shared-store.ts";
 import type { Store } from "../core/namespace.ts";
-import { parseStoreAddress } from "../core/address/store-url.ts";
+import { SharedStore } from "../core/shared/shared-store.ts";
 
 /** What the caches on one backend object have in common. */
 const SHARED_FIELDS = [

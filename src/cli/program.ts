@@ -1,22 +1,22 @@
 // The command line as a whole: its grammar from the table of commands, and how every run ends.
 import { Command, CommanderError, Option } from "commander";
 import pc from "picocolors";
-import { nearestName } from "../core/suggest-name.ts";
 import { redactText } from "../core/redact.ts";
+import { nearestName } from "../core/suggest-name.ts";
 import { VERSION } from "../version.ts";
 import type { CommandSpec, OptionSpec } from "./command-spec.ts";
-import { COMMANDS } from "./specs/table.ts";
 import { optionNames } from "./completion/candidates.ts";
 import type { CommandContext } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
-import type { GlobalFlags } from "./global-flags.ts";
 import { type Failure, failureOf } from "./failure.ts";
+import type { GlobalFlags } from "./global-flags.ts";
 import { Interrupt } from "./interrupt.ts";
-import { Output } from "./terminal/output.ts";
 import { COMPLETE } from "./specs/complete.ts";
 import { GLOBAL_OPTIONS } from "./specs/global.ts";
-import { hasColour } from "./terminal/terminal.ts";
+import { COMMANDS } from "./specs/table.ts";
 import { jsonText, visibleLines } from "./terminal/escape.ts";
+import { Output } from "./terminal/output.ts";
+import { hasColour } from "./terminal/terminal.ts";
 
 /** Runs a command line and returns the exit code. Never throws. */
 export async function runProgram(given: readonly string[]): Promise<ExitCode> {

@@ -1,7 +1,7 @@
 // Where in a configuration a value stands, in the caller's own spelling; every complaint about a value starts here.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { suggestName } from "../core/suggest-name.ts";
 import { redactUrl } from "../core/redact.ts";
+import { suggestName } from "../core/suggest-name.ts";
 
 /** How the caller wrote the configuration. */
 export interface Origin {

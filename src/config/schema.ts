@@ -1,9 +1,10 @@
 // Every configuration field once: its default, unit, check and meaning. docs/reference/configuration.md is held to it.
+
+import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
-import { MOST_ENTRIES } from "../core/limits.ts";
 import type { Collector } from "../core/collector.ts";
 import { ConfigError } from "../core/errors.ts";
-import { parseStoreAddress } from "../core/address/store-url.ts";
+import { MOST_ENTRIES } from "../core/limits.ts";
 import { toSnake } from "../core/wire.ts";
 import { labelOf } from "./place.ts";
 import {

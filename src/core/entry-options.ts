@@ -2,8 +2,8 @@
 import { requireFlag, requireOptions } from "./arguments.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
 import { isTag, requireTags } from "./keys.ts";
-import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
 import type { Terms } from "./namespace.ts";
+import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
 
 /** The configured values that options fall back on; seconds. */
 export interface TermDefaults {

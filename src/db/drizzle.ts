@@ -1,8 +1,8 @@
 // Sessions of drizzle over node-postgres or sqlite-proxy, and its `cache` option.
 import { requireFlag, requireOptions } from "../core/arguments.ts";
-import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
+import { ConfigError } from "../core/errors.ts";
 import { DrizzleCache, type DrizzleCacheOptions, type DrizzleChange } from "./drizzle/cache.ts";
 import {
   type DatabaseClass,
@@ -14,9 +14,9 @@ import {
   type RemoteSession,
 } from "./drizzle/library.ts";
 import { watchRemote } from "./drizzle/remote.ts";
+import { pgSessions } from "./pg.ts";
 import { hasMethod, notWanted } from "./tracking/handed-over.ts";
 import { onceFor } from "./tracking/per-session.ts";
-import { pgSessions } from "./pg.ts";
 import { requireCache } from "./tracking/watch-options.ts";
 
 export type { DrizzleCacheOptions, DrizzleChange, DrizzleTable } from "./drizzle/cache.ts";

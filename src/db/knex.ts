@@ -4,9 +4,9 @@ import type { Knex } from "knex";
 import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/db-session.ts";
 import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client.ts";
 import { isKnex, type KnexClient, type KnexConnection, type KnexSession } from "./knex/library.ts";
-import { onceFor } from "./tracking/per-session.ts";
 import { watchClient } from "./pg/client.ts";
 import type { PgClient } from "./pg/library.ts";
+import { onceFor } from "./tracking/per-session.ts";
 
 const wrapped = onceFor(wrapSession);
 

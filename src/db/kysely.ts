@@ -1,8 +1,7 @@
 // Sessions of kysely over PostgreSQL or SQLite, and a dialect whose connections are watched.
 import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
-import { ConfigError } from "../core/errors.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { notWanted } from "./tracking/handed-over.ts";
+import { ConfigError } from "../core/errors.ts";
 import { foreignTransaction, type Source, sourceOf, WatchedConnection } from "./kysely/connection.ts";
 import {
   type AnyDialect,
@@ -13,8 +12,9 @@ import {
   isDialect,
   isKysely,
 } from "./kysely/library.ts";
-import { onceFor } from "./tracking/per-session.ts";
 import type { SqlDialect } from "./sql/sql-tokens.ts";
+import { notWanted } from "./tracking/handed-over.ts";
+import { onceFor } from "./tracking/per-session.ts";
 import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";

@@ -1,9 +1,9 @@
 // Sessions of node-postgres: a Pool, a Client, or a client of a pool.
 import type { SessionAdapter } from "../core/db-session.ts";
-import { onceFor } from "./tracking/per-session.ts";
 import { watchClient, wrapClient } from "./pg/client.ts";
 import { isClient, isPool, type PgClient, type PgPool } from "./pg/library.ts";
 import { wrapPool } from "./pg/pool.ts";
+import { onceFor } from "./tracking/per-session.ts";
 
 export type { PgClient, PgPool } from "./pg/library.ts";
 

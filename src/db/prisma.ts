@@ -1,8 +1,7 @@
 // Sessions of prisma over its adapters for node-postgres and libsql, as a client, an extension or an adapter.
-import { ConfigError } from "../core/errors.ts";
+
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { hasMethod } from "./tracking/handed-over.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { ConfigError } from "../core/errors.ts";
 import { pgSessions } from "./pg.ts";
 import {
   type ClientParts,
@@ -13,6 +12,8 @@ import {
   type SqlDriverAdapterFactory,
 } from "./prisma/library.ts";
 import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
+import { hasMethod } from "./tracking/handed-over.ts";
+import { onceFor } from "./tracking/per-session.ts";
 import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";

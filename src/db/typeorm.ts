@@ -2,6 +2,7 @@
 import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { onceFor } from "./tracking/per-session.ts";
+import { requireCache } from "./tracking/watch-options.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
 import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";
 import {
@@ -14,7 +15,6 @@ import {
   type QueryResultCache,
   type QueryRunner,
 } from "./typeorm/library.ts";
-import { requireCache } from "./tracking/watch-options.ts";
 
 export type { TypeormCacheOptions } from "./typeorm/cache.ts";
 

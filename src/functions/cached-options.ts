@@ -1,8 +1,8 @@
 // What `cached` can be told, and the check that it was told something sensible.
 import { requireOptions } from "../core/arguments.ts";
+import { loadRequest, type TermDefaults } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
-import { loadRequest, type TermDefaults } from "../core/entry-options.ts";
 import { type CacheForFunctions, isCache } from "./default-cache.ts";
 
 /**

@@ -1,8 +1,8 @@
 // What `cachedDependency` can be told, and the check that it was told something sensible.
 import { requireOptions } from "../core/arguments.ts";
-import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { CacheForSessions, SessionAdapter } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
 
 export interface DependencyOptions {
   /** Default: the one given to setDefaultCache, looked up at each call. */

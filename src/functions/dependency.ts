@@ -1,6 +1,7 @@
 // `cachedDependency`: a function that hands out database sessions, with their reads cached and their commits invalidating.
-import { ConfigError, describeArrival } from "../core/errors.ts";
+
 import type { CacheForSessions, SessionAdapter, SessionScope, SessionTracker } from "../core/db-session.ts";
+import { ConfigError, describeArrival } from "../core/errors.ts";
 import { defaultCache } from "./default-cache.ts";
 import {
   checkDependencyOptions,

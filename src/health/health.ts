@@ -2,12 +2,12 @@
 import type { PoolState } from "../core/backend.ts";
 import type { BreakerState, CircuitBreaker } from "../core/breaker.ts";
 import type { Clock } from "../core/clock.ts";
-import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { OperationTimeoutError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
-import type { ComprehensiveMetrics, DetailedHealth, HealthCheckItem, HealthResult } from "../core/stats.ts";
-import { redactError } from "../core/redact.ts";
 import type { Store } from "../core/namespace.ts";
+import { redactError } from "../core/redact.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
+import type { ComprehensiveMetrics, DetailedHealth, HealthCheckItem, HealthResult } from "../core/stats.ts";
 
 /** Fractions above which a working store is called degraded. */
 const HIGH_ERROR_RATE = 0.01;

@@ -1,9 +1,9 @@
 // Asks the embedder for the vector of a text: within its time, and one that can be compared.
 import type { Clock } from "../core/clock.ts";
-import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { describeArrival } from "../core/errors.ts";
-import { EmbeddingError } from "./embedding-error.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { lengthOf } from "./distance.ts";
+import { EmbeddingError } from "./embedding-error.ts";
 
 /** What an embedder may give. */
 export type EmbeddedVector = Float32Array | Float64Array | readonly number[];

@@ -1,9 +1,9 @@
 // Published as xcache/vector: a cache that finds answers by likeness.
+
+export type { Metric } from "./distance.ts";
 export type { EmbedContext, EmbeddedVector, Embedder } from "./embedding.ts";
 export { EmbeddingError, type EmbeddingProblem } from "./embedding-error.ts";
 export { type LexicalEmbedderOptions, lexicalEmbedder } from "./lexical-embedder.ts";
-export type { SemanticMatch } from "./similarity.ts";
-export type { Metric } from "./distance.ts";
 export type { SemanticCacheOptions } from "./options.ts";
 export {
   type SearchOptions,
@@ -11,3 +11,4 @@ export {
   type SemanticEvent,
   type SemanticStats,
 } from "./semantic-cache.ts";
+export type { SemanticMatch } from "./similarity.ts";

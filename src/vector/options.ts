@@ -4,9 +4,9 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireNamespace } from "../core/keys.ts";
 import type { XCache } from "../xcache.ts";
+import { MEASURES, METRICS, type Metric } from "./distance.ts";
 import { type Embedder, MOST_DIMENSIONS } from "./embedding.ts";
 import { lexicalEmbedder } from "./lexical-embedder.ts";
-import { MEASURES, METRICS, type Metric } from "./distance.ts";
 
 export interface SemanticCacheOptions {
   /** Where answers and their vectors are stored. */

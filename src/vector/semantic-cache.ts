@@ -1,14 +1,13 @@
 // class SemanticCache: answers to texts, found again by texts that are alike.
 import { requireOptions, requireValue } from "../core/arguments.ts";
+import { requireLoad } from "../core/entry-options.ts";
 import { MissingPeerError } from "../core/errors.ts";
 import { type CacheEvents, Emitter, type Listener, toError } from "../core/events.ts";
 import type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "../core/options.ts";
-import { requireLoad } from "../core/entry-options.ts";
 import type { XCache } from "../xcache.ts";
 import { type ChangeCount, changesOf } from "./change-count.ts";
 import { FreshVectors } from "./fresh-vectors.ts";
 import { answerTo, type HandedOut, handOut, ofTheValue } from "./handed-out.ts";
-import { closedError, Likeness, type SemanticMatch } from "./similarity.ts";
 import {
   requireThat,
   requireThreshold,
@@ -16,6 +15,7 @@ import {
   type Settings,
   settingsOf,
 } from "./options.ts";
+import { closedError, Likeness, type SemanticMatch } from "./similarity.ts";
 import { keyOf, type StoredAnswer } from "./stored-answer.ts";
 
 export interface SearchOptions {

@@ -1,6 +1,7 @@
 // Finds stored answers to texts that are alike. Whatever the index says, an answer is read from the store before it is given.
-import { withDeadline } from "../core/resilience/with-deadline.ts";
+
 import { ConnectionError } from "../core/errors.ts";
+import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { readEntries } from "./answer-reader.ts";
 import { Embedding } from "./embedding.ts";
 import { IndexKeeper } from "./index-sync.ts";

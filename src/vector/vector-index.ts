@@ -3,8 +3,8 @@ import { systemClock } from "../core/clock.ts";
 import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";
 import { BestMatches } from "../search/best-matches.ts";
-import { type Graph, type OpenGraph, openGraph } from "./graph.ts";
 import { MEASURES, type Measure, type Metric, prepare } from "./distance.ts";
+import { type Graph, type OpenGraph, openGraph } from "./graph.ts";
 import { VectorTable } from "./vector-table.ts";
 
 export interface VectorIndexOptions {

@@ -1,11 +1,11 @@
 // `httpCache` for any function from a Request to a Response.
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
-import { FetchExchange, type FetchHandler } from "./fetch-api/fetch-exchange.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
+import { FetchExchange, type FetchHandler } from "./fetch-api/fetch-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { FetchHandler } from "./fetch-api/fetch-exchange.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type { FetchHandler } from "./fetch-api/fetch-exchange.ts";
 
 /** A handler with a cache in front of it. */
 export type CachedHandler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Promise<Response>;

@@ -1,8 +1,8 @@
 // `httpCache` as a middleware of Hono 4.
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
-import { copyOf, type FetchCalls, FetchExchange } from "./fetch-api/fetch-exchange.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
+import { copyOf, type FetchCalls, FetchExchange } from "./fetch-api/fetch-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";

@@ -1,11 +1,11 @@
 // `httpCache` for the request listeners of node:http, node:https and node:http2.
 import type { IncomingMessage } from "node:http";
-import { DONE } from "./engine/fast-path.ts";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
+import { DONE } from "./engine/fast-path.ts";
+import type { HttpCacheOptions } from "./engine/options.ts";
 import { type Handler, NodeExchange } from "./node-http/node-exchange.ts";
 import type { NodeRequest } from "./node-http/node-message.ts";
 import type { NodeResponse } from "./node-http/node-response.ts";
-import type { HttpCacheOptions } from "./engine/options.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { COMPARISON_IDS, compares } from "../../src/alerts/comparison.ts";
-import { FAILURE_WINDOW_MS, Observer } from "../../src/alerts/snapshot.ts";
 import { METRIC_IDS, readMetric, showFigure } from "../../src/alerts/metric.ts";
+import { FAILURE_WINDOW_MS, Observer } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import { toSnake } from "../../src/core/wire.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";

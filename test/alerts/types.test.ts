@@ -2,11 +2,11 @@
 import { describe, expectTypeOf, it } from "vitest";
 import type { AlertComparison } from "../../src/alerts/comparison.ts";
 import type { AlertDefinition, AlertTerms } from "../../src/alerts/definition.ts";
-import type { MetricsSource } from "../../src/alerts/snapshot.ts";
 import type { AlertDeliveries, AlertManager } from "../../src/alerts/manager.ts";
 import type { AlertMetric } from "../../src/alerts/metric.ts";
 import type { AlertNotification, AlertPayload } from "../../src/alerts/notification.ts";
 import type { AlertPattern } from "../../src/alerts/patterns.ts";
+import type { MetricsSource } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import type { SnakeCase } from "../../src/core/wire.ts";
 import type { XCache } from "../../src/xcache.ts";

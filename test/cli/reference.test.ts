@@ -1,7 +1,7 @@
 // docs/reference/cli.md is the real --help. `npx vitest run test/cli/reference.test.ts -u` writes it anew.
 import { expect, test } from "vitest";
-import { COMMANDS } from "../../src/cli/specs/table.ts";
 import { EXIT } from "../../src/cli/exit-code.ts";
+import { COMMANDS } from "../../src/cli/specs/table.ts";
 import { xcache } from "./installed.ts";
 
 const PREFACE = `# Command line

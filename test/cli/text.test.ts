@@ -1,13 +1,19 @@
 // The small parts that make text: escaping, widths, tables, curves, durations, amounts.
 import { describe, expect, test } from "vitest";
-import { bytesText, counted, countText, percentText, rateText } from "../../src/cli/terminal/format-number.ts";
 import { cutTo, displayWidth } from "../../src/cli/terminal/display-width.ts";
+import { isUnsafe, jsonText, visible, visibleLines } from "../../src/cli/terminal/escape.ts";
 import { durationText, latencyText, parseDuration } from "../../src/cli/terminal/format-duration.ts";
+import {
+  bytesText,
+  counted,
+  countText,
+  percentText,
+  rateText,
+} from "../../src/cli/terminal/format-number.ts";
 import { progressLine } from "../../src/cli/terminal/progress.ts";
 import { sparkline } from "../../src/cli/terminal/sparkline.ts";
 import { tableLines } from "../../src/cli/terminal/table.ts";
 import { hasColour, isAnimated } from "../../src/cli/terminal/terminal.ts";
-import { isUnsafe, jsonText, visible, visibleLines } from "../../src/cli/terminal/escape.ts";
 
 describe("text that is shown", () => {
   test("holds no character that does something to a terminal", () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KeyedRecord, MetServer } from "../../src/core/backend.ts";
-import { type Continued, Continuity } from "../../src/core/invalidation/failover.ts";
 import { BackendError } from "../../src/core/errors.ts";
+import { type Continued, Continuity } from "../../src/core/invalidation/failover.ts";
 import type { Remedy } from "../../src/core/invalidation/outbox.ts";
 import { Recent } from "../../src/core/invalidation/recent-invalidations.ts";
 import type { StoreRecord } from "../../src/core/record.ts";

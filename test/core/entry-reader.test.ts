@@ -1,16 +1,16 @@
 // Reading many entries at once: one that is damaged costs only itself, and nothing is left behind by a failure.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PushChannel } from "../../src/core/backend.ts";
+import { CodecError, ConnectionError } from "../../src/core/errors.ts";
+import type { WatchedRead } from "../../src/core/invalidation/inflight-reads.ts";
+import { Seals } from "../../src/core/invalidation/namespace-stamps.ts";
+import { spelling } from "../../src/core/keys.ts";
+import { type NearPage, NearSpace } from "../../src/core/near/pushed-near.ts";
+import { Guard } from "../../src/core/resilience/guard.ts";
 import { Entries } from "../../src/core/shared/entries.ts";
 import { FoundRead } from "../../src/core/shared/entry-read.ts";
 import { EntryReader } from "../../src/core/shared/entry-reader.ts";
-import { CodecError, ConnectionError } from "../../src/core/errors.ts";
-import { Guard } from "../../src/core/resilience/guard.ts";
-import { spelling } from "../../src/core/keys.ts";
-import { type NearPage, NearSpace } from "../../src/core/near/pushed-near.ts";
-import type { WatchedRead } from "../../src/core/invalidation/inflight-reads.ts";
 import { RecordReading } from "../../src/core/shared/record-reading.ts";
-import { Seals } from "../../src/core/invalidation/namespace-stamps.ts";
 import { ChaosBackend, cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import type { KeyedRecord, SwapResult } from "../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../src/core/errors.ts";
-import type { StoreRecord, Token } from "../../src/core/record.ts";
 import type { Space } from "../../src/core/namespace.ts";
+import type { StoreRecord, Token } from "../../src/core/record.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";

@@ -1,12 +1,12 @@
 // A loader on a real namespace in memory, parts of which a test can replace.
 import { MemoryBackend, type MemoryBackendOptions } from "../../src/backends/memory/backend.ts";
 import { createCodec } from "../../src/codec/codec.ts";
-import { BackendError } from "../../src/core/errors.ts";
-import type { Loaded, Look } from "../../src/core/loading/waiting-call.ts";
-import { Loader } from "../../src/core/loading/loader.ts";
-import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
-import type { Space } from "../../src/core/namespace.ts";
 import { loadRequest } from "../../src/core/entry-options.ts";
+import { BackendError } from "../../src/core/errors.ts";
+import { Loader } from "../../src/core/loading/loader.ts";
+import type { Loaded, Look } from "../../src/core/loading/waiting-call.ts";
+import type { Space } from "../../src/core/namespace.ts";
+import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
 const DEFAULTS = {

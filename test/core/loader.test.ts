@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
 import { CodecError } from "../../src/core/errors.ts";
-import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import type { Ticket } from "../../src/core/namespace.ts";
+import type { GetOrSetOptions, Load } from "../../src/core/options.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { XCache } from "../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../support/reference-backend.ts";

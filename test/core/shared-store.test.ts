@@ -3,10 +3,10 @@
 import { expect, test } from "vitest";
 import type { BackendHost, Capabilities, KeyedRecord, MetServer } from "../../src/core/backend.ts";
 import { BackendError, ConnectionError } from "../../src/core/errors.ts";
-import type { StoreRecord } from "../../src/core/record.ts";
-import type { SharedStore } from "../../src/core/shared/shared-store.ts";
 import type { Space } from "../../src/core/namespace.ts";
+import type { StoreRecord } from "../../src/core/record.ts";
 import { asPassing } from "../../src/core/resilience/store-failure.ts";
+import type { SharedStore } from "../../src/core/shared/shared-store.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { moment } from "../support/moment.ts";

@@ -1,11 +1,11 @@
 // Hits of the near tier are served on one look at their stamps and at the push channel, as long as nothing has happened.
 import { beforeEach, expect, it } from "vitest";
 import type { PushChannel } from "../../src/core/backend.ts";
-import { type NearPage, NearSpace } from "../../src/core/near/pushed-near.ts";
 import type { WatchedRead } from "../../src/core/invalidation/inflight-reads.ts";
-import type { Entry } from "../../src/core/record.ts";
 import { StampChecks } from "../../src/core/invalidation/stamp-checks.ts";
 import { HeldStamp, type StampBook } from "../../src/core/invalidation/stamps.ts";
+import { type NearPage, NearSpace } from "../../src/core/near/pushed-near.ts";
+import type { Entry } from "../../src/core/record.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";

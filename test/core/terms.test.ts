@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { Decisions, loadRequest, setTerms, type TermDefaults, ttlToMs } from "../../src/core/entry-options.ts";
+import {
+  Decisions,
+  loadRequest,
+  setTerms,
+  type TermDefaults,
+  ttlToMs,
+} from "../../src/core/entry-options.ts";
 
 const defaults = (changed: Partial<TermDefaults> = {}): TermDefaults => ({
   defaultTtl: 300,

@@ -4,8 +4,8 @@ import vm from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "../../src/core/errors.ts";
-import { argumentKeys, LONGEST_READABLE_KEY } from "../../src/functions/argument-key.ts";
 import { canonicalText } from "../../src/functions/argument-encoding.ts";
+import { argumentKeys, LONGEST_READABLE_KEY } from "../../src/functions/argument-key.ts";
 
 const keyOf = argumentKeys("f");
 const key = (...args: unknown[]): string => keyOf(args);

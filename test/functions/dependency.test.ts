@@ -1,7 +1,7 @@
 // What cachedDependency makes of a function that hands out sessions, seen with a library of one method.
 import { afterEach, describe, expect, expectTypeOf, test } from "vitest";
-import type { ConfigError } from "../../src/core/errors.ts";
 import type { CacheForSessions, SessionAdapter, SessionScope } from "../../src/core/db-session.ts";
+import type { ConfigError } from "../../src/core/errors.ts";
 import { setDefaultCache } from "../../src/functions/default-cache.ts";
 import { dependencyWrapper } from "../../src/functions/dependency.ts";
 

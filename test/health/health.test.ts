@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PoolState } from "../../src/core/backend.ts";
 import { CircuitBreaker } from "../../src/core/breaker.ts";
-import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import type { Store } from "../../src/core/namespace.ts";
+import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import { checkHealth, detailHealth, poolState, poolUtilization } from "../../src/health/health.ts";
 import { Recorder } from "../../src/metrics/recording/recorder.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";

@@ -7,8 +7,8 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CacheMetrics } from "../../src/metrics/collectors/cache-metrics.ts";
-import { LATENCY_BUCKETS } from "../../src/metrics/recording/histogram.ts";
 import { OtelCollector } from "../../src/metrics/opentelemetry/otel.ts";
+import { LATENCY_BUCKETS } from "../../src/metrics/recording/histogram.ts";
 import { reportingCache } from "./reporting-cache.ts";
 
 /** A real SDK whose figures can be read. */

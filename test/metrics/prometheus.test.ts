@@ -1,8 +1,8 @@
 // The exposition as Prometheus itself sees it: promtool reads it, and a real server scrapes it.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConnectionError } from "../../src/core/errors.ts";
-import { CacheMetrics } from "../../src/metrics/collectors/cache-metrics.ts";
 import { METRICS } from "../../src/metrics/catalogue.ts";
+import { CacheMetrics } from "../../src/metrics/collectors/cache-metrics.ts";
 import { PullCollector } from "../../src/metrics/prometheus/pull.ts";
 import { OwnRegistry } from "../../src/metrics/prometheus/registry.ts";
 import { promtool, startPrometheus } from "../support/prometheus.ts";

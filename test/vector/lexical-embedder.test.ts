@@ -1,8 +1,8 @@
 // The embedder without a model: what it finds near and what it does not.
 import { describe, expect, test } from "vitest";
+import { MEASURES, prepare } from "../../src/vector/distance.ts";
 import type { EmbeddedVector, Embedder } from "../../src/vector/index.ts";
 import { lexicalEmbedder } from "../../src/vector/index.ts";
-import { MEASURES, prepare } from "../../src/vector/distance.ts";
 
 const context = { signal: new AbortController().signal };
 

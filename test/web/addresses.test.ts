@@ -1,8 +1,8 @@
 // The key of a request is the same whatever was asked for before it.
 import { describe, expect, test } from "vitest";
+import type { Prepared } from "../../src/web/engine/ready-response.ts";
 import { Addresses } from "../../src/web/engine/request-target.ts";
 import type { RequestFacts } from "../../src/web/message/exchange.ts";
-import type { Prepared } from "../../src/web/engine/ready-response.ts";
 import { requestKey } from "../../src/web/protocol/url-key.ts";
 
 /** How many targets are remembered, and how long they may be. */

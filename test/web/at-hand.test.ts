@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import { COARSE_LAG_MS } from "../../src/core/clock.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { HTTPCacheMiddleware } from "../../src/web/engine/engine.ts";
+import type { CacheForHttp } from "../../src/web/engine/options.ts";
 import { httpCache } from "../../src/web/fetch.ts";
 import { httpCache as nodeCache } from "../../src/web/node.ts";
-import type { CacheForHttp } from "../../src/web/engine/options.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 import { type Ask, ask, counting, listen, subject } from "./subject.ts";
 

@@ -1,9 +1,9 @@
 // Bodies that are streams of the web: passed on at once, stored only whole, bounded.
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
+import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { httpCache as fetchCache } from "../../src/web/fetch.ts";
 import { httpCache as honoCache } from "../../src/web/hono.ts";
-import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 import { ask, bridge, listen } from "./subject.ts";
 

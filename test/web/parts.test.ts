@@ -1,14 +1,20 @@
 // The pure parts: directives, dates, tags, ranges, policies, options.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseCacheControl, parseTargeted } from "../../src/web/protocol/cache-control.ts";
 import { HTTPCacheMiddleware } from "../../src/web/engine/engine.ts";
+import {
+  bodyOf,
+  decodeHead,
+  encodeResponse,
+  type StoredHead,
+  textOf,
+} from "../../src/web/engine/stored-response.ts";
+import { parseCacheControl, parseTargeted } from "../../src/web/protocol/cache-control.ts";
 import { noneMatchHolds } from "../../src/web/protocol/etag.ts";
 import { formatHttpDate, parseHttpDate } from "../../src/web/protocol/http-date.ts";
 import { pathExclusion } from "../../src/web/protocol/path-exclusion.ts";
 import { type PolicyTerms, storagePlan } from "../../src/web/protocol/policy.ts";
 import { rangeOf } from "../../src/web/protocol/range.ts";
-import { bodyOf, decodeHead, encodeResponse, type StoredHead, textOf } from "../../src/web/engine/stored-response.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 
 const NOW = Date.UTC(2026, 10, 15);

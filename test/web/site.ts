@@ -8,11 +8,11 @@ import { type Context, Hono } from "hono";
 import Koa from "koa";
 import { onTestFinished } from "vitest";
 import { HTTPCacheMiddleware } from "../../src/web/engine/engine.ts";
+import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { httpCache as expressCache } from "../../src/web/express.ts";
 import { httpCache as fastifyCache } from "../../src/web/fastify.ts";
 import { httpCache as honoCache } from "../../src/web/hono.ts";
 import { httpCache as koaCache } from "../../src/web/koa.ts";
-import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { memoryCache } from "../xcache/memory-cache.ts";
 import { ask, type Got, listen } from "./subject.ts";
 

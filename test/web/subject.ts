@@ -10,13 +10,13 @@ import { onTestFinished } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { HTTPCacheMiddleware } from "../../src/web/engine/engine.ts";
+import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { httpCache as expressCache } from "../../src/web/express.ts";
 import { httpCache as fastifyCache } from "../../src/web/fastify.ts";
 import { httpCache as fetchCache } from "../../src/web/fetch.ts";
 import { httpCache as honoCache } from "../../src/web/hono.ts";
 import { httpCache as koaCache } from "../../src/web/koa.ts";
 import { httpCache as nodeCache } from "../../src/web/node.ts";
-import type { HttpCacheOptions } from "../../src/web/engine/options.ts";
 import { cacheWithClock, type XCache } from "../../src/xcache.ts";
 
 /** What the handler saw of a request. */

@@ -13,8 +13,8 @@ import type {
 } from "../../core/backend.ts";
 import { systemClock } from "../../core/clock.ts";
 import { CodecError, ConnectionError } from "../../core/errors.ts";
-import { handTo } from "../../core/hand-to.ts";
 import { payloadLength } from "../../core/frame/payload-slice.ts";
+import { handTo } from "../../core/hand-to.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type DiskOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Records } from "./records.ts";

@@ -1,8 +1,8 @@
 // What an operation changes: puts and removals that are made together or, where a condition no longer holds, not at all.
 import type { DiskKey } from "./layout/disk-key.ts";
 import { rowsOf, rowValue } from "./layout/index-row.ts";
-import type { LmdbStore } from "./lmdb.ts";
 import { comparable, type Encoded, type Facts } from "./layout/stored-record.ts";
+import type { LmdbStore } from "./lmdb.ts";
 
 /** Under which a record is still as it was when the change was decided. */
 export interface Condition {

@@ -9,11 +9,11 @@ import { Alarm } from "./alarm.ts";
 import { isMade, issue, sizeOf } from "./change.ts";
 import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
+import type { Room } from "./eviction.ts";
+import type { Facts } from "./layout/stored-record.ts";
 import type { Gate } from "./lock/gate.ts";
 import type { Operation, View } from "./operation.ts";
 import { earliestDue, isTaken, latestDue, type Planned, type Plans, type Queued } from "./queued.ts";
-import type { Room } from "./eviction.ts";
-import type { Facts } from "./layout/stored-record.ts";
 import { Turn } from "./turn.ts";
 
 /** A commit is kept short: others wait for it. */

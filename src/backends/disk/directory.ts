@@ -1,11 +1,11 @@
 // The folder of a store: which environment in it is this boot's, whether it is ours, and what is left of former boots.
 import { accessSync, constants, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readBootId } from "./lock/boot-id.ts";
 import { folderError, openError } from "./disk-error.ts";
+import { requireSound } from "./integrity.ts";
+import { readBootId } from "./lock/boot-id.ts";
 import { isMarkerPath } from "./lock/marker.ts";
 import type { Durability } from "./options.ts";
-import { requireSound } from "./integrity.ts";
 
 /** Only for the user whose processes share the store. */
 const FOLDER_MODE = 0o700;

@@ -3,8 +3,9 @@
 // Pages are what counts, but a page is free only when all on it is gone, and what leaves lies scattered. So it is not
 // removed until the pages are few enough, which would empty the store, but in proportion to what is added: about as much
 // from 98 of 100 parts on, more above.
-import type { DiskKey } from "./layout/disk-key.ts";
+
 import type { Environment } from "./environment.ts";
+import type { DiskKey } from "./layout/disk-key.ts";
 import { byAge } from "./layout/index-row.ts";
 import { ChangeOperation } from "./operation.ts";
 import { type RowRemoval, removalBy } from "./row-removal.ts";

@@ -2,8 +2,8 @@
 
 import type { Committer } from "./committer.ts";
 import { folderError } from "./disk-error.ts";
-import { AREA, inArea } from "./layout/disk-key.ts";
 import type { Environment } from "./environment.ts";
+import { AREA, inArea } from "./layout/disk-key.ts";
 import { ChangeOperation } from "./operation.ts";
 
 /** Another one whenever an older version would misread what a newer one has written. */

@@ -1,8 +1,8 @@
 // What a store on disk can be told, and from where: an object, or a file:// address.
 import { isAbsolute } from "node:path";
+import { parseStoreAddress } from "../../core/address/store-url.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { suggestName } from "../../core/suggest-name.ts";
-import { parseStoreAddress } from "../../core/address/store-url.ts";
 
 /**
  * What an acknowledged change survives. `process`: the end of every process, however it ends; the store is empty after

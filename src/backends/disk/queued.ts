@@ -1,7 +1,7 @@
 // Operations that wait for their commit, and what was planned for them.
 import type { Change } from "./change.ts";
-import type { Operation } from "./operation.ts";
 import type { Facts } from "./layout/stored-record.ts";
+import type { Operation } from "./operation.ts";
 
 export interface Queued {
   readonly operation: Operation;

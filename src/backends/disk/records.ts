@@ -2,13 +2,13 @@
 import type { BackendHost, Failed, KeyedRecord, ScanItem, SwapResult, Usage } from "../../core/backend.ts";
 import { COARSE_LAG_MS } from "../../core/clock.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { isHashed, recordKey } from "./layout/disk-key.ts";
 import type { Environment } from "./environment.ts";
+import { isHashed, recordKey } from "./layout/disk-key.ts";
+import { decodeStored, endIn, endOf, versionIn } from "./layout/stored-record.ts";
 import { type Operation, SwapOperation, TakeOperation, WriteOperation } from "./operation.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { scanStore, storeUsage } from "./scan.ts";
 import { enterEnvironment, type SharedEnvironment } from "./shared-environment.ts";
-import { decodeStored, endIn, endOf, versionIn } from "./layout/stored-record.ts";
 
 type Found = StoreRecord | undefined;
 

@@ -1,7 +1,7 @@
 // Removes what a row of an index leads to: its record, or the row alone where another record has taken that one's place.
 import { type Change, removeRecord } from "./change.ts";
-import { AREA } from "./layout/disk-key.ts";
 import type { Row } from "./environment.ts";
+import { AREA } from "./layout/disk-key.ts";
 import { isRowOf } from "./layout/index-row.ts";
 import { storedKey } from "./layout/stored-key.ts";
 import { type Facts, factsIn } from "./layout/stored-record.ts";

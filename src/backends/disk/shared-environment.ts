@@ -5,13 +5,13 @@ import { Committer } from "./committer.ts";
 import { prepareFolder, type StoreFolder } from "./directory.ts";
 import { busyError, openError } from "./disk-error.ts";
 import { Environment } from "./environment.ts";
-import { FolderWatch } from "./lock/folder-watch.ts";
+import { Room } from "./eviction.ts";
 import { checkFormat } from "./format.ts";
-import { Gate, openApart } from "./lock/gate.ts";
 import { type Lmdb, loadLmdb } from "./lmdb.ts";
+import { FolderWatch } from "./lock/folder-watch.ts";
+import { Gate, openApart } from "./lock/gate.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { endDespiteLock } from "./process-end.ts";
-import { Room } from "./eviction.ts";
 import { Sweep } from "./sweep.ts";
 
 /** Pages that wait to be used again and a value that comes in take room besides what is bounded. */

@@ -4,8 +4,8 @@ import type { Committer } from "./committer.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import { endedBy } from "./layout/index-row.ts";
 import { ChangeOperation } from "./operation.ts";
-import { OvertakenRows } from "./stale-rows.ts";
 import { removalBy } from "./row-removal.ts";
+import { OvertakenRows } from "./stale-rows.ts";
 
 /** How often somebody looks, about: each process at a time of its own, so that mostly one finds what there is. */
 const EVERY_MS = 1_000;

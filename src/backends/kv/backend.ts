@@ -1,4 +1,6 @@
 // The store on Redis or Valkey: one server, the master that sentinels name, or a cluster.
+
+import { parseStoreAddress } from "../../core/address/store-url.ts";
 import type {
   Backend,
   BackendHost,
@@ -17,7 +19,6 @@ import type {
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
-import { parseStoreAddress } from "../../core/address/store-url.ts";
 import { fullest } from "../wire/fullest.ts";
 import { LateCode, OnUse } from "../wire/lazy-client.ts";
 import { poolState } from "../wire/pool-state.ts";

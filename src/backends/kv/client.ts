@@ -1,14 +1,14 @@
 // The servers behind an address: what is read and written on them, and what they say of themselves.
 import type { BackendHost, PoolState, ScanItem, Usage } from "../../core/backend.ts";
 import { poolState } from "../wire/pool-state.ts";
-import type { Connection } from "./server/connection.ts";
-import { nodesFill } from "./commands/memory-usage.ts";
-import type { KvAddress } from "./kv-address.ts";
-import type { KvNode } from "./server/node.ts";
-import { openRouter } from "./open-router.ts";
 import { type Commands, Records } from "./commands/commands.ts";
+import { nodesFill } from "./commands/memory-usage.ts";
 import type { Router } from "./commands/router.ts";
 import { nodeUsage } from "./commands/scan.ts";
+import type { KvAddress } from "./kv-address.ts";
+import { openRouter } from "./open-router.ts";
+import type { Connection } from "./server/connection.ts";
+import type { KvNode } from "./server/node.ts";
 import type { ServerFacts } from "./server/server-info.ts";
 
 /** `key` has changed on a server; undefined: anything may have. */

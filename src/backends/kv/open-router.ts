@@ -5,12 +5,12 @@ import type { TlsOptions } from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { ConfigError, UnsupportedError } from "../../core/errors.ts";
 import { ClusterServers } from "./cluster/cluster.ts";
-import type { ConnectionSettings, Endpoint } from "./server/connection.ts";
-import type { KvAddress } from "./kv-address.ts";
-import type { NodeHost } from "./server/node.ts";
 import type { Router } from "./commands/router.ts";
-import { SentinelServer } from "./sentinel/server.ts";
 import { SingleServer } from "./commands/single-server.ts";
+import type { KvAddress } from "./kv-address.ts";
+import { SentinelServer } from "./sentinel/server.ts";
+import type { ConnectionSettings, Endpoint } from "./server/connection.ts";
+import type { NodeHost } from "./server/node.ts";
 
 export interface RouterHost extends Pick<NodeHost, "met" | "changed"> {
   readonly host: BackendHost;

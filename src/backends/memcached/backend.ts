@@ -1,4 +1,6 @@
 // The store on memcached: one server, or several on a consistent-hash ring.
+
+import { parseStoreAddress } from "../../core/address/store-url.ts";
 import type {
   Backend,
   BackendHost,
@@ -14,7 +16,6 @@ import type {
 import { ConfigError, ConnectionError, UnsupportedError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
-import { parseStoreAddress } from "../../core/address/store-url.ts";
 import { fullest } from "../wire/fullest.ts";
 import { LateCode, OnUse } from "../wire/lazy-client.ts";
 import { poolState } from "../wire/pool-state.ts";

@@ -1,7 +1,7 @@
 // One connection to one server: pipelined commands, the reads of a tick together, a deadline on what was sent.
 import type { Socket } from "node:net";
-import { atEndOfTurn } from "../../core/event-loop.ts";
 import type { XCacheError } from "../../core/errors.ts";
+import { atEndOfTurn } from "../../core/event-loop.ts";
 import { ReplyQueue } from "../wire/reply-queue.ts";
 import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";

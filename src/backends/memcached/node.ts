@@ -7,8 +7,8 @@ import { Connection, type ConnectionSettings } from "./connection.ts";
 import { type Carrier, Link } from "./link.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
-import { isRecent, NO_FACTS, type ServerFacts, type Statistics, serverFacts } from "./server-info.ts";
 import { ServerTime } from "./server-clock.ts";
+import { isRecent, NO_FACTS, type ServerFacts, type Statistics, serverFacts } from "./server-info.ts";
 
 /** Where a key is. */
 export interface Place {

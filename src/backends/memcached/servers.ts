@@ -2,11 +2,11 @@
 import type { MemcachedAddress } from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { anchoredTo, anchorFor } from "./anchor.ts";
+import { type Places, Records } from "./commands.ts";
 import type { Connection } from "./connection.ts";
 import { nodesFill } from "./fill.ts";
 import { ItemKeys } from "./item-key.ts";
 import { MemcachedNode, type Place } from "./node.ts";
-import { type Places, Records } from "./commands.ts";
 import { nameOf, Ring } from "./ring.ts";
 
 /** Servers that take longer to be met are not waited for when others are there. */

@@ -9,12 +9,12 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
-import { MOST_ENTRIES } from "../../core/limits.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
-import { suggestName } from "../../core/suggest-name.ts";
+import { MOST_ENTRIES } from "../../core/limits.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
+import { suggestName } from "../../core/suggest-name.ts";
 import { isPlainRecord } from "../../core/wire.ts";
 import { RecordTable } from "./records.ts";
 import { MemoryStore } from "./store.ts";

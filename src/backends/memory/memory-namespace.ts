@@ -4,9 +4,8 @@ import { Changes } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { countedUsage } from "../../core/counted-usage.ts";
-import { CodecError } from "../../core/errors.ts";
 import { LocalLedger } from "../../core/counters.ts";
-import { nextTurn } from "../../core/next-turn.ts";
+import { CodecError } from "../../core/errors.ts";
 import type {
   Admission,
   AdmissionOptions,
@@ -17,10 +16,11 @@ import type {
   SpaceUsage,
   Terms,
 } from "../../core/namespace.ts";
+import { nextTurn } from "../../core/next-turn.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
-import { type MemorySeal, TagRing } from "./tag-set.ts";
 import type { Held, Table } from "./table.ts";
+import { type MemorySeal, TagRing } from "./tag-set.ts";
 
 /** What the namespaces of a memory store share. */
 export interface MemoryCore {

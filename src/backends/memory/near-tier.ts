@@ -1,8 +1,8 @@
 // The in-process tier in front of a shared store: the memory store's table, with pages for the namespaces.
 import type { Clock } from "../../core/clock.ts";
 import type { KeptSeal, NearPage, NearTier } from "../../core/near/pushed-near.ts";
-import { Sweeper } from "./sweeper.ts";
 import type { Page } from "./layout/page.ts";
+import { Sweeper } from "./sweeper.ts";
 import { Table } from "./table.ts";
 
 export interface NearOptions {

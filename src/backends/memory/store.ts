@@ -3,13 +3,13 @@
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
-import { Observers } from "../../core/shared/observers.ts";
 import type { Space, Store } from "../../core/namespace.ts";
-import { Sweeper } from "./sweeper.ts";
+import { Observers } from "../../core/shared/observers.ts";
 import type { Page } from "./layout/page.ts";
-import type { MemorySeal } from "./tag-set.ts";
 import { type MemoryCore, MemorySpace } from "./memory-namespace.ts";
+import { Sweeper } from "./sweeper.ts";
 import { Table } from "./table.ts";
+import type { MemorySeal } from "./tag-set.ts";
 
 /** What bounds a memory store, and how it hands out values. */
 export interface MemorySettings {

@@ -1,16 +1,16 @@
 // The bounded in-process store under the memory backend and the near tier: pages hold the values, the table keeps a row
 // of each entry and bounds entries and bytes over all pages together.
 import type { Clock } from "../../core/clock.ts";
-import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "./layout/box.ts";
 import { Eviction } from "./eviction/eviction.ts";
+import { UseLog } from "./eviction/use-log.ts";
+import { Reclaim } from "./expiry/reclaim.ts";
+import { NEAR_MS, Schedule } from "./expiry/schedule.ts";
+import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "./layout/box.ts";
 import { KeyHash } from "./layout/key-hash.ts";
 import { KeyIndex } from "./layout/key-index.ts";
 import type { Page, PageHost } from "./layout/page.ts";
 import { Pages } from "./layout/pages.ts";
-import { Reclaim } from "./expiry/reclaim.ts";
 import { Rows } from "./layout/rows.ts";
-import { NEAR_MS, Schedule } from "./expiry/schedule.ts";
-import { UseLog } from "./eviction/use-log.ts";
 
 /** What an entry was stored under; asked at every hit. What is not live when a sweep meets it is reclaimed. */
 export interface EntrySeal {

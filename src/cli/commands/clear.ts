@@ -1,8 +1,8 @@
 // xcache clear: every entry of a prefix or namespace.
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import type { ExitCode } from "../exit-code.ts";
 import { removeWithCare } from "../entries/removal.ts";
+import type { ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { visible } from "../terminal/escape.ts";
 

@@ -1,13 +1,13 @@
 // xcache complete: answers the shell's question what can stand at the cursor. Never fails, never takes long.
 import { systemClock } from "../../core/clock.ts";
-import { bashCandidate, readBashLine } from "../completion/bash-line.ts";
 import type { CommandInput } from "../command-spec.ts";
+import { bashCandidate, readBashLine } from "../completion/bash-line.ts";
 import { type CompletionPlace, completionPlace } from "../completion/candidates.ts";
 import type { CommandContext } from "../context.ts";
-import { parseDuration } from "../terminal/format-duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { GlobalFlags } from "../global-flags.ts";
 import { visible } from "../terminal/escape.ts";
+import { parseDuration } from "../terminal/format-duration.ts";
 
 /** People wait for it with a finger on the key, unless the line says how long they would. */
 const LOOK_SECONDS = 0.5;

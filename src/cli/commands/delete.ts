@@ -1,9 +1,10 @@
 // xcache delete: entries by their keys.
-import { counted, countText } from "../terminal/format-number.ts";
+
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { withSession } from "../session.ts";
+import { counted, countText } from "../terminal/format-number.ts";
 
 export function run(context: CommandContext, { args }: CommandInput): Promise<ExitCode> {
   const { out } = context;

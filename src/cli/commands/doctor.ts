@@ -10,8 +10,8 @@ import { examine, type Finding } from "../doctor/checks.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withOpenSession } from "../session.ts";
-import { tableLines } from "../terminal/table.ts";
 import { jsonText, visible } from "../terminal/escape.ts";
+import { tableLines } from "../terminal/table.ts";
 
 interface Setting {
   readonly name: string;

@@ -1,18 +1,18 @@
 // xcache export: entries to a file, with their values, tags and expiry.
 import { systemClock } from "../../core/clock.ts";
 import type { Inspection } from "../../core/namespace.ts";
-import { counted } from "../terminal/format-number.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { durationText } from "../terminal/format-duration.ts";
 import { entryLine } from "../entries/entry-line.ts";
 import { type EntryFilter, scanEntries } from "../entries/entry-scan.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type ExportTarget, openTarget } from "../entries/export-target.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
-import { Progress } from "../terminal/progress.ts";
 import { type Session, withSession } from "../session.ts";
 import { visible } from "../terminal/escape.ts";
+import { durationText } from "../terminal/format-duration.ts";
+import { counted } from "../terminal/format-number.ts";
+import { Progress } from "../terminal/progress.ts";
 
 /** Values that are held at once. */
 const TOGETHER = 100;

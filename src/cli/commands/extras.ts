@@ -1,14 +1,14 @@
 // xcache extras: the command that installs what a feature needs.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { suggestName } from "../../core/suggest-name.ts";
 import { addWords, commandLine, packageManagerOf } from "../../core/package-manager.ts";
+import { suggestName } from "../../core/suggest-name.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
 import { EXTRA_NAMES, EXTRAS, type ExtraName } from "../doctor/extras.ts";
 import { installedVersion } from "../doctor/installed-package.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
 
 export async function run({ out, env }: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const names = args.map(requireExtra);

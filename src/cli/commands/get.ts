@@ -3,11 +3,11 @@ import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { entryRow } from "../entries/entry-scan.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
 import { toJson } from "../entries/json-value.ts";
 import { missingEntry } from "../entries/missing-entry.ts";
-import { withSession } from "../session.ts";
 import { rawValue, typeOf, valueText } from "../entries/value-text.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { withSession } from "../session.ts";
 import { isUnsafe } from "../terminal/escape.ts";
 
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {

@@ -2,13 +2,13 @@
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { latencyText } from "../terminal/format-duration.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { type Session, withOpenSession } from "../session.ts";
-import { tableLines } from "../terminal/table.ts";
 import { visible } from "../terminal/escape.ts";
+import { latencyText } from "../terminal/format-duration.ts";
+import { tableLines } from "../terminal/table.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { out, interrupt } = context;

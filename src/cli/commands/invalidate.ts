@@ -3,12 +3,12 @@ import { UnsupportedError } from "../../core/errors.ts";
 import { glob } from "../../core/glob/glob.ts";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
-import { requireSomebody } from "../entries/confirm.ts";
 import type { CommandContext } from "../context.ts";
+import { requireSomebody } from "../entries/confirm.ts";
 import { countEntries, type EntryFilter } from "../entries/entry-scan.ts";
-import type { ExitCode } from "../exit-code.ts";
 import { openLines } from "../entries/line-source.ts";
 import { type Removal, removeWithCare } from "../entries/removal.ts";
+import type { ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { visible } from "../terminal/escape.ts";
 

@@ -1,15 +1,15 @@
 // xcache list: keys as they are found, with cursors and in bounded memory.
 import type { Inspection } from "../../core/namespace.ts";
-import { bytesText, counted } from "../terminal/format-number.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { padEnd, padStart } from "../terminal/display-width.ts";
-import { durationText } from "../terminal/format-duration.ts";
 import { type EntryFilter, entryRow, scanEntries } from "../entries/entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { Output } from "../terminal/output.ts";
 import { type Session, withSession } from "../session.ts";
+import { padEnd, padStart } from "../terminal/display-width.ts";
 import { visible } from "../terminal/escape.ts";
+import { durationText } from "../terminal/format-duration.ts";
+import { bytesText, counted } from "../terminal/format-number.ts";
+import type { Output } from "../terminal/output.ts";
 
 interface Options {
   readonly pattern?: string;

@@ -2,12 +2,12 @@
 
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { latencyText } from "../terminal/format-duration.ts";
+import { type StoreFacts, storeFacts } from "../doctor/server-info.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
-import type { Output } from "../terminal/output.ts";
 import { type Session, withSession } from "../session.ts";
-import { type StoreFacts, storeFacts } from "../doctor/server-info.ts";
+import { latencyText } from "../terminal/format-duration.ts";
+import type { Output } from "../terminal/output.ts";
 import { tableLines } from "../terminal/table.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {

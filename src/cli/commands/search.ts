@@ -2,12 +2,12 @@
 import { type FuzzyMatch, fuzzySearch } from "../../search/fuzzy.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { padStart } from "../terminal/display-width.ts";
 import { scanEntries } from "../entries/entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { Output } from "../terminal/output.ts";
 import { type Session, withSession } from "../session.ts";
+import { padStart } from "../terminal/display-width.ts";
 import { visible } from "../terminal/escape.ts";
+import type { Output } from "../terminal/output.ts";
 
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const { out, stop, interrupt } = context;

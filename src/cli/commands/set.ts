@@ -3,13 +3,13 @@ import { text as textOf } from "node:stream/consumers";
 import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { durationText } from "../terminal/format-duration.ts";
+import { fromJson } from "../entries/json-value.ts";
+import { typeOf } from "../entries/value-text.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
-import { fromJson } from "../entries/json-value.ts";
 import { withSession } from "../session.ts";
-import { typeOf } from "../entries/value-text.ts";
 import { visible } from "../terminal/escape.ts";
+import { durationText } from "../terminal/format-duration.ts";
 
 interface Options {
   /** Seconds. */

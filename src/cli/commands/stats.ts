@@ -4,8 +4,8 @@ import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { statsJson } from "../stats/fleet-figures.ts";
 import { type Session, withSession } from "../session.ts";
+import { statsJson } from "../stats/fleet-figures.ts";
 import { NO_HISTORY, statsLines } from "../stats/stats-view.ts";
 import { watch } from "../stats/watch.ts";
 

@@ -1,8 +1,8 @@
 // xcache tags: the tags of an entry.
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
 import { missingEntry } from "../entries/missing-entry.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
 import { withSession } from "../session.ts";
 import { visible } from "../terminal/escape.ts";
 

@@ -1,7 +1,7 @@
 // What may stand at the end of a command line, found in the table of commands.
 import type { CommandSpec, Completes, OptionSpec } from "../command-spec.ts";
-import { COMMANDS } from "../specs/table.ts";
 import { GLOBAL_OPTIONS } from "../specs/global.ts";
+import { COMMANDS } from "../specs/table.ts";
 
 export interface CompletionPlace {
   /** The unfinished word, or what of it stands behind `--flag=`. */

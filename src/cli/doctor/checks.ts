@@ -2,12 +2,12 @@
 import { systemClock } from "../../core/clock.ts";
 import { peerRanges } from "../../core/package-manager.ts";
 import { VERSION } from "../../version.ts";
-import { bytesText } from "../terminal/format-number.ts";
-import { latencyText } from "../terminal/format-duration.ts";
-import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
 import { failureOf } from "../failure.ts";
-import { installedVersion } from "./installed-package.ts";
 import type { Session } from "../session.ts";
+import { latencyText } from "../terminal/format-duration.ts";
+import { bytesText } from "../terminal/format-number.ts";
+import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
+import { installedVersion } from "./installed-package.ts";
 import { type StoreFacts, storeFacts } from "./server-info.ts";
 
 export interface Finding {

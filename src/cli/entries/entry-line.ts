@@ -3,9 +3,9 @@ import type { Inspection } from "../../core/namespace.ts";
 import { isPlainRecord } from "../../core/wire.ts";
 import { CommandError } from "../command-error.ts";
 import { EXIT } from "../exit-code.ts";
+import { jsonText } from "../terminal/escape.ts";
 import { fromJson, toJson } from "./json-value.ts";
 import type { Line } from "./line-source.ts";
-import { jsonText } from "../terminal/escape.ts";
 
 /** An entry to be stored. */
 export interface LineEntry {

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createWriteStream, realpathSync, type Stats, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { CommandError } from "../command-error.ts";
-import type { Output } from "../terminal/output.ts";
 import { visible } from "../terminal/escape.ts";
+import type { Output } from "../terminal/output.ts";
 
 export interface ExportTarget {
   line(text: string): Promise<void>;

@@ -1,13 +1,13 @@
 // Stores the entries of a file, a batch at a time, and shows how far it is.
 import { systemClock } from "../../core/clock.ts";
-import { counted, countText } from "../terminal/format-number.ts";
 import type { CommandContext } from "../context.ts";
-import { durationText } from "../terminal/format-duration.ts";
-import { type LineEntry, readEntryLine } from "./entry-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { openLines } from "./line-source.ts";
-import { Progress } from "../terminal/progress.ts";
 import { type Session, withSession } from "../session.ts";
+import { durationText } from "../terminal/format-duration.ts";
+import { counted, countText } from "../terminal/format-number.ts";
+import { Progress } from "../terminal/progress.ts";
+import { type LineEntry, readEntryLine } from "./entry-line.ts";
+import { openLines } from "./line-source.ts";
 
 /** Lines that are stored at once. */
 const TOGETHER = 200;

@@ -1,8 +1,9 @@
 // The care that every command takes before it removes many entries: count, ask, remove, tell.
-import { counted } from "../terminal/format-number.ts";
-import { confirm, requireSomebody } from "./confirm.ts";
+
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { counted } from "../terminal/format-number.ts";
+import { confirm, requireSomebody } from "./confirm.ts";
 
 export interface Removal {
   /** What would go, in words: `with the tag "users"`. */

@@ -1,7 +1,7 @@
 // A value as people read it, and as bytes.
 import { inspect } from "node:util";
-import { toJson } from "./json-value.ts";
 import { jsonText, visible, visibleLines } from "../terminal/escape.ts";
+import { toJson } from "./json-value.ts";
 
 /** Text as it is, JSON indented, anything else as Node shows it. Nothing in it can do something to a terminal. */
 export function valueText(value: unknown, hasColours: boolean): string {

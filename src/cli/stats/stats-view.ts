@@ -1,11 +1,11 @@
 // The statistics as lines for people.
 import type { FleetStats } from "../../core/stats.ts";
-import { bytesText, countText, percentText, rateText } from "../terminal/format-number.ts";
 import { latencyText } from "../terminal/format-duration.ts";
-import { operationsPerSecond, stretches } from "./fleet-figures.ts";
+import { bytesText, countText, percentText, rateText } from "../terminal/format-number.ts";
 import type { Output } from "../terminal/output.ts";
 import { sparkline } from "../terminal/sparkline.ts";
 import { tableLines } from "../terminal/table.ts";
+import { operationsPerSecond, stretches } from "./fleet-figures.ts";
 
 const CURVE = 30;
 

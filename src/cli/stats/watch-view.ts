@@ -1,7 +1,7 @@
 // What watching shows: figures with curves and changes, redrawn in place, or one line at a time.
 import type { FleetStats } from "../../core/stats.ts";
-import { bytesText, countText, percentText, rateText } from "../terminal/format-number.ts";
 import { latencyText } from "../terminal/format-duration.ts";
+import { bytesText, countText, percentText, rateText } from "../terminal/format-number.ts";
 import type { Output } from "../terminal/output.ts";
 import { sparkline } from "../terminal/sparkline.ts";
 import { tableLines } from "../terminal/table.ts";

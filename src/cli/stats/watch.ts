@@ -3,12 +3,12 @@ import { systemClock } from "../../core/clock.ts";
 import type { FleetStats } from "../../core/stats.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { statsJson } from "./fleet-figures.ts";
-import { Frame } from "../terminal/redraw.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";
-import { listenToKeys } from "../terminal/key-press.ts";
 import type { Session } from "../session.ts";
+import { listenToKeys } from "../terminal/key-press.ts";
+import { Frame } from "../terminal/redraw.ts";
+import { statsJson } from "./fleet-figures.ts";
 import { WatchSeries } from "./watch-series.ts";
 import { watchLine, watchLines } from "./watch-view.ts";
 

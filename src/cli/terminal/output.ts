@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { WriteStream } from "node:tty";
 import pc from "picocolors";
 import type { Environment } from "../../config/env.ts";
-import { hasColour, isAnimated } from "./terminal.ts";
 import { jsonText } from "./escape.ts";
+import { hasColour, isAnimated } from "./terminal.ts";
 
 export type Stream = Pick<WriteStream, "write" | "isTTY" | "columns" | "rows" | "on" | "once" | "off">;
 

@@ -1,8 +1,8 @@
 // How far a long command is: a bar with rate and time left on a terminal, nothing elsewhere.
 import type { Clock } from "../../core/clock.ts";
-import { countText } from "./format-number.ts";
 import { cutTo } from "./display-width.ts";
 import { durationText } from "./format-duration.ts";
+import { countText } from "./format-number.ts";
 import type { Output } from "./output.ts";
 
 const EVERY_MS = 100;

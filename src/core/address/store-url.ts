@@ -1,7 +1,7 @@
 // Parses every form of `kv_url`. No message holds credentials.
 import { fileURLToPath } from "node:url";
-import type { FileOptions, MemoryOptions, SentinelOptions, StoreAddress, TlsOptions } from "./address.ts";
 import { suggestName } from "../suggest-name.ts";
+import type { FileOptions, MemoryOptions, SentinelOptions, StoreAddress, TlsOptions } from "./address.ts";
 import {
   decode,
   oneOf,

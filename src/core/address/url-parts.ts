@@ -1,8 +1,8 @@
 // Takes a store address apart: scheme, login, hosts, database. By hand, because URL knows one host only.
 
-import type { HostPort, Login } from "./address.ts";
 import { ConfigError, describeArrival } from "../errors.ts";
 import { redactUrl } from "../redact.ts";
+import type { HostPort, Login } from "./address.ts";
 import { decode } from "./url-options.ts";
 
 const EXAMPLE = "redis://localhost:6379/0";

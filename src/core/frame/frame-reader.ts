@@ -1,8 +1,8 @@
 // A cursor over the bytes of a frame, which nobody vouches for: nothing is made of bytes that are not there.
 import { CodecError } from "../errors.ts";
+import type { TagStamp, Token } from "../record.ts";
 import { knownNameAt, knownStampAt, TIME_LENGTH, TOKEN_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
 import { PayloadPart } from "./payload-slice.ts";
-import type { TagStamp, Token } from "../record.ts";
 
 const CHECK_SEED = 0x5a;
 /** Longer names are decoded each time. */

@@ -1,7 +1,7 @@
 // The parts of a frame as bytes. Each function writes at `at` and returns where the next part goes.
 import { CodecError } from "../errors.ts";
-import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-fields.ts";
 import type { TagStamp, Token } from "../record.ts";
+import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-fields.ts";
 
 const LATEST_TIME = 2 ** 48 - 1;
 const SHORT_TEXT = 63;

@@ -15,6 +15,7 @@
 // can swap on it. A count or length is LEB128. A text is its byte length doubled, plus 1 when it is UTF-16LE instead of
 // UTF-8, so that names with lone surrogates survive.
 import { CodecError } from "../errors.ts";
+import type { Entry, Lease, StoreRecord, TagStamp } from "../record.ts";
 import { knownLineageAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
 import { checkOf, FrameReader, invalidFrame } from "./frame-reader.ts";
 import {
@@ -28,7 +29,6 @@ import {
   writeTokens,
 } from "./frame-writer.ts";
 import { PayloadPart } from "./payload-slice.ts";
-import type { Entry, Lease, StoreRecord, TagStamp } from "../record.ts";
 
 /** How many leading bytes identify a record: its kind and its version. */
 export const HEAD_LENGTH = 9;

@@ -1,7 +1,7 @@
 // Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
 import { describeArrival, InvalidKeyError } from "../errors.ts";
-import { type Place, Run } from "./glob-segment.ts";
 import { requirePattern } from "../keys.ts";
+import { type Place, Run } from "./glob-segment.ts";
 
 export type Matcher = (key: string) => boolean;
 

@@ -9,9 +9,9 @@
 import type { Backend, MetServer } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { endOfTurn } from "../event-loop.ts";
+import type { Entry } from "../record.ts";
 import { carryOut, type Remedy } from "./outbox.ts";
 import { REPLICATION_MS, type Recent } from "./recent-invalidations.ts";
-import type { Entry } from "../record.ts";
 import { isRefusal } from "./replace-stamp.ts";
 
 /** What is told apart by its own note: a root namespace. */

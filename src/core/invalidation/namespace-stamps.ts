@@ -1,7 +1,7 @@
 // The seals of one namespace: what is stored now is sealed with the present stamps, and is live while they stay present.
 import { type Spelling, tagGroup } from "../keys.ts";
-import type { Remedy } from "./outbox.ts";
 import type { Seal, Token } from "../record.ts";
+import type { Remedy } from "./outbox.ts";
 import type { HeldStamp, StampBook } from "./stamps.ts";
 
 /** Group stamps live long enough that none lapses during a load. */

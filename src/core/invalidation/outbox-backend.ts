@@ -15,10 +15,10 @@ import type {
 } from "../backend.ts";
 import { type Clock, COARSE_LAG_MS } from "../clock.ts";
 import { OperationTimeoutError } from "../errors.ts";
-import type { Outcome } from "../resilience/guarded-call.ts";
 import { handTo } from "../hand-to.ts";
-import type { Outbox } from "./outbox.ts";
 import { type StoreRecord, stampId, type Token } from "../record.ts";
+import type { Outcome } from "../resilience/guarded-call.ts";
+import type { Outbox } from "./outbox.ts";
 
 type Found = StoreRecord | undefined;
 type Ending = Pick<Outcome<void>, "isOver">;

@@ -4,11 +4,11 @@
 // twice without harm, so an outcome that is not known is simply a thing to be done.
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
-import { withDeadline } from "../resilience/with-deadline.ts";
 import { OperationTimeoutError } from "../errors.ts";
 import { toError } from "../events.ts";
-import { isRefusal, replaceStamp } from "./replace-stamp.ts";
 import { isPassing } from "../resilience/store-failure.ts";
+import { withDeadline } from "../resilience/with-deadline.ts";
+import { isRefusal, replaceStamp } from "./replace-stamp.ts";
 
 /** What makes up for an invalidation whose outcome is not known. */
 export interface Remedy {

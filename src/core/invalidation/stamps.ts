@@ -4,10 +4,10 @@
 // present one; a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
-import { ReadWatch, type WatchedRead } from "./inflight-reads.ts";
 import type { Stamp, StoreRecord, Token } from "../record.ts";
-import { replaceStamp } from "./replace-stamp.ts";
+import { ReadWatch, type WatchedRead } from "./inflight-reads.ts";
 import type { SettledBackend } from "./outbox-backend.ts";
+import { replaceStamp } from "./replace-stamp.ts";
 import { StampChecks } from "./stamp-checks.ts";
 
 /** How many stamps are kept at hand; the oldest leaves first. */

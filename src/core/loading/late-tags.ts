@@ -1,8 +1,8 @@
 // Tags that only the load could name: while it runs nobody can tell that they were invalidated elsewhere. So those who have
 // joined it find out when it has ended whether its value is new enough for them.
 import { toError } from "../events.ts";
-import type { Outcome, Verdict } from "./waiting-call.ts";
 import type { Ticket } from "../namespace.ts";
+import type { Outcome, Verdict } from "./waiting-call.ts";
 
 /** What became of a load's result; `unknown`: the store has failed. */
 export type Fate = "stored" | "refused" | "unknown" | "unwanted";

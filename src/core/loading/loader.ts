@@ -1,14 +1,14 @@
 // getOrSet: one load per key; a result that an invalidation has overtaken is handed out but never stored or joined.
 import type { Changes } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
-import { endOfTurn } from "../event-loop.ts";
+import { Decisions, type LoadRequest } from "../entry-options.ts";
 import { CodecError, ConfigError, describeArrival } from "../errors.ts";
+import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
+import type { Found, Space, Terms, Ticket } from "../namespace.ts";
+import type { Load, LoadContext } from "../options.ts";
 import { type Fate, suitsAfter } from "./late-tags.ts";
 import { type Loaded, type Look, type Outcome, WaitingCall } from "./waiting-call.ts";
-import type { Load, LoadContext } from "../options.ts";
-import type { Found, Space, Terms, Ticket } from "../namespace.ts";
-import { Decisions, type LoadRequest } from "../entry-options.ts";
 
 /** One load under way and the callers who wait for it. */
 interface Flight {

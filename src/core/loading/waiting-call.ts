@@ -1,9 +1,9 @@
 // How one call of getOrSet waits for a load: no longer than its timeouts, and with a stale value where one may answer.
 import type { Clock } from "../clock.ts";
-import { withDeadline } from "../resilience/with-deadline.ts";
+import type { LoadRequest } from "../entry-options.ts";
 import { OperationTimeoutError } from "../errors.ts";
 import type { Found } from "../namespace.ts";
-import type { LoadRequest } from "../entry-options.ts";
+import { withDeadline } from "../resilience/with-deadline.ts";
 
 /** What a caller of getOrSet gets, and where it came from. */
 export interface Loaded {

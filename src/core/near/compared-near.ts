@@ -1,11 +1,11 @@
 // The in-process tier over a store that tells nothing of changes but answers at once: what is kept near is a decoded value,
 // and at every hit the store is asked whether the entry and its stamps are still those it was made of.
 import type { Clock } from "../clock.ts";
-import type { KeptSeal, KnownSeals, Near, NearPage } from "./pushed-near.ts";
 import { payloadLength } from "../frame/payload-slice.ts";
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
-import type { Entry, Token } from "../record.ts";
 import type { SettledBackend } from "../invalidation/outbox-backend.ts";
+import type { Entry, Token } from "../record.ts";
+import type { KeptSeal, KnownSeals, Near, NearPage } from "./pushed-near.ts";
 
 type VersionNow = NonNullable<SettledBackend["versionNow"]>;
 

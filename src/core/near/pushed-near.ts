@@ -3,11 +3,11 @@ import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { payloadLength } from "../frame/payload-slice.ts";
 import { ReadWatch, type WatchedRead } from "../invalidation/inflight-reads.ts";
-import type { Entry } from "../record.ts";
 import type { Seals } from "../invalidation/namespace-stamps.ts";
 import type { SettledBackend } from "../invalidation/outbox-backend.ts";
 import type { Assured, StampChecks } from "../invalidation/stamp-checks.ts";
 import type { HeldStamp } from "../invalidation/stamps.ts";
+import type { Entry } from "../record.ts";
 
 /** Where a near tier keeps its entries; see backends/near.ts. */
 export interface NearPage {

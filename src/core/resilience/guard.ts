@@ -1,8 +1,8 @@
 // Every call to a shared store passes here: breaker, deadline, and errors in our own words.
 import type { CircuitBreaker, Pass } from "../breaker.ts";
 import type { Clock } from "../clock.ts";
-import { Deadlines } from "./deadline-queue.ts";
 import { OperationTimeoutError, type XCacheError } from "../errors.ts";
+import { Deadlines } from "./deadline-queue.ts";
 import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
 import { isIllness } from "./store-failure.ts";
 

@@ -1,7 +1,7 @@
 // One call to a shared store, from the moment it may begin until its caller is told how it ended.
 import type { CircuitBreaker, Pass } from "../breaker.ts";
-import { Deadline, type Deadlines } from "./deadline-queue.ts";
 import type { XCacheError } from "../errors.ts";
+import { Deadline, type Deadlines } from "./deadline-queue.ts";
 import { inOurWords } from "./store-failure.ts";
 
 /** Told how a call ended; only the first time counts. */

@@ -1,10 +1,10 @@
 // Removes what a clear() has left dead in a namespace and those below it, bit by bit. Nobody waits for it: what it does not
 // get to is removed where it is met, or goes by its ttl.
 import type { ScanItem } from "../backend.ts";
-import type { EntryListing } from "./entry-scan.ts";
+import type { Seals } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
 import type { Entry } from "../record.ts";
-import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { EntryListing } from "./entry-scan.ts";
 import type { SpaceStore } from "./namespace-host.ts";
 
 /** Long enough that whoever clears again and again begins once. */

@@ -1,11 +1,11 @@
 // The entries of one namespace of a shared store: how one is made, and what a record that was met is worth.
 import type { KeyedRecord, SwapResult } from "../backend.ts";
 import { CodecError } from "../errors.ts";
-import type { Spelling } from "../keys.ts";
 import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/liveness.ts";
-import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
 import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { Spelling } from "../keys.ts";
 import type { Found, Inspection, Terms } from "../namespace.ts";
+import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
 import type { SpaceStore } from "./namespace-host.ts";
 
 export class Entries {

@@ -2,9 +2,9 @@
 // there is one for every read that is not answered from memory.
 import type { RecordTaker } from "../backend.ts";
 import type { XCacheError } from "../errors.ts";
+import type { Asker, Found } from "../namespace.ts";
 import { GuardedCall } from "../resilience/guarded-call.ts";
 import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
-import type { Asker, Found } from "../namespace.ts";
 
 abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   protected readonly reading: RecordReading;

@@ -1,12 +1,13 @@
 // Reading entries of a shared store: from the near tier, else from the store, and then kept near if they may be.
-import { FoundRead, ValueRead } from "./entry-read.ts";
+
 import { CodecError } from "../errors.ts";
-import { settle } from "../resilience/guard.ts";
-import type { Outcome } from "../resilience/guarded-call.ts";
+import type { Asker, Found } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
 import { stampId } from "../record.ts";
+import { settle } from "../resilience/guard.ts";
+import type { Outcome } from "../resilience/guarded-call.ts";
+import { FoundRead, ValueRead } from "./entry-read.ts";
 import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
-import type { Asker, Found } from "../namespace.ts";
 
 const NO_READS: readonly Watched[] = [];
 

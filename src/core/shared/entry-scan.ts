@@ -1,11 +1,11 @@
 // Looking through the entries of one namespace of a shared store: one by one, all of them, or how much they take.
 import type { ScanItem } from "../backend.ts";
 import { countedUsage } from "../counted-usage.ts";
-import type { Entries } from "./entries.ts";
 import { UnsupportedError } from "../errors.ts";
-import type { Spelling } from "../keys.ts";
 import { payloadLength } from "../frame/payload-slice.ts";
+import type { Spelling } from "../keys.ts";
 import type { Inspection, SpaceUsage } from "../namespace.ts";
+import type { Entries } from "./entries.ts";
 import type { SpaceStore } from "./namespace-host.ts";
 
 export class EntryListing {

@@ -4,11 +4,11 @@
 import type { SwapResult } from "../backend.ts";
 import type { Changes } from "../change-log.ts";
 import type { Clock, Timer } from "../clock.ts";
-import { type Spelling, TAG_GROUPS, tagGroup } from "../keys.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
-import type { Entry, Lease, Seal, StoreRecord, TagStamp, Token } from "../record.ts";
 import type { SettledBackend } from "../invalidation/outbox-backend.ts";
+import { type Spelling, TAG_GROUPS, tagGroup } from "../keys.ts";
 import type { Admission, AdmissionOptions, Found, Terms, Ticket } from "../namespace.ts";
+import type { Entry, Lease, Seal, StoreRecord, TagStamp, Token } from "../record.ts";
 
 /** A holder that has said nothing for so long is taken for dead. */
 const LEASE_MS = 6_000;

@@ -1,8 +1,8 @@
 // How full a store is: it is asked in the background, when somebody wants to know and the answer at hand is old.
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
-import { withDeadline } from "../resilience/with-deadline.ts";
 import { BackendError, OperationTimeoutError } from "../errors.ts";
+import { withDeadline } from "../resilience/with-deadline.ts";
 
 /** A server that is near its bound is so for longer. */
 const EVERY_MS = 10_000;

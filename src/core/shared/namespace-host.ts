@@ -1,13 +1,13 @@
 // What the namespaces of a shared store have in common.
 import type { Clock } from "../clock.ts";
 import type { Codec } from "../codec.ts";
-import type { Guard } from "../resilience/guard.ts";
-import type { Spelling } from "../keys.ts";
-import type { NearTier } from "../near/pushed-near.ts";
 import type { Remedy } from "../invalidation/outbox.ts";
 import type { SettledBackend } from "../invalidation/outbox-backend.ts";
-import type { Space } from "../namespace.ts";
 import type { StampBook } from "../invalidation/stamps.ts";
+import type { Spelling } from "../keys.ts";
+import type { Space } from "../namespace.ts";
+import type { NearTier } from "../near/pushed-near.ts";
+import type { Guard } from "../resilience/guard.ts";
 
 export interface SpaceStore {
   /** Grows when the store is disconnected: a load that is still running leaves it alone from then on. */

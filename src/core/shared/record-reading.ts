@@ -1,12 +1,13 @@
 // What a record that was just read is worth to a namespace: its fresh value at once, or after the store was asked more.
-import type { Entries } from "./entries.ts";
-import type { Spelling } from "../keys.ts";
-import { isFresh } from "../invalidation/liveness.ts";
-import type { Near } from "../near/pushed-near.ts";
+
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
-import type { Entry, StoreRecord, Token } from "../record.ts";
+import { isFresh } from "../invalidation/liveness.ts";
 import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { Spelling } from "../keys.ts";
 import type { Found } from "../namespace.ts";
+import type { Near } from "../near/pushed-near.ts";
+import type { Entry, StoreRecord, Token } from "../record.ts";
+import type { Entries } from "./entries.ts";
 import type { SpaceStore } from "./namespace-host.ts";
 
 /** What `valueNow` says when it cannot tell. */

@@ -1,9 +1,9 @@
 // The ledger of a namespace in a shared store: each row a record, which is replaced only by whoever has seen it.
 import type { KeyedRecord } from "../backend.ts";
-import { BackendError, CodecError } from "../errors.ts";
-import type { Spelling } from "../keys.ts";
 import { type Ledger, type Row, sumOf } from "../counters.ts";
+import { BackendError, CodecError } from "../errors.ts";
 import { lifetimeMs } from "../invalidation/liveness.ts";
+import type { Spelling } from "../keys.ts";
 import type { Entry, StoreRecord } from "../record.ts";
 import type { SpaceStore } from "./namespace-host.ts";
 

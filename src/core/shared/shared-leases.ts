@@ -1,12 +1,12 @@
 // What leases need of one namespace of a shared store, each question within the deadline.
 import type { SwapResult } from "../backend.ts";
 import type { Changes } from "../change-log.ts";
-import type { Entries } from "./entries.ts";
-import type { Spelling } from "../keys.ts";
-import type { LeaseSpace } from "./lease.ts";
-import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
 import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { Spelling } from "../keys.ts";
 import type { Found, Terms } from "../namespace.ts";
+import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
+import type { Entries } from "./entries.ts";
+import type { LeaseSpace } from "./lease.ts";
 import type { SpaceStore } from "./namespace-host.ts";
 
 export class SharedLeases implements LeaseSpace {

@@ -1,25 +1,12 @@
 // One namespace of a shared store: what is written, invalidated and listed there.
 import { Changes } from "../change-log.ts";
-import { Clearing } from "./clear-sweep.ts";
-import type { Continued } from "../invalidation/failover.ts";
-import { atEndOfTurn } from "../event-loop.ts";
-import { Entries } from "./entries.ts";
-import { EntryListing } from "./entry-scan.ts";
-import { EntryReader } from "./entry-reader.ts";
-import { settle } from "../resilience/guard.ts";
-import type { Outcome } from "../resilience/guarded-call.ts";
-import type { Spelling } from "../keys.ts";
-import { admit, type LeaseSpace } from "./lease.ts";
 import type { Ledger } from "../counters.ts";
+import { atEndOfTurn } from "../event-loop.ts";
+import type { Continued } from "../invalidation/failover.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
-import type { Near } from "../near/pushed-near.ts";
-import { nearSpace } from "./near-space.ts";
-import type { Remedy } from "../invalidation/outbox.ts";
-import type { Entry } from "../record.ts";
-import { RecordReading } from "./record-reading.ts";
 import { Seals } from "../invalidation/namespace-stamps.ts";
-import { SharedLeases } from "./shared-leases.ts";
-import { SharedLedger } from "./shared-counters.ts";
+import type { Remedy } from "../invalidation/outbox.ts";
+import type { Spelling } from "../keys.ts";
 import type {
   Admission,
   AdmissionOptions,
@@ -31,7 +18,20 @@ import type {
   Terms,
   WriteObserver,
 } from "../namespace.ts";
+import type { Near } from "../near/pushed-near.ts";
+import type { Entry } from "../record.ts";
+import { settle } from "../resilience/guard.ts";
+import type { Outcome } from "../resilience/guarded-call.ts";
+import { Clearing } from "./clear-sweep.ts";
+import { Entries } from "./entries.ts";
+import { EntryReader } from "./entry-reader.ts";
+import { EntryListing } from "./entry-scan.ts";
+import { admit, type LeaseSpace } from "./lease.ts";
 import type { OpenedSpace, SpaceStore } from "./namespace-host.ts";
+import { nearSpace } from "./near-space.ts";
+import { RecordReading } from "./record-reading.ts";
+import { SharedLedger } from "./shared-counters.ts";
+import { SharedLeases } from "./shared-leases.ts";
 
 export class SharedSpace implements OpenedSpace, Continued {
   readonly names: Spelling;

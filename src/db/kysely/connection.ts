@@ -6,10 +6,10 @@ import type {
   TrackedConnection,
   TransactionStatus,
 } from "../../core/db-session.ts";
-import { type ConnectionSource, Lease } from "../tracking/pool-checkout.ts";
 import { isServerRefusal } from "../pg/driver.ts";
-import { isPlain } from "../tracking/plain-value.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
+import { isPlain } from "../tracking/plain-value.ts";
+import { type ConnectionSource, Lease } from "../tracking/pool-checkout.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult } from "./library.ts";
 import { SAMPLE, sampleDigest } from "./sample.ts";

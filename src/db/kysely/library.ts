@@ -9,8 +9,8 @@ import type {
   QueryExecutor,
   QueryResult,
 } from "kysely";
-import { hasMethod } from "../tracking/handed-over.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
+import { hasMethod } from "../tracking/handed-over.ts";
 
 export type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult };
 export type AnyKysely = Kysely<unknown>;

@@ -1,6 +1,7 @@
 // The tables whose reads are cached, with the tags and the lifetime of their entries.
-import type { GetOrSetOptions } from "../../core/options.ts";
+
 import type { SessionScope, StatementTerms, TableSettings } from "../../core/db-session.ts";
+import type { GetOrSetOptions } from "../../core/options.ts";
 import { bareName, tableTag } from "./table-tag.ts";
 import type { Writes } from "./transaction.ts";
 

@@ -1,7 +1,7 @@
 // What is known of a connection, whoever uses it: the order of its statements, its transaction and its settings.
 import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
-import { askSettings, type Settings } from "./settings.ts";
 import type { Statement } from "../sql/statement.ts";
+import { askSettings, type Settings } from "./settings.ts";
 import { Transaction } from "./transaction.ts";
 
 export class ConnectionState {

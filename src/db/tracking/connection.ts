@@ -1,11 +1,11 @@
 // One connection of a database: its statements in order, what its transaction does, and which of its reads are cached.
 import type { SessionStatement, TrackedConnection, TransactionStatus } from "../../core/db-session.ts";
+import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";
 import type { Fetched, ReadCache } from "./read-cache.ts";
 import { areShareable, type Settings } from "./settings.ts";
-import { type Statement, statementsIn } from "../sql/statement.ts";
 
 /** For whom a connection is watched. */
 export interface Watcher {

@@ -1,10 +1,15 @@
 // Reads answered from the cache, or loaded into it. Whatever goes wrong with the cache, the read goes to the database.
-import type { CacheForSessions, PooledStatement, SessionStatement, StatementTerms } from "../../core/db-session.ts";
+import type {
+  CacheForSessions,
+  PooledStatement,
+  SessionStatement,
+  StatementTerms,
+} from "../../core/db-session.ts";
+import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { readKey } from "./read-key.ts";
 import type { Settings } from "./settings.ts";
-import type { Statement } from "../sql/statement.ts";
 
 /** A statement that may be answered from the cache. */
 export interface CacheableRead<Result> {

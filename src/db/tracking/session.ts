@@ -1,6 +1,5 @@
 // Watches the sessions of databases for a cache: reads are cached under the tags of their tables, commits invalidate them.
 import { type Clock, systemClock } from "../../core/clock.ts";
-import { ConfigError } from "../../core/errors.ts";
 import type {
   AcquiredConnection,
   ConnectionDriver,
@@ -9,13 +8,14 @@ import type {
   SessionTracker,
   TrackedConnection,
 } from "../../core/db-session.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { statementsIn } from "../sql/statement.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
 import { ConnectionState } from "./connection-state.ts";
 import { invalidations } from "./invalidation.ts";
 import { ReadCache } from "./read-cache.ts";
 import { areShareable, combined, type Settings } from "./settings.ts";
-import { statementsIn } from "../sql/statement.ts";
 
 /** Shared by all who watch: a transaction may pass through several hands. */
 const states = new WeakMap<object, ConnectionState>();

@@ -1,6 +1,7 @@
 // What besides rows decides the result of a read: the database it is in, and the settings of the session.
-import { nodeCrypto } from "../../core/lazy-builtin.ts";
+
 import type { ConnectionDriver } from "../../core/db-session.ts";
+import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
 /** What a database said about a connection. */
 export interface Settings {

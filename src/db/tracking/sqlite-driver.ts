@@ -1,7 +1,7 @@
 // A connection to SQLite as the tracker sees it, whichever library sends the statements.
 import { hostname } from "node:os";
-import { nodeCrypto, nodeFs } from "../../core/lazy-builtin.ts";
 import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
+import { nodeCrypto, nodeFs } from "../../core/lazy-builtin.ts";
 
 /** Errors of the file itself, after which it is not known what was written. */
 const NO_REFUSAL = /^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/;

@@ -1,8 +1,8 @@
 // What the integrations are told that are set up with a library, not by `cachedDependency`.
 import { requireOptions } from "../../core/arguments.ts";
-import { ConfigError, describeArrival } from "../../core/errors.ts";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { trackSessions } from "./session.ts";
 
 export interface WatchOptions {

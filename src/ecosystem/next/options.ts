@@ -1,8 +1,8 @@
 // What both cache handlers of Next can be told, and the entries they share.
 import { requireOptions } from "../../core/arguments.ts";
 import type { Clock } from "../../core/clock.ts";
-import { BackendError, CodecError } from "../../core/errors.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
+import { BackendError, CodecError } from "../../core/errors.ts";
 import { type CacheSource, holdCache } from "../held-cache.ts";
 import { TaggedEntries } from "./tagged-entries.ts";
 

@@ -1,8 +1,8 @@
 // CacheMetrics: hands what caches count, and what the application measures itself, to any number of collectors.
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Collector, MetricTags } from "../../core/collector.ts";
-import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { CATALOGUE } from "../catalogue.ts";
 import { Feed } from "./feed.ts";
 import { type CollectorFailures, type FailureReason, GuardedCollector } from "./guarded-collector.ts";

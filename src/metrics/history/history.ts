@@ -2,9 +2,9 @@
 import type { Clock } from "../../core/clock.ts";
 import { type Ledger, type Row, sumOf } from "../../core/counters.ts";
 import type { CacheStats, FleetMinute, FleetStats } from "../../core/stats.ts";
+import type { Recorder, Reporter } from "../recording/recorder.ts";
 import { minuteOf, rowOf, rowSince } from "./minute.ts";
 import { type Counting, MINUTE_MS, type ProcessShare, shareIn } from "./process-share.ts";
-import type { Recorder, Reporter } from "../recording/recorder.ts";
 
 /** Rows asked for at once. */
 const READ_TOGETHER = 500;

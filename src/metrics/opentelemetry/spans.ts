@@ -1,8 +1,8 @@
 // OpenTelemetry spans: one for each operation, the parent of whatever its load does.
 import { XCacheError } from "../../core/errors.ts";
 import { VERSION } from "../../version.ts";
-import { type OtelSpan, type OtelTracerProvider, otelApi } from "./otel-api.ts";
 import { runInSpans, type TraceContext } from "../tracing.ts";
+import { type OtelSpan, type OtelTracerProvider, otelApi } from "./otel-api.ts";
 
 export interface SpanOptions {
   /** Default: the one that the application has registered. */

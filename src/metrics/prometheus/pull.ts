@@ -11,11 +11,17 @@ import {
   type MetricType,
   metricNamed,
 } from "../catalogue.ts";
-import { isShare, requireHost, requireLabels, requirePort, requireText } from "../collectors/collector-options.ts";
-import { Family, type Sample } from "./family.ts";
-import { type EndpointAddress, MetricsEndpoint } from "./endpoint.ts";
-import { READERS } from "./reader.ts";
+import {
+  isShare,
+  requireHost,
+  requireLabels,
+  requirePort,
+  requireText,
+} from "../collectors/collector-options.ts";
 import { type MetricsView, readFrom } from "../collectors/reading-collector.ts";
+import { type EndpointAddress, MetricsEndpoint } from "./endpoint.ts";
+import { Family, type Sample } from "./family.ts";
+import { READERS } from "./reader.ts";
 import { defaultRegistry, type MetricRegistry, requireRegistry } from "./registry.ts";
 import { labelName, seriesName } from "./series-name.ts";
 

@@ -1,10 +1,10 @@
 // How each metric of the catalogue is read from the caches that report.
 import { VERSION } from "../../version.ts";
 import { CATALOGUE, type MetricId } from "../catalogue.ts";
-import type { Sample } from "./family.ts";
 import type { MetricsView } from "../collectors/reading-collector.ts";
 import type { StoreGauges } from "../collectors/source.ts";
 import { Totals } from "../collectors/totals.ts";
+import type { Sample } from "./family.ts";
 
 export type Reader = (views: readonly MetricsView[]) => readonly Sample[] | Promise<readonly Sample[]>;
 

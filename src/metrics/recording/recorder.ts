@@ -1,8 +1,8 @@
 // What one cache object counts: plain fields for the hit path, a histogram per operation for samples.
 import type { Clock } from "../../core/clock.ts";
 import { BackendError, type ErrorCode } from "../../core/errors.ts";
-import type { CacheStats, ComprehensiveMetrics, OperationMetrics } from "../../core/stats.ts";
 import type { SpaceUsage } from "../../core/namespace.ts";
+import type { CacheStats, ComprehensiveMetrics, OperationMetrics } from "../../core/stats.ts";
 import { ErrorCounts } from "./error-count.ts";
 import { Histogram } from "./histogram.ts";
 import { OperationRecord } from "./operation-record.ts";

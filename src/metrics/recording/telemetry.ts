@@ -2,9 +2,9 @@
 import type { Clock } from "../../core/clock.ts";
 import { Emitter, toError } from "../../core/events.ts";
 import type { Space, StoreObserver, WriteObserver } from "../../core/namespace.ts";
+import { isTraced, type TraceDetails, traced } from "../tracing.ts";
 import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
-import { isTraced, type TraceDetails, traced } from "../tracing.ts";
 
 export class Telemetry implements WriteObserver {
   readonly events = new Emitter();

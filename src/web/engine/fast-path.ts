@@ -1,12 +1,12 @@
 // The way of nearly every request: what the cache has at hand and is fresh is the answer, without a promise or a visit.
 import { COARSE_LAG_MS } from "../../core/clock.ts";
-import type { Address } from "./request-target.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { isFilling } from "../message/nested-caches.ts";
+import type { VisitHost } from "./lookup-state.ts";
 import type { Prepared } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
+import type { Address } from "./request-target.ts";
 import type { StoredValue } from "./stored-response.ts";
-import type { VisitHost } from "./lookup-state.ts";
 
 /** Of all requests that were answered so. */
 export const DONE = Promise.resolve();

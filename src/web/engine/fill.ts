@@ -1,13 +1,17 @@
 // One call of the handler on behalf of all who wait for its key: the load of a getOrSet.
 import type { LoadContext } from "../../core/options.ts";
-import type { ForwardReason } from "../protocol/cache-status.ts";
 import type { Exchange, RequestChange, ResponseHead } from "../message/exchange.ts";
-import { Filling, type Outcome } from "./response-recorder.ts";
-import { HandlerFailure } from "./handler-failure.ts";
 import { filterFields, hasField, withField } from "../message/header-list.ts";
-import { hiddenHeaders } from "../protocol/unkeyed-header.ts";
+import type { ForwardReason } from "../protocol/cache-status.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
+import { freshenedHeaders, handlersHeaders } from "../protocol/stored-headers.ts";
+import { hiddenHeaders } from "../protocol/unkeyed-header.ts";
+import { variantKey } from "../protocol/vary.ts";
+import { HandlerFailure } from "./handler-failure.ts";
+import { ABORTED, type VisitState } from "./lookup-state.ts";
 import { Prepared } from "./ready-response.ts";
+import { Filling, type Outcome } from "./response-recorder.ts";
+import { planFor, tagsFor, termsOf } from "./storage-plan.ts";
 import {
   encodeAgain,
   encodeIndex,
@@ -17,10 +21,6 @@ import {
   textOf,
   type VaryIndex,
 } from "./stored-response.ts";
-import { freshenedHeaders, handlersHeaders } from "../protocol/stored-headers.ts";
-import { planFor, tagsFor, termsOf } from "./storage-plan.ts";
-import { variantKey } from "../protocol/vary.ts";
-import { ABORTED, type VisitState } from "./lookup-state.ts";
 
 /** The shortest lifetime a store takes, for what must be revalidated before every use. */
 const LEAST_TTL = 0.001;

@@ -2,13 +2,13 @@
 import type { Timer } from "../../core/clock.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import type { QuickLook } from "../../core/sync-peek.ts";
-import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
 import type { Exchange } from "../message/exchange.ts";
+import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
+import type { Unstorable } from "./hit-for-miss.ts";
 import type { CheckedOptions } from "./options.ts";
 import type { Prepared, PreparedResponses } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import type { StoredValue } from "./stored-response.ts";
-import type { Unstorable } from "./hit-for-miss.ts";
 
 /** What the visits of one HTTP cache share. */
 export interface VisitHost<Request> {

@@ -1,14 +1,15 @@
 // The way of one request through the cache: find the stored response, use it, or have the handler called once for all who wait.
-import type { Forwarded } from "../protocol/cache-status.ts";
+
 import type { Exchange } from "../message/exchange.ts";
-import { HandlerFailure } from "./handler-failure.ts";
-import { Loading } from "./fill.ts";
 import { isFilling } from "../message/nested-caches.ts";
+import type { Forwarded } from "../protocol/cache-status.ts";
+import { variantKey } from "../protocol/vary.ts";
+import { Loading } from "./fill.ts";
+import { HandlerFailure } from "./handler-failure.ts";
+import { ABORTED, type VisitHost, type VisitState } from "./lookup-state.ts";
 import type { Prepared } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import { decodeIndex, isIndex, type StoredValue, textOf, type VaryIndex } from "./stored-response.ts";
-import { variantKey } from "../protocol/vary.ts";
-import { ABORTED, type VisitHost, type VisitState } from "./lookup-state.ts";
 
 type Answer = StoredValue | undefined;
 

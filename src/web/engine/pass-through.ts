@@ -1,6 +1,7 @@
 // Lets a response pass as it is, with a word of what the cache did, and tells of its status.
-import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
+
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
 
 export class Passing implements Tap {
   readonly wantsWhole = false;

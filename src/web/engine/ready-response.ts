@@ -1,8 +1,9 @@
 // A stored response made ready to be sent: its header blocks are built once and used for every hit.
-import type { StatusField } from "../protocol/cache-status.ts";
-import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
+
 import type { Reply, RequestFacts } from "../message/exchange.ts";
 import { fieldOf, hasField } from "../message/header-list.ts";
+import type { StatusField } from "../protocol/cache-status.ts";
+import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
 import { isRangeOfThis, rangeOf } from "../protocol/range.ts";
 import {
   bodyOf,

@@ -1,6 +1,7 @@
 // What a request says about caching (RFC 9111, 5.2.1), as far as it is obeyed.
-import { type Directives, NO_DIRECTIVES, parseCacheControl } from "../protocol/cache-control.ts";
+
 import type { RequestFacts } from "../message/exchange.ts";
+import { type Directives, NO_DIRECTIVES, parseCacheControl } from "../protocol/cache-control.ts";
 import type { Prepared } from "./ready-response.ts";
 
 /** How a stored response may be used: as it is, at once while it is refreshed, or not before the handler was asked. */

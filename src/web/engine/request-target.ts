@@ -1,7 +1,7 @@
 // What requests ask for: most have the same origin as the one before, and many the same target as one of the last.
 import type { RequestFacts } from "../message/exchange.ts";
-import type { Prepared } from "./ready-response.ts";
 import { originOf } from "../protocol/url-key.ts";
+import type { Prepared } from "./ready-response.ts";
 
 /** A key, and the response that was found under it last, ready to be sent. */
 export interface Address {

@@ -1,16 +1,16 @@
 // Watches a response on its way to the client and makes of it what is stored.
 
-import { BodyCollector } from "./body-collector.ts";
+import type { Exchange, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
 import { parseSeconds } from "../protocol/cache-control.ts";
 import type { ForwardReason, StatusField } from "../protocol/cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
 import { makeEtag } from "../protocol/etag.ts";
-import type { Exchange, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
-import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
 import type { StoragePlan } from "../protocol/policy.ts";
-import type { StoredHead } from "./stored-response.ts";
 import { addedControl, ownControl, storableHeaders } from "../protocol/stored-headers.ts";
+import { BodyCollector } from "./body-collector.ts";
+import type { StoredHead } from "./stored-response.ts";
 
 /** What became of a response. */
 export type Outcome =

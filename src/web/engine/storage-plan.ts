@@ -1,14 +1,14 @@
 // On which terms a response is stored: the policy, and what the callbacks of the options say. What a callback throws is told
 // and passed over, and nothing stored.
 import { requireTags } from "../../core/keys.ts";
-import { requireAnswer } from "./callback.ts";
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
-import type { ResponseView } from "./options.ts";
 import { type PolicyTerms, type StoragePlan, storagePlan } from "../protocol/policy.ts";
-import type { StoredHead } from "./stored-response.ts";
 import { addedControl, ownControl, tagsOfHeaders } from "../protocol/stored-headers.ts";
+import { requireAnswer } from "./callback.ts";
 import type { VisitState } from "./lookup-state.ts";
+import type { ResponseView } from "./options.ts";
+import type { StoredHead } from "./stored-response.ts";
 
 /** The terms, or in a word why it is not stored. */
 export function planFor<Request>(

@@ -1,8 +1,8 @@
 // A Request and the Response it gets, as the engine sees them.
 import type { Exchange, Reply, RequestChange, RequestFacts, ResponseHead, Tap } from "../message/exchange.ts";
-import { drain, peek, watched } from "./fetch-body.ts";
 import type { HeaderList } from "../message/header-list.ts";
 import { beginFill } from "../message/nested-caches.ts";
+import { drain, peek, watched } from "./fetch-body.ts";
 
 export type FetchHandler<Rest extends unknown[] = []> = (
   request: Request,

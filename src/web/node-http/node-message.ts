@@ -2,8 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { RequestChange, RequestFacts } from "../message/exchange.ts";
-import { hasHeeded } from "./heeded.ts";
 import { beginFill } from "../message/nested-caches.ts";
+import { hasHeeded } from "./heeded.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 

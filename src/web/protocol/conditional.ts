@@ -1,7 +1,8 @@
 // Conditional requests answered from a stored response (RFC 9110, 13; RFC 9111, 4.3.2).
-import { noneMatchHolds } from "./etag.ts";
+
 import type { RequestFacts } from "../message/exchange.ts";
 import { filterFields, type HeaderList } from "../message/header-list.ts";
+import { noneMatchHolds } from "./etag.ts";
 import { parseHttpDate } from "./http-date.ts";
 
 /** What a stored response can be asked about. */

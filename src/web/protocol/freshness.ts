@@ -1,6 +1,7 @@
 // How long a response is fresh and how old it is already (RFC 9111, 4.2).
-import { type Directives, parseSeconds } from "./cache-control.ts";
+
 import { fieldOf, type HeaderList, linesOf } from "../message/header-list.ts";
+import { type Directives, parseSeconds } from "./cache-control.ts";
 import { parseHttpDate } from "./http-date.ts";
 
 /** What the handler says about the lifetime, in seconds; undefined when it says nothing (RFC 9111, 4.2.1). */

@@ -1,8 +1,9 @@
 // Whether a response may be stored, and for how long: the handler's own directives first (RFC 9111, 3), then the options.
-import { type Directives, LONGEST_SECONDS, parseCacheControl, parseTargeted } from "./cache-control.ts";
+
 import type { ResponseHead } from "../message/exchange.ts";
-import { initialAgeMs, statedLifetime } from "./freshness.ts";
 import { fieldOf, hasField } from "../message/header-list.ts";
+import { type Directives, LONGEST_SECONDS, parseCacheControl, parseTargeted } from "./cache-control.ts";
+import { initialAgeMs, statedLifetime } from "./freshness.ts";
 import { varyNames } from "./vary.ts";
 
 export interface PolicyTerms {

@@ -1,6 +1,7 @@
 // One byte range out of a complete stored body (RFC 9110, 14.2).
-import { isSameStrongTag } from "./etag.ts";
+
 import type { RequestFacts } from "../message/exchange.ts";
+import { isSameStrongTag } from "./etag.ts";
 
 export interface ByteRange {
   readonly start: number;

@@ -1,5 +1,12 @@
 // Which fields of a response are stored, and how those of a 304 change them.
-import { fieldOf, filterFields, type HeaderList, linesOf, membersOf, withField } from "../message/header-list.ts";
+import {
+  fieldOf,
+  filterFields,
+  type HeaderList,
+  linesOf,
+  membersOf,
+  withField,
+} from "../message/header-list.ts";
 
 /** Fields of one connection, and of the proxies on it (RFC 9111, 3.1; RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [

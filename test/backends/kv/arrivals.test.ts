@@ -1,8 +1,8 @@
 // Replies arrive in the same memory time after time; what somebody still holds is never written over.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Reply, ReplyError, Span } from "../../../src/backends/kv/resp/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
+import { type Reply, ReplyError, Span } from "../../../src/backends/kv/resp/reply.ts";
 import { encode, meaning, stream } from "./resp-text.ts";
 
 const GARBAGE = "$-:+*\r\n9";

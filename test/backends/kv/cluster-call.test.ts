@@ -1,10 +1,10 @@
 // The time a command takes on its way through a cluster, on a clock that the test moves.
 import { expect, test } from "vitest";
 import { Call, type CallHost, Reading } from "../../../src/backends/kv/cluster/call.ts";
-import type { Link, LinkAnswer } from "../../../src/backends/kv/server/link.ts";
 import { Records } from "../../../src/backends/kv/commands/commands.ts";
 import { ReplyError } from "../../../src/backends/kv/resp/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
+import type { Link, LinkAnswer } from "../../../src/backends/kv/server/link.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { failure, stampFor } from "./opened.ts";

@@ -1,8 +1,8 @@
 // How a command finds the server of its key, on servers that say exactly what they are told to.
 import { performance } from "node:perf_hooks";
 import { expect, test } from "vitest";
-import { ReplyError } from "../../../src/backends/kv/resp/reply.ts";
 import { tagForSlot } from "../../../src/backends/kv/cluster/slots.ts";
+import { ReplyError } from "../../../src/backends/kv/resp/reply.ts";
 import type { ScanItem } from "../../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { reservePort } from "../../support/port.ts";

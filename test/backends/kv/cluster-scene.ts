@@ -1,9 +1,9 @@
 // A cluster of scripted servers in the test's own process, and a client of it.
 import { ClusterServers } from "../../../src/backends/kv/cluster/cluster.ts";
-import type { NodeHost } from "../../../src/backends/kv/server/node.ts";
+import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
 import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
-import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
+import type { NodeHost } from "../../../src/backends/kv/server/node.ts";
 import type { HostPort } from "../../../src/core/address/address.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { bulk, type FakeClient, FakeServer, greet } from "./fake-server.ts";

@@ -1,9 +1,9 @@
 // The contract suite on a cluster of six servers, and what only a cluster can get wrong.
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { keyArgument } from "../../../src/backends/wire/key-bytes.ts";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import { ClusterServers } from "../../../src/backends/kv/cluster/cluster.ts";
 import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
+import { keyArgument } from "../../../src/backends/wire/key-bytes.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import { backendContract } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";

@@ -2,6 +2,8 @@
 import { createServer } from "node:net";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Reply, ReplyError, type Span } from "../../../src/backends/kv/resp/reply.ts";
+import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
 import {
   Connection,
   type ConnectionListener,
@@ -9,8 +11,6 @@ import {
   nameOf,
 } from "../../../src/backends/kv/server/connection.ts";
 import { lost, refused } from "../../../src/backends/kv/server/connection-error.ts";
-import { type Reply, ReplyError, type Span } from "../../../src/backends/kv/resp/reply.ts";
-import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";

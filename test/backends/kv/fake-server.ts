@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
-import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
+import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { encodeRecord } from "../../../src/core/frame/frame.ts";
 
 /** One client of the fake server. */

@@ -1,9 +1,9 @@
 // A link: made when it is needed, made again when it is lost, and nobody waits on it for longer than they may.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Connection, type ConnectionListener } from "../../../src/backends/kv/server/connection.ts";
-import { Link, type LinkHost } from "../../../src/backends/kv/server/link.ts";
 import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
+import { Connection, type ConnectionListener } from "../../../src/backends/kv/server/connection.ts";
+import { Link, type LinkHost } from "../../../src/backends/kv/server/link.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";

@@ -1,8 +1,8 @@
 // Replies are read as they were meant, however the network cuts them, and bytes that are not RESP end in an error.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Reply, ReplyError, Span } from "../../../src/backends/kv/resp/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
+import { type Reply, ReplyError, Span } from "../../../src/backends/kv/resp/reply.ts";
 import { encode, meaning, type Sent, stream } from "./resp-text.ts";
 
 /** What a reader told, in order, in the form of `meaning`. */

@@ -1,8 +1,8 @@
 // Commands are written as RESP that any server reads back exactly, many in one buffer.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
+import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { type Argument, RespWriter } from "../../../src/backends/kv/resp/writer.ts";
 
 function written(...commands: readonly (readonly Argument[])[]): Buffer {

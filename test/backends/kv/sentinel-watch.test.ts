@@ -1,7 +1,7 @@
 // Finding and following the master, against sentinels that say what the test wants.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Endpoint } from "../../../src/backends/kv/server/connection.ts";
 import { SentinelWatch } from "../../../src/backends/kv/sentinel/sentinel.ts";
+import type { Endpoint } from "../../../src/backends/kv/server/connection.ts";
 import type { HostPort, SentinelAddress, SentinelOptions } from "../../../src/core/address/address.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";

@@ -1,8 +1,8 @@
 // Which slot a key falls into, against the wording of the cluster specification.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { keyArgument } from "../../../src/backends/wire/key-bytes.ts";
 import { SLOTS, slotOf, tagForSlot } from "../../../src/backends/kv/cluster/slots.ts";
+import { keyArgument } from "../../../src/backends/wire/key-bytes.ts";
 
 /** CRC16 (XMODEM), bit by bit. */
 function bitwiseCrc(bytes: Uint8Array): number {

@@ -1,8 +1,8 @@
 // What this process sends to servers, write by write, as the commands in each.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
-import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
+import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 
 const OPENED = "net.client.socket";
 

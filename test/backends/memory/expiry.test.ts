@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
+import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
 import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./seal.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Box } from "../../../src/backends/memory/layout/box.ts";
-import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
+import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
 import { type EntrySeal, type Held, Table } from "../../../src/backends/memory/table.ts";
 import { LaggingClock } from "./lagging-clock.ts";
 import { MortalSeal } from "./seal.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
-import { type MemorySeal, TagRing } from "../../../src/backends/memory/tag-set.ts";
 import { Table } from "../../../src/backends/memory/table.ts";
+import { type MemorySeal, TagRing } from "../../../src/backends/memory/tag-set.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { memoryCache } from "../../xcache/memory-cache.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 import { TICK_MS, tickOf, Wheel } from "../../../src/backends/memory/expiry/wheel.ts";
+import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 
 const START = tickOf(Date.UTC(2026, 0, 1));
 /** One turn of the wheel. */

@@ -7,7 +7,13 @@
 //   rest   the frame; see core/frame.ts
 import type { KeyedRecord } from "../../../core/backend.ts";
 import { CodecError } from "../../../core/errors.ts";
-import { decodeHeader, decodeRecord, INCOMPLETE, RecordBytes, VERSION_OFFSET } from "../../../core/frame/frame.ts";
+import {
+  decodeHeader,
+  decodeRecord,
+  INCOMPLETE,
+  RecordBytes,
+  VERSION_OFFSET,
+} from "../../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { type DiskKey, fullKeyBytes, isHashed } from "./disk-key.ts";

@@ -1,11 +1,11 @@
 // One command on its way through a cluster: it follows the slot of its key until somebody carries it out.
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
-import { type Redirect, redirectIn } from "./topology.ts";
-import type { Answer } from "../server/connection.ts";
-import type { Link, LinkAnswer } from "../server/link.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
+import type { Answer } from "../server/connection.ts";
+import type { Link, LinkAnswer } from "../server/link.ts";
+import { type Redirect, redirectIn } from "./topology.ts";
 
 /** A way to a server. */
 export interface Route {

@@ -1,21 +1,21 @@
 // A store on a cluster: every key is on the master of its slot, wherever that slot goes.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { ScanItem } from "../../../core/backend.ts";
-import { withDeadline } from "../../../core/resilience/with-deadline.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
-import { Call, type CallHost, Reading, type Route } from "./call.ts";
-import { HeldCalls } from "./parked-calls.ts";
-import { scanCluster } from "./scan.ts";
-import type { Redirect } from "./topology.ts";
-import { ClusterView } from "./view.ts";
+import { withDeadline } from "../../../core/resilience/with-deadline.ts";
+import type { Commands } from "../commands/commands.ts";
+import type { Router } from "../commands/router.ts";
+import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
 import { disconnected } from "../server/connection-error.ts";
 import type { KvNode, NodeHost } from "../server/node.ts";
-import type { Commands } from "../commands/commands.ts";
-import type { Argument } from "../resp/writer.ts";
-import type { Router } from "../commands/router.ts";
+import { Call, type CallHost, Reading, type Route } from "./call.ts";
+import { HeldCalls } from "./parked-calls.ts";
+import { scanCluster } from "./scan.ts";
 import { slotOf, tagForSlot } from "./slots.ts";
+import type { Redirect } from "./topology.ts";
+import { ClusterView } from "./view.ts";
 
 /** How old the list of masters may be for work that must not miss one. */
 const RECENT_MS = 1_000;

@@ -3,10 +3,10 @@ import type { HostPort } from "../../../core/address/address.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
-import { slotsIn, type Topology, topologyOf } from "./topology.ts";
-import { Connection, type ConnectionSettings } from "../server/connection.ts";
 import type { Reply } from "../resp/reply.ts";
 import { inOurWords } from "../resp/reply-error.ts";
+import { Connection, type ConnectionSettings } from "../server/connection.ts";
+import { slotsIn, type Topology, topologyOf } from "./topology.ts";
 
 /** Somebody who may know; a connection that is open already is the quickest. */
 export interface Witness {

@@ -1,11 +1,11 @@
 // The servers of a cluster that this process talks to: made when they get slots, closed when they have none left.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Timer } from "../../../core/clock.ts";
-import type { Route } from "./call.ts";
-import { nameOfHost } from "./topology.ts";
 import { Connection } from "../server/connection.ts";
 import { Link } from "../server/link.ts";
 import { KvNode, type NodeHost } from "../server/node.ts";
+import type { Route } from "./call.ts";
+import { nameOfHost } from "./topology.ts";
 
 /** A master that holds slots. */
 export class Member {

@@ -2,12 +2,12 @@
 import type { HostPort } from "../../../core/address/address.ts";
 import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
-import { nameOfHost, type SlotRange, topologyOf } from "./topology.ts";
-import type { Connection } from "../server/connection.ts";
-import type { KvNode } from "../server/node.ts";
 import type { Commands } from "../commands/commands.ts";
 import { fail, type Scan, scanIsOver, scanOver } from "../commands/scan.ts";
+import type { Connection } from "../server/connection.ts";
+import type { KvNode } from "../server/node.ts";
 import { SLOTS, slotOf } from "./slots.ts";
+import { nameOfHost, type SlotRange, topologyOf } from "./topology.ts";
 
 export interface ScannedCluster extends Commands {
   masters(): Promise<readonly KvNode[]>;

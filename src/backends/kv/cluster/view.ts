@@ -1,13 +1,13 @@
 // What is known of a cluster: who holds each slot, learnt from its servers and from what they say of moves.
 import type { HostPort } from "../../../core/address/address.ts";
-import { EnoughSlots } from "./partial-topology.ts";
+import type { KvNode, NodeHost } from "../server/node.ts";
 import { Lookup, type Witness } from "./lookup.ts";
 import { type Member, Members } from "./members.ts";
+import { EnoughSlots } from "./partial-topology.ts";
 import { Refresh } from "./refresh.ts";
 import { SlotTable } from "./slot-table.ts";
-import { nameOfHost, type Redirect, slotsIn, type Topology } from "./topology.ts";
-import type { KvNode, NodeHost } from "../server/node.ts";
 import { SLOTS } from "./slots.ts";
+import { nameOfHost, type Redirect, slotsIn, type Topology } from "./topology.ts";
 
 export class ClusterView {
   readonly table = new SlotTable<Member>();

@@ -4,10 +4,10 @@ import type { Clock } from "../../../core/clock.ts";
 import { OperationTimeoutError } from "../../../core/errors.ts";
 import { decodeRecord, RecordBytes } from "../../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
-import type { Answer } from "../server/connection.ts";
 import { type Reply, ReplyError, Span } from "../resp/reply.ts";
 import { inOurWords } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
+import type { Answer } from "../server/connection.ts";
 import { SWAP, SWAP_SHA } from "./scripts.ts";
 
 /** Where commands go: the router, or a connection that is not in use yet. */

@@ -1,8 +1,8 @@
 // How much of the memory that a server may take it has taken, by INFO.
 import { fullest, shareOf } from "../../wire/fullest.ts";
+import { ReplyError } from "../resp/reply.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
-import { ReplyError } from "../resp/reply.ts";
 import { serverFacts } from "../server/server-info.ts";
 
 /** Of the fullest of those that are connected. */

@@ -5,12 +5,12 @@ import { toError } from "../../../core/events.ts";
 import { decodeHeader, decodeRecord, INCOMPLETE } from "../../../core/frame/frame.ts";
 import type { StoreRecord } from "../../../core/record.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
-import type { Connection } from "../server/connection.ts";
-import type { KvNode } from "../server/node.ts";
-import type { Commands } from "./commands.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { inOurWords } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
+import type { Connection } from "../server/connection.ts";
+import type { KvNode } from "../server/node.ts";
+import type { Commands } from "./commands.ts";
 
 /** Keys a step of the cursor looks at. */
 const STEP = "1000";

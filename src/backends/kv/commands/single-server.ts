@@ -1,10 +1,10 @@
 // A store on one server at a time: a fixed one, or whichever the sentinels call the master.
 import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
-import type { Answer, Endpoint } from "../server/connection.ts";
-import { KvNode, type NodeHost } from "../server/node.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
+import type { Answer, Endpoint } from "../server/connection.ts";
+import { KvNode, type NodeHost } from "../server/node.ts";
 import type { Router } from "./router.ts";
 import { scanNode } from "./scan.ts";
 

@@ -1,7 +1,8 @@
 // Reads RESP3 replies from socket chunks. Bulk strings are views into the chunk where they fit: copy what is kept.
 // Maps, sets and pushes come as lists; attributes are dropped; streamed types, which no server sends, are refused.
-import { type Reply, ReplyError, Span } from "./reply.ts";
+
 import { exact, isLineEnd, isLineType, isOk, lineValue, TYPE } from "./line.ts";
+import { type Reply, ReplyError, Span } from "./reply.ts";
 
 export interface ReplySink {
   /** Returns false where nothing of the reply is held any more. */

@@ -1,9 +1,9 @@
 // Asks one sentinel who the master is, and makes sense of its answers.
 import type { HostPort } from "../../../core/address/address.ts";
 import { ConnectionError } from "../../../core/errors.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
 import { Connection, type ConnectionSettings } from "../server/connection.ts";
 import { nameOf } from "../server/endpoint.ts";
-import { type Reply, ReplyError } from "../resp/reply.ts";
 
 /** How the sentinels are talked to: with their own login. */
 export type SentinelSettings = Omit<ConnectionSettings, "endpoint">;

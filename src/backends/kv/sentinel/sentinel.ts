@@ -1,11 +1,10 @@
 // Finds the master that the sentinels name, and hears from them when another one takes over.
 import type { HostPort, SentinelAddress } from "../../../core/address/address.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
+import { ReplyError } from "../resp/reply.ts";
 import { disconnected } from "../server/connection-error.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
-import { ReplyError } from "../resp/reply.ts";
-import { SentinelNews } from "./subscription.ts";
 import {
   askSentinel,
   isSame,
@@ -13,6 +12,7 @@ import {
   type SentinelSettings,
   UnknownMasterError,
 } from "./query.ts";
+import { SentinelNews } from "./subscription.ts";
 
 export interface SentinelHost {
   /** Another server is the master now: connections to the former one should be given up. */

@@ -1,10 +1,10 @@
 // A store on the server that sentinels call the master, followed when they call another one so.
 import type { SentinelAddress } from "../../../core/address/address.ts";
 import { ConnectionError } from "../../../core/errors.ts";
+import { SingleServer } from "../commands/single-server.ts";
 import { nameOf } from "../server/endpoint.ts";
 import type { NodeHost } from "../server/node.ts";
 import { SentinelWatch } from "./sentinel.ts";
-import { SingleServer } from "../commands/single-server.ts";
 
 export class SentinelServer extends SingleServer {
   readonly #watch: SentinelWatch;

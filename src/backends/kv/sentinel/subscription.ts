@@ -2,17 +2,10 @@
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Timer } from "../../../core/clock.ts";
 import { ConnectionError, UnsupportedError } from "../../../core/errors.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
 import { Connection, type ConnectionListener } from "../server/connection.ts";
 import { Link } from "../server/link.ts";
-import { type Reply, ReplyError } from "../resp/reply.ts";
-import {
-  isSame,
-  masterIn,
-  masterInNews,
-  masterQuestion,
-  type SentinelSettings,
-  SWITCHES,
-} from "./query.ts";
+import { isSame, masterIn, masterInNews, masterQuestion, type SentinelSettings, SWITCHES } from "./query.ts";
 
 export interface NewsHost {
   /** The sentinel to listen to next. */

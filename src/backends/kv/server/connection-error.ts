@@ -1,8 +1,8 @@
 // Why there is no connection, in our own words, and what to do about it.
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
-import { type Endpoint, nameOf } from "./endpoint.ts";
 import { ReplyError } from "../resp/reply.ts";
+import { type Endpoint, nameOf } from "./endpoint.ts";
 
 const LOGIN = "Check the user and password in kv_url.";
 const AUTHORITY = "Name the authority that signed the server's certificate with tls_ca_file.";

@@ -1,15 +1,15 @@
 // One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
 import type { Socket } from "node:net";
-import { atEndOfTurn } from "../../../core/event-loop.ts";
 import type { XCacheError } from "../../../core/errors.ts";
+import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
 import { ReplyQueue } from "../../wire/reply-queue.ts";
+import { RespReader } from "../resp/reader.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
+import { type Argument, RespWriter } from "../resp/writer.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Answer, Pending, Reads, ReadTogether } from "./pending-command.ts";
-import { type Reply, ReplyError } from "../resp/reply.ts";
-import { RespReader } from "../resp/reader.ts";
-import { type Argument, RespWriter } from "../resp/writer.ts";
 import { type Intake, openSocket, type SocketSettings } from "./socket.ts";
 
 export { type Endpoint, nameOf } from "./endpoint.ts";

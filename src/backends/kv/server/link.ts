@@ -2,10 +2,10 @@
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
-import type { Answer, Connection, ConnectionListener } from "./connection.ts";
-import { disconnected } from "./connection-error.ts";
 import type { Reply } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
+import type { Answer, Connection, ConnectionListener } from "./connection.ts";
+import { disconnected } from "./connection-error.ts";
 
 export interface LinkHost {
   readonly clock: Clock;

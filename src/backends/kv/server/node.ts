@@ -3,10 +3,10 @@ import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { connectionOf } from "../../wire/key-connection.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
 import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
 import { disconnected } from "./connection-error.ts";
 import { Link } from "./link.ts";
-import { type Reply, ReplyError } from "../resp/reply.ts";
 import { ServerClock } from "./server-clock.ts";
 import { type ServerFacts, serverFacts } from "./server-info.ts";
 
