@@ -1,7 +1,7 @@
 // The codec against msgpackr in plain JavaScript, against JSON and structuredClone; copies and frames.
 // Build first; then: node bench/codec/run.mjs
 import { createCodec } from "../../.cache/modules/codec/codec.js";
-import { decodeHeader, decodeRecord, encodeRecord } from "../../.cache/modules/core/frame.js";
+import { decodeHeader, decodeRecord, encodeRecord } from "../../.cache/modules/core/frame/frame.js";
 
 // Its optional native part would compare C++ with JavaScript, and is not there on every machine.
 process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED = "true";

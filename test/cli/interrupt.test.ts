@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { installedProgram, start, xcache } from "../behaviour/cli/installed.ts";
+import { testFolder, withCache } from "../behaviour/cli/store.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { installedProgram, start, xcache } from "./installed.ts";
-import { testFolder, withCache } from "./store.ts";
 
 const MANY = 40_000;
 /** Longer than any test: what waits for the store fails. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { redactText, redactUrl } from "../../src/core/redact.ts";
-import { MARK, secret } from "./secret.ts";
+import { MARK, secret } from "../support/secret.ts";
 
 const anyText = fc.array(fc.nat(0xffff), { maxLength: 30 }).map((units) => String.fromCharCode(...units));
 const scheme = fc.constantFrom("redis", "rediss", "unix", "redis+cluster", "memcached", "http", "X-1.2");

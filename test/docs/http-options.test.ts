@@ -7,7 +7,7 @@ import { readPage } from "./pages.ts";
 
 const source = ts.createSourceFile(
   "options.ts",
-  readPage("src/web/options.ts"),
+  readPage("src/web/engine/options.ts"),
   ts.ScriptTarget.Latest,
   true,
 );

@@ -5,9 +5,9 @@ import { type KeyValueCache, PrefixingKeyValueCache } from "@apollo/utils.keyval
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
 import { type ApolloCacheOptions, apolloCache } from "../../src/ecosystem/apollo.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { until } from "../support/until.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { ConfigError, ConnectionError, InvalidKeyError } from "../../src/core/errors.ts";
 import { type CacheManagerStoreOptions, cacheManagerStore } from "../../src/ecosystem/cache-manager.ts";
 import type { XCache } from "../../src/xcache.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });

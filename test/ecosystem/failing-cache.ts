@@ -5,7 +5,7 @@ import type { BackendHost } from "../../src/core/backend.ts";
 import { ConnectionError } from "../../src/core/errors.ts";
 import { ChaosBackend } from "../../src/testing/index.ts";
 import type { XCache } from "../../src/xcache.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 
 class TroubledBackend extends ChaosBackend {
   #host: BackendHost | undefined;

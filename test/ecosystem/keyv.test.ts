@@ -4,8 +4,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
 import { type KeyvStoreOptions, XCacheKeyvStore } from "../../src/ecosystem/keyv.ts";
 import { XCache } from "../../src/xcache.ts";
+import { listed, memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
-import { listed, memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });

@@ -31,8 +31,8 @@ import {
 import { setDefaultCache } from "../../src/functions/default-cache.ts";
 import { ChaosBackend } from "../../src/testing/index.ts";
 import { XCache } from "../../src/xcache.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });

@@ -9,9 +9,9 @@ import type { Clock } from "../../src/core/clock.ts";
 import { BackendError, ConfigError } from "../../src/core/errors.ts";
 import { type NextCacheOptions, nextCacheHandler, nextUseCacheHandler } from "../../src/ecosystem/next.ts";
 import type { XCache } from "../../src/xcache.ts";
+import { listed, memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
 import { runFolder } from "../support/run-folder.ts";
-import { listed, memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });

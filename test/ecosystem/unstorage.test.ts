@@ -10,8 +10,8 @@ import {
 import { describe, expect, test } from "vitest";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
 import { type UnstorageDriverOptions, unstorageDriver } from "../../src/ecosystem/unstorage.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { redisCaches } from "../support/redis-caches.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
 import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });

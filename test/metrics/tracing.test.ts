@@ -17,7 +17,7 @@ import {
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { traceIfRegistered, traceWithOpenTelemetry } from "../../src/metrics/opentelemetry/spans.ts";
 import { isTraced, runInSpans, TRACED_OPERATIONS, type TraceContext } from "../../src/metrics/tracing.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 
 /** Subscribes to the channel of one operation; returns what it was told. */
 function watched(operation: string) {

@@ -12,14 +12,7 @@ export interface SourceFile {
 /** Leaves: each may know the core and itself. */
 const LEAVES = ["codec", "config", "backends", "metrics", "functions", "db", "health", "alerts", "search"];
 /** The composition root: where the leaves are put together. */
-const ROOT = [
-  "xcache.ts",
-  "asking.ts",
-  "cache-root.ts",
-  "instruments.ts",
-  "open-store.ts",
-  "cached-dependency.ts",
-];
+const ROOT = ["xcache.ts", "cache", "cached-dependency.ts"];
 /** What stands above the composition root. */
 const TOPS = ["web", "cli", "testing", "ecosystem", "vector"];
 const BELOW_ROOT = ["core", ...LEAVES, "version.ts"];

@@ -6,7 +6,7 @@ import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
 import { type Embedder, EmbeddingError, SemanticCache } from "../../src/vector/index.ts";
 import type { SemanticCacheOptions } from "../../src/vector/options.ts";
 import type { XCache } from "../../src/xcache.ts";
-import { type TopicEmbedder, topicEmbedder } from "./topics.ts";
+import { type TopicEmbedder, topicEmbedder } from "../behaviour/vector/topics.ts";
 
 const RESET = "How do I reset my password?";
 const RECOVER = "I forgot my login, please";

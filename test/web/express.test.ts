@@ -3,9 +3,9 @@ import type { RequestListener } from "node:http";
 import express from "express";
 import { expect, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache } from "../../src/web/express.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
+import { ask, listen } from "../behaviour/web/subject.ts";
 import { until } from "../support/until.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
-import { ask, listen } from "./subject.ts";
 
 test("the ETag that Express makes is kept, and its 304 freshens what is stored", async () => {
   const { cache, clock } = memoryCache();

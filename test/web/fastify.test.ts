@@ -2,8 +2,8 @@
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { expect, onTestFinished, test } from "vitest";
 import { httpCache } from "../../src/web/fastify.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
-import { ask } from "./subject.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
+import { ask } from "../behaviour/web/subject.ts";
 
 async function serve(
   plan: (app: FastifyInstance) => void,

@@ -8,8 +8,8 @@ import { HTTPException } from "hono/http-exception";
 import { requestId } from "hono/request-id";
 import { expect, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache } from "../../src/web/hono.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
-import { ask, listen } from "./subject.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
+import { ask, listen } from "../behaviour/web/subject.ts";
 
 const serve = (app: { fetch: Hono["fetch"] }, options = {}): Promise<number> =>
   listen(getRequestListener(app.fetch, options) as Parameters<typeof listen>[0]);

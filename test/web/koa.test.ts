@@ -2,9 +2,9 @@
 import Koa from "koa";
 import { expect, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache, type KoaContext } from "../../src/web/koa.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
+import { ask, listen } from "../behaviour/web/subject.ts";
 import { until } from "../support/until.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
-import { ask, listen } from "./subject.ts";
 
 test("a page in place of an error is not stored, a status of an error is kept", async () => {
   const app = new Koa();

@@ -4,9 +4,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInThisContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache } from "../../src/web/node.ts";
+import { memoryCache } from "../behaviour/cache/memory-cache.ts";
+import { ask, listen } from "../behaviour/web/subject.ts";
 import { until } from "../support/until.ts";
-import { memoryCache } from "../xcache/memory-cache.ts";
-import { ask, listen } from "./subject.ts";
 
 test("interim responses pass through, and are not repeated from the cache", async () => {
   const port = await listen(

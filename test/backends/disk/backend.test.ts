@@ -8,10 +8,10 @@ import { recordKey } from "../../../src/backends/disk/layout/disk-key.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import type { DiskOptions } from "../../../src/backends/disk/options.ts";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+import { entry, item, opened } from "../../support/disk/opened.ts";
+import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
 import { until } from "../../support/until.ts";
-import { freshFolders } from "./folder.ts";
-import { entry, item, opened } from "./opened.ts";
-import { compiled, OwnProcess } from "./own-process.ts";
 
 const freshFolder = freshFolders();
 beforeAll(() => compiled());

@@ -9,8 +9,8 @@ import { Gate } from "../../../src/backends/disk/lock/gate.ts";
 import { WriteOperation } from "../../../src/backends/disk/operation.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { BackendError } from "../../../src/core/errors.ts";
-import { freshFolders } from "./folder.ts";
-import { item } from "./opened.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+import { item } from "../../support/disk/opened.ts";
 
 const freshFolder = freshFolders();
 

@@ -7,9 +7,9 @@ import { ItemKeys } from "../../../src/backends/memcached/item-key.ts";
 import { MemcachedNode } from "../../../src/backends/memcached/node.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
+import { FakeServer, greet, type Script } from "../../support/memcached/fake-server.ts";
+import { failure, opened } from "../../support/memcached/opened.ts";
 import { until } from "../../support/until.ts";
-import { FakeServer, greet, type Script } from "./fake-server.ts";
-import { failure, opened } from "./opened.ts";
 
 const servers: FakeServer[] = [];
 afterEach(async () => {

@@ -9,7 +9,7 @@ import type { BackendHost } from "../../../src/core/backend.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock } from "../../../src/xcache.ts";
-import { LIVE, MortalSeal } from "./seal.ts";
+import { LIVE, MortalSeal } from "./tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const clock = new ManualClock();

@@ -1,0 +1,240 @@
+// Opening a store and changing it keep apart: a thread that is stopped in either holds up the other for a bounded time,
+// and one that has ended holds up nobody.
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readBootId } from "../../../../src/backends/disk/lock/boot-id.ts";
+import { Gate, openApart } from "../../../../src/backends/disk/lock/gate.ts";
+import { MarkerFolder } from "../../../../src/backends/disk/lock/marker.ts";
+import { type Clock, systemClock } from "../../../../src/core/clock.ts";
+import { OperationTimeoutError } from "../../../../src/core/errors.ts";
+import { freshFolders } from "../../../support/disk/folder.ts";
+import { item, opened } from "../../../support/disk/opened.ts";
+import { compiled, OwnProcess } from "../../../support/disk/own-process.ts";
+import { until } from "../../../support/until.ts";
+
+const freshFolder = freshFolders();
+beforeAll(() => compiled());
+
+const environmentIn = (directory: string): string => join(directory, `boot-${readBootId()}`);
+
+/** Sends itself a signal while it opens the store. */
+const OPENER = `
+  import { openApart } from "./backends/disk/lock/gate.js";
+  const waiting = { clock: systemClock, limitMs: 1_000, busy: () => new Error("busy") };
+  await openApart(settings.path, waiting, () => process.kill(process.pid, settings.signal));
+  say("opened");
+  await told();
+`;
+
+/** Sends itself a signal in the middle of a commit. */
+const COMMITTER = `
+  import { Gate } from "./backends/disk/lock/gate.js";
+  const gate = new Gate(settings.path, systemClock);
+  if (!gate.enter()) throw new Error("somebody opens the store");
+  process.kill(process.pid, settings.signal);
+  gate.leave();
+  say("committed");
+  await told();
+`;
+
+/** Tries to open the store, as often as it is told to. */
+const NEWCOMER = `
+  const backend = openBackend({ connectTimeoutMs: 2_000 });
+  for (;;) {
+    await backend.connect().then(
+      () => say("opened"),
+      ({ name, message, hint }) => say("refused", { name, message, hint }),
+    );
+    await told();
+  }
+`;
+
+function signalling(script: string, directory: string, signal: NodeJS.Signals): OwnProcess {
+  return new OwnProcess(script, { directory, path: environmentIn(directory), signal });
+}
+
+const ENDINGS = [
+  ["goes on", "SIGCONT"],
+  ["is killed", "SIGKILL"],
+] as const;
+
+test.each(ENDINGS)(
+  "while a process is stopped as it opens, changes end by their deadline and reads go on; when it %s so do changes",
+  async (_, signal) => {
+    const directory = freshFolder();
+    const backend = opened({ directory }, { operationTimeoutMs: 300 });
+    // More than this test has: what it waits for comes long before.
+    const patient = opened({ directory }, { operationTimeoutMs: 600_000 });
+    await patient.write(item("before"));
+    await backend.connect();
+    await using stopped = signalling(OPENER, directory, "SIGSTOP");
+    await stopped.stopped();
+    await expect(backend.write(item("during"))).rejects.toBeInstanceOf(OperationTimeoutError);
+    expect(backend.answersInPart()).toBe(true);
+    expect(await backend.read("before")).toBeDefined();
+    // Nothing waits behind what hangs, however much time it has.
+    await expect(patient.take("before")).rejects.toBeInstanceOf(OperationTimeoutError);
+    stopped.signal(signal);
+    await until(() => !backend.answersInPart(), { what: "nobody opens any more" });
+    await patient.write(item("after"));
+    // What was given up at the gate was never handed over.
+    expect(await backend.read("during")).toBeUndefined();
+    expect(await backend.read("before")).toBeDefined();
+    await Promise.all([backend.disconnect(), patient.disconnect()]);
+  },
+);
+
+test.each(ENDINGS)(
+  "while a process is stopped in a commit, others commit and a newcomer is told which it is; when it %s the newcomer comes in",
+  async (_, signal) => {
+    const directory = freshFolder();
+    // Less than the newcomer waits: it does not make anybody late.
+    const backend = opened({ directory }, { operationTimeoutMs: 1_900 });
+    await backend.write(item("before"));
+    await using stopped = signalling(COMMITTER, directory, "SIGSTOP");
+    await stopped.stopped();
+    await using newcomer = new OwnProcess(NEWCOMER, { directory });
+    let isRefused = false;
+    const refusal = newcomer.heard("refused").finally(() => {
+      isRefused = true;
+    });
+    for (let at = 0; !isRefused; at++) await backend.write(item(`key${at % 10}`));
+    const refused = await refusal;
+    expect(refused).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("end it") });
+    expect(refused.message).toMatch(new RegExp(`process(es)? .*\\b${stopped.pid}\\b.* been committing`));
+    expect(refused.message).toContain(directory);
+    stopped.signal(signal);
+    newcomer.tell();
+    await newcomer.heard("opened");
+    await backend.disconnect();
+  },
+);
+
+test("a commit does not begin while somebody opens, nor does one who opens go on while somebody commits", async () => {
+  const directory = freshFolder();
+  const environment = environmentIn(directory);
+  const backend = opened({ directory });
+  await backend.connect();
+  const gate = new Gate(environment, systemClock);
+  expect(gate.enter()).toBe(true);
+  const done: string[] = [];
+  const waiting = { clock: systemClock, limitMs: 10_000, busy: () => new Error("busy") };
+  const opening = openApart(environment, waiting, () => {
+    done.push("opened");
+    expect(gate.enter()).toBe(false);
+  });
+  const written = backend.write(item("key")).then(() => done.push("written"));
+  await until(() => existsSync(join(environment, "opening")), { what: "it shows that it opens" });
+  expect(done).toEqual([]);
+  gate.leave();
+  await Promise.all([opening, written]);
+  expect(done).toEqual(["opened", "written"]);
+  gate.remove();
+  await backend.disconnect();
+});
+
+test("one who opens gives up when its time is over, and names who would not let it", async () => {
+  const directory = freshFolder();
+  const backend = opened({ directory });
+  await backend.connect();
+  const environment = environmentIn(directory);
+  const gate = new Gate(environment, systemClock);
+  expect(gate.enter()).toBe(true);
+  let now = 0;
+  const clock: Clock = {
+    ...systemClock,
+    now: () => now,
+    after: (delayMs, run) => {
+      now += delayMs;
+      setImmediate(run);
+      return { cancel: () => {} };
+    },
+  };
+  const busy = (pids: readonly number[]): Error => new Error(`busy: ${pids.join()}`);
+  const opening = openApart(environment, { clock, limitMs: 2_000, busy }, () => "opened");
+  await expect(opening).rejects.toThrow(`busy: ${process.pid}`);
+  // The last pause between two attempts may begin just before the end.
+  expect(now).toBeGreaterThanOrEqual(2_000);
+  expect(now).toBeLessThan(2_500);
+  gate.remove();
+  await backend.disconnect();
+});
+
+describe("a process that was killed", () => {
+  test.each([
+    ["as it opened", OPENER],
+    ["in a commit", COMMITTER],
+  ])("%s holds up nobody, and what it left is removed", async (_, script) => {
+    const directory = freshFolder();
+    const first = opened({ directory });
+    await first.write(item("key"));
+    await first.disconnect();
+    await using killed = signalling(script, directory, "SIGKILL");
+    await killed.ended();
+    const path = environmentIn(directory);
+    const left = readdirSync(path, { recursive: true, encoding: "utf8" });
+    expect(left.filter((name) => name.includes(`_${killed.pid}_`))).toHaveLength(1);
+    const backend = opened({ directory }, { operationTimeoutMs: 2_000, connectTimeoutMs: 2_000 });
+    await backend.write(item("other"));
+    await backend.disconnect();
+    expect(readdirSync(path).sort()).toEqual(["data.mdb", "lock.mdb"]);
+  });
+});
+
+test("a process that ends with the store open keeps others from opening it until it is gone, and no longer", async () => {
+  const directory = freshFolder();
+  await using own = new OwnProcess(
+    `
+    import { MarkerFolder } from "./backends/disk/lock/marker.js";
+    const backend = openBackend();
+    await backend.connect();
+    // After that of the store itself: LMDB closes what is open when all of them have run.
+    process.on("exit", () => {
+      const signs = new MarkerFolder(settings.path, "changing", systemClock).signs();
+      writeSync(1, JSON.stringify(signs.map(({ pid }) => pid)));
+    });
+  `,
+    { directory, path: environmentIn(directory) },
+  );
+  // Nothing but the channel to this process keeps it.
+  expect(await own.ended(), own.errors).toEqual({ code: 0, signal: null });
+  expect(JSON.parse(own.output)).toEqual([own.pid]);
+  const backend = opened({ directory }, { connectTimeoutMs: 2_000 });
+  await backend.connect();
+  await backend.disconnect();
+});
+
+test("a thread that is ended in a commit holds up nobody, though its process lives", async () => {
+  const directory = freshFolder();
+  const backend = opened({ directory });
+  await backend.connect();
+  const path = environmentIn(directory);
+  const file = join(await compiled(), "committing-thread.js");
+  writeFileSync(
+    file,
+    `
+    import { parentPort, workerData } from "node:worker_threads";
+    import { Gate } from "./backends/disk/lock/gate.js";
+    import { systemClock } from "./core/clock.js";
+    parentPort.on("message", () => {});
+    parentPort.postMessage(new Gate(workerData.path, systemClock).enter());
+  `,
+  );
+  const worker = new Worker(file, { workerData: { path } });
+  expect(await new Promise((resolve) => worker.once("message", resolve))).toBe(true);
+  const changes = new MarkerFolder(path, "changing", systemClock);
+  expect(changes.signs().map(({ pid }) => pid)).toEqual([process.pid]);
+  await worker.terminate();
+  expect(changes.signs()).toEqual([]);
+  await backend.disconnect();
+});
+
+test("the gate of a folder that does not exist lets pass: nobody can open it", async () => {
+  const path = join(freshFolder(), "gone");
+  const gate = new Gate(path, systemClock);
+  expect(gate.enter()).toBe(true);
+  gate.leave();
+  gate.remove();
+});

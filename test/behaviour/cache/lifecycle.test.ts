@@ -1,0 +1,298 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { build } from "vite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
+import { ConnectionError } from "../../../src/core/errors.ts";
+import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
+import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, type XCache } from "../../../src/xcache.ts";
+import { ReferenceStore } from "../../support/reference-backend.ts";
+import { Gate } from "./gate.ts";
+import { listed, memoryCache } from "./memory-cache.ts";
+
+const OPERATIONS: Record<string, (cache: XCache) => Promise<unknown>> = {
+  get: (c) => c.get("k"),
+  getMany: (c) => c.getMany(["k"]),
+  "getMany of nothing": (c) => c.getMany([]),
+  set: (c) => c.set("k", 1),
+  setMany: (c) => c.setMany({ k: 1 }),
+  "setMany of nothing": (c) => c.setMany({}),
+  exists: (c) => c.exists("k"),
+  delete: (c) => c.delete("k"),
+  "delete of nothing": (c) => c.delete([]),
+  ttl: (c) => c.ttl("k"),
+  tags: (c) => c.tags("k"),
+  keys: (c) => listed(c.keys()),
+  invalidateTags: (c) => c.invalidateTags("t"),
+  "invalidateTags of nothing": (c) => c.invalidateTags([]),
+  invalidatePattern: (c) => c.invalidatePattern("*"),
+  clear: (c) => c.clear(),
+  getStats: (c) => c.getStats(),
+  "getStats exact": (c) => c.getStats({ exact: true }),
+  fuzzySearch: (c) => c.fuzzySearch("k"),
+};
+
+describe("connect", () => {
+  it("is optional and may be repeated", async () => {
+    const { cache } = memoryCache();
+    await cache.set("k", 1);
+    await cache.connect();
+    await cache.connect();
+    expect(await cache.get("k")).toBe(1);
+  });
+
+  it("opens a disconnected cache and its namespaces again; memory has kept what it held", async () => {
+    const { cache, clock } = memoryCache();
+    const child = cache.namespace("child");
+    await cache.set("k", 1);
+    await child.set("k", 2, { ttl: 10 });
+    await cache.disconnect();
+    const born = cache.namespace("born while closed");
+    await expect(born.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await clock.advance(10_000);
+    await cache.connect();
+    expect([await cache.get("k"), await child.get("k")]).toEqual([1, undefined]);
+    await born.set("k", 3);
+    expect(await born.get("k")).toBe(3);
+  });
+
+  it("opening a namespace opens the whole, for they share the connection", async () => {
+    const { cache } = memoryCache();
+    const child = cache.namespace("child");
+    await child.disconnect();
+    await expect(cache.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await child.connect();
+    expect(await cache.get("k")).toBeUndefined();
+  });
+
+  it("a disconnect that comes while it is under way has the last word", async () => {
+    const { cache } = memoryCache();
+    for (const begin of ["open", "closed"] as const) {
+      if (begin === "closed") await cache.disconnect();
+      const connecting = cache.connect();
+      await cache.disconnect();
+      await connecting.catch(() => {});
+      await expect(cache.get("k"), begin).rejects.toMatchObject({ code: "DISCONNECTED" });
+      await cache.connect();
+    }
+  });
+
+  it("what it has opened meanwhile is closed again by that disconnect", async () => {
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos }, new ManualClock());
+    await cache.disconnect();
+    chaos.hang("connect");
+    const seen = expect(cache.connect()).rejects.toMatchObject({ code: "DISCONNECTED" });
+    await settle();
+    const closed = cache.disconnect();
+    chaos.resume();
+    await Promise.all([seen, closed]);
+    expect(chaos.calls("disconnect")).toBe(2);
+  });
+
+  it("waits for a disconnect that is under way", async () => {
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos }, new ManualClock());
+    chaos.hang("disconnect");
+    const closing = cache.disconnect();
+    const opening = cache.connect();
+    await settle();
+    expect(chaos.calls("connect")).toBe(0);
+    chaos.resume();
+    await Promise.all([closing, opening]);
+    expect(await cache.get("k")).toBeUndefined();
+    await cache.disconnect();
+  });
+
+  it("rejects within connectTimeout when the store hangs, and the cache stays closed", async () => {
+    const clock = new ManualClock();
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos, connectTimeout: 2 }, clock);
+    await cache.disconnect();
+    chaos.hang("connect");
+    const seen = expect(cache.connect()).rejects.toMatchObject({
+      code: "OPERATION_TIMEOUT",
+      operation: "connect",
+    });
+    await clock.advance(2_000);
+    await seen;
+    await expect(cache.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    chaos.calm();
+  });
+});
+
+describe("disconnect", () => {
+  it.each(Object.entries(OPERATIONS))(
+    "%s then rejects with ConnectionError DISCONNECTED",
+    async (_name, run) => {
+      const { cache } = memoryCache({ enableFuzzy: true });
+      const child = cache.namespace("child");
+      await cache.disconnect();
+      for (const each of [cache, child]) {
+        const error = await run(each).catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(ConnectionError);
+        expect(error).toMatchObject({ code: "DISCONNECTED", retryable: false });
+        expect((error as ConnectionError).hint).toContain("connect()");
+      }
+    },
+  );
+
+  it("is idempotent, also while it is under way: each call ends when the store is closed", async () => {
+    const clock = new ManualClock();
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos }, clock);
+    chaos.hang("disconnect");
+    let ended = 0;
+    const calls = [cache.disconnect(), cache.disconnect()].map((call) => call.then(() => ended++));
+    await settle();
+    expect(ended).toBe(0);
+    chaos.resume();
+    await Promise.all(calls);
+    await cache.disconnect();
+    expect(chaos.calls("disconnect")).toBe(1);
+  });
+
+  it("takes no longer than the operation timeout when the store hangs", async () => {
+    const clock = new ManualClock();
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos, operationTimeout: 1 }, clock);
+    chaos.hang("disconnect");
+    const closed = cache.disconnect();
+    await clock.advance(1_000);
+    await closed;
+    chaos.calm();
+  });
+
+  it("leaves no timer behind", async () => {
+    const { cache, clock } = memoryCache();
+    await cache.set("k", 1);
+    cache.startMetricsCollection();
+    expect(clock.pending).toBeGreaterThan(0);
+    await cache.disconnect();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("getOrSet runs the load all the same, and stores nothing", async () => {
+    const { cache, errors } = memoryCache();
+    await cache.set("k", "stored");
+    await cache.disconnect();
+    let runs = 0;
+    const load = async (): Promise<{ run: number }> => ({ run: ++runs });
+    expect(await cache.getOrSet("k", load)).toEqual({ run: 1 });
+    expect(await cache.getOrSet("k", load)).toEqual({ run: 2 });
+    expect(errors.map((error) => (error as ConnectionError).code)).toEqual(["DISCONNECTED", "DISCONNECTED"]);
+    await cache.connect();
+    expect(await cache.get("k")).toBe("stored");
+  });
+
+  it("getOrSet still runs one load for callers at the same time, and each gets a value of its own", async () => {
+    const { cache } = memoryCache();
+    await cache.disconnect();
+    const gate = new Gate<object>();
+    const callers = [cache.getOrSet("k", gate.load), cache.getOrSet("k", gate.load)];
+    await gate.finish({});
+    const [one, other] = await Promise.all(callers);
+    expect(gate.calls).toBe(1);
+    expect(one).not.toBe(other);
+  });
+
+  it("a load that began before is told by its signal, one that begins after is not aborted from the start", async () => {
+    const { cache } = memoryCache();
+    const gate = new Gate<number>();
+    const before = cache.getOrSet("a", gate.load);
+    await settle();
+    await cache.disconnect();
+    const after = cache.getOrSet("b", gate.load);
+    await settle();
+    expect(gate.contexts.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    await gate.finish(1);
+    await gate.finish(2);
+    expect(await Promise.all([before, after])).toEqual([1, 2]);
+  });
+
+  it("callers of a load that was under way own what they get", async () => {
+    const { cache } = memoryCache();
+    const gate = new Gate<{ n: number }>();
+    const callers = [cache.getOrSet("k", gate.load), cache.getOrSet("k", gate.load)];
+    await settle();
+    await cache.disconnect();
+    await gate.finish({ n: 1 });
+    const [one, other] = await Promise.all(callers);
+    expect([one, other]).toEqual([{ n: 1 }, { n: 1 }]);
+    expect(one).not.toBe(other);
+  });
+
+  it("await using disconnects at the end of the block", async () => {
+    const clock = new ManualClock();
+    let kept: XCache;
+    {
+      await using cache = cacheWithClock({ backend: new MemoryBackend() }, clock);
+      kept = cache;
+      await cache.set("k", 1);
+    }
+    await expect(kept.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    expect(clock.pending).toBe(0);
+    await kept[Symbol.asyncDispose]();
+  });
+});
+
+describe("a method taken off its object", () => {
+  it("throws a TypeError at once instead of answering wrongly", () => {
+    const { cache } = memoryCache();
+    const { get, set } = cache;
+    expect(() => get("k")).toThrow(TypeError);
+    expect(() => set.call({} as XCache, "k", 1)).toThrow(TypeError);
+  });
+});
+
+describe("a process that uses a cache", () => {
+  const folder = mkdtempSync(join(tmpdir(), "xcache-lifecycle-"));
+  const run = promisify(execFile);
+
+  beforeAll(() =>
+    build({
+      configFile: false,
+      logLevel: "silent",
+      ssr: { noExternal: true },
+      build: { ssr: join(import.meta.dirname, "../../../src/index.ts"), outDir: folder, emptyOutDir: true },
+    }),
+  );
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("ends by itself without disconnect, whatever the cache is waiting for", async () => {
+    const program = `
+      import { XCache } from ${JSON.stringify(pathToFileURL(join(folder, "index.js")).href)};
+      const cache = new XCache({ kvUrl: "memory://" });
+      cache.startMetricsCollection();
+      await cache.set("k", 1, { ttl: 1e9, tags: ["t"] });
+      await cache.get("k");
+      await cache.namespace("n").set("k", 2);
+      await cache.health();
+      cache.getOrSet("hangs", () => new Promise(() => {}), { hardTimeout: 3600 }).catch(() => {});
+      console.log("done");
+    `;
+    const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", program], {
+      timeout: 15_000,
+    });
+    expect([stdout, stderr]).toEqual(["done\n", ""]);
+  });
+});
+
+describe("a closed cache that does not open again", () => {
+  it("leaves the store, so that nothing goes on trying", async () => {
+    const clock = new ManualClock();
+    const backend = new ChaosBackend(new ReferenceStore(clock).client());
+    const cache = cacheWithClock({ backend }, clock);
+    await cache.connect();
+    await cache.disconnect();
+    backend.drop("connect", 1);
+    await expect(cache.connect()).rejects.toThrow(ConnectionError);
+    expect(backend.calls("disconnect")).toBe(2);
+    await expect(cache.get("k")).rejects.toMatchObject({ code: "DISCONNECTED" });
+  });
+});

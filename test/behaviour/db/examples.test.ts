@@ -1,0 +1,77 @@
+// The examples of all libraries run, and show a change to the next read.
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { whyStale } from "../../../scripts/build.mjs";
+import { type PostgresServer, startPostgres } from "../../support/postgres.ts";
+
+const EXAMPLES = join(import.meta.dirname, "../../../examples");
+
+let server: PostgresServer;
+let app: ChildProcess | undefined;
+
+beforeAll(async () => {
+  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
+  server = await startPostgres();
+});
+afterAll(() => server?.stop());
+afterEach(async () => {
+  const ended = new Promise((resolve) => app?.once("exit", resolve));
+  app?.kill();
+  await ended;
+});
+
+/** The address that it prints. */
+function start(name: string, database: string): Promise<string> {
+  const { host, port, user } = server.at(database);
+  const started = spawn(process.execPath, [join(EXAMPLES, name, "app.mjs")], {
+    env: {
+      ...process.env,
+      PORT: "0",
+      PGHOST: host,
+      PGPORT: String(port),
+      PGUSER: user,
+      PGDATABASE: database,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  app = started;
+  return new Promise((resolve, reject) => {
+    let said = "";
+    const hear = (chunk: Buffer): void => {
+      said += chunk.toString();
+      const address = /http:\S+/.exec(said);
+      if (address !== null) resolve(address[0]);
+    };
+    started.stdout.on("data", hear);
+    started.stderr.on("data", hear);
+    started.once("exit", () => reject(new Error(said)));
+  });
+}
+
+async function userAt(address: string, method = "GET"): Promise<unknown> {
+  const response = await fetch(address, { method });
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return (JSON.parse(text) as { readonly user: unknown }).user;
+}
+
+test.each(["pg", "knex", "kysely", "drizzle", "typeorm", "prisma"])("%s", async (name) => {
+  if (name === "prisma") await generatePrisma();
+  const address = await start(name, await server.createDatabase());
+  for (const _ of ["loaded", "cached"]) expect(await userAt(address)).toEqual({ id: 1, name: "Ada" });
+  expect(await userAt(`${address}?name=Grace`, "PUT")).toEqual({ id: 1, name: "Grace" });
+  expect(await userAt(address)).toEqual({ id: 1, name: "Grace" });
+});
+
+/** As its README says. None of prisma's engines is run for it. */
+async function generatePrisma(): Promise<void> {
+  const cli = createRequire(import.meta.url).resolve("prisma/build/index.js");
+  const args = [cli, "generate", "--schema", join(EXAMPLES, "prisma", "schema.prisma")];
+  await promisify(execFile)(process.execPath, args, {
+    cwd: join(EXAMPLES, "prisma"),
+    env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath },
+  });
+}

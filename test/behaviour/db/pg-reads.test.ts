@@ -1,0 +1,386 @@
+// Which reads of a node-postgres session are cached, and that they look as the library's own.
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { cachedDependency, testDatabase } from "../../db/database.ts";
+
+const db = testDatabase();
+
+const READ = "SELECT id, name FROM users WHERE id = $1";
+
+const watched = <S extends object>(session: S, tableName: string | string[] = "users"): S =>
+  cachedDependency(() => session, { cache: db.cache, tableName })();
+
+type Queryable = Pick<pg.ClientBase, "query">;
+
+/** Whether a second read is answered without the database. */
+async function isCached(session: Queryable, text: string | pg.QueryConfig, values?: unknown[]) {
+  const before = (await session.query(text, values)).rows;
+  await db.changeBehind(`changed ${Math.random()}`);
+  const after = (await session.query(text, values)).rows;
+  return JSON.stringify(before) === JSON.stringify(after);
+}
+
+describe("a read is cached", () => {
+  test("through a pool, without a connection", async () => {
+    const pool = db.pool({ max: 1 });
+    const session = watched(pool);
+    expect(await isCached(session, READ, [1])).toBe(true);
+    const held = await pool.connect();
+    expect((await session.query(READ, [1])).rows).toEqual([{ id: 1, name: "Ada" }]);
+    held.release();
+  });
+
+  test("through a client, a pooled client, and a transaction that only reads", async () => {
+    const client = watched(await db.client());
+    expect(await isCached(client, READ, [1])).toBe(true);
+    const pooled = await watched(db.pool()).connect();
+    expect(await isCached(pooled, "SELECT name FROM users")).toBe(true);
+    await pooled.query("BEGIN");
+    expect(await isCached(pooled, "SELECT name, 2 FROM users")).toBe(true);
+    await pooled.query("COMMIT");
+    pooled.release();
+    expect(db.cache.invalidated).toEqual([]);
+  });
+
+  test("for every connection to the same database, and under the tags and the ttl of its table", async () => {
+    db.cache.tables.users = { ttl: 7, tags: ["people"] };
+    const first = watched(await db.client());
+    await first.query(READ, [1]);
+    await db.changeBehind("Bob");
+    expect((await watched(db.pool()).query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Ada" });
+    const [key] = await db.cache.keys();
+    expect(key).toMatch(/^sql:users:/);
+    expect(await db.cache.cache.tags(key!)).toEqual(["table:users", "people"]);
+    expect(await db.cache.cache.ttl(key!)).toBeLessThanOrEqual(7);
+    await db.cache.cache.invalidateTags("people");
+    expect((await first.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Bob" });
+  });
+
+  test("of whichever tables a statement names, where all are meant", async () => {
+    const session = watched(db.pool(), "*");
+    const counts = async () => {
+      const { rows } = await session.query(
+        "SELECT count(*)::int AS n FROM users u LEFT JOIN orders o ON true",
+      );
+      return rows[0].n;
+    };
+    expect(await counts()).toBe(1);
+    await db.raw.query("INSERT INTO orders VALUES (1, 1), (2, 1)");
+    expect(await counts()).toBe(1);
+    await session.query("INSERT INTO orders VALUES (3, 1)");
+    expect(await counts()).toBe(3);
+    await session.query("DO $$ BEGIN DELETE FROM orders; END $$");
+    expect(await counts()).toBe(1);
+  });
+
+  test("by values, each on its own", async () => {
+    const session = watched(db.pool());
+    const sql = "SELECT $1::text AS v FROM users";
+    const values = ["1", 1, true, null, "", "null", new Date(5), [1, 2], ["1,2"], { a: 1 }, Buffer.from("1")];
+    const plain: unknown[] = [];
+    for (const value of values) plain.push((await db.raw.query(sql, [value])).rows);
+    for (const round of [1, 2]) {
+      const rows = await Promise.all(values.map(async (value) => (await session.query(sql, [value])).rows));
+      expect(rows, `round ${round}`).toEqual(plain);
+    }
+  });
+
+  test("once for all who ask a pool at the same time", async () => {
+    const pool = db.pool();
+    const session = watched(pool);
+    await session.query("SELECT id FROM users");
+    let taken = 0;
+    pool.on("acquire", () => taken++);
+    const reads = await Promise.all(Array.from({ length: 20 }, () => session.query(READ, [1])));
+    expect(taken).toBe(1);
+    expect(new Set(reads.map(({ rows }) => JSON.stringify(rows))).size).toBe(1);
+    expect(new Set(reads.map(({ rows }) => rows)).size).toBe(20);
+  });
+});
+
+describe("a cached result", () => {
+  const TYPES = `SELECT 1::int4 AS i, 2::int8 AS b, 1.5::numeric AS n, 'x'::text AS t, NULL::text AS nothing,
+    '2020-01-02T03:04:05Z'::timestamptz AS at, '{1,2}'::int[] AS list, '{"a":[1]}'::jsonb AS doc, true AS yes,
+    decode('00ff', 'hex') AS bytes, '1 day 2 hours'::interval AS span, '(1,2)'::point AS p, 1 AS i FROM users`;
+
+  test.each([
+    ["rows of objects", {}],
+    ["rows of arrays", { rowMode: "array" }],
+    ["own types", { types: { getTypeParser: () => (value: string) => `<${value}>` } }],
+    ["a prepared statement", { name: "all-types" }],
+  ])("is what the library returns, with %s", async (_, config) => {
+    const query = { text: TYPES, ...config } as pg.QueryConfig;
+    const expected = await db.raw.query({ ...query });
+    const session = watched(db.pool());
+    for (const round of ["loaded", "cached"]) {
+      const result = await session.query({ ...query });
+      expect(result, round).toBeInstanceOf(pg.Result);
+      expect(result.rows, round).toStrictEqual(expected.rows);
+      expect(result.fields, round).toEqual(expected.fields);
+      expect(result, round).toMatchObject({ command: "SELECT", rowCount: 1, oid: null });
+    }
+    expect((await db.cache.keys()).length).toBe(1);
+  });
+
+  test("is parsed as each client wants it, from one entry", async () => {
+    const [one, two] = [await db.client(), await db.client()];
+    two.setTypeParser(23, (value) => `number ${value}`);
+    const sql = "SELECT id FROM users";
+    expect((await watched(one).query(sql)).rows).toEqual([{ id: 1 }]);
+    expect((await watched(two).query(sql)).rows).toEqual([{ id: "number 1" }]);
+    expect((await db.cache.keys()).length).toBe(1);
+  });
+
+  test("belongs to its reader", async () => {
+    const session = watched(db.pool());
+    const read = async () => (await session.query<{ name: string }>(READ, [1])).rows[0]!;
+    await read();
+    (await read()).name = "changed";
+    expect((await read()).name).toBe("Ada");
+  });
+});
+
+describe("every form of a call works:", () => {
+  test("callbacks, of clients and pools", async () => {
+    for (const session of [watched(await db.client()), watched(db.pool())] as Queryable[]) {
+      for (const args of [[READ, [1]], ["SELECT name FROM users"], [{ text: READ, values: [1] }]] as [
+        string,
+      ][]) {
+        const result = await new Promise<pg.QueryResult>((resolve, reject) => {
+          const returned: unknown = session.query(...args, (error: Error, found: pg.QueryResult) =>
+            error ? reject(error) : resolve(found),
+          );
+          expect(returned).toBeUndefined();
+        });
+        expect(result.rows[0]).toMatchObject({ name: "Ada" });
+      }
+      const error = await new Promise((resolve) =>
+        session.query("SELECT broken FROM users", resolve as never),
+      );
+      expect(error).toMatchObject({ code: "42703" });
+    }
+  });
+
+  test("objects of a class with getters", async () => {
+    class Statement {
+      #id = 1;
+      get text() {
+        return READ;
+      }
+      get values() {
+        return [this.#id];
+      }
+    }
+    const client = watched(await db.client());
+    expect(await isCached(client, new Statement())).toBe(true);
+  });
+
+  test("submittables, which are not cached but watched", async () => {
+    const client = watched(await db.client());
+    const query = new pg.Query("UPDATE users SET name = 'Cy'");
+    expect(client.query(query)).toBe(query);
+    expect((await client.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Cy" });
+    expect(db.cache.invalidated).toEqual([["table:users"]]);
+    const rows: unknown[] = [];
+    const reading = client.query(new pg.Query("SELECT name FROM users")).on("row", (row) => rows.push(row));
+    await new Promise((resolve) => reading.on("end", resolve));
+    expect(rows).toEqual([{ name: "Cy" }]);
+  });
+
+  test("several statements in one text", async () => {
+    const client = watched(await db.client());
+    const results = (await client.query(
+      "SELECT 1 AS a FROM users; SELECT 2 AS b",
+    )) as unknown as pg.QueryResult[];
+    expect(results.map(({ rows }) => rows)).toEqual([[{ a: 1 }], [{ b: 2 }]]);
+    expect(await db.cache.keys()).toEqual([]);
+  });
+
+  test("LISTEN and NOTIFY", async () => {
+    const client = watched(await db.client());
+    const heard = new Promise((resolve) => client.once("notification", resolve));
+    await client.query("LISTEN news");
+    await client.query("NOTIFY news, 'hello'");
+    expect(await heard).toMatchObject({ channel: "news", payload: "hello" });
+    expect(db.cache.invalidated).toEqual([]);
+  });
+
+  test("wrong calls fail as they do in the library", async () => {
+    const [client, raw] = [watched(await db.client()), db.raw];
+    for (const wrong of [() => client.query(null as never), () => raw.query(null as never)])
+      expect(wrong).toThrow(TypeError);
+    await expect(client.query({ text: READ, values: 5 as never })).rejects.toThrow("values must be an array");
+    expect((await client.query(READ, [1])).rows).toHaveLength(1);
+  });
+});
+
+describe("the session", () => {
+  test("is the real one in every other respect", async () => {
+    const [pool, client] = [db.pool({ max: 3 }), await db.client()];
+    const [watchedPool, watchedClient] = [watched(pool), watched(client)];
+    expect(watchedPool).toBeInstanceOf(pg.Pool);
+    expect(watchedClient).toBeInstanceOf(pg.Client);
+    expect(watchedClient.constructor).toBe(pg.Client);
+    expect(watchedPool.options.max).toBe(3);
+    expect(watchedPool.totalCount).toBe(0);
+    expect(watchedClient.escapeIdentifier('a"b')).toBe('"a""b"');
+    const listener = () => {};
+    expect(watchedClient.on("notice", listener)).toBe(watchedClient);
+    expect(client.listeners("notice")).toEqual([listener]);
+    expect(watchedClient.on).toBe(watchedClient.on);
+    Object.assign(watchedClient, { note: 5 });
+    expect(client).toHaveProperty("note", 5);
+    expect(watched(pool)).not.toBe(pool);
+  });
+
+  test("of a pool hands out clients that go back to it as they came", async () => {
+    const pool = db.pool({ max: 1 });
+    const session = watched(pool);
+    const first = await session.connect();
+    expect(first).toBeInstanceOf(pg.Client);
+    first.release();
+    expect(() => first.release()).toThrow("already been released");
+    const raw = await pool.connect();
+    expect(raw).not.toBe(first);
+    expect(raw.query).toBe(pg.Client.prototype.query);
+    raw.release();
+    const again = await session.connect();
+    expect(again).toBe(first);
+    again.release(true);
+    expect(pool.totalCount).toBe(0);
+    const [client, done] = await new Promise<[pg.PoolClient, () => void]>((resolve) => {
+      session.connect((_, found, release) => resolve([found!, release]));
+    });
+    expect((await client.query(READ, [1])).rows).toHaveLength(1);
+    done();
+    expect(pool.idleCount).toBe(1);
+  });
+
+  test("connects as before, and says so with itself", async () => {
+    const client = new pg.Client(db.server.at(db.name));
+    const session = watched(client);
+    await session.connect();
+    expect((await session.query(READ, [1])).rows).toHaveLength(1);
+    await session.end();
+    await expect(session.query(READ, [2])).rejects.toThrow("not queryable");
+  });
+
+  test("keeps the order of what is asked at once", async () => {
+    const client = watched(await db.client());
+    const answers = await Promise.all([
+      client.query(READ, [1]),
+      client.query("UPDATE users SET name = 'Bob'"),
+      client.query(READ, [1]),
+      client.query("BEGIN"),
+      client.query("UPDATE users SET name = 'Cy'"),
+      client.query(READ, [1]),
+      client.query("ROLLBACK"),
+      client.query(READ, [1]),
+    ]);
+    const names = answers.flatMap(({ rows }) => (rows as { name: string }[]).map(({ name }) => name));
+    expect(names).toEqual(["Ada", "Bob", "Cy", "Bob"]);
+  });
+
+  test("whose only connection is taken waits for nobody who waits for it", async () => {
+    const session = watched(db.pool({ max: 1 }));
+    await session.query("SELECT 1 FROM users");
+    const client = await session.connect();
+    const waiting = session.query(READ, [1]);
+    expect((await client.query(READ, [1])).rows).toHaveLength(1);
+    client.release();
+    expect((await waiting).rows).toHaveLength(1);
+  });
+});
+
+describe("a read goes to the database", () => {
+  test.each([
+    ["of a table that is not named", "SELECT orders.id, name FROM users LEFT JOIN orders ON true", undefined],
+    ["that locks", "SELECT name FROM users FOR SHARE", undefined],
+    ["that is about the moment", "SELECT name FROM users WHERE now() > $1", ["2020-01-01"]],
+    ["whose value is the moment", "SELECT name FROM users WHERE $1::timestamptz > '2020-01-01'", ["now"]],
+    ["with a function that nobody knows", "SELECT name, pg_catalog.hashtext(name) FROM users", undefined],
+  ])("%s", async (_, text, values) => {
+    expect(await isCached(watched(db.pool()), text, values)).toBe(false);
+  });
+
+  test.each(["BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"])(
+    "in a transaction with a snapshot: %s",
+    async (begin) => {
+      const client = watched(await db.client());
+      await client.query(READ, [1]);
+      await db.changeBehind("Bob");
+      await client.query(begin);
+      expect((await client.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Bob" });
+      await client.query("COMMIT");
+      expect((await client.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Ada" });
+      await client.query("BEGIN");
+      expect((await client.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Ada" });
+      await client.query("COMMIT");
+    },
+  );
+
+  test("in a transaction with a snapshot by default", async () => {
+    const client = watched(await db.client({ options: "-c default_transaction_isolation=serializable" }));
+    expect(await isCached(client, "SELECT name FROM users")).toBe(true);
+    await client.query("BEGIN");
+    const { rows } = await client.query("SELECT name FROM users");
+    expect(rows).toEqual((await db.raw.query("SELECT name FROM users")).rows);
+  });
+
+  test("after a write, a lock or an error in its transaction, and not after its end", async () => {
+    const client = watched(await db.client(), ["users", "orders"]);
+    await client.query(READ, [1]);
+    await db.changeBehind("Bob");
+    for (const statement of [
+      "INSERT INTO orders VALUES (1, 1)",
+      "SELECT id FROM users FOR UPDATE",
+      "SELECT pg_advisory_xact_lock(1)",
+    ]) {
+      await client.query("BEGIN");
+      expect((await client.query(READ, [1])).rows[0]).toMatchObject({ name: "Ada" });
+      await client.query(statement);
+      expect((await client.query(READ, [1])).rows[0]).toMatchObject({ name: "Bob" });
+      await client.query("ROLLBACK");
+      expect((await client.query(READ, [1])).rows[0]).toMatchObject({ name: "Ada" });
+    }
+    await client.query("BEGIN");
+    await expect(client.query("SELECT broken FROM users")).rejects.toThrow();
+    await expect(client.query(READ, [1])).rejects.toMatchObject({ code: "25P02" });
+    await client.query("ROLLBACK");
+  });
+
+  test("of a connection with a lock of its session", async () => {
+    const client = watched(await db.client());
+    await client.query("SELECT pg_advisory_lock(1)");
+    expect(await isCached(client, READ, [1])).toBe(false);
+  });
+
+  test("in a transaction that was begun before the session was handed out", async () => {
+    const client = await db.client();
+    await client.query("BEGIN");
+    await client.query("UPDATE users SET name = 'Mine'");
+    const session = watched(client);
+    expect((await session.query(READ, [1])).rows[0]).toMatchObject({ name: "Mine" });
+    await session.query("BEGIN");
+    expect((await session.query(READ, [1])).rows[0]).toMatchObject({ name: "Mine" });
+    await session.query("ROLLBACK");
+    expect((await session.query(READ, [1])).rows[0]).toMatchObject({ name: "Ada" });
+    expect((await watched(db.pool()).query(READ, [1])).rows[0]).toMatchObject({ name: "Ada" });
+  });
+
+  test("when the cache fails, and its failure is nobody's", async () => {
+    const broken = {
+      ...db.cache,
+      get: () => Promise.reject(new Error("down")),
+      getOrSet: () => Promise.reject(new Error("down")),
+      invalidateTags: () => Promise.reject(new Error("down")),
+    };
+    for (const session of [db.pool(), await db.client()]) {
+      const wrapped = cachedDependency(() => session, { cache: broken, tableName: "users" })() as pg.Pool;
+      for (const name of ["Bob", "Cy"]) {
+        expect((await wrapped.query("UPDATE users SET name = $1", [name])).rowCount).toBe(1);
+        expect((await wrapped.query(READ, [1])).rows[0]).toMatchObject({ name });
+      }
+    }
+  });
+});

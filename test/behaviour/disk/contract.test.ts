@@ -1,0 +1,21 @@
+// The contract suite on a store on disk, at both levels of durability.
+import { describe, it } from "vitest";
+import { DiskBackend } from "../../../src/backends/disk/backend.ts";
+import { backendContract, type ContractSubject } from "../../../src/testing/index.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+
+const freshFolder = freshFolders();
+const runner = { describe, it: it.concurrent };
+
+function diskSubject(name: string, durability: "process" | "disk"): ContractSubject {
+  const directory = freshFolder();
+  const client = (): DiskBackend => new DiskBackend({ directory, durability });
+  return {
+    name,
+    offers: { shared: true, scan: true, push: false },
+    open: async () => ({ backend: client(), second: async () => client(), close: async () => {} }),
+  };
+}
+
+backendContract(diskSubject("disk that survives its processes", "process"), runner);
+backendContract(diskSubject("disk that survives a power cut", "disk"), runner);

@@ -1,0 +1,47 @@
+// How much of its room a store on disk has used.
+import { expect, test } from "vitest";
+import { XCache } from "../../../src/xcache.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+import { item, opened } from "../../support/disk/opened.ts";
+
+const freshFolder = freshFolders();
+const MEGABYTE = 1024 ** 2;
+
+const items = (count: number) =>
+  Array.from({ length: count }, (_, at) => item(`key${at}`, Buffer.alloc(10_000)));
+
+test("grows with what is stored, for everybody who has it open, and is never more than all of it", async () => {
+  const directory = freshFolder();
+  const [backend, other] = [1, 2].map(() => opened({ directory, maxBytes: 4 * MEGABYTE }));
+  await Promise.all([backend!.connect(), other!.connect()]);
+  expect(await backend!.fill()).toBeLessThan(0.05);
+  await backend!.writeMany(items(150));
+  const fill = await backend!.fill();
+  // Of a large value whole pages are taken.
+  expect(fill).toBeGreaterThan((150 * 10_000) / (4 * MEGABYTE));
+  expect(fill).toBeLessThan(0.6);
+  expect(await other!.fill()).toBe(fill);
+  const small = opened({ directory, maxBytes: MEGABYTE });
+  await small.connect();
+  expect(await small.fill()).toBe(1);
+  await Promise.all([backend!, other!, small].map((each) => each.disconnect()));
+});
+
+test("a store that is not open is not opened for that", async () => {
+  const backend = opened({ directory: freshFolder() });
+  await expect(backend.fill()).rejects.toMatchObject({ code: "DISCONNECTED" });
+  await backend.connect();
+  await backend.disconnect();
+  await expect(backend.fill()).rejects.toMatchObject({ code: "DISCONNECTED" });
+});
+
+test("shows in the metrics and the health of a cache", async () => {
+  const backend = opened({ directory: freshFolder(), maxBytes: MEGABYTE });
+  const cache = new XCache({ backend });
+  await cache.setMany(Array.from({ length: 40 }, (_, at) => [`k${at}`, "x".repeat(10_000)] as const));
+  const { performanceMetrics } = await cache.detailedHealthCheck();
+  expect(performanceMetrics.memoryUsage).toBe(await backend.fill());
+  expect(cache.getComprehensiveMetrics().memoryUsage).toBe(performanceMetrics.memoryUsage);
+  expect(performanceMetrics.memoryUsage).toBeGreaterThan(0.1);
+  await cache.disconnect();
+});

@@ -1,0 +1,222 @@
+// Folders that cannot hold a store, stores of others, a disk without room: each a typed error that says what to do.
+
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { prepareFolder } from "../../../src/backends/disk/directory.ts";
+import { AREA, inArea } from "../../../src/backends/disk/layout/disk-key.ts";
+import { loadLmdb, openStore } from "../../../src/backends/disk/lmdb.ts";
+import { readBootId } from "../../../src/backends/disk/lock/boot-id.ts";
+import { Gate } from "../../../src/backends/disk/lock/gate.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { ConnectionError } from "../../../src/core/errors.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+import { item, opened } from "../../support/disk/opened.ts";
+import { compiled, compileSources, OwnProcess } from "../../support/disk/own-process.ts";
+
+const freshFolder = freshFolders();
+beforeAll(() => compiled());
+
+async function expectRefusal(
+  directory: string,
+  problem: string | RegExp,
+  options: object = {},
+): Promise<void> {
+  const backend = opened({ directory, ...options });
+  const refusal = await backend.connect().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(refusal).toBeInstanceOf(ConnectionError);
+  const { message, hint } = refusal as ConnectionError;
+  expect(message).toMatch(problem);
+  expect(message).toContain(directory);
+  expect(hint.length).toBeGreaterThan(10);
+  // It says the same again, and leaves nothing behind.
+  await expect(backend.read("key")).rejects.toMatchObject({ message });
+  await backend.disconnect();
+}
+
+describe("a folder is refused", () => {
+  test("that is a file, or lies below one", async () => {
+    const directory = freshFolder();
+    writeFileSync(directory, "text");
+    await expectRefusal(directory, "it is a file");
+    await expectRefusal(join(directory, "below"), "a part of the path is a file");
+    expect(readFileSync(directory, "utf8")).toBe("text");
+  });
+
+  test("that this process may not write to", async () => {
+    const directory = freshFolder();
+    mkdirSync(directory);
+    chmodSync(directory, 0o500);
+    // Rights do not bind root: another user tries.
+    const asOther = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+    const script = `
+      import { prepareFolder } from "./backends/disk/directory.js";
+      if (settings.uid !== undefined) process.setuid(settings.uid);
+      try {
+        prepareFolder(settings.directory, "process");
+        say("prepared");
+      } catch (error) {
+        say("refused", { name: error.name, message: error.message, hint: error.hint });
+      }
+    `;
+    await using own = new OwnProcess(script, { directory, ...asOther });
+    const refusal = await own.heard("refused");
+    expect(refusal).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("folder") });
+    expect(refusal.message).toContain("may not write there");
+  });
+
+  test("that holds an LMDB environment of something else", async () => {
+    const directory = freshFolder();
+    mkdirSync(directory);
+    writeFileSync(join(directory, "data.mdb"), "");
+    await expectRefusal(directory, "data.mdb in it is an LMDB environment of something else");
+    expect(readdirSync(directory)).toEqual(["data.mdb"]);
+  });
+
+  test("in whose store something else has written", async () => {
+    const directory = freshFolder();
+    const { path } = prepareFolder(directory, "process");
+    const store = openStore(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 20 });
+    await store.put("foreign", Buffer.from("value"), 1);
+    await store.close();
+    await expectRefusal(directory, "was not written by xcache");
+  });
+
+  test("with a store of another major version of the format", async () => {
+    const directory = freshFolder();
+    const { path } = prepareFolder(directory, "process");
+    const store = openStore(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 20 });
+    const about = inArea(AREA.about, Buffer.from("format"));
+    await store.put(about, Buffer.from(JSON.stringify({ format: 2 })), 0);
+    await store.close();
+    await expectRefusal(directory, /its format is version 2; this version of xcache reads version 1/);
+  });
+
+  test("with a store of another durability, in either direction", async () => {
+    for (const [first, second] of [
+      ["process", "disk"],
+      ["disk", "process"],
+    ] as const) {
+      const directory = freshFolder();
+      const backend = opened({ directory, durability: first });
+      await backend.connect();
+      await expectRefusal(directory, `it holds one with durability "${first}"`, { durability: second });
+      await backend.disconnect();
+    }
+  });
+
+  test("that is damaged", async () => {
+    const directory = freshFolder();
+    const { path } = prepareFolder(directory, "process");
+    writeFileSync(join(path, "data.mdb"), Buffer.alloc(8_192, 7));
+    await expectRefusal(directory, /cannot hold a store/);
+  });
+});
+
+test("a store that commits do not flush is left alone by the next boot, which begins another", async () => {
+  const directory = freshFolder();
+  const before = prepareFolder(directory, "process", "former-boot");
+  // Somebody was in a commit when the power failed.
+  expect(new Gate(before.path, systemClock).enter()).toBe(true);
+  const now = prepareFolder(directory, "process", "this-boot");
+  expect(now.path).not.toBe(before.path);
+  expect(readdirSync(directory)).toEqual(["boot-this-boot"]);
+  expect(now.isSynced).toBe(false);
+});
+
+test("what is not a store of a former boot is left alone, whatever its name", async () => {
+  const directory = freshFolder();
+  mkdirSync(join(directory, "boot-photos"), { recursive: true });
+  writeFileSync(join(directory, "boot-photos", "data.mdb"), "");
+  writeFileSync(join(directory, "boot-photos", "one.jpg"), "photo");
+  writeFileSync(join(directory, "boot-loader"), "text");
+  mkdirSync(join(directory, "boot-party", "opening"), { recursive: true });
+  writeFileSync(join(directory, "boot-party", "opening", "two.jpg"), "photo");
+  prepareFolder(directory, "process", "this-boot");
+  const names = ["boot-loader", "boot-party", "boot-photos", "boot-this-boot"];
+  expect(readdirSync(directory).sort()).toEqual(names);
+  expect(readdirSync(join(directory, "boot-photos"))).toEqual(["data.mdb", "one.jpg"]);
+  expect(readdirSync(join(directory, "boot-party", "opening"))).toEqual(["two.jpg"]);
+});
+
+test("where the system does not tell its boots apart, every commit is flushed", () => {
+  expect(prepareFolder(freshFolder(), "process", undefined).isSynced).toBe(readBootId() === undefined);
+  const folder = freshFolder();
+  mkdirSync(folder);
+  expect(prepareFolder(folder, "disk", "a-boot")).toMatchObject({ isSynced: true });
+});
+
+test("a disk without room fails the change with a typed error, what was stored stays, and there is room again later", async () => {
+  const directory = freshFolder();
+  // A limit on the size of files is what a full disk looks like to the store, and needs no rights.
+  const limiter = "prlimit";
+  expect(spawnSync(limiter, ["--version"]).status, `${limiter} is part of util-linux`).toBe(0);
+  await using own = new OwnProcess(
+    `
+    import { execFileSync } from "node:child_process";
+    process.on("SIGXFSZ", () => {});
+    const limit = (bytes) => execFileSync("${limiter}", ["--pid", String(process.pid), "--fsize=" + bytes + ":unlimited"]);
+    const backend = openBackend({ operationTimeoutMs: 5_000 });
+    const write = (key) => backend.write({ key, record: entry(key, Buffer.alloc(20_000, 7)), lifetimeMs: Infinity });
+    limit(1_000_000);
+    let written = 0;
+    let refusal;
+    while (refusal === undefined) {
+      await write("key" + written).then(() => written++, (error) => { refusal = error; });
+    }
+    say("refused", { written, name: refusal.name, code: refusal.code, message: refusal.message, hint: refusal.hint });
+    let present = 0;
+    for (let at = 0; at < written; at++) if ((await backend.read("key" + at)) !== undefined) present++;
+    const half = await backend.read("key" + written);
+    const isReadOnly = backend.answersInPart();
+    const taken = (await backend.take("key0")) !== undefined;
+    limit("unlimited");
+    for (let at = 0; at < 20; at++) await write("again" + at);
+    say("recovered", { present, half, taken, isReadOnly, isReadOnlyStill: backend.answersInPart() });
+    await backend.disconnect();
+  `,
+    { directory },
+  );
+  const refused = await own.heard("refused");
+  expect(refused.written).toBeGreaterThan(10);
+  expect(refused).toMatchObject({ name: "ConnectionError", code: "CONNECTION_FAILED" });
+  expect(refused.message).toContain("did not take what was written");
+  expect(refused.hint).toContain("intact");
+  const recovered = await own.heard("recovered");
+  // Room or not, what is there can be removed: an invalidation gets through.
+  expect(recovered).toMatchObject({
+    present: refused.written,
+    taken: true,
+    isReadOnly: true,
+    isReadOnlyStill: false,
+  });
+  expect(recovered.half).toBeUndefined();
+  expect(await own.ended()).toEqual({ code: 0, signal: null });
+  const backend = opened({ directory });
+  expect(await backend.read("again19")).toBeDefined();
+  expect(await backend.read(`key${refused.written}`)).toBeUndefined();
+  await backend.write(item("more"));
+  await backend.disconnect();
+});
+
+test("without the package lmdb the error names it and how to install it", async () => {
+  const folder = await compileSources();
+  const script = `
+    import { DiskBackend } from "./backends/disk/backend.js";
+    const backend = new DiskBackend({ directory: ${JSON.stringify(freshFolder())} });
+    await backend.connect().catch((error) => console.log(JSON.stringify({ name: error.name, ...error })));
+  `;
+  writeFileSync(join(folder, "alone.js"), script);
+  const { stdout, stderr } = spawnSync(process.execPath, ["alone.js"], { cwd: folder, encoding: "utf8" });
+  expect(stderr).toBe("");
+  expect(JSON.parse(stdout)).toMatchObject({
+    name: "MissingPeerError",
+    packageName: "lmdb",
+    // In a bundle there is no package.json of ours.
+    installCommand: "npm install lmdb",
+  });
+});

@@ -1,0 +1,60 @@
+// Values kept near a store on disk: handed out as long as the store says that entry and stamps are still the same.
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { DiskBackend } from "../../../src/backends/disk/backend.ts";
+import { backendContract } from "../../../src/testing/index.ts";
+import { XCache } from "../../../src/xcache.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+
+const freshFolder = freshFolders();
+beforeAll(() => compiled());
+
+const contractFolder = freshFolder();
+const client = (): DiskBackend => new DiskBackend({ directory: contractFolder });
+
+backendContract(
+  {
+    name: "disk with a near tier",
+    offers: { shared: true, scan: true, push: false },
+    open: async () => ({
+      backend: client(),
+      second: async () => client(),
+      cache: (backend, asked) => new XCache({ ...asked, nearCache: true, backend }),
+      close: async () => {},
+    }),
+  },
+  { describe, it: it.concurrent },
+);
+
+test("a hit is the value that was decoded before, until another process changes the entry or a stamp of it", async () => {
+  const directory = freshFolder();
+  const near = { maxEntries: 100, maxBytes: 2 ** 20, values: "shared" } as const;
+  const cache = new XCache({ backend: new DiskBackend({ directory }), keyPrefix: "near", nearCache: near });
+  await using other = new OwnProcess(
+    `
+    const cache = await openCache({ keyPrefix: "near" });
+    await cache.connect();
+    say("ready");
+    for (;;) {
+      const { way } = await told();
+      if (way === "tags") await cache.invalidateTags("tag");
+      else if (way === "clear") await cache.clear();
+      else if (way === "delete") await cache.delete("key");
+      else if (way === "set") await cache.set("key", { is: "new" });
+      say("done");
+    }
+  `,
+    { directory },
+  );
+  await other.heard("ready");
+  for (const way of ["tags", "clear", "delete", "set"]) {
+    await cache.set("key", { is: "old" }, { tags: ["tag"] });
+    const first = await cache.get("key");
+    expect(first).toEqual({ is: "old" });
+    expect(await cache.get("key"), way).toBe(first);
+    other.tell({ way });
+    await other.heard("done");
+    expect(await cache.get("key"), way).toEqual(way === "set" ? { is: "new" } : undefined);
+  }
+  await cache.disconnect();
+});

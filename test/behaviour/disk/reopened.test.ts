@@ -1,0 +1,116 @@
+// Threads and processes that open and close a store while others write to it: nothing acknowledged is lost, and nobody
+// finds it broken. LMDB alone sets its latest commit back when it is opened, and its locks when it is closed.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { DiskBackend } from "../../../src/backends/disk/backend.ts";
+import { freshFolders } from "../../support/disk/folder.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+
+const freshFolder = freshFolders();
+beforeAll(() => compiled());
+
+/** Writes without a pause until it is told to stop, and compares each time what stands there with what it wrote last. */
+const WRITER = `
+  const backend = openBackend({ operationTimeoutMs: 10_000 });
+  await backend.connect();
+  let isOver = false;
+  told().then(() => { isOver = true; });
+  let lost = 0;
+  let commits = 0;
+  for (let last; !isOver; commits++) {
+    if (last !== undefined && backend.versionNow("key") !== last) lost++;
+    const record = entry("key", Buffer.alloc(3_000));
+    await backend.write({ key: "key", record, lifetimeMs: 3_600_000 });
+    last = record.version;
+    if (commits === 20) say("writing");
+  }
+  say("over", { commits, lost });
+  await backend.disconnect();
+`;
+
+/** Opens and closes so many times. */
+const OPENER = `
+  for (let left = settings.times; left > 0; left--) {
+    const backend = openBackend({ connectTimeoutMs: 5_000 });
+    await backend.connect();
+    await backend.disconnect();
+  }
+  say("opened");
+`;
+
+/** As `OPENER`, in two threads of a process. */
+const THREADS = `
+  import { Worker } from "node:worker_threads";
+  const open = () => new Promise((resolve, reject) => {
+    new Worker(settings.file, { workerData: settings }).once("exit", resolve).once("error", reject);
+  });
+  await Promise.all([open(), open()]);
+  say("opened");
+`;
+
+async function threadFile(): Promise<string> {
+  const file = join(await compiled(), "opening-thread.js");
+  writeFileSync(
+    file,
+    `
+    import { workerData } from "node:worker_threads";
+    import { DiskBackend } from "./backends/disk/backend.js";
+    for (let left = workerData.times; left > 0; left--) {
+      const backend = new DiskBackend({ directory: workerData.directory });
+      await backend.connect();
+      await backend.disconnect();
+    }
+  `,
+  );
+  return file;
+}
+
+test.each([
+  ["a process", OPENER, 150],
+  ["each of two threads", THREADS, 75],
+] as const)(
+  "no acknowledged write is lost while %s opens the store and closes it",
+  { timeout: 60_000 },
+  async (_, script, times) => {
+    const directory = freshFolder();
+    await using writer = new OwnProcess(WRITER, { directory });
+    await writer.heard("writing");
+    await using opener = new OwnProcess(script, { directory, times, file: await threadFile() });
+    // That it gets its turn while somebody commits all the time is a part of it.
+    await opener.heard("opened");
+    writer.tell();
+    const { commits, lost } = await writer.heard("over");
+    expect(lost).toBe(0);
+    expect(commits).toBeGreaterThan(100);
+    expect(await writer.ended(), writer.errors).toEqual({ code: 0, signal: null });
+  },
+);
+
+test("a store that is opened by one process while the last other one closes it is not broken", {
+  timeout: 60_000,
+}, async () => {
+  const directory = freshFolder();
+  const settings = { directory, times: 150 };
+  await using one = new OwnProcess(OPENER, settings);
+  await using other = new OwnProcess(OPENER, settings);
+  await Promise.all([one.heard("opened"), other.heard("opened")]);
+  const backend = new DiskBackend({ directory });
+  await backend.connect();
+  await backend.disconnect();
+});
+
+test("several that open a store at the same time all do", async () => {
+  const directory = freshFolder();
+  const members = Array.from({ length: 4 }, () => new OwnProcess(OPENER, { directory, times: 5 }));
+  try {
+    await Promise.all(members.map((member) => member.heard("opened")));
+  } finally {
+    await Promise.all(members.map((member) => member[Symbol.asyncDispose]()));
+  }
+  // Of one thread as well.
+  const backends = Array.from({ length: 4 }, () => opened({ directory }));
+  await Promise.all(backends.map((backend) => backend.connect()));
+  await Promise.all(backends.map((backend) => backend.disconnect()));
+});

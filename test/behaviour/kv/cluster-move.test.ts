@@ -1,0 +1,143 @@
+// Slots that move between the servers of a real cluster while they are in use.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KvBackend } from "../../../src/backends/kv/backend.ts";
+import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
+import { sampleEntry } from "../../../src/testing/contract/sample.ts";
+import {
+  beginMove,
+  endMove,
+  type Move,
+  moveKeys,
+  seats,
+  timesAnswered,
+} from "../../support/kv/cluster-layout.ts";
+import { opened } from "../../support/kv/opened.ts";
+import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
+import { until } from "../../support/until.ts";
+
+let cluster: RedisCluster;
+const clients: KvBackend[] = [];
+
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.disconnect()));
+  await cluster?.stop();
+});
+
+async function connectedClient(): Promise<KvBackend> {
+  const client = opened(cluster.url, { operationTimeoutMs: 5_000 });
+  clients.push(client);
+  await client.connect();
+  return client;
+}
+
+async function moveOf(slot: number): Promise<Move> {
+  const masters = (await seats(cluster)).filter(({ masterId }) => masterId === undefined);
+  return {
+    slot,
+    from: masters.find((seat) => seat.holds(slot))!,
+    to: masters.find((seat) => !seat.holds(slot))!,
+  };
+}
+
+/** Writes and swaps one key again and again, and checks every read: it alone writes the key. */
+class Worker {
+  readonly #client: KvBackend;
+  readonly #key: string;
+  #version = "";
+  rounds = 0;
+  isDone = false;
+
+  constructor(client: KvBackend, key: string) {
+    this.#client = client;
+    this.#key = key;
+  }
+
+  async run(): Promise<void> {
+    while (!this.isDone) {
+      const record = sampleEntry(this.#key);
+      if (this.rounds % 3 === 2) {
+        const next = { record, lifetimeMs: 60_000 };
+        expect(await this.#client.swap(this.#key, this.#version, next)).toEqual({ won: true });
+      } else await this.#client.write({ key: this.#key, record, lifetimeMs: 60_000 });
+      this.#version = record.version;
+      await this.check();
+      this.rounds++;
+    }
+  }
+
+  async check(client = this.#client): Promise<void> {
+    expect((await client.read(this.#key))?.version).toBe(this.#version);
+  }
+}
+
+test("a slot that is moved while it is read and written loses nothing: ASK and MOVED are both met", async () => {
+  const client = await connectedClient();
+  const workers = Array.from({ length: 12 }, (_, at) => new Worker(client, `{moving}:${at}`));
+  const move = await moveOf(slotOf("{moving}"));
+  const before = { ask: await timesAnswered(cluster, "ASK"), moved: await timesAnswered(cluster, "MOVED") };
+  const work = Promise.all(workers.map((worker) => worker.run()));
+  const progress = async () => {
+    const goal = Math.min(...workers.map(({ rounds }) => rounds)) + 4;
+    await Promise.race([
+      until(() => workers.every(({ rounds }) => rounds >= goal), { what: "the work goes on" }),
+      work,
+    ]);
+  };
+  await progress();
+  await beginMove(move);
+  await progress();
+  await moveKeys(move, 5);
+  await progress();
+  while ((await moveKeys(move)) > 0) await progress();
+  await endMove(cluster, move);
+  await progress();
+  for (const worker of workers) worker.isDone = true;
+  await work;
+  const newcomer = await connectedClient();
+  await Promise.all(workers.map((worker) => worker.check(newcomer)));
+  expect(await timesAnswered(cluster, "ASK")).toBeGreaterThan(before.ask);
+  expect(await timesAnswered(cluster, "MOVED")).toBeGreaterThan(before.moved);
+});
+
+test("what was kept of a slot is not trusted after it moved, and pushes come from its new place", async () => {
+  const [client, other] = [await connectedClient(), await connectedClient()];
+  const key = "{pushed}:1";
+  const item = () => ({ key, record: sampleEntry(key), lifetimeMs: 60_000 });
+  const changes = new Set<string | undefined>();
+  client.push.onChange((changed) => changes.add(changed));
+  await other.write(item());
+
+  /** Reads under a trusted epoch, then sees the push of another client's write. */
+  const isToldOfChanges = async () => {
+    const epoch = await until(
+      async () => {
+        const asked = client.push.epoch(key);
+        await client.read(key);
+        return asked !== 0 && asked === client.push.epoch(key) ? asked : undefined;
+      },
+      { what: "a read can be kept" },
+    );
+    changes.clear();
+    await other.write(item());
+    await until(() => changes.has(key), { what: "the push of a change" });
+    return epoch;
+  };
+
+  const epochs = [await isToldOfChanges()];
+  for (let round = 0; round < 2; round++) {
+    await client.read(key);
+    changes.clear();
+    const move = await moveOf(slotOf(key));
+    await beginMove(move);
+    await moveKeys(move);
+    await endMove(cluster, move);
+    await until(() => client.push.epoch(key) !== epochs.at(-1), { what: "the move is noticed" });
+    expect(changes.size).toBeGreaterThan(0);
+    epochs.push(await isToldOfChanges());
+  }
+  // There and back again: the same server, another epoch.
+  expect(new Set(epochs).size).toBe(3);
+});

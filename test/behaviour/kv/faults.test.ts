@@ -1,0 +1,225 @@
+// What a store in trouble costs a caller: at most the deadline, then nothing; and it comes back by itself.
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  BackendError,
+  CircuitOpenError,
+  ConnectionError,
+  OperationTimeoutError,
+} from "../../../src/core/errors.ts";
+import { resumes, timed } from "../../support/kv/trouble.ts";
+import { startRedis } from "../../support/redis.ts";
+import { redisCaches } from "../../support/redis-caches.ts";
+import { until } from "../../support/until.ts";
+
+const TIMEOUT_S = 0.3;
+/** How much longer than the deadline a call may take on a busy machine. */
+const SLACK_MS = 700;
+
+const caches = redisCaches({
+  operationTimeout: TIMEOUT_S,
+  // So that a few failures do not hide how each of them behaves.
+  circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
+});
+const { open } = caches;
+
+/** What it comes to, within the deadline. */
+async function inTime<T>(work: Promise<T>): Promise<T | Error> {
+  const { ms, outcome } = await timed(work);
+  expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
+  return outcome;
+}
+
+describe("a frozen server", () => {
+  afterEach(() => caches.server.thaw());
+
+  it("costs each call at most the deadline, and the cache goes on by itself afterwards", async () => {
+    const cache = open();
+    await cache.set("k", "v");
+    caches.server.freeze();
+    const calls = [
+      cache.get("k"),
+      cache.set("k", 2),
+      cache.delete("k"),
+      cache.getMany(["k", "l"]),
+      cache.exists("k"),
+      cache.invalidateTags(["t"]),
+      cache.clear(),
+      cache.getStats(),
+    ];
+    for (const { ms, outcome } of await Promise.all(calls.map((call) => timed<unknown>(call)))) {
+      expect(outcome).toBeInstanceOf(BackendError);
+      expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
+    }
+    caches.server.thaw();
+    await resumes(cache);
+  });
+
+  it("does not fail getOrSet: the load runs, after at most the deadline", async () => {
+    const cache = open();
+    await cache.set("other", 1);
+    caches.server.freeze();
+    const { ms, outcome } = await timed(cache.getOrSet("k", () => "loaded"));
+    expect(outcome).toBe("loaded");
+    expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
+  });
+
+  it("is told by health, which never hangs", async () => {
+    const cache = open();
+    await cache.set("other", 1);
+    caches.server.freeze();
+    const { ms, outcome } = await timed(cache.healthCheck());
+    expect(outcome).toMatchObject({ isHealthy: false });
+    expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
+  });
+
+  it("does not hold disconnect for longer than the deadline", async () => {
+    const cache = open();
+    await cache.set("other", 1);
+    caches.server.freeze();
+    const pending = timed(cache.get("k"));
+    const { ms } = await timed(cache.disconnect());
+    expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + SLACK_MS);
+    expect((await pending).outcome).toBeInstanceOf(ConnectionError);
+  });
+
+  it("opens the breaker, and then a call takes microseconds", async () => {
+    const cache = open({ circuitBreaker: { failureThreshold: 3, resetTimeout: 30 } });
+    await cache.set("other", 1);
+    caches.server.freeze();
+    await Promise.all(Array.from({ length: 3 }, () => timed(cache.get("k"))));
+    const refused = expect.any(CircuitOpenError);
+    const calls: readonly (readonly [string, () => Promise<unknown>, unknown])[] = [
+      ["get", () => cache.get("k"), refused],
+      ["set", () => cache.set("k", 1), refused],
+      ["delete", () => cache.delete("k"), refused],
+      ["invalidateTags", () => cache.invalidateTags(["t"]), refused],
+      ["getOrSet", () => cache.getOrSet("k", () => "loaded"), "loaded"],
+    ];
+    for (const [name, call, expected] of calls) {
+      // The quickest of several rounds: others may be using the machine.
+      let quickest = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < 20; round++) {
+        const started = performance.now();
+        for (let times = 0; times < 50; times++) await call().catch(() => {});
+        quickest = Math.min(quickest, (performance.now() - started) / 50);
+      }
+      expect(quickest * 1_000, `microseconds of ${name}`).toBeLessThan(100);
+      expect((await timed(call())).outcome, name).toEqual(expected);
+    }
+  });
+
+  it("is not given what was meant for it before, once it goes on", async () => {
+    const cache = open();
+    const other = open();
+    await cache.set("k", "old");
+    caches.server.freeze();
+    expect((await timed(cache.set("k", "late"))).outcome).toBeInstanceOf(OperationTimeoutError);
+    caches.server.thaw();
+    await other.set("k", "newer");
+    await resumes(cache);
+    // The write may have been carried out or not; its remedy has removed the key, so that nothing old can be read.
+    expect(["newer", undefined]).toContain(await cache.get("k"));
+  });
+});
+
+describe("a server that is not there", () => {
+  it("is refused at once, and used as soon as it is there", async () => {
+    const late = await startRedis();
+    try {
+      await late.kill();
+      const cache = open({ kvUrl: late.url });
+      const { ms, outcome } = await timed(cache.get("k"));
+      expect(outcome).toBeInstanceOf(ConnectionError);
+      expect(ms).toBeLessThan(SLACK_MS);
+      expect(await cache.getOrSet("k", () => "loaded")).toBe("loaded");
+      await late.start();
+      await resumes(cache);
+    } finally {
+      await late.stop();
+    }
+  });
+});
+
+describe("a server that restarts", () => {
+  it("is used again without a restart of ours", async () => {
+    const cache = open();
+    await cache.set("k", 1);
+    await caches.server.restart();
+    await resumes(cache);
+  });
+});
+
+describe("a server that answers with an error", () => {
+  it("out of memory: set fails, typed, with a hint; all else goes on, and set does once there is room", async () => {
+    await using full = await startRedis({ maxmemoryPolicy: "noeviction" });
+    const cache = open({ kvUrl: full.url });
+    await cache.set("kept", "small");
+    await cache.set("deleted", "old");
+    await cache.set("tagged", "old", { tags: ["t"] });
+    await full.cli("config", "set", "maxmemory", "1");
+    const outcome = await inTime(cache.set("l", "x".repeat(10_000)));
+    expect(outcome).toBeInstanceOf(BackendError);
+    expect(outcome).toMatchObject({ code: "STORE_FAILED", hint: expect.stringContaining("maxmemory") });
+    expect(await inTime(cache.get("kept"))).toBe("small");
+    expect(await inTime(cache.getOrSet("m", () => "loaded"))).toBe("loaded");
+    expect(await inTime(cache.healthCheck())).toMatchObject({ isHealthy: true });
+    expect(await inTime(cache.delete("deleted"))).toBe(1);
+    expect(await inTime(cache.invalidateTags(["t"]))).toBeUndefined();
+    for (const key of ["deleted", "tagged"]) expect(await inTime(cache.get(key)), key).toBeUndefined();
+    await full.cli("config", "set", "maxmemory", "0");
+    await cache.set("l", "fits");
+    expect(await cache.get("l")).toBe("fits");
+    expect(await cache.get("kept")).toBe("small");
+    for (const key of ["deleted", "tagged"]) expect(await cache.get(key), key).toBeUndefined();
+  });
+
+  it("a server that became a replica is left, and used again when it is a master", async () => {
+    const cache = open();
+    await cache.set("k", 1);
+    await caches.server.cli("replicaof", "127.0.0.1", "1");
+    try {
+      expect(await inTime(cache.set("k", 2))).toBeInstanceOf(ConnectionError);
+      expect(await inTime(cache.invalidateTags(["t"]))).toBeInstanceOf(ConnectionError);
+      expect(await inTime(cache.getOrSet("l", () => "loaded"))).toBe("loaded");
+    } finally {
+      await caches.server.cli("replicaof", "no", "one");
+    }
+    await resumes(cache);
+  });
+});
+
+describe("what could not be delivered", () => {
+  it("a delete, a set and a tag invalidation take effect once the store is back, before anything is served", async () => {
+    const cache = open();
+    const other = open();
+    await cache.set("deleted", "old");
+    await cache.set("set", "old");
+    await cache.set("tagged", "old", { tags: ["t"] });
+    await cache.set("untouched", "old");
+    caches.server.freeze();
+    await Promise.all([
+      timed(cache.delete("deleted")),
+      timed(cache.set("set", "new")),
+      timed(cache.invalidateTags(["t"])),
+    ]);
+    caches.server.thaw();
+    // What was sent before the freeze is carried out late: the connection it was sent on is gone, its bytes are not.
+    await until(async () => (await cache.get("untouched")) === "old", { what: "the store is back" });
+    expect(await cache.get("deleted")).toBeUndefined();
+    expect(await cache.get("set")).not.toBe("old");
+    expect(await cache.get("tagged")).toBeUndefined();
+    expect(await other.get("deleted")).toBeUndefined();
+    expect(await other.get("tagged")).toBeUndefined();
+  });
+
+  it("while the circuit is open, an invalidation is kept and delivered when it closes", async () => {
+    const cache = open({ circuitBreaker: { failureThreshold: 2, resetTimeout: 0.2 } });
+    await cache.set("k", "old", { tags: ["t"] });
+    caches.server.freeze();
+    await Promise.all([timed(cache.get("k")), timed(cache.get("k"))]);
+    expect((await timed(cache.invalidateTags(["t"]))).outcome).toBeInstanceOf(CircuitOpenError);
+    caches.server.thaw();
+    await until(async () => (await cache.get("other")) === undefined, { what: "the circuit is closed" });
+    expect(await cache.get("k")).toBeUndefined();
+  });
+});

@@ -1,0 +1,147 @@
+// Whoever holds the lease of a key: what it costs to become one, who waits for it without being told, and what if it dies.
+// The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
+import "../../../src/backends/kv/client.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { whyStale } from "../../../scripts/build.mjs";
+import type { GetOrSetOptions, Load } from "../../../src/core/options.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
+import { XCache } from "../../../src/xcache.ts";
+import { commandCounts, countAnew } from "../../support/kv/command-counts.ts";
+import { StampedeProcess } from "../../support/kv/stampede-process.ts";
+import { WireTap } from "../../support/kv/wire-tap.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+const KEY = "cold";
+const CALLERS = 100;
+/** A holder that has said nothing for so long is taken for dead. It speaks every second. */
+const LEASE_MS = 6_000;
+const RENEW_MS = 1_000;
+
+let server: RedisServer;
+beforeAll(async () => {
+  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
+  server = await startRedis({ acl: ["user untold on >secret ~* &* +@all -client|tracking"] });
+});
+afterAll(() => server?.stop());
+
+describe.concurrent("a process that is killed during its load", () => {
+  test.each([
+    ["nothing", false, async () => {}],
+    [
+      "a stale value, so that the record outlives the lease",
+      true,
+      async (cache: XCache) => {
+        await cache.getOrSet(KEY, () => "old", { ttl: 0.02, staleIfError: 600 });
+        await until(async () => !(await cache.exists(KEY)), { what: "it has expired" });
+      },
+    ],
+  ])("over %s is waited for until its lease has run out, and no longer", async (over, outlives, store) => {
+    const keyPrefix = `killed over ${over}`;
+    const config = { kvUrl: server.url, keyPrefix };
+    await using cache = new XCache(config);
+    await store(cache);
+    await using holder = new StampedeProcess({ config, key: KEY, callers: 1 });
+    await holder.heard("ready");
+    holder.tell({ ask: KEY });
+    await holder.heard("loading");
+    await holder.kill();
+    expect(Number(await server.cli("PTTL", `${keyPrefix}:${KEY}`)) > LEASE_MS).toBe(outlives);
+
+    const began = performance.now();
+    let loads = 0;
+    const load = (): string => {
+      loads++;
+      return "loaded by another";
+    };
+    const calls = Array.from({ length: CALLERS }, () => cache.getOrSet(KEY, load));
+    expect(await Promise.all(calls)).toEqual(Array(CALLERS).fill("loaded by another"));
+    const tookMs = performance.now() - began;
+    expect(loads).toBe(1);
+    // It may have spoken last some time before its end.
+    expect(tookMs).toBeGreaterThan(LEASE_MS - 2 * RENEW_MS);
+    expect(tookMs).toBeLessThan(LEASE_MS + 2_000);
+    expect(await cache.get(KEY)).toBe("loaded by another");
+  });
+});
+
+test("two processes that the server may not tell of changes: a key is loaded once for all their callers", async () => {
+  const config = { kvUrl: server.url.replace("://", "://untold:secret@"), keyPrefix: "untold" };
+  await using one = new StampedeProcess({ config, key: KEY, callers: CALLERS });
+  await using other = new StampedeProcess({ config, key: KEY, callers: CALLERS });
+  const both = [one, other];
+  await Promise.all(both.map((each) => each.heard("ready")));
+  expect(await server.cli("ACL", "LOG")).toContain("client|tracking");
+  for (const each of both) each.tell({ ask: KEY });
+  await Promise.all(both.map((each) => each.heard("asked")));
+  await Promise.race(both.map((each) => each.heard("loading")));
+  // Whoever does not load looks again and again.
+  const reads = async (): Promise<number> => {
+    const { get = 0, mget = 0 } = await commandCounts([server]);
+    return get + mget;
+  };
+  const before = await reads();
+  await until(async () => (await reads()) > before + 4, { what: "somebody looks whether it is loaded" });
+  const watched = (await server.cli("CLIENT", "LIST")).split("\n").filter((line) => / flags=\S*t/.test(line));
+  expect(watched.filter((line) => line.includes("user=untold"))).toEqual([]);
+  for (const each of both) each.tell({ text: "loaded" });
+  const answers = await Promise.all(both.map((each) => each.heard("answered")));
+  expect(answers.map(({ loads }) => loads).sort()).toEqual([0, 1]);
+  expect(answers.flatMap(({ values }) => values)).toEqual(Array(2 * CALLERS).fill({ text: "loaded" }));
+});
+
+describe("before its load begins, a miss asks the server twice: for the entry and for the lease", () => {
+  let own: RedisServer;
+  beforeAll(async () => {
+    own = await startRedis();
+  });
+  afterAll(() => own?.stop());
+
+  test.each<[string, GetOrSetOptions, (begun: () => Promise<void>) => Load<string>]>([
+    [
+      "without tags",
+      {},
+      (begun) => async () => {
+        await begun();
+        return "loaded";
+      },
+    ],
+    [
+      "with tags that are in use",
+      { tags: ["a", "b"] },
+      (begun) => async () => {
+        await begun();
+        return "loaded";
+      },
+    ],
+    [
+      "that may name tags later",
+      {},
+      (begun) => async (context) => {
+        await begun();
+        context.setTags(["late"]);
+        return "loaded";
+      },
+    ],
+  ])("%s", async (title, options, loadThen) => {
+    using wire = new WireTap();
+    // No time passes: nothing else is asked meanwhile.
+    const config = { kvUrl: own.url, keyPrefix: title, enableMetrics: false };
+    await using cache = cacheWithClock(config, new ManualClock());
+    // The first ones make the stamps and read them, and tell the server the script.
+    const early = loadThen(async () => {});
+    for (const key of ["first", "second", "third"]) await cache.getOrSet(key, early, options);
+    await countAnew([own]);
+    wire.sent.length = 0;
+    let trips: readonly (readonly string[])[] = [];
+    let counts = {};
+    const load = loadThen(async () => {
+      trips = wire.sent.map(({ commands }) => commands.map(([name = ""]) => name));
+      counts = await commandCounts([own]);
+    });
+    expect(await cache.getOrSet(KEY, load, options)).toBe("loaded");
+    expect(trips).toEqual([["GET"], ["EVALSHA"]]);
+    // The script looks at what is there and puts the lease in its place.
+    expect(counts).toEqual({ get: 1, evalsha: 1, getrange: 1, set: 1 });
+  });
+});

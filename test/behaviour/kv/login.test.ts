@@ -1,0 +1,205 @@
+// Who logs in, to which database, over which socket; and what a refusal says and what it keeps to itself.
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConnectionError, type XCacheError } from "../../../src/core/errors.ts";
+import { FakeServer } from "../../support/kv/fake-server.ts";
+import { failure, type OpenedBackend, opened, works } from "../../support/kv/opened.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+
+const PASSWORD = "p@ss w/ord?#%:&=+\u00e9";
+const WRONG = "s3cret-but-wrong";
+
+let locked: RedisServer;
+let users: RedisServer;
+
+beforeAll(async () => {
+  [locked, users] = await Promise.all([
+    startRedis({ requirepass: PASSWORD, unixsocket: true }),
+    startRedis({
+      acl: [
+        "user default off",
+        `user app on >${WRONG}-not ~app:* &* +@all`,
+        `user reader on >reader-secret ~* &* +@all -select`,
+        `user gone off >gone-secret ~* +@all`,
+      ],
+    }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([locked.stop(), users.stop()]);
+});
+
+const url = (server: RedisServer, login: string, rest = ""): string =>
+  `redis://${login === "" ? "" : `${login}@`}127.0.0.1:${server.port}${rest}`;
+
+const secret = encodeURIComponent;
+
+async function reaches(address: string, key?: string): Promise<boolean> {
+  await using backend = opened(address);
+  return await works(backend, key);
+}
+
+/** Everything that somebody may print of an error. */
+const printed = (error: XCacheError): string =>
+  [
+    String(error),
+    error.stack,
+    error.hint,
+    JSON.stringify(error),
+    inspect(error, { depth: 20, showHidden: true, getters: true }),
+  ].join("\n");
+
+/** Why connecting fails, soon, and every call after it. */
+async function refusal(address: string): Promise<XCacheError> {
+  await using backend = opened(address);
+  const began = performance.now();
+  const error = await failure(backend.connect());
+  const later = await Promise.all([failure(backend.read("k")), failure(backend.ping())]);
+  expect(performance.now() - began).toBeLessThan(1_000);
+  for (const each of [error, ...later]) {
+    expect(each).toBeInstanceOf(ConnectionError);
+    expect(printed(each)).not.toMatch(/secret|s3cret|p@ss|p%40ss/);
+  }
+  expect(inspect(backend, { depth: 20, showHidden: true })).not.toMatch(/secret|s3cret|p@ss|p%40ss/);
+  return error;
+}
+
+describe("a password", () => {
+  test("of any characters opens the server", async () => {
+    expect(await reaches(url(locked, `:${secret(PASSWORD)}`))).toBe(true);
+    expect(await reaches(url(locked, `default:${secret(PASSWORD)}`))).toBe(true);
+  });
+
+  test.each([
+    ["wrong", `:${WRONG}`, "WRONGPASS"],
+    ["missing", "", "NOAUTH"],
+    ["another user's", `nobody:${secret(PASSWORD)}`, "WRONGPASS"],
+  ])("that is %s is refused at once, with a hint and without the password", async (_, login, code) => {
+    const error = await refusal(url(locked, login));
+    expect(error.message).toContain(code);
+    expect(error.message).toContain(`127.0.0.1:${locked.port}`);
+    expect(error.hint).toBe("Check the user and password in kv_url.");
+  });
+
+  test("is not shown where the server does not know the login and repeats it", async () => {
+    await using old = await startRedis({ requirepass: WRONG, args: ["--rename-command", "HELLO", ""] });
+    const error = await refusal(url(old, `:${WRONG}`));
+    expect(error.message).toContain("unknown command 'HELLO'");
+    expect(error.hint).toContain("RESP3");
+  });
+
+  test("of a sentinel is not shown where the sentinel repeats it", async () => {
+    await using sentinel = await FakeServer.start(([name, ...args]) => {
+      const repeated = args.map((arg) => `'${arg}' `).join("");
+      return `-ERR unknown command '${name}', with args beginning with: ${repeated}\r\n`;
+    });
+    const error = await refusal(`redis+sentinel://127.0.0.1:${sentinel.port}/m?sentinel_password=${WRONG}`);
+    expect(sentinel.commands[0]).toContain(WRONG);
+    expect(error.message).toContain("unknown command 'HELLO'");
+  });
+
+  test("that nobody asked for does no harm", async () => {
+    await using open = await startRedis();
+    expect(await reaches(url(open, ":anything"))).toBe(true);
+  });
+
+  test("that becomes right is enough: the backend comes by itself", async () => {
+    await using changing = await startRedis();
+    await using backend = opened(url(changing, ":new-secret"));
+    await changing.cli("CONFIG", "SET", "requirepass", "old-secret");
+    expect((await failure(backend.connect())).message).toContain("WRONGPASS");
+    await changing.cli(
+      "--pass",
+      "old-secret",
+      "--no-auth-warning",
+      "CONFIG",
+      "SET",
+      "requirepass",
+      "new-secret",
+    );
+    await expect.poll(() => works(backend).catch(() => false), { timeout: 5_000, interval: 20 }).toBe(true);
+  });
+});
+
+describe("a user", () => {
+  test("logs in by name", async () => {
+    expect(await reaches(url(users, `app:${WRONG}-not`), "app:1")).toBe(true);
+  });
+
+  test.each([
+    ["with a wrong password", `app:${WRONG}`],
+    ["that does not exist", "nobody:some-secret"],
+    ["that is switched off", "gone:gone-secret"],
+    ["that is not named", ""],
+  ])("%s is refused at once, with a hint and without the password", async (_, login) => {
+    const error = await refusal(url(users, login));
+    expect(error.hint).toBe("Check the user and password in kv_url.");
+  });
+
+  test("that may not select a database is told so", async () => {
+    expect(await reaches(url(users, "reader:reader-secret"))).toBe(true);
+    const error = await refusal(url(users, "reader:reader-secret", "/3"));
+    expect(error.message).toContain("NOPERM");
+    expect(error.message).toContain("select");
+    expect(error.hint).toContain("Allow the command");
+  });
+
+  test("sees what is refused to it as an error of the call, not of the connection", async () => {
+    await using backend = opened(url(users, `app:${WRONG}-not`));
+    const error = await failure(works(backend, "foreign"));
+    expect(error.message).toContain("NOPERM");
+    expect(printed(error)).not.toContain(WRONG);
+    expect(await works(backend, "app:2")).toBe(true);
+  });
+});
+
+describe("a database", () => {
+  const at = (rest: string): OpenedBackend => opened(url(locked, `:${secret(PASSWORD)}`, rest));
+
+  test("is chosen by its number, and holds its own records", async () => {
+    await using first = at("");
+    await using third = at("/3");
+    await using alsoThird = at("?db=3");
+    expect(await works(third, "only-in-3")).toBe(true);
+    expect(await alsoThird.read("only-in-3")).toBeDefined();
+    expect(await first.read("only-in-3")).toBeUndefined();
+  });
+
+  test("is chosen again after the connection was lost", async () => {
+    await using backend = at("/5");
+    expect(await works(backend, "before")).toBe(true);
+    await locked.cli("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    await expect.poll(() => backend.read("before").catch(() => undefined), { timeout: 5_000 }).toBeDefined();
+    expect(await locked.cli("-n", "5", "EXISTS", "before")).toBe("1");
+    expect(await locked.cli("-n", "0", "EXISTS", "before")).toBe("0");
+  });
+
+  test("that the server does not have is refused, with a hint", async () => {
+    const error = await refusal(url(locked, `:${secret(PASSWORD)}`, "/999"));
+    expect(error.message).toContain("out of range");
+    expect(error.hint).toContain("database number");
+  });
+});
+
+describe("a unix socket", () => {
+  test("leads to the server, with password and database", async () => {
+    await using backend = opened(`${locked.unixUrl}?db=7`);
+    expect(await works(backend, "through-the-socket")).toBe(true);
+    expect(await locked.cli("-n", "7", "EXISTS", "through-the-socket")).toBe("1");
+  });
+
+  test("that refuses the password says so without it", async () => {
+    const path = join(locked.folder, "redis.sock");
+    const error = await refusal(`unix://:${WRONG}@${path}`);
+    expect(error.message).toContain(path);
+    expect(error.hint).toBe("Check the user and password in kv_url.");
+  });
+
+  test("that is not there is an error that names it", async () => {
+    await using backend = opened("unix:///nowhere/redis.sock");
+    const error = await failure(backend.connect());
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toContain("/nowhere/redis.sock");
+  });
+});

@@ -1,0 +1,174 @@
+// Nothing of the wire keeps a process alive that has nothing else to do, and nobody who waits is left alone.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FakeServer, sentinelFor } from "../../support/kv/fake-server.ts";
+import { runOwnProcess } from "../../support/kv/own-process.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+
+/** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
+const MOMENTS_MS = 1_500;
+
+describe("a process ends by itself", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+
+  test("while it is connected, has been used and relies on pushes", async () => {
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+      const backend = open("${server.url}", { poolSize: 2 });
+      await backend.connect();
+      backend.push.onChange(() => {});
+      await Promise.all([backend.read("a"), backend.read("b"), backend.ping()]);
+      say("epoch " + (backend.push.epoch("a") > 0));
+    `);
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["epoch true"], errors: "" });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("while it follows the master that a sentinel names, and listens to that", async () => {
+    await using sentinel = await FakeServer.start(sentinelFor(server.port));
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const listening = told();
+      const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
+      await backend.connect();
+      await listening;
+      // A round trip later, the answer to the subscription has been heard as well.
+      await backend.ping();
+      say("connected");
+    `,
+      { event: sentinel.received("SUBSCRIBE") },
+    );
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected"], errors: "" });
+    expect(sentinel.commands).toContainEqual(["SUBSCRIBE", "+switch-master"]);
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  const connectTo = (port: number, settings: string): string => `
+    import { Connection } from "./backends/kv/server/connection.js";
+    const connection = await Connection.open({
+      endpoint: { host: "127.0.0.1", port: ${port} }, tls: undefined, database: 0, clock: systemClock,
+      connectTimeoutMs: 1_000, operationTimeoutMs: 60_000, readsTogether: true, ${settings}
+    }, { pushed() {}, closed() {} });
+  `;
+
+  test("after it has waited for its answers, however long these take", async () => {
+    const questions = ["HELLO", ...Array.from({ length: 20 }, (_, at) => `ANYTHING ${at}`)];
+    await using slow = await FakeServer.start(() => undefined);
+    // Once it has said that it waits, a process that nothing keeps alive has ended long before an answer can come.
+    const { code, lines, errors } = await runOwnProcess(
+      `
+      const sayThatWeWait = (question) => setImmediate(() => say(question));
+      sayThatWeWait("HELLO");
+      ${connectTo(slow.port, "")}
+      for (const question of ${JSON.stringify(questions.slice(1))}) {
+        const answer = connection.command(...question.split(" "));
+        sayThatWeWait(question);
+        say(String(await answer));
+      }
+    `,
+      {
+        hear: (line) => {
+          if (!questions.includes(line)) return;
+          slow.received(...line.split(" ")).then(
+            (client) => client.say("+OK\r\n"),
+            () => {},
+          );
+        },
+      },
+    );
+    const heard = questions.flatMap((question) => [question, "OK"]).filter((_, at) => at !== 1);
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: heard, errors: "" });
+  });
+
+  test("without waiting for an answer to what is done in the background", async () => {
+    await using silent = await FakeServer.start();
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const received = told();
+      ${connectTo(silent.port, "background: true")}
+      connection.command("NEVER ANSWERED").catch(() => {});
+      await received;
+      say("asked");
+    `,
+      { event: silent.received("NEVER ANSWERED") },
+    );
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["asked"], errors: "" });
+    expect(silent.commands).toContainEqual(["NEVER ANSWERED"]);
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("while its store is gone and is looked for again and again", async () => {
+    await using gone = await startRedis();
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const backend = open("${gone.url}");
+      await backend.connect();
+      say("connected");
+      let failures = 0;
+      while (failures < 3) await backend.ping().then(() => {}, () => failures++);
+      say("gone");
+    `,
+      {
+        hear: (line) => {
+          if (line === "connected") gone.kill().catch(() => {});
+        },
+      },
+    );
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected", "gone"], errors: "" });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("at once after disconnecting from a server that hangs, whatever is under way", async () => {
+    await using silent = await FakeServer.start(() => undefined);
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const connecting = told();
+      const backend = open("redis://127.0.0.1:${silent.port}", { operationTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
+      const reading = backend.read("k").catch((error) => say("read: " + error.code));
+      await connecting;
+      await backend.disconnect();
+      await reading;
+      say("disconnected");
+    `,
+      { event: silent.received("HELLO") },
+    );
+    expect({ code, lines, errors }).toEqual({
+      code: 0,
+      lines: ["read: DISCONNECTED", "disconnected"],
+      errors: "",
+    });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  test("but not before somebody who waits on a frozen server has been told", async () => {
+    await using frozen = await startRedis();
+    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+      `
+      const backend = open("${frozen.url}");
+      await backend.connect();
+      say("connected");
+      for (;;) {
+        try {
+          await backend.ping();
+        } catch (error) {
+          say(error.code);
+          break;
+        }
+      }
+    `,
+      {
+        hear: (line) => {
+          if (line === "connected") frozen.freeze();
+        },
+      },
+    );
+    expect({ code, lines, errors }).toEqual({
+      code: 0,
+      lines: ["connected", "OPERATION_TIMEOUT"],
+      errors: "",
+    });
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+});

@@ -1,0 +1,178 @@
+// TLS: who is trusted, under which name, and what is said when somebody is not.
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConfigError, ConnectionError, type XCacheError } from "../../../src/core/errors.ts";
+import { type Certificates, makeCertificates } from "../../support/certificate.ts";
+import { FakeServer } from "../../support/kv/fake-server.ts";
+import { failure, opened, works } from "../../support/kv/opened.ts";
+import { binaryOf } from "../../support/machine.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+
+let ours: Certificates;
+let strangers: Certificates;
+let server: RedisServer;
+
+beforeAll(async () => {
+  [ours, strangers] = await Promise.all([makeCertificates(), makeCertificates()]);
+  server = await startRedis({ tls: ours });
+});
+afterAll(() => server.stop());
+
+/** The address of a server with TLS options. */
+function address(
+  options: Readonly<Record<string, string>>,
+  { host = "localhost", port = server.port } = {},
+): string {
+  const query = Object.entries(options).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return `rediss://${host}:${port}?${query.join("&")}`;
+}
+
+/** Whether a backend with this address works. */
+async function reaches(url: string): Promise<boolean> {
+  await using backend = opened(url);
+  return await works(backend);
+}
+
+/** Why it cannot connect, which must not take long. */
+async function refusal(url: string): Promise<XCacheError> {
+  await using backend = opened(url, { connectTimeoutMs: 500 });
+  const began = performance.now();
+  const error = await failure(backend.connect());
+  expect(performance.now() - began).toBeLessThan(1_000);
+  return error;
+}
+
+/** A certificate that the authority signed for this name, as PEM files. */
+async function signedFor(name: string, by: Certificates): Promise<{ certFile: string; keyFile: string }> {
+  const folder = dirname(by.caFile);
+  const certFile = join(folder, `${name}.crt`);
+  const keyFile = join(folder, `${name}.key`);
+  await promisify(execFile)(binaryOf("openssl"), [
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
+    ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`],
+    ...["-addext", "basicConstraints=critical,CA:FALSE"],
+    ...["-CA", by.caFile, "-CAkey", join(folder, "ca.key"), "-keyout", keyFile, "-out", certFile],
+  ]);
+  return { certFile, keyFile };
+}
+
+describe("a server whose certificate", () => {
+  test("a named authority has signed is trusted, by its name and by its address", async () => {
+    expect(await reaches(address({ tls_ca_file: ours.caFile }))).toBe(true);
+    expect(await reaches(address({ tls_ca_file: ours.caFile }, { host: "127.0.0.1" }))).toBe(true);
+    expect(await reaches(address({ tls_ca_file: ours.caFile }).replace("rediss", "valkeys"))).toBe(true);
+  });
+
+  test.each([
+    ["the system does not know", () => ({})],
+    ["another authority has signed", () => ({ tls_ca_file: strangers.caFile })],
+  ])("%s is refused, with a hint", async (_, options) => {
+    const error = await refusal(address(options()));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toMatch(/certificate/i);
+    expect(error.hint).toContain("tls_ca_file");
+  });
+
+  test("carries another name is refused, with a hint", async () => {
+    const error = await refusal(address({ tls_ca_file: ours.caFile, tls_server_name: "db.example" }));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toContain("db.example");
+    expect(error.hint).toContain("tls_server_name");
+  });
+
+  test("carries the name that tls_server_name gives is trusted", async () => {
+    const { certFile, keyFile } = await signedFor("db.example", ours);
+    const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+    await using fake = await FakeServer.start(undefined, { tls });
+    const trusted = { tls_ca_file: ours.caFile, tls_server_name: "db.example" };
+    await using backend = opened(address(trusted, fake));
+    await backend.connect();
+    const error = await refusal(address({ tls_ca_file: ours.caFile }, fake));
+    expect(error.hint).toContain("tls_server_name");
+  });
+
+  test("nobody vouches for is accepted with tls_verify=false only", async () => {
+    expect(await reaches(address({ tls_verify: "false" }))).toBe(true);
+    expect(await reaches(address({ tls_verify: "false", tls_server_name: "db.example" }))).toBe(true);
+    expect(await refusal(address({ tls_verify: "true" }))).toBeInstanceOf(ConnectionError);
+  });
+});
+
+describe("the name that is sent to the server", () => {
+  test.each([
+    ["its host", "localhost", {}, "localhost"],
+    ["what tls_server_name says", "127.0.0.1", { tls_server_name: "db.example" }, "db.example"],
+    ["none where the host is an address", "127.0.0.1", {}, false],
+  ])("is %s", async (_, host, options, expected) => {
+    const tls = { cert: readFileSync(ours.certFile), key: readFileSync(ours.keyFile) };
+    await using fake = await FakeServer.start(undefined, { tls });
+    await using backend = opened(address({ tls_verify: "false", ...options }, { host, port: fake.port }));
+    await backend.connect();
+    const socket = fake.clients[0]!.socket as TLSSocket & { readonly servername: string | false };
+    expect(socket.servername).toBe(expected);
+  });
+});
+
+describe("a server that asks for a certificate", () => {
+  let demanding: RedisServer;
+  beforeAll(async () => {
+    demanding = await startRedis({ tls: ours });
+    await demanding.cli("CONFIG", "SET", "tls-auth-clients", "yes");
+  });
+  afterAll(() => demanding.stop());
+
+  test("gets that of tls_cert_file", async () => {
+    const { certFile, keyFile } = await signedFor("client", ours);
+    const options = { tls_ca_file: ours.caFile, tls_cert_file: certFile, tls_key_file: keyFile };
+    expect(await reaches(address(options, demanding))).toBe(true);
+  });
+
+  test.each([
+    ["none", async () => ({})],
+    [
+      "one of a stranger",
+      async () => ({ tls_cert_file: strangers.certFile, tls_key_file: strangers.keyFile }),
+    ],
+  ])("refuses who has %s", async (_, client) => {
+    const error = await refusal(address({ tls_ca_file: ours.caFile, ...(await client()) }, demanding));
+    expect(error).toBeInstanceOf(ConnectionError);
+  });
+});
+
+describe("a file of TLS", () => {
+  test("that cannot be read is an error that names the option", async () => {
+    for (const option of ["tls_ca_file", "tls_cert_file", "tls_key_file"]) {
+      const error = await refusal(address({ [option]: "/nowhere/to/be.found" }));
+      expect(error).toBeInstanceOf(ConfigError);
+      expect(error.message).toContain(option);
+      expect(error.message).toContain("/nowhere/to/be.found");
+    }
+  });
+
+  test("that is no PEM is an error of our own", async () => {
+    const file = join(dirname(ours.caFile), "no.pem");
+    writeFileSync(file, "this is no certificate\n");
+    for (const options of [{ tls_cert_file: file, tls_key_file: file }, { tls_ca_file: file }]) {
+      expect(await refusal(address(options))).toBeInstanceOf(ConnectionError);
+    }
+  });
+});
+
+describe("a mix-up of TLS and plain", () => {
+  test("is told where the server speaks no TLS", async () => {
+    await using plain = await startRedis();
+    const error = await refusal(address({ tls_verify: "false" }, plain));
+    expect(error.message).toContain("TLS");
+    expect(error.hint).toContain("redis://");
+  });
+
+  test("is told where the server speaks nothing else", async () => {
+    const error = await refusal(`redis://localhost:${server.port}`);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.hint).toContain("rediss://");
+  });
+});

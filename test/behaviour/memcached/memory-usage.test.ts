@@ -1,0 +1,76 @@
+// How full real servers say they are.
+import { expect, it } from "vitest";
+import { XCache } from "../../../src/xcache.ts";
+import { entryFor, failure, opened, timed } from "../../support/memcached/opened.ts";
+import {
+  freezeMemcached,
+  type MemcachedServer,
+  startMemcached,
+  startMemcachedRing,
+  urlOf,
+} from "../../support/memcached.ts";
+import { until } from "../../support/until.ts";
+
+/** Puts so many entries of a hundred kilobytes there. */
+async function put(server: MemcachedServer, count: number): Promise<void> {
+  await using backend = opened(server.url);
+  await backend.writeMany(Array.from({ length: count }, (_, at) => entryFor(`k${at}`, 100_000)));
+}
+
+it("the share of its memory that a server has filled with items", async () => {
+  await using server = await startMemcached({ memoryMb: 8 });
+  await using backend = opened(server.url);
+  await backend.connect();
+  expect(await backend.fill()).toBeLessThan(0.01);
+  await put(server, 20);
+  expect(await backend.fill()).toBeCloseTo((20 * 100_000) / (8 * 1024 ** 2), 1);
+  const cache = new XCache({ kvUrl: server.url });
+  const { performanceMetrics } = await cache.detailedHealthCheck();
+  expect(performanceMetrics.memoryUsage).toBeCloseTo(0.24, 1);
+  await cache.disconnect();
+});
+
+it("never more than all of it", async () => {
+  await using server = await startMemcached({ memoryMb: 2 });
+  await put(server, 60);
+  await using backend = opened(server.url);
+  await backend.connect();
+  const fill = await backend.fill();
+  expect(fill).toBeGreaterThan(0.3);
+  expect(fill).toBeLessThanOrEqual(1);
+});
+
+it("of several servers the fullest, also while another one is away", async () => {
+  await using ring = await startMemcachedRing(2, { memoryMb: 8 });
+  const [empty, filled] = ring.servers as [MemcachedServer, MemcachedServer];
+  await put(filled, 20);
+  await using backend = opened(urlOf(ring.servers));
+  await backend.connect();
+  const both = (await backend.fill()) ?? 0;
+  expect(both).toBeCloseTo(0.24, 1);
+  await empty.kill();
+  await until(async () => Math.abs(((await backend.fill()) ?? 0) - both) < 0.01, { what: "the other tells" });
+});
+
+it("is not connected to for that, neither before it is used nor after", async () => {
+  await using server = await startMemcached();
+  await using backend = opened(server.url);
+  expect(await failure(backend.fill())).toMatchObject({ code: "DISCONNECTED" });
+  await backend.connect();
+  await backend.disconnect();
+  expect(await failure(backend.fill())).toMatchObject({ code: "DISCONNECTED" });
+  expect(backend.pool().size).toBe(0);
+});
+
+it("a frozen server makes nobody wait for longer than the deadline", async () => {
+  await using server = await startMemcached();
+  const cache = new XCache({ kvUrl: server.url, operationTimeout: 0.3 });
+  await cache.set("k", 1);
+  await freezeMemcached(server);
+  expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0);
+  const { ms, outcome } = await timed(cache.detailedHealthCheck());
+  expect(outcome).toMatchObject({ status: "unhealthy" });
+  expect(ms).toBeLessThan(300 + 1_500);
+  server.thaw();
+  await cache.disconnect();
+});

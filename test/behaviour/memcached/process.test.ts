@@ -1,0 +1,110 @@
+// Processes of their own: several load a key once, each ends by itself, and none is kept by its store.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compileSources, OwnProcess } from "../../support/memcached/own-process.ts";
+import {
+  freezeMemcached,
+  type MemcachedRing,
+  startMemcached,
+  startMemcachedRing,
+} from "../../support/memcached.ts";
+
+/** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
+const MOMENTS_MS = 1_500;
+const PROCESSES = 4;
+const CALLERS = 100;
+
+let ring: MemcachedRing;
+beforeAll(async () => {
+  await compileSources();
+  ring = await startMemcachedRing(3);
+});
+afterAll(() => ring.stop());
+
+describe("several processes", () => {
+  it.each(["one server", "a ring of three"])(
+    "load a cold key once for all their callers, on %s",
+    async (on) => {
+      const url = on === "one server" ? (ring.servers[0]?.url ?? "") : ring.url;
+      const processes = Array.from(
+        { length: PROCESSES },
+        (_, at) =>
+          new OwnProcess(`
+          const cache = openCache(${JSON.stringify(url)}, { operationTimeout: 5, keyPrefix: "stampede" });
+          await cache.connect();
+          say("ready");
+          await told();
+          let loads = 0;
+          const load = async () => { loads++; say("loading"); await told(); return "by ${at}"; };
+          const values = await Promise.all(Array.from({ length: ${CALLERS} }, () => cache.getOrSet("cold", load)));
+          say("loads " + loads);
+          say("values " + [...new Set(values)].join());
+          await cache.disconnect();
+        `),
+      );
+      await Promise.all(processes.map((each) => each.said("ready")));
+      for (const each of processes) each.tellFirst();
+      await Promise.any(processes.map((each) => each.said("loading")));
+      for (const each of processes) each.tell();
+      const endings = await Promise.all(processes.map((each) => each.ended));
+      expect(endings.map(({ code }) => code)).toEqual(Array(PROCESSES).fill(0));
+      const loads = processes.map(({ lines }) => Number(lines.at(-2)?.replace("loads ", "")));
+      expect(loads.reduce((sum, each) => sum + each)).toBe(1);
+      const values = new Set(processes.map(({ lines }) => lines.at(-1)));
+      expect([...values]).toEqual([`values by ${loads.indexOf(1)}`]);
+    },
+  );
+});
+
+describe("a process ends by itself", () => {
+  it("while it is connected and has been used", async () => {
+    const one = new OwnProcess(`
+      const cache = openCache(${JSON.stringify(ring.url)}, { poolSize: 2 });
+      await cache.set("k", 1);
+      say(String(await cache.get("k")));
+    `);
+    expect(await one.ended).toMatchObject({ code: 0 });
+    expect([one.lines, one.errors]).toEqual([["1"], ""]);
+    expect((await one.ended).lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  it("after disconnecting, also from servers that hang or are gone", async () => {
+    await using frozen = await startMemcached();
+    await using gone = await startMemcached();
+    const one = new OwnProcess(`
+      const caches = ${JSON.stringify([frozen.url, gone.url])}.map((url) => openCache(url));
+      for (const cache of caches) await cache.set("k", 1);
+      say("connected");
+      await told();
+      const failures = await Promise.all(caches.map((cache) => cache.get("k").catch((error) => error.code)));
+      for (const cache of caches) cache.get("k").catch(() => {});
+      await Promise.all(caches.map((cache) => cache.disconnect()));
+      say(failures.join());
+    `);
+    await one.said("connected");
+    await freezeMemcached(frozen);
+    await gone.kill();
+    one.tell();
+    const { code, lingeredMs } = await one.ended;
+    expect([code, one.errors]).toEqual([0, ""]);
+    expect(one.lines[1]).toMatch(/^OPERATION_TIMEOUT,CONNECTION_FAILED$/);
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+
+  it("while its server is gone and is looked for again and again", async () => {
+    await using gone = await startMemcached();
+    const one = new OwnProcess(`
+      const cache = openCache(${JSON.stringify(gone.url)});
+      await cache.set("k", 1);
+      say("connected");
+      await told();
+      for (let failures = 0; failures < 3; ) await cache.get("k").then(() => {}, () => failures++);
+      say("gone");
+    `);
+    await one.said("connected");
+    await gone.kill();
+    one.tell();
+    const { code, lingeredMs } = await one.ended;
+    expect([code, one.lines, one.errors]).toEqual([0, ["connected", "gone"], ""]);
+    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+  });
+});

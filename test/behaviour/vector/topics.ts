@@ -1,0 +1,27 @@
+// An embedder for tests that knows a few meanings: texts about the same things are near, however they are worded.
+import type { Embedder } from "../../../src/vector/index.ts";
+
+const TOPICS: readonly (readonly string[])[] = [
+  ["password", "passphrase", "login"],
+  ["reset", "recover", "forgot"],
+  ["invoice", "bill", "receipt"],
+  ["refund", "money"],
+  ["weather", "rain"],
+  ["delivery", "parcel"],
+];
+
+export interface TopicEmbedder extends Embedder {
+  /** The texts it was asked for. */
+  readonly asked: readonly string[];
+}
+
+/** A number for each topic, and one that is never zero. */
+export function topicEmbedder(): TopicEmbedder {
+  const asked: string[] = [];
+  const embed = (text: string): number[] => {
+    asked.push(text);
+    const words = text.toLowerCase().split(/\W+/);
+    return [0.05, ...TOPICS.map((topic) => words.filter((word) => topic.includes(word)).length)];
+  };
+  return Object.assign(embed, { asked, dimensions: TOPICS.length + 1, model: "topics" });
+}

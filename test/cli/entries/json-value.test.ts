@@ -1,0 +1,55 @@
+// Values as JSON and back.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { fromJson, toJson } from "../../../src/cli/entries/json-value.ts";
+
+const there = (value: unknown): unknown => JSON.parse(JSON.stringify(toJson(value)));
+
+test("every value comes back as it was", () => {
+  const leaf = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.double(),
+    fc.bigInt(),
+    fc.boolean(),
+    fc.constantFrom(null, undefined),
+    fc.date(),
+    fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+    fc.float64Array(),
+  );
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof({ depthSize: "small" }, leaf, tie("list"), tie("object"), tie("map"), tie("set")),
+    list: fc.array(tie("value")),
+    object: fc.dictionary(
+      fc.oneof(fc.string(), fc.constantFrom("$type", "value", "__proto__")),
+      tie("value"),
+      {
+        noNullPrototype: true,
+      },
+    ),
+    map: fc.array(fc.tuple(leaf, tie("value"))).map((pairs) => new Map(pairs)),
+    set: fc.array(leaf).map((items) => new Set(items)),
+  }));
+  fc.assert(
+    fc.property(value, (each) => {
+      expect(fromJson(there(each))).toStrictEqual(each);
+    }),
+  );
+});
+
+test("what JSON can say stands there as itself", () => {
+  const plain = { a: [1, "x", null, true, { b: -1.5 }] };
+  expect(toJson(plain)).toEqual(plain);
+});
+
+test("an object with a $type of its own is not taken for one of ours", () => {
+  expect(there({ $type: "date", value: "x" })).toEqual({
+    $type: "object",
+    value: { $type: "date", value: "x" },
+  });
+});
+
+test("a type that is not known is refused, the names of all objects' properties among them", () => {
+  for (const type of ["constructor", "toString", "__proto__", "nothing"]) {
+    expect(() => fromJson(JSON.parse(`{"$type":"${type}"}`))).toThrow("unknown $type");
+  }
+});

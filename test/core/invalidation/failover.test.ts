@@ -1,0 +1,235 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { KeyedRecord, MetServer } from "../../../src/core/backend.ts";
+import { BackendError } from "../../../src/core/errors.ts";
+import { type Continued, Continuity } from "../../../src/core/invalidation/failover.ts";
+import type { Remedy } from "../../../src/core/invalidation/outbox.ts";
+import { Recent } from "../../../src/core/invalidation/recent-invalidations.ts";
+import type { StoreRecord } from "../../../src/core/record.ts";
+import { ManualClock } from "../../../src/testing/manual-clock.ts";
+
+const NAMESPACE: Continued = { stampKey: "p!n", noteKey: (anchor) => `p!server${anchor}` };
+const SECOND = 1_000;
+
+let clock: ManualClock;
+beforeEach(() => {
+  clock = new ManualClock();
+});
+
+/** A server that started a minute ago. */
+class Server {
+  readonly runId: string;
+  readonly records: Map<string, StoreRecord>;
+  readonly removed: string[] = [];
+  readonly startedAt = clock.now() - 60 * SECOND;
+
+  constructor(runId: string, records: Iterable<readonly [string, StoreRecord]> = []) {
+    this.runId = runId;
+    this.records = new Map(records);
+  }
+
+  /** One that has everything this one has now. */
+  replica(runId: string): Server {
+    return new Server(runId, this.records);
+  }
+
+  get stamp(): string | undefined {
+    return this.records.get(NAMESPACE.stampKey)?.version;
+  }
+
+  asMet(lastProvenAt: number): MetServer {
+    return {
+      anchor: "",
+      runId: this.runId,
+      startedAt: this.startedAt,
+      lastProvenAt,
+      owns: () => true,
+      records: {
+        now: clock.now,
+        read: async (key) => this.records.get(key),
+        write: async ({ key, record }: KeyedRecord) => void this.records.set(key, record),
+        take: async (key) => {
+          this.removed.push(key);
+          this.records.delete(key);
+          return undefined;
+        },
+      },
+    };
+  }
+}
+
+class Process {
+  readonly recent = new Recent(clock);
+  readonly continuity = new Continuity(clock, this.recent);
+  provenAt = 0;
+
+  async meet(server: Server): Promise<void> {
+    await this.continuity.meet(server.asMet(this.provenAt), [NAMESPACE]);
+    this.provenAt = clock.now();
+  }
+
+  /** A change that the server it last met has acknowledged. */
+  changed(key: string): void {
+    const remedy: Remedy = { key, stampMs: undefined, root: NAMESPACE.stampKey };
+    this.recent.add([remedy]);
+    this.provenAt = clock.now();
+  }
+
+  async confirm(server: Server): Promise<void> {
+    await this.continuity.check(NAMESPACE, server.asMet(this.provenAt));
+    this.provenAt = clock.now();
+  }
+}
+
+/** A namespace in use for a while on its first server. */
+async function inUse(...processes: readonly Process[]): Promise<Server> {
+  const first = new Server("first");
+  for (const process of processes) await process.meet(first);
+  first.records.set(NAMESPACE.stampKey, { kind: "stamp", version: "original", expires: Infinity });
+  return first;
+}
+
+describe("a replica that took over", () => {
+  it("gets what every process changed since the replica was cut off, whoever meets it first", async () => {
+    const [one, two] = [new Process(), new Process()];
+    const first = await inUse(one, two);
+    const replica = first.replica("second");
+    await clock.advance(SECOND);
+    one.changed("a");
+    two.changed("b");
+    // Longer than replication usually takes: only the replica's note tells how far back it is.
+    for (let second = 0; second < 60; second += 10) {
+      await clock.advance(10 * SECOND);
+      for (const process of [one, two]) await process.confirm(first);
+    }
+    await one.meet(replica);
+    await two.meet(replica);
+    expect(replica.removed).toEqual(["a", "b"]);
+    expect(replica.stamp).toBe("original");
+  });
+
+  it("gets it from a process that meets it only after others have confirmed the note", async () => {
+    const [one, two] = [new Process(), new Process()];
+    const replica = (await inUse(one, two)).replica("second");
+    two.changed("b");
+    await clock.advance(60 * SECOND);
+    two.provenAt = clock.now();
+    await one.meet(replica);
+    await clock.advance(20 * SECOND);
+    await one.confirm(replica);
+    await two.meet(replica);
+    expect(replica.removed).toEqual(["b"]);
+  });
+
+  it("gets it from a process that has missed the server in between", async () => {
+    const [one, two] = [new Process(), new Process()];
+    const second = (await inUse(one, two)).replica("second");
+    two.changed("b");
+    await clock.advance(60 * SECOND);
+    two.provenAt = clock.now();
+    await one.meet(second);
+    const third = second.replica("third");
+    await one.meet(third);
+    await two.meet(third);
+    expect(third.removed).toEqual(["b"]);
+  });
+
+  it("gets again what was repeated on a server that is lost as well", async () => {
+    const one = new Process();
+    const second = (await inUse(one)).replica("second");
+    one.changed("a");
+    await clock.advance(5 * SECOND);
+    await one.meet(second);
+    // It has the note that was written at that meeting, and nothing since.
+    const third = second.replica("third");
+    await clock.advance(40 * SECOND);
+    await one.confirm(second);
+    await one.meet(third);
+    expect(third.removed).toEqual(["a"]);
+  });
+
+  it("loses the namespace where a process has forgotten some of what it changed since", async () => {
+    const one = new Process();
+    const replica = (await inUse(one)).replica("second");
+    for (let count = 0; count <= 50_000; count++) one.changed(`k${count}`);
+    await one.meet(replica);
+    expect(replica.removed).toEqual([]);
+    expect(replica.stamp).not.toBe("original");
+  });
+});
+
+describe("a question about the former server that the next one answers", () => {
+  it("leaves the note of the next one as it is", async () => {
+    const one = new Process();
+    const first = await inUse(one);
+    const replica = first.replica("second");
+    const asked = first.asMet(one.provenAt);
+    let answer: () => void = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const checking = one.continuity.check(NAMESPACE, {
+      ...asked,
+      records: {
+        ...replica.asMet(0).records,
+        read: (key) => answered.then(() => replica.asMet(0).records.read(key)),
+      },
+    });
+    await one.meet(replica);
+    const note = replica.records.get(NAMESPACE.noteKey(""));
+    answer();
+    await checking;
+    expect(replica.records.get(NAMESPACE.noteKey(""))).toBe(note);
+    expect(replica.stamp).toBe("original");
+  });
+});
+
+describe("a server that takes no changes just now", () => {
+  const full = (server: Server): MetServer => {
+    const met = server.asMet(0);
+    const write = async (): Promise<never> => {
+      throw new BackendError("STORE_FAILED", "no room");
+    };
+    return { ...met, records: { ...met.records, write } };
+  };
+
+  it("is used as before where the note fits, however old it is", async () => {
+    const one = new Process();
+    const server = await inUse(one);
+    await clock.jump(60 * SECOND);
+    await expect(one.continuity.check(NAMESPACE, full(server))).resolves.toEqual(expect.any(Number));
+    expect(server.stamp).toBe("original");
+  });
+
+  it("is not used where the note does not fit", async () => {
+    const one = new Process();
+    const replica = (await inUse(one)).replica("second");
+    await expect(one.continuity.check(NAMESPACE, full(replica))).rejects.toThrow("no room");
+  });
+});
+
+describe("a note that is gone", () => {
+  const stamp = { kind: "stamp", version: "later", expires: Infinity } as const;
+
+  it("is written again where it was seen on this very server: what was flushed with it is dead already", async () => {
+    const one = new Process();
+    const server = await inUse(one);
+    server.records.clear();
+    server.records.set(NAMESPACE.stampKey, stamp);
+    await one.confirm(server);
+    expect(server.records.has(NAMESPACE.noteKey(""))).toBe(true);
+    expect(server.stamp).toBe("later");
+  });
+
+  it("costs the namespace where another server is in its place, or nobody here has seen it", async () => {
+    const [one, newcomer] = [new Process(), new Process()];
+    const server = await inUse(one);
+    for (const [process, runId] of [
+      [one, "restored"],
+      [newcomer, server.runId],
+    ] as const) {
+      const found = new Server(runId, [[NAMESPACE.stampKey, stamp]]);
+      await process.meet(found);
+      expect(found.stamp).not.toBe("later");
+    }
+  });
+});

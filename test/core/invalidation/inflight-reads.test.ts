@@ -1,0 +1,113 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { PushChannel } from "../../../src/core/backend.ts";
+import { ReadWatch, type WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
+
+/** A channel whose state the test sets. */
+function channel(): PushChannel & { state: number } {
+  return { state: 1, epoch: (): number => push.state, onChange: () => () => {} };
+}
+let push = channel();
+
+function watch(): ReadWatch {
+  push = channel();
+  return new ReadWatch(push);
+}
+
+describe("what was read may be kept", () => {
+  it("when nothing happened before the reply", () => {
+    const reads = watch();
+    expect(reads.end(reads.begin("k"))).toBe(true);
+  });
+
+  it("when its key changed before the read began, though other reads were under way then", () => {
+    const reads = watch();
+    const earlier = reads.begin("k");
+    reads.spoil("k");
+    const later = reads.begin("k");
+    expect(reads.end(later)).toBe(true);
+    expect(reads.end(earlier)).toBe(false);
+  });
+
+  it("when only other keys changed", () => {
+    const reads = watch();
+    const read = reads.begin("k");
+    reads.spoil("other");
+    expect(reads.end(read)).toBe(true);
+  });
+});
+
+describe("what was read may not be kept", () => {
+  it("when its key changed before the reply, however many read it", () => {
+    const reads = watch();
+    const both = [reads.begin("k"), reads.begin("k")];
+    reads.spoil("k");
+    expect(both.map((read) => reads.end(read))).toEqual([false, false]);
+  });
+
+  it("when everything may have changed", () => {
+    const reads = watch();
+    const read = reads.begin("k");
+    reads.spoilAll();
+    expect(reads.end(read)).toBe(false);
+    expect(reads.end(reads.begin("k"))).toBe(true);
+  });
+
+  it("when the channel was not trusted, or is another one since", () => {
+    const reads = watch();
+    const read = reads.begin("k");
+    push.state = 2;
+    expect(reads.end(read)).toBe(false);
+    push.state = 0;
+    expect(reads.end(reads.begin("k"))).toBe(false);
+  });
+
+  it("a second time: the read is over, and ends no other one with it", () => {
+    const reads = watch();
+    const [read, other] = [reads.begin("k"), reads.begin("k")];
+    expect(reads.end(read)).toBe(true);
+    expect(reads.end(read)).toBe(false);
+    reads.spoil("k");
+    expect(reads.end(other)).toBe(false);
+  });
+});
+
+it("more changed keys than are remembered spoil every read under way, and none that begins later", () => {
+  const reads = watch();
+  const read = reads.begin("untouched");
+  for (let n = 0; n < 5_000; n++) reads.spoil(`key ${n}`);
+  const later = reads.begin("untouched");
+  expect(reads.end(read)).toBe(false);
+  expect(reads.end(later)).toBe(true);
+});
+
+it("any order of reads and changes is judged as if each read listened for itself", () => {
+  const key = fc.constantFrom("a", "b", "c");
+  const step = fc.oneof(
+    fc.record({ what: fc.constant("begin" as const), key }),
+    fc.record({ what: fc.constant("spoil" as const), key }),
+    fc.record({ what: fc.constant("end" as const), which: fc.nat() }),
+    fc.record({ what: fc.constant("spoilAll" as const) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const reads = watch();
+      let underWay: { read: WatchedRead; isSpoilt: boolean }[] = [];
+      for (const one of steps) {
+        if (one.what === "begin") underWay.push({ read: reads.begin(one.key), isSpoilt: false });
+        else if (one.what === "end") {
+          const ended = underWay[one.which % underWay.length];
+          if (ended === undefined) continue;
+          underWay = underWay.filter((other) => other !== ended);
+          expect(reads.end(ended.read)).toBe(!ended.isSpoilt);
+        } else {
+          if (one.what === "spoil") reads.spoil(one.key);
+          else reads.spoilAll();
+          for (const other of underWay) {
+            if (one.what === "spoilAll" || other.read.key === one.key) other.isSpoilt = true;
+          }
+        }
+      }
+    }),
+  );
+});

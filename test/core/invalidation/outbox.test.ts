@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import type { KeyedRecord } from "../../../src/core/backend.ts";
+import { BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
+import { Outbox, type Remedy } from "../../../src/core/invalidation/outbox.ts";
+import { asPassing, asRefusal } from "../../../src/core/resilience/store-failure.ts";
+import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+
+const ROOT = "p!n";
+
+/** A store that says what it was asked to do, and fails when told to. */
+class Recorded {
+  readonly done: string[] = [];
+  fault: Error | undefined;
+  during: (() => void) | undefined;
+  /** What every answer waits for. */
+  answering: Promise<void> | undefined;
+
+  now(): number {
+    return 0;
+  }
+
+  async write({ key }: KeyedRecord): Promise<void> {
+    this.#act(`stamp ${key}`);
+    await this.answering;
+  }
+
+  async take(key: string): Promise<undefined> {
+    this.#act(`take ${key}`);
+    await this.answering;
+  }
+
+  #act(what: string): void {
+    this.during?.();
+    if (this.fault !== undefined) throw this.fault;
+    this.done.push(what);
+  }
+}
+
+function setUp(): {
+  clock: ManualClock;
+  store: Recorded;
+  outbox: Outbox;
+  reported: Error[];
+  delivered: string[];
+  owed: string[];
+} {
+  const clock = new ManualClock();
+  const store = new Recorded();
+  const reported: Error[] = [];
+  const delivered: string[] = [];
+  const owed: string[] = [];
+  const outbox = new Outbox({
+    records: store,
+    clock,
+    operationTimeoutMs: 1_000,
+    report: (error) => reported.push(error),
+    owed: (key) => owed.push(key),
+    delivered: ({ key }) => delivered.push(key),
+  });
+  return { clock, store, outbox, reported, delivered, owed };
+}
+
+const removal = (key: string): Remedy => ({ key, stampMs: undefined, root: ROOT });
+const stamp = (key: string): Remedy => ({ key, stampMs: 1_000, root: ROOT });
+
+describe("invalidations that were not confirmed", () => {
+  it("are told of when the store has confirmed them, not before", async () => {
+    const { store, outbox, delivered } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = new ConnectionError("down");
+    await outbox.deliverAll();
+    expect(delivered).toEqual([]);
+    store.fault = undefined;
+    await outbox.deliverAll();
+    expect(delivered).toEqual(["a"]);
+  });
+
+  it("are delivered once, a tag's after its group's", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([{ ...removal("t"), after: "g" }, stamp("g"), removal("b"), removal("b")]);
+    await outbox.settle(["t", "b"]);
+    expect(store.done.indexOf("stamp g")).toBeLessThan(store.done.indexOf("take t"));
+    expect(store.done).toHaveLength(3);
+    expect(outbox.size).toBe(0);
+    expect(outbox.settle(["t", "b"])).toBeUndefined();
+  });
+
+  it("are waited for only by those they concern", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    expect(outbox.settle(["b"])).toBeUndefined();
+    store.fault = new ConnectionError("down");
+    await expect(outbox.settle(["b", "a"])).rejects.toBe(store.fault);
+  });
+
+  it("stay while the store cannot be reached", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = new ConnectionError("down");
+    await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
+    await outbox.deliverAll();
+    expect(outbox.size).toBe(1);
+    store.fault = undefined;
+    await outbox.deliverAll();
+    expect(store.done).toEqual(["take a"]);
+    expect(reported).toEqual([]);
+  });
+
+  it("share one delivery", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    await Promise.all([outbox.settle(["a"]), outbox.settle(["a"]), outbox.deliverAll()]);
+    expect(store.done).toEqual(["take a"]);
+  });
+
+  it("that come for the same key during a delivery are delivered again", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    store.during = () => {
+      store.during = undefined;
+      outbox.add([removal("a")]);
+    };
+    await outbox.settle(["a"]);
+    expect(outbox.size).toBe(1);
+    await outbox.settle(["a"]);
+    expect(store.done).toEqual(["take a", "take a"]);
+  });
+
+  it("become one invalidation of the namespace when there are too many", async () => {
+    const { store, outbox, owed } = setUp();
+    outbox.add(Array.from({ length: 10_001 }, (_, at) => removal(`k${at}`)));
+    expect(outbox.size).toBe(1);
+    expect([owed[0], owed.at(-1)]).toEqual(["k0", ROOT]);
+    await outbox.deliverAll();
+    expect(store.done).toEqual([`stamp ${ROOT}`]);
+  });
+
+  it("that the store refuses are told of, and the namespace is invalidated instead", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    const refusal = new BackendError("STORE_FAILED", "no permission");
+    store.fault = refusal;
+    store.during = () => {
+      if (reported.length > 0) store.fault = undefined;
+    };
+    await outbox.settle(["a"]);
+    expect(reported).toEqual([refusal]);
+    expect(store.done).toEqual([`stamp ${ROOT}`]);
+    expect(outbox.size).toBe(0);
+  });
+
+  it("end when the store refuses even that, so that they do not block what they concern for ever", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = new BackendError("STORE_FAILED", "no permission");
+    await outbox.settle(["a"]);
+    expect(outbox.size).toBe(0);
+    expect(reported).toHaveLength(2);
+  });
+
+  it("that the store refuses while the namespace's is on its way invalidate the namespace once more", async () => {
+    const { store, outbox } = setUp();
+    outbox.add([stamp(ROOT)]);
+    let answer = (): void => {};
+    store.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const earlier = outbox.settle([ROOT]);
+    outbox.add([removal("a")]);
+    store.fault = new BackendError("STORE_FAILED", "no permission");
+    store.during = () => {
+      store.during = () => {
+        store.fault = undefined;
+      };
+    };
+    const later = outbox.settle(["a"]);
+    await settle();
+    answer();
+    await Promise.all([earlier, later]);
+    await outbox.deliverAll();
+    expect(store.done).toEqual([`stamp ${ROOT}`, `stamp ${ROOT}`]);
+    expect(outbox.size).toBe(0);
+  });
+
+  it("that the store refuses for now stay", async () => {
+    const { store, outbox, reported } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = asPassing(asRefusal(new BackendError("STORE_FAILED", "no changes now")));
+    await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
+    expect(outbox.size).toBe(1);
+    store.fault = undefined;
+    await outbox.settle(["a"]);
+    expect(store.done).toEqual(["take a"]);
+    expect(reported).toEqual([]);
+  });
+
+  it("that the store never answers for are tried again", async () => {
+    const { clock, store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    store.answering = new Promise(() => {});
+    const settled = expect(outbox.settle(["a"])).rejects.toBeInstanceOf(OperationTimeoutError);
+    await clock.advance(1_000);
+    await settled;
+    store.answering = undefined;
+    await outbox.settle(["a"]);
+    expect(store.done).toEqual(["take a", "take a"]);
+    expect(outbox.size).toBe(0);
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import type { Remedy } from "../../../src/core/invalidation/outbox.ts";
+import { Recent } from "../../../src/core/invalidation/recent-invalidations.ts";
+import { ManualClock } from "../../../src/testing/manual-clock.ts";
+
+const remedy = (key: string): Remedy => ({ key, stampMs: undefined, root: "p!n" });
+
+describe("what was invalidated lately", () => {
+  it("is told from a moment on", async () => {
+    const clock = new ManualClock();
+    const recent = new Recent(clock);
+    recent.add([remedy("a")]);
+    await clock.advance(1_000);
+    const moment = clock.now();
+    recent.add([remedy("b"), remedy("c")]);
+    expect(recent.since(moment)?.map(({ key }) => key)).toEqual(["b", "c"]);
+    expect(recent.since(moment - 1_000)?.map(({ key }) => key)).toEqual(["a", "b", "c"]);
+  });
+
+  it("is unknown, not empty, where it was forgotten after two minutes", async () => {
+    const clock = new ManualClock();
+    const recent = new Recent(clock);
+    const moment = clock.now();
+    recent.add([remedy("a")]);
+    await clock.advance(121_000);
+    recent.add([remedy("b")]);
+    expect(recent.since(moment)).toBeUndefined();
+    expect(recent.since(moment + 1)?.map(({ key }) => key)).toEqual(["b"]);
+  });
+
+  it("is watched for two minutes", async () => {
+    const clock = new ManualClock();
+    const recent = new Recent(clock);
+    expect(recent.isWatched).toBe(false);
+    recent.add([remedy("a")]);
+    await clock.advance(119_000);
+    expect(recent.isWatched).toBe(true);
+    await clock.advance(2_000);
+    expect(recent.isWatched).toBe(false);
+  });
+
+  it("is unknown where there was too much of it", () => {
+    const clock = new ManualClock();
+    const recent = new Recent(clock);
+    recent.add(Array.from({ length: 50_001 }, (_, at) => remedy(`k${at}`)));
+    expect(recent.since(clock.now())).toBeUndefined();
+  });
+
+  it("is known to be nothing where nothing was done, however long ago", () => {
+    expect(new Recent(new ManualClock()).since(1)).toEqual([]);
+  });
+});

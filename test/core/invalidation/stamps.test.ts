@@ -1,0 +1,154 @@
+// Hits of the near tier are served on one look at their stamps and at the push channel, as long as nothing has happened.
+import { beforeEach, expect, it } from "vitest";
+import type { PushChannel } from "../../../src/core/backend.ts";
+import type { WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
+import { StampChecks } from "../../../src/core/invalidation/stamp-checks.ts";
+import { HeldStamp, type StampBook } from "../../../src/core/invalidation/stamps.ts";
+import { type NearPage, NearSpace } from "../../../src/core/near/pushed-near.ts";
+import type { Entry } from "../../../src/core/record.ts";
+import { ManualClock } from "../../../src/testing/index.ts";
+import { ReferenceStore } from "../../support/reference-backend.ts";
+import { openSharedStore } from "../../support/shared-store.ts";
+
+const NEVER = Number.POSITIVE_INFINITY;
+const stamp = new HeldStamp("stampid!", NEVER, 1);
+const entry: Entry = {
+  kind: "entry",
+  version: "version!",
+  key: "app:k",
+  lineage: [stamp.id],
+  tags: [],
+  created: 0,
+  expires: NEVER,
+  staleUntil: NEVER,
+  payload: { format: 0, bytes: Buffer.alloc(1) },
+};
+
+let checks: StampChecks;
+let near: NearSpace;
+let anotherSpace: () => NearSpace;
+let isTrusted: boolean;
+let looks: number;
+/** For how long the present turn has been busy. */
+let busyMs: number;
+
+beforeEach(() => {
+  busyMs = 0;
+  const clock = new ManualClock();
+  const passing = { ...clock, now: () => clock.now() + busyMs };
+  const { backend } = openSharedStore(new ReferenceStore(clock).client(), clock);
+  isTrusted = true;
+  looks = 0;
+  const push: Required<PushChannel> = {
+    epoch: () => 1,
+    isTrusted: () => {
+      looks++;
+      return isTrusted;
+    },
+    onChange: () => () => {},
+  };
+  checks = new StampChecks();
+  stamp.isPresent = true;
+  anotherSpace = () => {
+    const space = new NearSpace({ page: mapPage(), push, backend, clock: passing, checks });
+    const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
+    const read = space.begin("k", "app:k") as WatchedRead;
+    expect(space.keep("k", "value", entry, read, seals)).toBe(true);
+    return space;
+  };
+  near = anotherSpace();
+});
+
+function mapPage(): NearPage {
+  const kept = new Map<string, unknown>();
+  return {
+    peek: (key) => kept.get(key),
+    declines: () => false,
+    keep: (key, value) => kept.set(key, value).size > 0,
+    drop: (key) => kept.delete(key),
+    keys: () => kept.keys(),
+    clear: () => kept.clear(),
+  };
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+it("one look serves several hits of a turn that come quickly", () => {
+  for (let hit = 0; hit < 17; hit++) expect(near.peek("k")).toBe("value");
+  expect(looks).toBe(2);
+});
+
+it("every hit is looked at where time passes between them, also within one turn", () => {
+  for (let hit = 0; hit < 17; hit++) expect(near.peek("k")).toBe("value");
+  looks = 0;
+  for (let hit = 0; hit < 40; hit++) {
+    busyMs += 20;
+    expect(near.peek("k")).toBe("value");
+  }
+  expect(looks).toBe(40);
+});
+
+it("a stamp that is forgotten is noticed by the next hit, in the same turn", () => {
+  expect(near.peek("k")).toBe("value");
+  stamp.isPresent = false;
+  checks.doubt();
+  expect(near.peek("k")).toBeUndefined();
+});
+
+it("a channel that is not trusted any more is noticed within the turn, after a few hits", () => {
+  expect(near.peek("k")).toBe("value");
+  isTrusted = false;
+  let served = 0;
+  while (near.peek("k") !== undefined) served++;
+  expect(served).toBeLessThanOrEqual(16);
+});
+
+it("every turn begins with a look", async () => {
+  near.peek("k");
+  isTrusted = false;
+  await nextTurn();
+  expect(near.peek("k")).toBeUndefined();
+  isTrusted = true;
+  expect(near.peek("k")).toBe("value");
+});
+
+it("a stamp counts as used in every turn in which it is relied on", async () => {
+  near.peek("k");
+  stamp.isUsed = false;
+  await nextTurn();
+  near.peek("k");
+  expect(stamp.isUsed).toBe(true);
+});
+
+it("what is served on one look does not grow with the namespaces", () => {
+  const others = Array.from({ length: 8 }, () => anotherSpace());
+  for (const one of [near, ...others]) expect(one.peek("k")).toBe("value");
+  isTrusted = false;
+  let served = 0;
+  for (const one of [near, ...others]) while (one.peek("k") !== undefined) served++;
+  expect(served).toBeLessThanOrEqual(16);
+});
+
+it("whoever relies on stamps in a turn without end is told of it once", () => {
+  let told = 0;
+  const someone = { doubt: () => void told++ };
+  checks.assure(someone);
+  checks.doubt();
+  checks.doubt();
+  expect(told).toBe(1);
+});
+
+it.each([
+  ["forgotten", (stamps: StampBook) => stamps.forget("stamp")],
+  ["forgotten with all others", (stamps: StampBook) => stamps.forgetAll()],
+])("whoever relies on stamps is told at once when one that is held is %s", async (_, happens) => {
+  const clock = new ManualClock();
+  const { stamps } = openSharedStore(new ReferenceStore(clock, { push: "at once" }).client(), clock);
+  await stamps.ensure(["stamp"], 60_000);
+  await stamps.read(["stamp"]);
+  expect(stamps.held("stamp")).toBeDefined();
+  let told = 0;
+  stamps.checks.assure({ doubt: () => void told++ });
+  happens(stamps);
+  expect(told).toBe(1);
+});

@@ -1,0 +1,66 @@
+// A loader on a real namespace in memory, parts of which a test can replace.
+import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
+import { createCodec } from "../../../src/codec/codec.ts";
+import { loadRequest } from "../../../src/core/entry-options.ts";
+import { BackendError } from "../../../src/core/errors.ts";
+import { Loader } from "../../../src/core/loading/loader.ts";
+import type { Loaded, Look } from "../../../src/core/loading/waiting-call.ts";
+import type { Space } from "../../../src/core/namespace.ts";
+import type { GetOrSetOptions, Load } from "../../../src/core/options.ts";
+import { ManualClock } from "../../../src/testing/manual-clock.ts";
+
+const DEFAULTS = {
+  defaultTtl: 300,
+  ttlJitter: 0,
+  staleIfError: 0,
+  staleWhileRevalidate: 0,
+  random: Math.random,
+};
+
+export const down = new BackendError("STORE_FAILED", "the store is down");
+
+/** What a part of a namespace does whose store is down. */
+export const fail = (): never => {
+  throw down;
+};
+
+export class LoadBench {
+  readonly clock = new ManualClock();
+  readonly space: Space;
+  readonly reported: Error[] = [];
+  readonly stored: string[] = [];
+  readonly loader: Loader;
+  /** Parts of the namespace that behave otherwise. */
+  broken: Partial<Space> = {};
+
+  constructor(options: MemoryBackendOptions = {}) {
+    this.space = new MemoryBackend(options).store(this.clock, createCodec()).space("bench");
+    this.loader = new Loader(this.space.changes, {
+      clock: this.clock,
+      space: () => this.#present(),
+      own: (value) => this.space.own(value),
+      signal: () => new AbortController().signal,
+      stored: (key) => this.stored.push(key),
+      report: (error) => this.reported.push(error),
+    });
+  }
+
+  /** What getOrSet does on a miss. */
+  load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: Look): Promise<Loaded> {
+    return this.loader.load(key, load, loadRequest(options, DEFAULTS), look);
+  }
+
+  async value<T>(load: Load<T>, options?: GetOrSetOptions, key = "k"): Promise<T> {
+    return (await this.load(load, options, key)).value as T;
+  }
+
+  #present(): Space {
+    const { broken, space } = this;
+    return new Proxy(space, {
+      get: (target, name) => {
+        const part: unknown = Reflect.get(broken, name) ?? Reflect.get(target, name, target);
+        return typeof part === "function" ? part.bind(target) : part;
+      },
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { Deadline, Deadlines } from "../../../src/core/resilience/deadline-queue.ts";
+import { ManualClock } from "../../../src/testing/manual-clock.ts";
+
+class Watched extends Deadline {
+  readonly missed: () => void;
+  constructor(deadlines: Deadlines, missed: () => void) {
+    super(deadlines);
+    this.missed = missed;
+  }
+}
+
+function set(deadlines: Deadlines, missed: () => void): Deadline {
+  const deadline = new Watched(deadlines, missed);
+  deadlines.add(deadline);
+  return deadline;
+}
+
+describe("many deadlines of one length", () => {
+  it("are missed in order, each at its time, with one timer", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, 100);
+    const missed: string[] = [];
+    set(deadlines, () => missed.push("a"));
+    await clock.advance(40);
+    set(deadlines, () => missed.push("b"));
+    expect(clock.pending).toBe(1);
+    await clock.advance(59);
+    expect(missed).toEqual([]);
+    await clock.advance(1);
+    expect(missed).toEqual(["a"]);
+    await clock.advance(40);
+    expect(missed).toEqual(["a", "b"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("that are met are never missed, in whatever order they are met", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, 100);
+    const missed: number[] = [];
+    const all = Array.from({ length: 50 }, (_, at) => set(deadlines, () => missed.push(at)));
+    for (const at of [49, 0, 25, 1, 2, 48]) all[at]?.meet();
+    await clock.advance(100);
+    expect(missed).toHaveLength(44);
+    expect(all.every(({ isOver }) => isOver)).toBe(true);
+  });
+
+  it("may be set by what a missed one runs", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, 100);
+    const missed: string[] = [];
+    set(deadlines, () => {
+      missed.push("first");
+      set(deadlines, () => missed.push("second"));
+    });
+    await clock.advance(100);
+    await clock.advance(100);
+    expect(missed).toEqual(["first", "second"]);
+  });
+
+  it("without end never pass", async () => {
+    const clock = new ManualClock();
+    const deadlines = new Deadlines(clock, Number.POSITIVE_INFINITY);
+    const deadline = set(deadlines, () => expect.unreachable());
+    await clock.advance(1e12);
+    expect([deadline.isOver, clock.pending]).toEqual([false, 0]);
+  });
+});

@@ -1,0 +1,230 @@
+// What a store makes of its servers: one that cannot be reached when a namespace is opened, one that is replaced just then,
+// one that has no room for a stamp.
+import { expect, test } from "vitest";
+import type { BackendHost, Capabilities, KeyedRecord, MetServer } from "../../../src/core/backend.ts";
+import { BackendError, ConnectionError } from "../../../src/core/errors.ts";
+import type { Space } from "../../../src/core/namespace.ts";
+import type { StoreRecord } from "../../../src/core/record.ts";
+import { asPassing } from "../../../src/core/resilience/store-failure.ts";
+import type { SharedStore } from "../../../src/core/shared/shared-store.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
+import { settle } from "../../../src/testing/manual-clock.ts";
+import { Gate } from "../../behaviour/cache/gate.ts";
+import { moment } from "../../support/moment.ts";
+import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
+import { openSharedStore } from "../../support/shared-store.ts";
+
+const ANCHOR = "{far}";
+
+/** Two servers: what ends with the anchor is on the far one. */
+class TwoServers extends ReferenceBackend {
+  host: BackendHost | undefined;
+  farFails: Error | undefined;
+
+  open(host: BackendHost): void {
+    this.host = host;
+  }
+
+  override async read(key: string): Promise<StoreRecord | undefined> {
+    if (this.farFails !== undefined && key.endsWith(ANCHOR)) throw this.farFails;
+    return super.read(key);
+  }
+
+  far(): MetServer {
+    return {
+      anchor: ANCHOR,
+      runId: "run",
+      startedAt: this.now() - 60_000,
+      lastProvenAt: 0,
+      records: this,
+      owns: (key) => key.endsWith(ANCHOR),
+    };
+  }
+}
+
+async function openStore(): Promise<{ backend: TwoServers; store: SharedStore }> {
+  const clock = new ManualClock();
+  const backend = new TwoServers(new ReferenceStore(clock));
+  const store = openSharedStore(backend, clock);
+  await backend.host?.met(backend.far());
+  return { backend, store };
+}
+
+const use = async (space: Space): Promise<void> => {
+  await space.set("k", 1, { ttlMs: 60_000, staleMs: 0, tags: [] });
+};
+
+test("a namespace can be used while a server that was met before is out of reach", async () => {
+  const { backend, store } = await openStore();
+  await use(store.space("first"));
+  backend.farFails = new ConnectionError("gone");
+  await expect(use(store.space("second"))).resolves.toBeUndefined();
+});
+
+test("a namespace is not used while a server that is there does not let itself be compared with", async () => {
+  const { backend, store } = await openStore();
+  for (const answer of [new BackendError("STORE_FAILED", "no"), asPassing(new ConnectionError("not now"))]) {
+    backend.farFails = answer;
+    await expect(use(store.space("first"))).rejects.toThrow(answer.message);
+  }
+  backend.farFails = undefined;
+  await expect(use(store.space("first"))).resolves.toBeUndefined();
+});
+
+/** A server that comes back from a snapshot; nothing is answered before it has been met. */
+class Restarting extends ReferenceBackend {
+  override readonly capabilities: Capabilities = {
+    shared: true,
+    scan: true,
+    ttlResolutionMs: 1,
+    replicated: true,
+  };
+  host: BackendHost | undefined;
+  /** How long the server has been running when it is met. */
+  ageMs = 1_000;
+  #meeting: Promise<void> | undefined;
+
+  open(host: BackendHost): void {
+    this.host = host;
+  }
+
+  /** Keys of this namespace are answered for when it resolves. */
+  slow: { readonly prefix: string; readonly until: Promise<void> } | undefined;
+
+  override async read(key: string): Promise<StoreRecord | undefined> {
+    await this.#meeting;
+    if (this.slow !== undefined && key.startsWith(this.slow.prefix)) await this.slow.until;
+    return super.read(key);
+  }
+
+  async meet(runId: string, isAnswering: Promise<void> = Promise.resolve()): Promise<void> {
+    this.#meeting = this.host?.met({
+      anchor: "",
+      runId,
+      startedAt: this.now() - this.ageMs,
+      lastProvenAt: this.now(),
+      records: {
+        now: () => this.now(),
+        write: (item) => super.write(item),
+        take: (key) => super.take(key),
+        read: async (key) => {
+          await isAnswering;
+          return super.read(key);
+        },
+      },
+      owns: () => true,
+    });
+    await this.#meeting;
+    this.#meeting = undefined;
+  }
+}
+
+test("a namespace that is opened while a restored server is met is compared with it, too", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
+  const [store, otherStore] = [openSharedStore(mine, clock), openSharedStore(theirs, clock)];
+  for (const backend of [mine, theirs]) await backend.meet("before");
+  const cleared = otherStore.space("second");
+  await use(cleared);
+  const snapshot = shared.snapshot();
+  await cleared.clear();
+  await use(store.space("first"));
+  await clock.advance(30_000);
+  shared.restart(snapshot);
+  const answer = moment();
+  const meeting = mine.meet("after", answer.come);
+  await settle();
+  const second = store.space("second");
+  const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
+  await settle();
+  answer.let();
+  await meeting;
+  expect(await read).toBeUndefined();
+});
+
+test("a namespace that is opened while another one is compared with a restored server is compared, too", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
+  const [store, otherStore] = [openSharedStore(mine, clock), openSharedStore(theirs, clock)];
+  const cleared = otherStore.space("second");
+  await theirs.meet("before");
+  await use(cleared);
+  const snapshot = shared.snapshot();
+  await cleared.clear();
+  await clock.advance(30_000);
+  shared.restart(snapshot);
+  await mine.meet("after");
+  const answer = moment();
+  mine.slow = { prefix: "first", until: answer.come };
+  const using = use(store.space("first"));
+  await settle();
+  const second = store.space("second");
+  const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
+  await settle();
+  answer.let();
+  await using;
+  expect(await read).toBeUndefined();
+});
+
+test("what was confirmed in the very turn in which a replica without it is met is repeated", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const backend = new Restarting(shared);
+  backend.ageMs = 60_000;
+  const mine = openSharedStore(backend, clock).space("first");
+  const other = openSharedStore(shared.client(), clock).space("first");
+  await backend.meet("master");
+  await other.set("tagged", 1, { ttlMs: 60_000, staleMs: 0, tags: ["t"] });
+  await use(other);
+  expect((await mine.getMany(["tagged", "k"])).size).toBe(2);
+  const replica = shared.snapshot();
+  await mine.invalidateTags(["t"]);
+  shared.restart(replica);
+  await backend.meet("replica");
+  expect([...(await mine.getMany(["tagged", "k"])).keys()]).toEqual(["k"]);
+});
+
+/** Carries out changes in the order they are made, and may have no room for stamps. */
+class Full extends ReferenceBackend {
+  override readonly capabilities: Capabilities = {
+    shared: true,
+    scan: true,
+    ttlResolutionMs: 1,
+    ordered: true,
+  };
+  /** The answer to a stamp that there is no room for comes then. */
+  refusal: Promise<void> | undefined;
+
+  override async write(item: KeyedRecord): Promise<void> {
+    if (this.refusal === undefined || item.record.kind !== "stamp") return super.write(item);
+    await this.refusal;
+    throw new BackendError("STORE_FAILED", "no room");
+  }
+}
+
+test("tags that a store without room invalidates are not made valid again by a load that names them meanwhile", async () => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const backend = new Full(shared);
+  const mine = cacheWithClock({ backend }, clock);
+  const other = cacheWithClock({ backend: shared.client() }, clock);
+  await mine.set("else", 1);
+  const gate = new Gate<string>();
+  const loading = other.getOrSet<string>("k", async (context) => {
+    const value = await gate.load(context);
+    context.setTags(["t"]);
+    return value;
+  });
+  await settle();
+  const refusal = moment();
+  backend.refusal = refusal.come;
+  const invalidating = mine.invalidateTags("t");
+  await settle();
+  await gate.finish("old");
+  expect(await loading).toBe("old");
+  refusal.let();
+  await invalidating;
+  expect(await other.get("k")).toBeUndefined();
+});

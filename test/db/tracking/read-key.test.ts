@@ -1,0 +1,35 @@
+// The key of a read: different for whatever may give another result.
+import { expect, test } from "vitest";
+import { readKey } from "../../../src/db/tracking/read-key.ts";
+
+const keyOf = (...values: unknown[]) => readKey("session", "SELECT 1", values, ["users"]);
+
+/** As a process in another time zone has it. */
+const dateAt = (time: number, offset: number) =>
+  Object.assign(new Date(time), { getTimezoneOffset: () => offset });
+
+test("different values give different keys", () => {
+  const values = [
+    ...[1, "1", 1n, true, "true", null, "null", 0, -0, Number.NaN, "", "0", new Uint8Array([1]), [1], ["1"]],
+    ...[[[1]], [1, 1], { a: 1 }, { a: "1" }, dateAt(1, 60), dateAt(16, 0), dateAt(1, 0), new Date(60)],
+  ];
+  expect(new Set(values.map((value) => keyOf(value))).size).toBe(values.length);
+  expect(keyOf(1, 2)).not.toBe(keyOf(1));
+  expect(keyOf(null)).toBe(keyOf(undefined));
+});
+
+test("what has no exact text, or means another moment each time, has no key", () => {
+  class Point {}
+  const cyclic: Record<string, unknown> = {};
+  cyclic.self = cyclic;
+  for (const value of [
+    "today",
+    ["now"],
+    new Point(),
+    () => 1,
+    Symbol("s"),
+    cyclic,
+    { toPostgres: () => "x" },
+  ])
+    expect(keyOf(value)).toBeUndefined();
+});

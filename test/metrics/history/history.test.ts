@@ -1,0 +1,210 @@
+// What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
+import { describe, expect, it } from "vitest";
+import { type Ledger, LocalLedger, type Row } from "../../../src/core/counters.ts";
+import type { CacheStats } from "../../../src/core/stats.ts";
+import { History } from "../../../src/metrics/history/history.ts";
+import { Recorder } from "../../../src/metrics/recording/recorder.ts";
+import { ManualClock } from "../../../src/testing/manual-clock.ts";
+
+const DAY_MS = 86_400_000;
+const OWN = {} as CacheStats;
+
+/** A ledger that can be made to fail, and counts how often it is written. */
+class FailingLedger implements Ledger {
+  readonly #rows: LocalLedger;
+  fails = false;
+  writes = 0;
+
+  constructor(clock: ManualClock) {
+    this.#rows = new LocalLedger(clock);
+  }
+
+  now(): number {
+    return this.#rows.now();
+  }
+
+  async add(name: string, row: Row, lifeMs: number): Promise<void> {
+    this.writes++;
+    if (this.fails) throw new Error("down");
+    this.#rows.add(name, row, lifeMs);
+  }
+
+  read(names: readonly string[]): ReturnType<Ledger["read"]> {
+    return this.#rows.read(names);
+  }
+}
+
+function keeping() {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const recorder = new Recorder(clock);
+  const ledger = new FailingLedger(clock);
+  const history = new History({ recorder, ledger, clock, retentionMs: 7 * DAY_MS });
+  const leave = history.attach();
+  const count = (): void => {
+    recorder.hits++;
+    if (recorder.isAwaited) recorder.wake();
+  };
+  return { clock, recorder, ledger, history, leave, count };
+}
+
+describe("what the store did not take", () => {
+  it("is offered again every ten seconds, also by a process that has become idle", async () => {
+    const { clock, ledger, history, count } = keeping();
+    ledger.fails = true;
+    count();
+    await clock.advance(35_000);
+    expect(ledger.writes).toBe(3);
+    expect(history.isLate).toBe(true);
+    ledger.fails = false;
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(4);
+    expect(history.isLate).toBe(false);
+    await clock.advance(600_000);
+    expect(ledger.writes).toBe(4);
+    expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
+  });
+
+  it("is not offered again by a cache that has left, and leaves no timer", async () => {
+    const { clock, ledger, leave, count } = keeping();
+    ledger.fails = true;
+    count();
+    clock.after(10_000, leave);
+    await clock.advance(60_000);
+    expect(ledger.writes).toBe(1);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("the minutes", () => {
+  it("of a hundred days, all of them used, can be asked for at once", async () => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
+    const now = clock.now();
+    const minutes = 100 * 24 * 60;
+    const row: Row = [2, 1, 1];
+    const ledger: Ledger = {
+      now: () => now,
+      add: () => {},
+      read: (names) => names.map(() => row),
+    };
+    const history = new History({ recorder: new Recorder(clock), ledger, clock, retentionMs: 100 * DAY_MS });
+    const stats = await history.fleet(OWN, Number.POSITIVE_INFINITY);
+    expect(stats).toMatchObject({ processes: 2, totalHits: minutes + 1, hitRate: 0.5 });
+    expect(stats.history).toHaveLength(minutes + 1);
+  });
+
+  it("a process that adds several times in a minute, or across its end, is one process in each", async () => {
+    const { clock, history, count } = keeping();
+    for (let times = 0; times < 9; times++) {
+      count();
+      await clock.advance(10_000);
+    }
+    const { processes, history: told } = await history.fleet(OWN, 3_600);
+    expect(processes).toBe(1);
+    expect(told.map((minute) => [minute.processes, minute.totalHits])).toEqual([
+      [1, 5],
+      [1, 4],
+    ]);
+  });
+});
+
+describe("an answer", () => {
+  /** A ledger whose next addition ends when it is told to. */
+  function slowly(ledger: FailingLedger): { taken(): void; refused(): void } {
+    const add = ledger.add.bind(ledger);
+    let end: (fails: boolean) => void = () => {};
+    const ended = new Promise<boolean>((resolve) => (end = resolve));
+    ledger.add = async (name, row, lifeMs) => {
+      ledger.add = add;
+      ledger.fails = await ended;
+      try {
+        await add(name, row, lifeMs);
+      } finally {
+        ledger.fails = false;
+      }
+    };
+    return { taken: () => end(false), refused: () => end(true) };
+  }
+
+  it("has what was counted a moment ago, and writes nothing", async () => {
+    const { ledger, history, count } = keeping();
+    for (let times = 1; times <= 5; times++) {
+      count();
+      expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: times, processes: 1 });
+    }
+    expect(ledger.writes).toBe(0);
+  });
+
+  it.each(["taken", "refused"] as const)(
+    "has what is just being added exactly once, also when it is %s in the end",
+    async (outcome) => {
+      const { clock, ledger, history, count } = keeping();
+      count();
+      const addition = slowly(ledger);
+      await clock.advance(10_000);
+      const asked = history.fleet(OWN, 3_600);
+      await clock.advance(0);
+      addition[outcome]();
+      expect(await asked).toMatchObject({ totalHits: 1, processes: 1 });
+      await clock.advance(10_000);
+      expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
+    },
+  );
+
+  it("an addition waits for a reading under way, and neither counts it twice nor loses it", async () => {
+    const { clock, ledger, history, count } = keeping();
+    count();
+    const read = ledger.read.bind(ledger);
+    let go: () => void = () => {};
+    const told = new Promise<void>((resolve) => (go = resolve));
+    ledger.read = async (names) => {
+      await told;
+      return read(names);
+    };
+    const asked = history.fleet(OWN, 3_600);
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(0);
+    go();
+    expect(await asked).toMatchObject({ totalHits: 1, processes: 1 });
+    await clock.advance(0);
+    expect(ledger.writes).toBe(1);
+    expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
+  });
+
+  it("what is counted while the rest is being added is added the next time", async () => {
+    const { clock, ledger, history, count } = keeping();
+    count();
+    const addition = slowly(ledger);
+    await clock.advance(10_000);
+    count();
+    const asked = history.fleet(OWN, 3_600);
+    addition.taken();
+    expect(await asked).toMatchObject({ totalHits: 2, processes: 1 });
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(2);
+    const [row] = await ledger.read([`minute:${Math.floor(clock.now() / 60_000)}`]);
+    expect(row?.slice(0, 2)).toEqual([1, 2]);
+  });
+});
+
+describe("two caches on one namespace", () => {
+  it("are one process that writes once in ten seconds, and see what either counted", async () => {
+    const { clock, ledger, history, count } = keeping();
+    const recorder = new Recorder(clock);
+    const other = new History({ recorder, ledger, clock, retentionMs: DAY_MS });
+    const leave = other.attach();
+    recorder.hits = 4;
+    recorder.wake();
+    count();
+    expect(await other.fleet(OWN, 3_600)).toMatchObject({ totalHits: 5, processes: 1 });
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(1);
+    recorder.hits = 5;
+    recorder.wake();
+    leave();
+    // What one that left has counted is added by the other.
+    await clock.advance(10_000);
+    expect(ledger.writes).toBe(2);
+    expect(clock.pending).toBe(0);
+    expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 6, processes: 1 });
+  });
+});

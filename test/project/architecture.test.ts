@@ -1,0 +1,146 @@
+// Holds src/ to the rules of the house, and the rules to what they are meant to catch.
+import { readdirSync, readFileSync } from "node:fs";
+import { join, sep } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  badNames,
+  forbiddenImports,
+  importCycles,
+  missingHeaders,
+  type SourceFile,
+  strayClockUses,
+} from "../support/architecture.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+};
+const publishedPackages = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+
+const sources: SourceFile[] = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".ts"))
+  .map((path) => ({ path: path.split(sep).join("/"), text: readFileSync(join(ROOT, "src", path), "utf8") }));
+
+const file = (path: string, text = ""): SourceFile => ({ path, text });
+
+test("there are sources to look at", () => {
+  expect(sources.map(({ path }) => path)).toContain("core/clock.ts");
+});
+
+describe("imports", () => {
+  test("of src keep to who may import whom", () => {
+    expect(forbiddenImports(sources, publishedPackages)).toEqual([]);
+  });
+
+  test.each([
+    ["core/loader.ts", `import { x } from "../codec/frame.ts";`, "core may import itself"],
+    ["core/loader.ts", `import type { X } from "../config/schema.ts";`, "core may import itself"],
+    ["core/loader.ts", `import { pack } from "msgpackr";`, "npm packages appear only in"],
+    ["codec/frame.ts", `export { x } from "../config/schema.ts";`, "codec may import itself, core"],
+    ["backends/open.ts", `const m = await import("../codec/frame.ts");`, "backends may import itself, core"],
+    [
+      "functions/cached.ts",
+      `import type { XCache } from "../xcache.ts";`,
+      "functions may import itself, core",
+    ],
+    ["health/probe.ts", `type X = import("../metrics/window.ts").X;`, "health may import itself, core"],
+    ["xcache.ts", `import { httpCache } from "./web/fetch.ts";`, "xcache.ts may import itself, core"],
+    ["xcache.ts", `import * as v from "valibot";`, "npm packages appear only in"],
+    ["web/fetch.ts", `import { main } from "../cli/main.ts";`, "web may import itself, core"],
+    ["config/schema.ts", `import { x } from "left-pad";`, "left-pad is neither among the dependencies"],
+    [
+      "config/schema.ts",
+      `import { x } from "@left/pad/deep";`,
+      "@left/pad is neither among the dependencies",
+    ],
+    ["config/yaml.ts", `import { readFileSync } from "fs";`, "write node:fs"],
+    ["attic/thing.ts", `import { x } from "../core/clock.ts";`, "attic has no place in the house yet"],
+  ])("from %s by %s are refused", (path, text, problem) => {
+    const found = forbiddenImports([file(path, text)], ["valibot"]);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(problem);
+  });
+
+  test.each([
+    ["core/loader.ts", `import { x } from "./clock.ts"; import { hash } from "node:crypto";`],
+    ["codec/frame.ts", `import type { Payload } from "../core/record.ts"; import { x } from "./limit.ts";`],
+    ["config/schema.ts", `import * as v from "valibot";`],
+    [
+      "config/schema.ts",
+      `// import { x } from "../codec/frame.ts"\nexport const s = 'from "../codec/frame.ts"';`,
+    ],
+    ["xcache.ts", `import { x } from "./codec/frame.ts"; import { VERSION } from "./version.ts";`],
+    ["web/fetch.ts", `import { XCache } from "../xcache.ts";`],
+    ["testing/index.ts", `import { memory } from "../backends/memory/store.ts";`],
+  ])("from %s by %s are fine", (path, text) => {
+    expect(forbiddenImports([file(path, text)], ["valibot"])).toEqual([]);
+  });
+
+  test("of src form no cycle", () => {
+    expect(importCycles(sources)).toEqual([]);
+  });
+
+  test("that form a cycle are found, types and long ways included", () => {
+    const found = importCycles([
+      file("core/a.ts", `import { b } from "./b.ts";`),
+      file("core/b.ts", `import type { C } from "./deep/c.ts";`),
+      file("core/deep/c.ts", `export * from "../a.ts";`),
+      file("core/d.ts", `import { a } from "./a.ts"; import { b } from "./b.ts";`),
+    ]);
+    expect(found).toEqual(["core/a.ts -> core/b.ts -> core/deep/c.ts -> core/a.ts"]);
+  });
+});
+
+describe("a source file", () => {
+  test("starts with one line that says what it is", () => {
+    expect(missingHeaders(sources)).toEqual([]);
+    const wrong = ["", "export const x = 1;\n", "//\nexport {};\n", "/* a block comment */\n", "// short\n"];
+    expect(missingHeaders(wrong.map((text) => file("core/x.ts", text)))).toHaveLength(wrong.length);
+    expect(
+      missingHeaders([file("cli/main.ts", "#!/usr/bin/env node\n// The command line program.\n")]),
+    ).toEqual([]);
+  });
+
+  test("has a kebab-case name that says something", () => {
+    expect(badNames(sources)).toEqual([]);
+    const wrong = [
+      "core/keyUtils.ts",
+      "core/Key.ts",
+      "core/utils.ts",
+      "helpers/x.ts",
+      "core/common.ts",
+      "core/misc.ts",
+    ];
+    expect(badNames(wrong.map((path) => file(path)))).toHaveLength(wrong.length);
+  });
+
+  test("takes time, timers and chance from the clock", () => {
+    expect(strayClockUses(sources)).toEqual([]);
+  });
+
+  test.each([
+    "setTimeout(run, 5);",
+    "const later = setInterval;",
+    "globalThis.setTimeout(run, 5);",
+    "const t = Date.now();",
+    "const { now } = { now: performance.now };",
+    "const r = Math.random();",
+    "const d = new Date();",
+    "const d = new Date;",
+    "process.hrtime.bigint();",
+    "AbortSignal.timeout(5);",
+    `import { setTimeout as pause } from "node:timers/promises";`,
+  ])("that says %s is refused outside the clock", (text) => {
+    expect(strayClockUses([file("core/loader.ts", text)])).not.toEqual([]);
+    expect(strayClockUses([file("core/clock.ts", text)])).toEqual([]);
+  });
+
+  test.each([
+    "new Date(5); clock.now(); // Date.now()",
+    `const s = "setTimeout(run, 5)";`,
+    "interface Host { setTimeout(ms: number): void } host.setTimeout(5);",
+  ])("that says %s is fine", (text) => {
+    expect(strayClockUses([file("core/loader.ts", text)])).toEqual([]);
+  });
+});

@@ -1,0 +1,157 @@
+// What is published: the files, the entry points, the version and what comes along as dependencies.
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { whyStale } from "../../scripts/build.mjs";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+interface Manifest {
+  readonly version: string;
+  readonly main: string;
+  readonly types: string;
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly scripts: Readonly<Record<string, string>>;
+}
+
+interface LockedPackage {
+  readonly dev?: boolean;
+  readonly resolved?: string;
+  readonly hasInstallScript?: boolean;
+  readonly version?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+const readJson = <T>(path: string): T => JSON.parse(readFileSync(join(ROOT, path), "utf8")) as T;
+const manifest = readJson<Manifest>("package.json");
+const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("package-lock.json").packages;
+
+/** What an installation may weigh: a tenth more than it does. Whoever needs more changes it here, and says why. */
+const BUDGET = { packedBytes: 520_000, unpackedBytes: 2_000_000, files: 250, packages: 3 };
+
+const exportTargets = Object.values(manifest.exports).flatMap((target) =>
+  typeof target === "string" ? [target] : Object.values(target),
+);
+
+describe("the tarball", () => {
+  let packed: string[] = [];
+  let tarball: { size: number; unpackedSize: number };
+
+  beforeAll(() => {
+    expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
+    const output = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+      cwd: ROOT,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    type Listed = typeof tarball & { files: { path: string }[] };
+    const [listed] = Object.values(JSON.parse(output) as Record<string, Listed>);
+    tarball = listed!;
+    packed = listed!.files.map(({ path }) => path);
+  });
+
+  test("holds the compiled code, its types and the four files a reader looks for, and nothing else", () => {
+    const outside = packed.filter((path) => !/^dist\/.+(\.js|\.d\.ts)$/.test(path));
+    expect(outside.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
+  });
+
+  test("stays within its budget of bytes to download, bytes on disk and files", () => {
+    expect(tarball.size).toBeLessThan(BUDGET.packedBytes);
+    expect(tarball.unpackedSize).toBeLessThan(BUDGET.unpackedBytes);
+    expect(packed.length).toBeLessThan(BUDGET.files);
+  });
+
+  test("holds every file that an entry point names", () => {
+    const named = [manifest.main, manifest.types, ...exportTargets, ...Object.values(manifest.bin ?? {})];
+    for (const target of named) expect(packed).toContain(target.replace(/^\.\//, ""));
+  });
+});
+
+describe("the entry points", () => {
+  test("are listed one by one, without a wildcard", () => {
+    for (const target of [...Object.keys(manifest.exports), ...exportTargets])
+      expect(target).not.toContain("*");
+  });
+
+  test("each come from a source file of the same place", () => {
+    for (const target of exportTargets.filter((path) => path.endsWith(".js"))) {
+      const source = target.replace("./dist/", "src/").replace(/js$/, "ts");
+      expect(existsSync(join(ROOT, source)), source).toBe(true);
+    }
+  });
+
+  test("load in a bare Node, by import and by require", () => {
+    for (const subpath of Object.keys(manifest.exports).filter((path) => path !== "./package.json")) {
+      const specifier = join("xcache", subpath);
+      const code = `
+        import { createRequire } from "node:module";
+        const imported = await import(${JSON.stringify(specifier)});
+        const required = createRequire(process.cwd() + "/x.js")(${JSON.stringify(specifier)});
+        process.exit(Object.keys(imported).length > 0 && required === imported ? 0 : 1);`;
+      expect(() =>
+        execFileSync(process.execPath, ["--input-type=module", "-e", code], { cwd: ROOT }),
+      ).not.toThrow();
+    }
+  });
+
+  test("give one copy of a class, whichever of them it is met through, under its own name", () => {
+    const code = `
+      import * as xcache from "xcache";
+      import { HTTPCacheMiddleware } from "xcache/web/fetch";
+      import { ChaosBackend } from "xcache/testing";
+      const refusalOf = (work) => { try { work(); } catch (error) { return error; } };
+      const errors = [
+        refusalOf(() => new HTTPCacheMiddleware({ ttl: -1 })),
+        refusalOf(() => new xcache.XCache({ backend: new ChaosBackend(new xcache.MemoryBackend()), poolSize: 0 })),
+      ];
+      const renamed = Object.entries(xcache).filter(
+        ([name, value]) => String(value).startsWith("class ") && value.name !== name,
+      );
+      const isWhole = errors.every((error) => error instanceof xcache.ConfigError && error.name === "ConfigError");
+      if (!isWhole || renamed.length > 0) throw new Error(String([...errors, ...renamed]));`;
+    expect(() =>
+      execFileSync(process.execPath, ["--input-type=module", "-e", code], { cwd: ROOT }),
+    ).not.toThrow();
+  });
+
+  test("VERSION is the version of package.json", async () => {
+    const { VERSION } = await import("../../src/version.ts");
+    expect(VERSION).toBe(manifest.version);
+    expect(lock[""]?.version).toBe(manifest.version);
+  });
+});
+
+describe("the dependencies", () => {
+  test("that come along at run time run no script when they are installed", () => {
+    const scripted = Object.entries(lock).filter(([, { dev, hasInstallScript }]) => !dev && hasInstallScript);
+    expect(scripted.map(([path]) => path)).toEqual([]);
+  });
+
+  test("that come along at run time are few", () => {
+    const along = new Set(Object.keys(manifest.dependencies ?? {}));
+    for (const name of along)
+      for (const next of Object.keys(lock[`node_modules/${name}`]?.dependencies ?? {})) along.add(next);
+    expect(along.size, [...along].join(", ")).toBeLessThanOrEqual(BUDGET.packages);
+  });
+
+  test("of the package itself run no script when it is installed from the registry", () => {
+    // `prepare` runs in a checkout only.
+    const onInstall = ["preinstall", "install", "postinstall"];
+    expect(Object.keys(manifest.scripts).filter((name) => onInstall.includes(name))).toEqual([]);
+  });
+
+  test("are locked as package.json asks for them", () => {
+    expect(lock[""]?.dependencies ?? {}).toEqual(manifest.dependencies ?? {});
+    expect(lock[""]?.devDependencies ?? {}).toEqual(manifest.devDependencies ?? {});
+  });
+
+  test("are locked by name and digest, not by the address of one registry", () => {
+    const addressed = Object.entries(lock).filter(([, { resolved }]) => resolved !== undefined);
+    expect(addressed.map(([path]) => path)).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+// The scripts behind the commands: when dist counts as stale, and how a test report is put into one line.
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { whyStale } from "../../scripts/build.mjs";
+import { readReport } from "../../scripts/test-report.mjs";
+import { runFolder } from "../support/run-folder.ts";
+
+const folder = mkdtempSync(join(runFolder(), "scripts-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("dist", () => {
+  const treeOf = (files: Record<string, number>): string => {
+    const root = mkdtempSync(join(folder, "tree-"));
+    for (const [path, modified] of Object.entries({
+      "tsconfig.json": 1,
+      "tsconfig.build.json": 1,
+      "scripts/bundle.mjs": 1,
+      ...files,
+    })) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), "");
+      utimesSync(join(root, path), modified, modified);
+    }
+    const exports = {
+      ".": { types: "./dist/b.d.ts", default: "./dist/b.js" },
+      "./package.json": "./package.json",
+    };
+    writeFileSync(join(root, "package.json"), JSON.stringify({ exports, bin: {} }));
+    return root;
+  };
+  const built = { "src/b.ts": 5, "src/a/c.ts": 4, ".cache/modules/b.js": 5, ".cache/modules/a/c.js": 5 };
+
+  test.each<[string, Record<string, number>, string | undefined]>([
+    ["up to date when each output is as new as its source", { ...built, "dist/b.js": 6 }, undefined],
+    ["stale when there is none", { "src/b.ts": 5 }, ".cache/modules/b.js is missing"],
+    [
+      "stale when a source is newer",
+      { ...built, "src/b.ts": 6, "dist/b.js": 6 },
+      ".cache/modules/b.js is older than src/b.ts",
+    ],
+    [
+      "stale when a source is gone",
+      { ...built, "dist/b.js": 6, ".cache/modules/d.js": 5 },
+      ".cache/modules/d.js has no source",
+    ],
+    [
+      "stale when the compiler settings are newer",
+      { ...built, "dist/b.js": 6, "tsconfig.json": 6 },
+      "is older than tsconfig.json",
+    ],
+    [
+      "stale when modules are put together in another way",
+      { ...built, "dist/b.js": 6, "scripts/bundle.mjs": 7 },
+      "is older than scripts/bundle.mjs",
+    ],
+    ["stale when an entry point is not there", built, "dist/b.js is missing"],
+    [
+      "stale when the modules were not put together again",
+      { ...built, "dist/b.js": 4 },
+      "dist/b.js is older than .cache/modules",
+    ],
+  ])("is %s", (_, files, reason) => {
+    if (reason === undefined) expect(whyStale(treeOf(files))).toBeUndefined();
+    else expect(whyStale(treeOf(files))).toContain(reason);
+  });
+});
+
+describe("a test report", () => {
+  const reportOf = (report: object): string => {
+    const path = join(mkdtempSync(join(folder, "report-")), "report.json");
+    writeFileSync(path, JSON.stringify(report));
+    return path;
+  };
+  const fine = {
+    numPassedTests: 12,
+    numFailedTests: 0,
+    numPendingTests: 0,
+    numTodoTests: 0,
+    success: true,
+    testResults: [{ status: "passed", assertionResults: [{ status: "passed" }] }],
+  };
+
+  test("is counted as it stands when all is well", () => {
+    expect(readReport(reportOf(fine))).toEqual({ passed: 12, failed: 0, skipped: 0 });
+  });
+
+  test("counts a file that could not be loaded as a failure", () => {
+    const failedTest = { status: "failed", assertionResults: [{ status: "failed" }] };
+    const brokenFile = { status: "failed", assertionResults: [] };
+    const report = { ...fine, numFailedTests: 1, success: false, testResults: [failedTest, brokenFile] };
+    expect(readReport(reportOf(report)).failed).toBe(2);
+  });
+
+  test("never says 0 failed about a run that failed", () => {
+    expect(readReport(reportOf({ ...fine, success: false })).failed).toBe(1);
+  });
+
+  test("adds up what did not run", () => {
+    expect(readReport(reportOf({ ...fine, numPendingTests: 2, numTodoTests: 1 })).skipped).toBe(3);
+  });
+});

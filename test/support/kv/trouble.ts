@@ -1,0 +1,127 @@
+// What every cache on a store in trouble is held to: calls that end in time, nothing lost, and going on by itself.
+import { expect } from "vitest";
+import type { CacheConfig } from "../../../src/config/types.ts";
+import { BackendError } from "../../../src/core/errors.ts";
+import type { XCache } from "../../../src/xcache.ts";
+import { until } from "../until.ts";
+
+export const TIMEOUT_MS = 500;
+/** How much longer than the deadline a call may take on a busy machine; less than another deadline, so that two are seen. */
+export const SLACK_MS = 450;
+
+export const TROUBLED: CacheConfig = {
+  operationTimeout: TIMEOUT_MS / 1_000,
+  // So that a few failures do not hide how each of them behaves.
+  circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
+};
+
+export interface Timed<T> {
+  readonly ms: number;
+  readonly outcome: T | Error;
+}
+
+/** An error is an outcome, too. */
+export async function timed<T>(work: Promise<T>): Promise<Timed<T>> {
+  const started = performance.now();
+  const outcome = await work.catch((error: Error) => error);
+  return { ms: performance.now() - started, outcome };
+}
+
+export const resumes = (cache: XCache): Promise<unknown> =>
+  until(async () => (await cache.set("resumed", 1)) === undefined && (await cache.get("resumed")) === 1, {
+    what: "the cache works again",
+  });
+
+export interface Operation {
+  readonly name: string;
+  call(cache: XCache): Promise<unknown>;
+  /** What it comes to when all is well. */
+  readonly success: unknown;
+  /** What it comes to when the store cannot be used. */
+  readonly failure: unknown;
+  /** What it has made sure of, whatever it came to. */
+  hasEffect?(cache: XCache): Promise<void>;
+}
+
+/** Long enough to be cut in two. */
+const LONG_VALUE = "x".repeat(20_000);
+
+const typedError = expect.any(BackendError);
+let keysLoaded = 0;
+
+export const OPERATIONS: readonly Operation[] = [
+  {
+    name: "get",
+    call: (cache) => cache.get("kept"),
+    success: LONG_VALUE,
+    failure: typedError,
+  },
+  {
+    name: "set",
+    call: (cache) => cache.set("set", "new"),
+    success: undefined,
+    failure: typedError,
+    hasEffect: async (cache) => expect(["new", undefined]).toContain(await cache.get("set")),
+  },
+  {
+    name: "delete",
+    call: (cache) => cache.delete("deleted"),
+    success: 1,
+    failure: typedError,
+    hasEffect: async (cache) => expect(await cache.get("deleted")).toBeUndefined(),
+  },
+  {
+    name: "invalidateTags",
+    call: (cache) => cache.invalidateTags(["t"]),
+    success: undefined,
+    failure: typedError,
+    hasEffect: async (cache) => expect(await cache.get("tagged")).toBeUndefined(),
+  },
+  {
+    name: "getOrSet",
+    call: (cache) => cache.getOrSet(`loaded-${++keysLoaded}`, () => "loaded"),
+    success: "loaded",
+    failure: "loaded",
+  },
+  {
+    name: "healthCheck",
+    call: (cache) => cache.healthCheck(),
+    success: expect.objectContaining({ isHealthy: true }),
+    failure: expect.objectContaining({ isHealthy: false }),
+  },
+];
+
+/** Stores what the operations are about; what is to be changed is also read, so that a near tier has it. */
+export async function prepare(cache: XCache): Promise<void> {
+  await cache.set("kept", LONG_VALUE);
+  await cache.set("set", "old");
+  await cache.set("deleted", "old");
+  await cache.set("tagged", "old", { tags: ["t"] });
+  for (const key of ["set", "deleted", "tagged"])
+    for (let read = 0; read < 3; read++) expect(await cache.get(key)).toBe("old");
+}
+
+/** Calls it, and holds it to the deadline. */
+export async function inTime(
+  { name, call }: Operation,
+  cache: XCache,
+  mostMs = TIMEOUT_MS + SLACK_MS,
+): Promise<unknown> {
+  const { ms, outcome } = await timed(call(cache));
+  expect(ms, `milliseconds of ${name}`).toBeLessThan(mostMs);
+  return outcome;
+}
+
+/** While the store cannot be used: each call fails in time, those that were under way and those that come later. */
+export async function expectFailures(cache: XCache): Promise<void> {
+  const expectFailure = async (operation: Operation): Promise<void> =>
+    expect(await inTime(operation, cache), operation.name).toEqual(operation.failure);
+  await Promise.all(OPERATIONS.map(expectFailure));
+  for (const operation of OPERATIONS) await expectFailure(operation);
+}
+
+/** Once it can be used again. */
+export async function expectRecovery(cache: XCache): Promise<void> {
+  await resumes(cache);
+  for (const { hasEffect } of OPERATIONS) await hasEffect?.(cache);
+}

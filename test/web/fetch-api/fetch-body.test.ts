@@ -1,0 +1,135 @@
+// Bodies that are streams of the web: passed on at once, stored only whole, bounded.
+import { Hono } from "hono";
+import { describe, expect, test } from "vitest";
+import type { HttpCacheOptions } from "../../../src/web/engine/options.ts";
+import { httpCache as fetchCache } from "../../../src/web/fetch.ts";
+import { httpCache as honoCache } from "../../../src/web/hono.ts";
+import { memoryCache } from "../../behaviour/cache/memory-cache.ts";
+import { ask, bridge, listen } from "../../behaviour/web/subject.ts";
+
+type Options = Pick<HttpCacheOptions, "maxBodyBytes">;
+
+type Cached = (
+  handler: () => Response,
+  options?: Options,
+) => (request: Request) => Response | Promise<Response>;
+
+const cachedFetch: Cached = (handler, options = {}) =>
+  fetchCache({ cache: memoryCache().cache, ...options })(handler);
+
+const cachedHono: Cached = (handler, options = {}) => {
+  const app = new Hono();
+  app.use(honoCache({ cache: memoryCache().cache, ...options }));
+  app.get("*", handler);
+  return app.fetch;
+};
+
+describe.each([
+  ["fetch", cachedFetch],
+  ["hono", cachedHono],
+] as const)("on %s", (_, cached) => {
+  const chunks = (
+    parts: readonly string[],
+    gate: Promise<void> = Promise.resolve(),
+  ): ReadableStream<Uint8Array> => {
+    let at = 0;
+    return new ReadableStream(
+      {
+        async pull(controller) {
+          if (at > 0) await gate;
+          if (at === parts.length) controller.close();
+          else controller.enqueue(new TextEncoder().encode(parts[at++]));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  };
+
+  test("a stream reaches the client before it has ended, and the whole is stored", async () => {
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let calls = 0;
+    const handler = cached(() => {
+      calls++;
+      return new Response(chunks(["first ", "last"], gate));
+    });
+    const reader = (await handler(new Request("http://site.test/"))).body!.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("first ");
+    open();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("last");
+    expect((await reader.read()).done).toBe(true);
+    const second = await handler(new Request("http://site.test/"));
+    expect([await second.text(), calls]).toEqual(["first last", 1]);
+  });
+
+  test("a client that cancels leaves alone: the rest is read and stored", async () => {
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let calls = 0;
+    const handler = cached(() => {
+      calls++;
+      return new Response(chunks(["first ", "last"], gate));
+    });
+    const leaving = await handler(new Request("http://site.test/"));
+    const other = handler(new Request("http://site.test/"));
+    await leaving.body!.cancel();
+    open();
+    expect([await (await other).text(), calls]).toEqual(["first last", 1]);
+  });
+
+  test("a stream that fails is not stored, and fails for its client", async () => {
+    let calls = 0;
+    const handler = cached(() => {
+      calls++;
+      return new Response(chunks(["first "], Promise.reject(new Error("broken"))));
+    });
+    for (let time = 0; time < 2; time++) {
+      const response = await handler(new Request("http://site.test/"));
+      await expect(response.text()).rejects.toThrow("broken");
+    }
+    expect(calls).toBe(2);
+  });
+
+  test("a longer body than maxBodyBytes passes whole and is not stored", async () => {
+    let calls = 0;
+    const handler = cached(
+      () => {
+        calls++;
+        return new Response(chunks(["12345", "67890", "abc"]));
+      },
+      { maxBodyBytes: 8 },
+    );
+    for (let time = 0; time < 2; time++) {
+      expect(await (await handler(new Request("http://site.test/"))).text()).toBe("1234567890abc");
+    }
+    expect(calls).toBe(2);
+  });
+
+  test("over a socket as well", async () => {
+    const handler = cached(() => new Response(chunks(["a", "b"])));
+    const port = await listen(bridge(async (request) => handler(request)));
+    expect([(await ask(port, "/")).body, (await ask(port, "/")).body]).toEqual(["ab", "ab"]);
+  });
+});
+
+test("what a handler is called with besides the request reaches it", async () => {
+  const handler = fetchCache({ cache: memoryCache().cache })(
+    (_request: Request, environment: { name: string }) => new Response(environment.name),
+  );
+  expect(await (await handler(new Request("http://site.test/"), { name: "env" })).text()).toBe("env");
+});
+
+test("a response that failed is passed on, and nobody waits for it", async () => {
+  let calls = 0;
+  const handler = fetchCache({ cache: memoryCache().cache })(() => {
+    calls++;
+    return Response.error();
+  });
+  const answers = await Promise.all([1, 2].map(() => handler(new Request("http://site.test/"))));
+  expect(answers.map(({ type }) => type)).toEqual(["error", "error"]);
+  expect(calls).toBe(2);
+});

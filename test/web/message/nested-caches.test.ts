@@ -1,0 +1,110 @@
+// Two caches on the way of one request: the outer one counts, and nobody waits for himself.
+import { setImmediate as turn } from "node:timers/promises";
+import { getRequestListener } from "@hono/node-server";
+import express from "express";
+import Fastify from "fastify";
+import { Hono } from "hono";
+import Koa from "koa";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { HTTPCacheMiddleware } from "../../../src/web/engine/engine.ts";
+import { HTTPCacheMiddleware as Engine, httpCache as expressCache } from "../../../src/web/express.ts";
+import { httpCache as fastifyCache } from "../../../src/web/fastify.ts";
+import { httpCache as fetchCache } from "../../../src/web/fetch.ts";
+import { httpCache as honoCache } from "../../../src/web/hono.ts";
+import { httpCache as koaCache } from "../../../src/web/koa.ts";
+import { httpCache as nodeCache } from "../../../src/web/node.ts";
+import { memoryCache } from "../../behaviour/cache/memory-cache.ts";
+import { ask, bridge, listen } from "../../behaviour/web/subject.ts";
+import { until } from "../../support/until.ts";
+
+type Serve = (outer: never, inner: never, body: () => string) => Promise<number>;
+
+/** What stands between the two takes its time. */
+const SERVERS: Record<string, Serve> = {
+  express(outer, inner, body) {
+    const app = express();
+    app.use(expressCache(outer));
+    app.use((_request, _response, next) => void setImmediate(next));
+    app.get("/", expressCache(inner), (_request, response) => void response.send(body()));
+    return listen(app);
+  },
+  async fastify(outer, inner, body) {
+    const app = Fastify();
+    app.register(fastifyCache(outer));
+    app.addHook("onRequest", async () => turn());
+    app.register(async (scope) => {
+      scope.register(fastifyCache(inner));
+      scope.get("/", async () => body());
+    });
+    await app.ready();
+    onTestFinished(() => app.close());
+    return listen(app.routing);
+  },
+  koa(outer, inner, body) {
+    const app = new Koa();
+    app.use(koaCache(outer));
+    app.use(async (_context, next) => {
+      await turn();
+      await next();
+    });
+    app.use(koaCache(inner));
+    app.use((context) => {
+      context.body = body();
+    });
+    return listen(app.callback());
+  },
+  hono(outer, inner, body) {
+    const app = new Hono();
+    app.use(honoCache(outer, app));
+    app.use(async (_context, next) => {
+      await turn();
+      await next();
+    });
+    app.get("/", honoCache(inner, app), (context) => context.text(body()));
+    return listen(getRequestListener(app.fetch) as never);
+  },
+  node(outer, inner, body) {
+    const listener = nodeCache(inner)((_request, response) => response.end(body()));
+    return listen(
+      nodeCache(outer)((request, response) => void setImmediate(() => listener(request, response))) as never,
+    );
+  },
+  fetch(outer, inner, body) {
+    const handler = fetchCache(inner)(() => new Response(body()));
+    return listen(bridge(fetchCache(outer)((request) => turn().then(() => handler(request)))));
+  },
+};
+
+describe.each(Object.entries(SERVERS))("on %s", (_, serve) => {
+  test("a cache behind another one that fills the same entry lets the request pass", async () => {
+    const { cache, clock } = memoryCache();
+    const engine = (ttl: number): never =>
+      new Engine({ cache, ttl, staleWhileRevalidate: 20 }, clock) as HTTPCacheMiddleware as never;
+    let calls = 0;
+    const port = await serve(engine(10), engine(5), () => `answer ${++calls}`);
+    // A field that the handler is not shown: it gets another request than the client's where that cannot be changed.
+    const headers = { "x-forwarded-host": "a.test" };
+    const first = await ask(port, "/", { headers });
+    expect([first.body, first.headers["cache-control"]]).toEqual(["answer 1", "max-age=10"]);
+    expect(first.headers["cache-status"]).toBe(
+      "xcache; fwd=bypass; detail=nested, xcache; fwd=uri-miss; stored",
+    );
+    expect((await ask(port, "/")).headers["cache-status"]).toBe("xcache; hit; ttl=10");
+    await clock.advance(15_000);
+    expect((await ask(port, "/", { headers })).body).toBe("answer 1");
+    await until(async () => (await ask(port, "/")).body === "answer 2", { what: "the refreshed response" });
+    expect(calls).toBe(2);
+  });
+
+  test("caches of their own are filled both", async () => {
+    const { cache, clock } = memoryCache();
+    const engine = (name: string, ttl: number): never =>
+      new Engine({ cache: cache.namespace(name), ttl }, clock) as HTTPCacheMiddleware as never;
+    let calls = 0;
+    const port = await serve(engine("outer", 5), engine("inner", 60), () => `answer ${++calls}`);
+    await ask(port, "/");
+    await clock.advance(6_000);
+    expect((await ask(port, "/")).body).toBe("answer 1");
+    expect(calls).toBe(1);
+  });
+});
