@@ -1,8 +1,8 @@
 // class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
 
 import { Instruments } from "./cache/instruments.ts";
-import { type CacheRoot, openPlace, Place } from "./cache/lifecycle.ts";
-import { Getting, Seeking } from "./cache/store-read.ts";
+import { type CacheLifecycle, openPlace, Place } from "./cache/lifecycle.ts";
+import { GetCallback, FindCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
@@ -19,15 +19,15 @@ import {
   type StatsOptions,
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
-import { closedSpace, disconnectedError } from "./core/disconnected-namespace.ts";
-import { allowHits, type LoadRequest, loadRequest, requireLoad, setTerms } from "./core/entry-options.ts";
+import { disconnectedNamespace, disconnectedError } from "./core/disconnected-namespace.ts";
+import { allowHits, type ResolvedLoadOptions, resolveLoadOptions, requireLoad, resolveSetOptions } from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
 import type { Look } from "./core/loading/waiting-call.ts";
-import type { Inspection, Space } from "./core/namespace.ts";
+import type { Inspection, Namespace } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import type {
   CacheStats,
@@ -36,7 +36,7 @@ import type {
   FleetStats,
   HealthResult,
 } from "./core/stats.ts";
-import { offerLook } from "./core/sync-peek.ts";
+import { offerPeek } from "./core/sync-peek.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
 import type { Telemetry } from "./metrics/recording/telemetry.ts";
 import {
@@ -62,38 +62,38 @@ export interface ScanOptions {
  * function instead. Methods need their object: pass `(key) => cache.get(key)`, not `cache.get`.
  */
 export class XCache implements AsyncDisposable {
-  readonly #root: CacheRoot;
+  readonly #root: CacheLifecycle;
   readonly #telemetry: Telemetry;
   readonly #loader: Loader;
   readonly #instruments: Instruments;
   readonly #children = new Map<string, XCache>();
-  readonly #place: Space;
+  readonly #place: Namespace;
   /** `#place`, or a space that refuses while disconnected. */
-  #space: Space;
+  #space: Namespace;
 
   /** Connects on first use. Without arguments: `redis://localhost:6379/0`. Throws ConfigError. */
   constructor(config?: CacheConfig | { readonly config: CacheConfig }) {
     const { root, space } = config instanceof Place ? config : openPlace(config, systemClock);
     this.#root = root;
     this.#place = space;
-    this.#space = root.isOpen ? space : closedSpace;
+    this.#space = root.isOpen ? space : disconnectedNamespace;
     this.#instruments = new Instruments(root, space);
     this.#telemetry = this.#instruments.telemetry;
     this.#loader = new Loader(space.changes, {
       clock: root.clock,
-      space: () => this.#space,
+      namespace: () => this.#space,
       own: (value) => space.own(value),
       signal: () => root.signal,
       stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
-    offerLook(this, {
+    offerPeek(this, {
       peek: (key) => (isLoadHitTraced() ? undefined : this.#space.peek(key)),
       used: (key) => this.#telemetry.hit(key),
     });
     root.join(
       this.#instruments.member((isOpen) => {
-        this.#space = isOpen ? space : closedSpace;
+        this.#space = isOpen ? space : disconnectedNamespace;
       }),
     );
   }
@@ -163,7 +163,7 @@ export class XCache implements AsyncDisposable {
       requireKey(key);
       requireValue(value);
       const root = this.#root;
-      const terms = (options === undefined ? root.usualTerms : undefined) ?? setTerms(options, root.defaults);
+      const terms = (options === undefined ? root.usualTerms : undefined) ?? resolveSetOptions(options, root.defaults);
       const stored = this.#space.set(key, value, terms, this.#telemetry);
       if (stored !== undefined) return stored;
       this.#telemetry.written(key, terms.tags);
@@ -180,7 +180,7 @@ export class XCache implements AsyncDisposable {
   ): Promise<void> {
     return this.#telemetry.run("setMany", async () => {
       const pairs = requireEntries(entries);
-      const terms = setTerms(options, this.#root.defaults);
+      const terms = resolveSetOptions(options, this.#root.defaults);
       await this.#space.setMany(pairs, terms);
       for (const [key] of pairs) this.#telemetry.written(key, terms.tags);
     });
@@ -385,7 +385,7 @@ export class XCache implements AsyncDisposable {
   #getSlowly<T>(key: string): Promise<T | undefined> {
     this.#telemetry.gets.add();
     return new Promise((resolve, reject) => {
-      const asker = new Getting(this.#telemetry, key, resolve as (value: unknown) => void, reject);
+      const asker = new GetCallback(this.#telemetry, key, resolve as (value: unknown) => void, reject);
       try {
         requireKey(key);
         this.#space.get(key, asker);
@@ -422,7 +422,7 @@ export class XCache implements AsyncDisposable {
     const calledAt = space.changes.now;
     return new Promise((resolve) => {
       const goOn = (look: Look): void => resolve(this.#load(key, load, options, look, calledAt));
-      space.seek?.(key, new Seeking(this.#telemetry, key, resolve as (value: unknown) => void, goOn));
+      space.seek?.(key, new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn));
     });
   }
 
@@ -446,11 +446,11 @@ export class XCache implements AsyncDisposable {
     }
   }
 
-  #loadRequest(key: string, load: unknown, options: GetOrSetOptions | undefined): LoadRequest {
+  #loadRequest(key: string, load: unknown, options: GetOrSetOptions | undefined): ResolvedLoadOptions {
     try {
       requireKey(key);
       requireLoad(load);
-      return loadRequest(options, this.#root.defaults);
+      return resolveLoadOptions(options, this.#root.defaults);
     } catch (error) {
       this.#telemetry.finish("getOrSet", undefined);
       throw this.#telemetry.failedCall("getOrSet", error);

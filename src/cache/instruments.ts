@@ -1,29 +1,29 @@
 // What is measured and told of one cache object: wired here, read and added to by the cache.
 
-import type { Space } from "../core/namespace.ts";
+import type { Namespace } from "../core/namespace.ts";
 import type { ComprehensiveMetrics } from "../core/stats.ts";
 import { poolState, poolUtilization } from "../health/health.ts";
 import type { MetricSource } from "../metrics/collectors/source.ts";
 import { History } from "../metrics/history/history.ts";
 import { traceIfRegistered } from "../metrics/opentelemetry/spans.ts";
 import { Telemetry } from "../metrics/recording/telemetry.ts";
-import type { CacheRoot, Member } from "./lifecycle.ts";
+import type { CacheLifecycle, Member } from "./lifecycle.ts";
 
 const DAY_MS = 86_400_000;
 
 export class Instruments {
   readonly telemetry: Telemetry;
   readonly history: History;
-  readonly #root: CacheRoot;
-  readonly #place: Space;
+  readonly #root: CacheLifecycle;
+  readonly #place: Namespace;
 
-  constructor(root: CacheRoot, place: Space) {
+  constructor(root: CacheLifecycle, place: Namespace) {
     this.#root = root;
     this.#place = place;
     this.telemetry = new Telemetry(root.clock, root.config.keyPrefix);
     this.history = new History({
       recorder: this.telemetry.recorder,
-      ledger: place.ledger,
+      ledger: place.counters,
       clock: root.clock,
       retentionMs: root.config.metricsRetentionDays * DAY_MS,
     });

@@ -3,10 +3,10 @@ import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import type { Clock } from "../core/clock.ts";
 import { disconnectedError } from "../core/disconnected-namespace.ts";
-import { type TermDefaults, usualTerms } from "../core/entry-options.ts";
+import { type EntryDefaults, defaultEntryOptions } from "../core/entry-options.ts";
 import { OperationTimeoutError } from "../core/errors.ts";
-import type { Space, Store, StoreObserver, Terms } from "../core/namespace.ts";
-import { inOurWords } from "../core/resilience/store-failure.ts";
+import type { Namespace, Store, StoreObserver, EntryOptions } from "../core/namespace.ts";
+import { toXCacheError } from "../core/resilience/store-failure.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { type CacheMetrics, metricsOf } from "../metrics/collectors/cache-metrics.ts";
 import type { MetricSource } from "../metrics/collectors/source.ts";
@@ -26,13 +26,13 @@ export interface Member {
   closed(wasOpen: boolean): void;
 }
 
-export class CacheRoot {
+export class CacheLifecycle {
   readonly config: ResolvedConfig;
   readonly clock: Clock;
   readonly store: Store;
-  readonly defaults: TermDefaults;
+  readonly defaults: EntryDefaults;
   /** The terms of a write without options; undefined where each has its own. */
-  readonly usualTerms: Terms | undefined;
+  readonly usualTerms: EntryOptions | undefined;
   readonly #metrics: CacheMetrics | undefined;
   /** How each member stops reporting. */
   readonly #members = new Map<Member, (() => void) | undefined>();
@@ -50,7 +50,7 @@ export class CacheRoot {
     this.clock = clock;
     this.store = openStore(config, clock);
     this.defaults = { ...config, random: clock.random };
-    this.usualTerms = usualTerms(this.defaults);
+    this.usualTerms = defaultEntryOptions(this.defaults);
     if (config.enableMetrics && config.metrics !== undefined) this.#metrics = metricsOf(config.metrics);
   }
 
@@ -101,7 +101,7 @@ export class CacheRoot {
     this.#connecting++;
     try {
       const connected = this.store.connect().catch((error: unknown) => {
-        throw inOurWords(error, "connect");
+        throw toXCacheError(error, "connect");
       });
       await withDeadline(this.clock, limit * 1000, connected, () => {
         throw new OperationTimeoutError(
@@ -135,7 +135,7 @@ export class CacheRoot {
     const halfMs = (this.config.operationTimeout * 1000) / 2;
     if (added !== undefined) await withDeadline(this.clock, halfMs, added, () => undefined);
     const left = store.disconnect().catch((error: unknown) => {
-      throw inOurWords(error, "disconnect");
+      throw toXCacheError(error, "disconnect");
     });
     await withDeadline(this.clock, halfMs, left, () => undefined);
   }
@@ -151,9 +151,9 @@ export class CacheRoot {
 
 /** Where a cache object stands: what it shares with its root, and its own part of the store. */
 export class Place {
-  readonly root: CacheRoot;
-  readonly space: Space;
-  constructor(root: CacheRoot, space: Space) {
+  readonly root: CacheLifecycle;
+  readonly space: Namespace;
+  constructor(root: CacheLifecycle, space: Namespace) {
     this.root = root;
     this.space = space;
   }
@@ -165,6 +165,6 @@ export function openPlace(
 ): Place {
   const wrapped =
     typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
-  const root = new CacheRoot(resolveConfig(wrapped ? given.config : given), clock);
-  return new Place(root, root.store.space(root.config.keyPrefix));
+  const root = new CacheLifecycle(resolveConfig(wrapped ? given.config : given), clock);
+  return new Place(root, root.store.namespace(root.config.keyPrefix));
 }

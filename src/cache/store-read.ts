@@ -2,11 +2,11 @@
 // memory of the process does not answer.
 import { toError } from "../core/events.ts";
 import type { Look } from "../core/loading/waiting-call.ts";
-import type { Asker, Found } from "../core/namespace.ts";
+import type { ReadCallback, Found } from "../core/namespace.ts";
 import type { Telemetry } from "../metrics/recording/telemetry.ts";
 
 /** For `get`. */
-export class Getting implements Asker<unknown> {
+export class GetCallback implements ReadCallback<unknown> {
   readonly #telemetry: Telemetry;
   readonly #key: string;
   readonly #resolve: (value: unknown) => void;
@@ -35,7 +35,7 @@ export class Getting implements Asker<unknown> {
 }
 
 /** For getOrSet, which goes on to load what is not there. */
-export class Seeking implements Asker<Found | undefined> {
+export class FindCallback implements ReadCallback<Found | undefined> {
   readonly #telemetry: Telemetry;
   readonly #key: string;
   readonly #resolve: (value: unknown) => void;

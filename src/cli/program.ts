@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from "commander";
 import pc from "picocolors";
 import { redactText } from "../core/redact.ts";
-import { nearestName } from "../core/suggest-name.ts";
+import { closestName } from "../core/suggest-name.ts";
 import { VERSION } from "../version.ts";
 import type { CommandSpec, OptionSpec } from "./command-spec.ts";
 import { optionNames } from "./completion/candidates.ts";
@@ -153,7 +153,7 @@ function complaintOf({ code }: CommanderError, complaint: string): string {
   const [first = "", ...rest] = complaint.split("\n");
   if (name === undefined || rest.some((line) => line.startsWith("(Did you mean"))) return complaint;
   const command = /`xcache (\S+) --help`/.exec(complaint)?.[1];
-  const nearest = nearestName(name, optionNames(COMMANDS.find((spec) => spec.name === command)));
+  const nearest = closestName(name, optionNames(COMMANDS.find((spec) => spec.name === command)));
   return [first, ...(nearest === undefined ? [] : [`(Did you mean ${nearest}?)`]), ...rest].join("\n");
 }
 

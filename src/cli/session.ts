@@ -3,7 +3,7 @@ import { openPlace, Place } from "../cache/lifecycle.ts";
 import type { LayeredConfig } from "../config/origin.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import type { Space, Store } from "../core/namespace.ts";
+import type { Namespace, Store } from "../core/namespace.ts";
 import { redactUrl } from "../core/redact.ts";
 import { XCache } from "../xcache.ts";
 import type { CommandContext } from "./context.ts";
@@ -14,7 +14,7 @@ import { readSettings } from "./settings.ts";
 export interface Session {
   readonly cache: XCache;
   /** The same part of the store, for what the cache object does not tell. */
-  readonly space: Space;
+  readonly space: Namespace;
   readonly store: Store;
   readonly clock: Clock;
   readonly settings: LayeredConfig;

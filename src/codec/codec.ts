@@ -1,7 +1,7 @@
 // The codec: MessagePack or JSON text, compressed or not, within limits; and copies for the in-process tiers.
 import type { Codec } from "../core/codec.ts";
 import { CodecError } from "../core/errors.ts";
-import { PayloadPart } from "../core/frame/payload-slice.ts";
+import { PayloadSlice } from "../core/frame/payload-slice.ts";
 import type { Payload } from "../core/record.ts";
 import { damaged } from "./byte-reader.ts";
 import { compress, decompress } from "./compression.ts";
@@ -64,7 +64,7 @@ export function createCodec(options: CodecOptions = {}): Codec {
 
 /** What most payloads are, where they lie. */
 function decodePlain(payload: Payload, limits: CodecSettings["limits"]): unknown {
-  const part = payload instanceof PayloadPart;
+  const part = payload instanceof PayloadSlice;
   const start = part ? payload.start : 0;
   const bytes = part ? payload.whole : payload.bytes;
   const end = part ? payload.end : bytes.length;

@@ -47,7 +47,7 @@ export interface BackendHost {
   /** Says that an entry was dropped to make room. */
   evicted(key: string): void;
   /** Says that a server was reached which may not be the one before; nothing else may use it until this resolves. */
-  met(server: MetServer): Promise<void>;
+  onServer(server: MetServer): Promise<void>;
 }
 
 export interface KeyedRecord {
@@ -169,7 +169,7 @@ export interface Backend {
    * As `readThen`, together with the present ids of stamps and in one round trip: for a store that does not tell of
    * changes, where they are asked for with every entry.
    */
-  readSealedThen?(key: string, stamps: readonly string[], taker: RecordTaker): void;
+  readStampedThen?(key: string, stamps: readonly string[], taker: RecordTaker): void;
   /**
    * The version of the record under a key as it is now; undefined where there is none. For a store that tells nothing of
    * changes but answers at once, in a microsecond or two: what is kept is compared with it whenever it is used.

@@ -16,16 +16,16 @@ interface LoadedKey {
 }
 
 /** The log of one namespace. Keys are remembered while they are loaded, other names while anything is. */
-export class Changes {
+export class ChangeLog {
   readonly #sequence: Sequence;
-  readonly #parent: Changes | undefined;
+  readonly #parent: ChangeLog | undefined;
   readonly #keys = new Map<string, LoadedKey>();
   readonly #tags = new Map<string, number>();
   readonly #patterns: { readonly matches: (key: string) => boolean; readonly at: number }[] = [];
   #everythingAt = 0;
   #loads = 0;
 
-  constructor(parent?: Changes) {
+  constructor(parent?: ChangeLog) {
     this.#parent = parent;
     this.#sequence = parent === undefined ? { value: 0 } : parent.#sequence;
   }

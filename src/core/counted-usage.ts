@@ -1,7 +1,7 @@
 // Keys and bytes of what a scan lists, counted one by one.
-import type { Inspection, SpaceUsage } from "./namespace.ts";
+import type { Inspection, NamespaceUsage } from "./namespace.ts";
 
-export async function countedUsage(batches: AsyncIterable<readonly Inspection[]>): Promise<SpaceUsage> {
+export async function countedUsage(batches: AsyncIterable<readonly Inspection[]>): Promise<NamespaceUsage> {
   let keys = 0;
   let bytes = 0;
   for await (const batch of batches) {

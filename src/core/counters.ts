@@ -1,26 +1,26 @@
 // Rows of numbers that processes add to: small records of the library's own, next to a namespace's entries.
 import type { Clock } from "./clock.ts";
 
-export type Row = readonly number[];
+export type CounterRow = readonly number[];
 
-export interface Ledger {
+export interface Counters {
   /** The time that all who add agree on. */
   now(): number;
   /** Adds number by number, in one step however many do so at once; the row is kept for `lifeMs` from now. */
-  add(name: string, row: Row, lifeMs: number): void | Promise<void>;
+  add(name: string, row: CounterRow, lifeMs: number): void | Promise<void>;
   /** In the order of `names`; what is not there, or cannot be read, is undefined. */
-  read(names: readonly string[]): readonly (Row | undefined)[] | Promise<readonly (Row | undefined)[]>;
+  read(names: readonly string[]): readonly (CounterRow | undefined)[] | Promise<readonly (CounterRow | undefined)[]>;
 }
 
-export function sumOf(one: Row, other: Row): Row {
+export function sumOf(one: CounterRow, other: CounterRow): CounterRow {
   const longer = one.length >= other.length ? one : other;
   return longer.map((_, at) => (one[at] ?? 0) + (other[at] ?? 0));
 }
 
 /** For a store that no other process sees. */
-export class LocalLedger implements Ledger {
+export class LocalCounters implements Counters {
   readonly #clock: Clock;
-  readonly #rows = new Map<string, { readonly row: Row; readonly expires: number }>();
+  readonly #rows = new Map<string, { readonly row: CounterRow; readonly expires: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -30,7 +30,7 @@ export class LocalLedger implements Ledger {
     return this.#clock.now();
   }
 
-  add(name: string, row: Row, lifeMs: number): void {
+  add(name: string, row: CounterRow, lifeMs: number): void {
     const now = this.now();
     const present = this.#rows.get(name);
     this.#rows.delete(name);
@@ -42,7 +42,7 @@ export class LocalLedger implements Ledger {
     }
   }
 
-  read(names: readonly string[]): readonly (Row | undefined)[] {
+  read(names: readonly string[]): readonly (CounterRow | undefined)[] {
     const now = this.now();
     return names.map((name) => {
       const held = this.#rows.get(name);

@@ -1,7 +1,7 @@
 // What a cache object talks to after disconnect(): every operation says so.
-import { Changes } from "./change-log.ts";
+import { ChangeLog } from "./change-log.ts";
 import { ConnectionError } from "./errors.ts";
-import type { Space } from "./namespace.ts";
+import type { Namespace } from "./namespace.ts";
 
 export function disconnectedError(): ConnectionError {
   return new ConnectionError("the cache is disconnected", { code: "DISCONNECTED" });
@@ -11,9 +11,9 @@ function refuse(): never {
   throw disconnectedError();
 }
 
-export const closedSpace: Space = {
-  changes: new Changes(),
-  ledger: { now: () => 0, add: refuse, read: refuse },
+export const disconnectedNamespace: Namespace = {
+  changes: new ChangeLog(),
+  counters: { now: () => 0, add: refuse, read: refuse },
   peek: () => undefined,
   own: (value) => value,
   get: (_key, asker) => asker.failed(disconnectedError()),
@@ -29,5 +29,5 @@ export const closedSpace: Space = {
   usage: refuse,
   find: refuse,
   admit: refuse,
-  child: () => closedSpace,
+  child: () => disconnectedNamespace,
 };

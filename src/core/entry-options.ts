@@ -2,11 +2,11 @@
 import { requireFlag, requireOptions } from "./arguments.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
 import { isTag, requireTags } from "./keys.ts";
-import type { Terms } from "./namespace.ts";
+import type { EntryOptions } from "./namespace.ts";
 import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
 
 /** The configured values that options fall back on; seconds. */
-export interface TermDefaults {
+export interface EntryDefaults {
   readonly defaultTtl: number;
   /** Shortens a default ttl by up to this fraction, at random. */
   readonly ttlJitter: number;
@@ -15,8 +15,8 @@ export interface TermDefaults {
   random(): number;
 }
 
-export interface LoadRequest {
-  readonly terms: Terms;
+export interface ResolvedLoadOptions {
+  readonly entry: EntryOptions;
   readonly lock: boolean;
   readonly force: boolean;
   readonly staleIfErrorMs: number;
@@ -62,24 +62,24 @@ function windowToMs(seconds: unknown, name: string, otherwise: number): number {
   return seconds * 1000;
 }
 
-function defaultTtlMs(defaults: TermDefaults): number {
+function defaultTtlMs(defaults: EntryDefaults): number {
   const ms = ttlToMs(defaults.defaultTtl, "defaultTtl");
   if (defaults.ttlJitter === 0 || ms === Number.POSITIVE_INFINITY) return ms;
   return Math.max(1, Math.floor(ms * (1 - defaults.ttlJitter * defaults.random())));
 }
 
-export function setTerms(options: SetOptions | undefined, defaults: TermDefaults): Terms {
+export function resolveSetOptions(options: SetOptions | undefined, defaults: EntryDefaults): EntryOptions {
   if (options === undefined) return { ttlMs: defaultTtlMs(defaults), staleMs: 0, tags: NO_TAGS };
   requireOptions(options, SET_OPTIONS);
   return termsOf(options, defaults, 0);
 }
 
 /** The terms of every write without options; undefined where each has its own. */
-export function usualTerms(defaults: TermDefaults): Terms | undefined {
-  return defaults.ttlJitter === 0 ? setTerms(undefined, defaults) : undefined;
+export function defaultEntryOptions(defaults: EntryDefaults): EntryOptions | undefined {
+  return defaults.ttlJitter === 0 ? resolveSetOptions(undefined, defaults) : undefined;
 }
 
-function termsOf(options: SetOptions, defaults: TermDefaults, staleMs: number): Terms {
+function termsOf(options: SetOptions, defaults: EntryDefaults, staleMs: number): EntryOptions {
   return {
     ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),
     staleMs,
@@ -87,7 +87,7 @@ function termsOf(options: SetOptions, defaults: TermDefaults, staleMs: number): 
   };
 }
 
-export function loadRequest(options: GetOrSetOptions | undefined, defaults: TermDefaults): LoadRequest {
+export function resolveLoadOptions(options: GetOrSetOptions | undefined, defaults: EntryDefaults): ResolvedLoadOptions {
   if (options !== undefined) requireOptions(options, LOAD_OPTIONS);
   const given = options ?? {};
   const staleIfErrorMs = windowToMs(given.staleIfError, "staleIfError", defaults.staleIfError);
@@ -97,7 +97,7 @@ export function loadRequest(options: GetOrSetOptions | undefined, defaults: Term
     defaults.staleWhileRevalidate,
   );
   return {
-    terms: termsOf(given, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
+    entry: termsOf(given, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
     lock: requireFlag(given.lock, "lock", true),
     force: requireFlag(given.forceLoad, "forceLoad", false),
     staleIfErrorMs,
@@ -108,13 +108,13 @@ export function loadRequest(options: GetOrSetOptions | undefined, defaults: Term
 }
 
 /** Whether a stored value may answer: not when a load is asked for, nor to options that `loadRequest` refuses. */
-export function allowHits(options: GetOrSetOptions, defaults: TermDefaults): boolean {
+export function allowHits(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
   return (areLoadOptions(options) || isTaken(options, defaults)) && options.forceLoad !== true;
 }
 
-function isTaken(options: GetOrSetOptions, defaults: TermDefaults): boolean {
+function isTaken(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
   try {
-    loadRequest(options, defaults);
+    resolveLoadOptions(options, defaults);
     return true;
   } catch {
     return false;
@@ -152,14 +152,14 @@ function isLoadOption(name: string, value: unknown): boolean {
 
 /** What a load decides while it runs. */
 export class Decisions {
-  #terms: Terms;
+  #terms: EntryOptions;
   #skipped = false;
 
-  constructor(terms: Terms) {
+  constructor(terms: EntryOptions) {
     this.#terms = terms;
   }
 
-  get terms(): Terms {
+  get terms(): EntryOptions {
     return this.#terms;
   }
 

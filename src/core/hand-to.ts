@@ -2,7 +2,7 @@
 import type { RecordTaker } from "./backend.ts";
 import type { StoreRecord } from "./record.ts";
 
-export function handTo(taker: RecordTaker, reading: Promise<StoreRecord | undefined>): void {
+export function deliverTo(taker: RecordTaker, reading: Promise<StoreRecord | undefined>): void {
   reading.then(
     (record) => taker.take(record),
     (error: unknown) => taker.fail(error),

@@ -1,14 +1,14 @@
 // What the cache object asks of one namespace of a store. Memory answers at once, shared stores with promises.
 import type { Backend, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
-import type { Changes } from "./change-log.ts";
-import type { Ledger } from "./counters.ts";
+import type { ChangeLog } from "./change-log.ts";
+import type { Counters } from "./counters.ts";
 import type { StoreRecord } from "./record.ts";
 
 export type MaybePromise<T> = T | Promise<T>;
 
 /** How a value is to be stored. */
-export interface Terms {
+export interface EntryOptions {
   readonly ttlMs: number;
   /** For how long after expiry getOrSet may still use it. */
   readonly staleMs: number;
@@ -39,7 +39,7 @@ export interface Inspection {
 /** The permission to store a load's result, revoked by any write or invalidation that concerns it. */
 export interface Ticket {
   /** Stores unless the permission was revoked; says whether it stored. */
-  commit(value: unknown, terms: Terms): MaybePromise<boolean>;
+  commit(value: unknown, terms: EntryOptions): MaybePromise<boolean>;
   /** Gives the permission back without storing. */
   abandon(): void;
   /** Whether a change made elsewhere would have been noticed by now; absent where nothing is changed elsewhere. */
@@ -58,7 +58,7 @@ export type Admission =
 
 export interface AdmissionOptions {
   /** As far as they are known before the load runs. */
-  readonly terms: Terms;
+  readonly entry: EntryOptions;
   /** Whether the load may name more tags. */
   readonly lateTags: boolean;
   /** What `find` has just returned: spares a shared store a round trip. */
@@ -71,7 +71,7 @@ export interface AdmissionOptions {
   readonly force: boolean;
 }
 
-export type SpaceUsage = Usage;
+export type NamespaceUsage = Usage;
 
 /** Told how a write ended just before its caller is: a promise between the two would weigh. */
 export interface WriteObserver {
@@ -81,24 +81,24 @@ export interface WriteObserver {
 }
 
 /** Who has asked for something. Told one of the two, once. */
-export interface Asker<T> {
+export interface ReadCallback<T> {
   answered(result: T): void;
   failed(error: unknown): void;
 }
 
-export interface Space {
+export interface Namespace {
   /** Where this namespace's figures are added up. */
-  readonly ledger: Ledger;
+  readonly counters: Counters;
   /** Changes made or learnt of in this process. */
-  readonly changes: Changes;
+  readonly changes: ChangeLog;
   /** A hit at once, or undefined: then `get` knows. The value is the caller's own. */
   peek(key: string): unknown;
   /** Tells the value, at once or later: so often asked that a promise would weigh. */
-  get(key: string, asker: Asker<unknown>): void;
+  get(key: string, asker: ReadCallback<unknown>): void;
   getMany(keys: readonly string[]): MaybePromise<Map<string, unknown>>;
   /** Returns nothing where it is stored at once, and a promise where `told` is told how it ended. */
-  set(key: string, value: unknown, terms: Terms, told?: WriteObserver): MaybePromise<void>;
-  setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): MaybePromise<void>;
+  set(key: string, value: unknown, terms: EntryOptions, told?: WriteObserver): MaybePromise<void>;
+  setMany(entries: readonly (readonly [string, unknown])[], terms: EntryOptions): MaybePromise<void>;
   /** How many of them were live. */
   delete(keys: readonly string[]): MaybePromise<number>;
   inspect(key: string): MaybePromise<Inspection | undefined>;
@@ -108,27 +108,27 @@ export interface Space {
   /** Removes the entries whose keys match, and revokes loads of such keys. How many entries were live. */
   invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): MaybePromise<number>;
   clear(): MaybePromise<void>;
-  usage(exact: boolean, signal?: AbortSignal): MaybePromise<SpaceUsage>;
+  usage(exact: boolean, signal?: AbortSignal): MaybePromise<NamespaceUsage>;
 
   /** The value under a key, fresh or stale, for getOrSet. */
   find(key: string): MaybePromise<Found | undefined>;
   /** As `find`, telling it; absent where `peek` has already said all. */
-  seek?(key: string, asker: Asker<Found | undefined>): void;
+  seek?(key: string, asker: ReadCallback<Found | undefined>): void;
   admit(key: string, options: AdmissionOptions): MaybePromise<Admission>;
   /** The value for one more caller: a copy, or itself where values are shared. */
   own(value: unknown): unknown;
 
-  child(name: string): Space;
+  child(name: string): Namespace;
 }
 
 /** Who is told what happens in a store without being asked. */
 export interface StoreObserver {
   /** Whose evictions it wants to hear of; undefined: everybody's. */
-  readonly space?: Space;
+  readonly space?: Namespace;
   /** A failure that no caller sees. */
   failed(error: Error): void;
   breakerChanged(state: BreakerState): void;
-  evicted(space: Space, key: string): void;
+  evicted(space: Namespace, key: string): void;
 }
 
 /** A store opened for use; several cache objects may share one. */
@@ -137,7 +137,7 @@ export interface Store {
   readonly observers: Set<StoreObserver>;
   /** Absent where nothing can fail. */
   readonly breaker: CircuitBreaker | undefined;
-  space(prefix: string): Space;
+  namespace(prefix: string): Namespace;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   ping(): Promise<void>;

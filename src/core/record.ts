@@ -16,14 +16,14 @@ export interface TagStamp {
 }
 
 /** The stamps something was made under. It is live while each still equals the present one. */
-export interface Seal {
+export interface StampSet {
   /** Stamps of the namespace and its ancestors, root first. */
   readonly lineage: readonly Token[];
   readonly tags: readonly TagStamp[];
 }
 
 /** A stored value. */
-export interface Entry extends Seal {
+export interface Entry extends StampSet {
   readonly kind: "entry";
   readonly version: Token;
   /** The store's key in full; a store that shortens keys keeps it and compares. */
@@ -37,7 +37,7 @@ export interface Entry extends Seal {
 }
 
 /** A load in progress. Storing its result requires the lease still to be there. */
-export interface Lease extends Seal {
+export interface Lease extends StampSet {
   readonly kind: "lease";
   readonly version: Token;
   readonly key: string;

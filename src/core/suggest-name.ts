@@ -42,7 +42,7 @@ function sharedWords(given: string, name: string): number {
  * The one of `names` closest to `given`, or undefined when none is close. Spelling counts first, up to one edit per
  * three characters; then common words, so that `ttl` leads to `defaultTtl`. Of equals the first wins.
  */
-export function nearestName(given: string, names: readonly string[]): string | undefined {
+export function closestName(given: string, names: readonly string[]): string | undefined {
   if (given.length > LONGEST_NAME) return undefined;
   let best: string | undefined;
   let bestScore = Number.POSITIVE_INFINITY;
@@ -61,6 +61,6 @@ export function nearestName(given: string, names: readonly string[]): string | u
 
 /** `did you mean "x"?`, or the whole list when nothing is close; the end of a message about an unknown name. */
 export function suggestName(given: string, names: readonly string[]): string {
-  const nearest = nearestName(given, names);
+  const nearest = closestName(given, names);
   return nearest === undefined ? `valid are ${names.join(", ")}` : `did you mean "${nearest}"?`;
 }

@@ -1,6 +1,6 @@
 // What `cached` can be told, and the check that it was told something sensible.
 import { requireOptions } from "../core/arguments.ts";
-import { loadRequest, type TermDefaults } from "../core/entry-options.ts";
+import { resolveLoadOptions, type EntryDefaults } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
 import { type CacheForFunctions, isCache } from "./default-cache.ts";
@@ -47,7 +47,7 @@ const OPTION_NAMES: readonly (keyof CachedOptions)[] = [
 ];
 
 /** Which values a cache falls back on is its own business; what is given is checked the same way everywhere. */
-const ANY_DEFAULTS: TermDefaults = {
+const ANY_DEFAULTS: EntryDefaults = {
   defaultTtl: 1,
   ttlJitter: 0,
   staleIfError: 0,
@@ -81,7 +81,7 @@ export function checkOptions(given: unknown): asserts given is UncheckedOptions 
   for (const [field, value] of Object.entries({ key, resultTags, when })) {
     expectThat(value === undefined || typeof value === "function", field, "a function", value);
   }
-  loadRequest(typeof tags === "object" ? { ...forEveryCall, tags } : forEveryCall, ANY_DEFAULTS);
+  resolveLoadOptions(typeof tags === "object" ? { ...forEveryCall, tags } : forEveryCall, ANY_DEFAULTS);
 }
 
 function isListOfStrings(value: unknown): boolean {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { Changes } from "../../src/core/change-log.ts";
+import { ChangeLog } from "../../src/core/change-log.ts";
 
 describe("changes while loads are in flight", () => {
   it("tells a key, a tag, a pattern and everything that changed after a load began", () => {
-    const changes = new Changes();
+    const changes = new ChangeLog();
     const since = changes.begin("k");
     expect(changes.touched("k", ["t"], since)).toBe(false);
     changes.key("other");
@@ -22,7 +22,7 @@ describe("changes while loads are in flight", () => {
   });
 
   it("does not hold earlier changes against a later load", () => {
-    const changes = new Changes();
+    const changes = new ChangeLog();
     changes.begin("k");
     changes.key("k");
     const later = changes.begin("k");
@@ -30,8 +30,8 @@ describe("changes while loads are in flight", () => {
   });
 
   it("lets a parent's clear reach its children, and not the other way", () => {
-    const parent = new Changes();
-    const child = new Changes(parent);
+    const parent = new ChangeLog();
+    const child = new ChangeLog(parent);
     const ofParent = parent.begin("key");
     const ofChild = child.begin("key");
     child.everything();
@@ -43,14 +43,14 @@ describe("changes while loads are in flight", () => {
   });
 
   it("calls everything changed rather than forget, when too many tags change during one load", () => {
-    const changes = new Changes();
+    const changes = new ChangeLog();
     const since = changes.begin("k");
     for (let n = 0; n <= 100_000; n++) changes.tag(`t${n}`);
     expect(changes.touched("k", [], since)).toBe(true);
   });
 
   it("is not misled by any number of changes to other keys", () => {
-    const changes = new Changes();
+    const changes = new ChangeLog();
     const since = changes.begin("k");
     for (let n = 0; n <= 100_001; n++) changes.key(`k${n}`);
     expect(changes.touched("k", [], since)).toBe(false);
@@ -59,7 +59,7 @@ describe("changes while loads are in flight", () => {
   });
 
   it("remembers nothing while nobody loads", () => {
-    const changes = new Changes();
+    const changes = new ChangeLog();
     const since = changes.begin("k");
     changes.key("k");
     changes.end("k");

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { LocalLedger, sumOf } from "../../src/core/counters.ts";
-import type { Space } from "../../src/core/namespace.ts";
+import { LocalCounters, sumOf } from "../../src/core/counters.ts";
+import type { Namespace } from "../../src/core/namespace.ts";
 import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";
 
-function openSpaces(count: number): { clock: ManualClock; store: ReferenceStore; spaces: readonly Space[] } {
+function openSpaces(count: number): { clock: ManualClock; store: ReferenceStore; spaces: readonly Namespace[] } {
   const clock = new ManualClock();
   const store = new ReferenceStore(clock);
-  const spaces = Array.from({ length: count }, () => openSharedStore(store.client(), clock).space("p"));
+  const spaces = Array.from({ length: count }, () => openSharedStore(store.client(), clock).namespace("p"));
   return { clock, store, spaces };
 }
 
@@ -21,46 +21,46 @@ test("rows are added number by number, whichever is longer", () => {
 describe("a ledger in a shared store", () => {
   test("loses nothing of what many add at once", async () => {
     const { spaces } = openSpaces(5);
-    await Promise.all(spaces.map(({ ledger }, at) => ledger.add("row", [1, at], 60_000)));
-    expect(await spaces[0]!.ledger.read(["row", "absent"])).toEqual([[5, 10], undefined]);
+    await Promise.all(spaces.map(({ counters }, at) => counters.add("row", [1, at], 60_000)));
+    expect(await spaces[0]!.counters.read(["row", "absent"])).toEqual([[5, 10], undefined]);
   });
 
   test("keeps a row for as long as was asked the last time", async () => {
     const { clock, spaces } = openSpaces(1);
-    const { ledger } = spaces[0]!;
-    await ledger.add("row", [1], 1_000);
+    const { counters } = spaces[0]!;
+    await counters.add("row", [1], 1_000);
     await clock.advance(600);
-    await ledger.add("row", [1], 1_000);
+    await counters.add("row", [1], 1_000);
     await clock.advance(999);
-    expect(await ledger.read(["row"])).toEqual([[2]]);
+    expect(await counters.read(["row"])).toEqual([[2]]);
     await clock.advance(1);
-    expect(await ledger.read(["row"])).toEqual([undefined]);
-    expect(ledger.now()).toBe(clock.now());
+    expect(await counters.read(["row"])).toEqual([undefined]);
+    expect(counters.now()).toBe(clock.now());
   });
 
   test("says so when others are always faster, so that nothing is taken for counted", async () => {
     const clock = new ManualClock();
     const client = new ReferenceStore(clock).client();
     client.swap = async (key) => ({ won: false, current: await client.read(key) });
-    const { ledger } = openSharedStore(client, clock).space("p");
-    await expect(ledger.add("row", [1], 60_000)).rejects.toThrow("the ledger was changed by others");
-    expect(await ledger.read(["row"])).toEqual([undefined]);
+    const { counters } = openSharedStore(client, clock).namespace("p");
+    await expect(counters.add("row", [1], 60_000)).rejects.toThrow("the ledger was changed by others");
+    expect(await counters.read(["row"])).toEqual([undefined]);
   });
 
   test("puts a row in the place of something damaged, and reads none out of it", async () => {
     const { clock, store, spaces } = openSpaces(1);
-    const { ledger } = spaces[0]!;
-    await ledger.add("row", [1], 60_000);
+    const { counters } = spaces[0]!;
+    await counters.add("row", [1], 60_000);
     const [key] = store.keys().filter((one) => one.includes("row"));
     store.put(key!, { frame: Uint8Array.of(1, 2, 3), expires: clock.now() + 60_000 });
-    await ledger.add("row", [7], 60_000);
-    expect(await ledger.read(["row"])).toEqual([[7]]);
+    await counters.add("row", [7], 60_000);
+    expect(await counters.read(["row"])).toEqual([[7]]);
   });
 });
 
 test("a ledger without a store does the same for one process", async () => {
   const clock = new ManualClock();
-  const ledger = new LocalLedger(clock);
+  const ledger = new LocalCounters(clock);
   ledger.add("a", [1], 1_000);
   ledger.add("b", [1], 2_000);
   ledger.add("a", [2], 1_000);

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
   Decisions,
-  loadRequest,
-  setTerms,
-  type TermDefaults,
+  resolveLoadOptions,
+  resolveSetOptions,
+  type EntryDefaults,
   ttlToMs,
 } from "../../src/core/entry-options.ts";
 
-const defaults = (changed: Partial<TermDefaults> = {}): TermDefaults => ({
+const defaults = (changed: Partial<EntryDefaults> = {}): EntryDefaults => ({
   defaultTtl: 300,
   ttlJitter: 0,
   staleIfError: 0,
@@ -50,12 +50,12 @@ describe("ttlToMs", () => {
 
 describe("setTerms", () => {
   it("fills in the defaults, for no options and for empty ones", () => {
-    expect(setTerms(undefined, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
-    expect(setTerms({}, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
+    expect(resolveSetOptions(undefined, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
+    expect(resolveSetOptions({}, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
   });
 
   it("keeps no window for stale answers: those belong to getOrSet", () => {
-    expect(setTerms({ ttl: 5 }, defaults({ staleIfError: 60 }))).toEqual({
+    expect(resolveSetOptions({ ttl: 5 }, defaults({ staleIfError: 60 }))).toEqual({
       ttlMs: 5_000,
       staleMs: 0,
       tags: [],
@@ -64,7 +64,7 @@ describe("setTerms", () => {
 
   it("the list of tags is its own", () => {
     for (const tags of [[], ["a"], ["a", "b", "a"]]) {
-      const terms = setTerms({ tags }, defaults());
+      const terms = resolveSetOptions({ tags }, defaults());
       expect(terms.tags).not.toBe(tags);
       expect(terms.tags).toEqual([...new Set(tags)]);
     }
@@ -79,7 +79,7 @@ describe("jitter", () => {
         fc.double({ min: 0, max: 0.999, noNaN: true }),
         fc.double({ min: 0, max: 0.9999999, noNaN: true }),
         (defaultTtl, ttlJitter, chance) => {
-          const { ttlMs } = setTerms({}, defaults({ defaultTtl, ttlJitter, random: () => chance }));
+          const { ttlMs } = resolveSetOptions({}, defaults({ defaultTtl, ttlJitter, random: () => chance }));
           const whole = ttlToMs(defaultTtl);
           expect(ttlMs).toBeLessThanOrEqual(whole);
           expect(ttlMs).toBeGreaterThanOrEqual(Math.max(1, Math.floor(whole * (1 - ttlJitter))));
@@ -92,23 +92,23 @@ describe("jitter", () => {
   it("uses chance for every default ttl anew, and reaches both ends", () => {
     const random = vi.fn().mockReturnValueOnce(0).mockReturnValueOnce(0.999999);
     const jittered = defaults({ defaultTtl: 100, ttlJitter: 0.5, random });
-    expect(setTerms(undefined, jittered).ttlMs).toBe(100_000);
-    expect(setTerms(undefined, jittered).ttlMs).toBe(50_000);
+    expect(resolveSetOptions(undefined, jittered).ttlMs).toBe(100_000);
+    expect(resolveSetOptions(undefined, jittered).ttlMs).toBe(50_000);
     expect(random).toHaveBeenCalledTimes(2);
   });
 
   it("leaves an explicit ttl and one that never ends alone, without using chance", () => {
     const jittered = defaults({ ttlJitter: 0.5 });
-    expect(setTerms({ ttl: 7 }, jittered).ttlMs).toBe(7_000);
-    expect(loadRequest({ ttl: 7 }, jittered).terms.ttlMs).toBe(7_000);
+    expect(resolveSetOptions({ ttl: 7 }, jittered).ttlMs).toBe(7_000);
+    expect(resolveLoadOptions({ ttl: 7 }, jittered).entry.ttlMs).toBe(7_000);
     const forEver = defaults({ defaultTtl: Number.POSITIVE_INFINITY, ttlJitter: 0.5 });
-    expect(setTerms({}, forEver).ttlMs).toBe(Number.POSITIVE_INFINITY);
+    expect(resolveSetOptions({}, forEver).ttlMs).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
 describe("loadRequest", () => {
   it("without options: no windows, no timeouts, wait for others, no force", () => {
-    expect(loadRequest(undefined, defaults())).toEqual({
+    expect(resolveLoadOptions(undefined, defaults())).toEqual({
       terms: { ttlMs: 300_000, staleMs: 0, tags: [] },
       lock: true,
       force: false,
@@ -121,19 +121,19 @@ describe("loadRequest", () => {
 
   it("an option goes before the configured default, 0 included", () => {
     const configured = defaults({ staleIfError: 60, staleWhileRevalidate: 30 });
-    expect(loadRequest({}, configured)).toMatchObject({
+    expect(resolveLoadOptions({}, configured)).toMatchObject({
       staleIfErrorMs: 60_000,
       staleWhileRevalidateMs: 30_000,
     });
-    expect(loadRequest({ staleIfError: 0, staleWhileRevalidate: 1 }, configured)).toMatchObject({
+    expect(resolveLoadOptions({ staleIfError: 0, staleWhileRevalidate: 1 }, configured)).toMatchObject({
       staleIfErrorMs: 0,
       staleWhileRevalidateMs: 1_000,
     });
   });
 
   it("keeps the old value for the longer of both windows", () => {
-    expect(loadRequest({ staleIfError: 5, staleWhileRevalidate: 9 }, defaults()).terms.staleMs).toBe(9_000);
-    expect(loadRequest({ staleIfError: 5 }, defaults({ staleWhileRevalidate: 2 })).terms.staleMs).toBe(5_000);
+    expect(resolveLoadOptions({ staleIfError: 5, staleWhileRevalidate: 9 }, defaults()).entry.staleMs).toBe(9_000);
+    expect(resolveLoadOptions({ staleIfError: 5 }, defaults({ staleWhileRevalidate: 2 })).entry.staleMs).toBe(5_000);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { editDistance, nearestName, suggestName } from "../../src/core/suggest-name.ts";
+import { editDistance, closestName, suggestName } from "../../src/core/suggest-name.ts";
 
 const FIELDS = [
   "kvUrl",
@@ -53,24 +53,24 @@ describe("nearestName", () => {
     ["timeout", "operationTimeout"],
     ["connectionTimeout", "connectTimeout"],
   ])("%s leads to %s", (given, name) => {
-    expect(nearestName(given, FIELDS)).toBe(name);
+    expect(closestName(given, FIELDS)).toBe(name);
   });
 
   it("a spelling that differs only by convention beats every other name", () => {
     fc.assert(
       fc.property(fc.constantFrom(...FIELDS), (name) => {
         const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-        return nearestName(snake, FIELDS) === name;
+        return closestName(snake, FIELDS) === name;
       }),
     );
   });
 
   it.each(["wibble", "", "x", "_", "constructor"])("nothing is suggested for %j", (given) => {
-    expect(nearestName(given, FIELDS)).toBeUndefined();
+    expect(closestName(given, FIELDS)).toBeUndefined();
   });
 
   it("an endless name is not compared at all", () => {
-    expect(nearestName(`defaultTtl${"x".repeat(1_000_000)}`, FIELDS)).toBeUndefined();
+    expect(closestName(`defaultTtl${"x".repeat(1_000_000)}`, FIELDS)).toBeUndefined();
   });
 
   it("the advice names the nearest one, or all of them when none is close", () => {

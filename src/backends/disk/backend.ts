@@ -14,7 +14,7 @@ import type {
 import { systemClock } from "../../core/clock.ts";
 import { CodecError, ConnectionError } from "../../core/errors.ts";
 import { payloadLength } from "../../core/frame/payload-slice.ts";
-import { handTo } from "../../core/hand-to.ts";
+import { deliverTo } from "../../core/hand-to.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type DiskOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Records } from "./records.ts";
@@ -37,7 +37,7 @@ export class DiskBackend implements Backend {
     clock: systemClock,
     report: () => {},
     evicted: () => {},
-    met: async () => {},
+    onServer: async () => {},
   };
   #records: Records | undefined;
   #connecting: Promise<Records> | undefined;
@@ -94,7 +94,7 @@ export class DiskBackend implements Backend {
   readThen(key: string, _isWatched: boolean, taker: RecordTaker): void {
     const records = this.#usable;
     if (records === undefined) {
-      handTo(taker, this.read(key));
+      deliverTo(taker, this.read(key));
       return;
     }
     let record: Found;

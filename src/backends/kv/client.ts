@@ -143,7 +143,7 @@ export class KvClient {
     if (runId === undefined) return;
     const records = new Records(throughConnection(connection, node, router), this.#host);
     const now = (): number => this.now();
-    await this.#host.met({
+    await this.#host.onServer({
       anchor: router.anchor(node),
       runId,
       startedAt: now() - uptimeSeconds * 1_000,

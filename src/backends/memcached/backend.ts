@@ -111,12 +111,12 @@ export class MemcachedBackend implements Backend {
       );
   }
 
-  readSealedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
+  readStampedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
     const servers = this.#servers.ready;
-    if (servers !== undefined) servers.records.readSealedThen(key, stamps, taker);
+    if (servers !== undefined) servers.records.readStampedThen(key, stamps, taker);
     else
       this.#servers.later(
-        ({ records }) => records.readSealedThen(key, stamps, taker),
+        ({ records }) => records.readStampedThen(key, stamps, taker),
         (error) => taker.fail(error),
       );
   }

@@ -45,7 +45,7 @@ export class Records {
   }
 
   /** A record and the ids of stamps, in one round trip. */
-  readSealedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
+  readStampedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
     const sealed = new SealedRecord(key, stamps.length, taker);
     this.#read(key, sealed);
     for (let at = 0; at < stamps.length; at++) this.#readStamp(stamps[at] as string, sealed, at);

@@ -117,7 +117,7 @@ export class Servers implements Places {
     });
     const { clock } = this.#host;
     const now = (): number => (this.reference() ?? node).now();
-    await this.#host.met({
+    await this.#host.onServer({
       anchor: anchorFor(node.name),
       runId: this.#ring.fingerprint.toString("hex"),
       // Later than any note: it was never a replica of the server that the note names.

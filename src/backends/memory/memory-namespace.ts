@@ -1,30 +1,30 @@
 // One namespace of the memory store: every answer is at hand, so nothing here waits.
 import { requireShareable } from "../../core/arguments.ts";
-import { Changes } from "../../core/change-log.ts";
+import { ChangeLog } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { countedUsage } from "../../core/counted-usage.ts";
-import { LocalLedger } from "../../core/counters.ts";
+import { LocalCounters } from "../../core/counters.ts";
 import { CodecError } from "../../core/errors.ts";
 import type {
   Admission,
   AdmissionOptions,
-  Asker,
+  ReadCallback,
   Found,
   Inspection,
-  Space,
-  SpaceUsage,
-  Terms,
+  Namespace,
+  NamespaceUsage,
+  EntryOptions,
 } from "../../core/namespace.ts";
 import { nextTurn } from "../../core/next-turn.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
 import type { Held, Table } from "./table.ts";
-import { type MemorySeal, TagRing } from "./tag-set.ts";
+import { type TagSet, TagRing } from "./tag-set.ts";
 
 /** What the namespaces of a memory store share. */
 export interface MemoryCore {
-  readonly table: Table<MemorySeal>;
+  readonly table: Table<TagSet>;
   readonly clock: Clock;
   readonly codec: Codec;
   /** Hand out the stored object itself instead of a copy. */
@@ -45,30 +45,30 @@ const SIZE_SAMPLE = 100;
 
 const NO_TAGS: readonly string[] = [];
 
-export class MemorySpace implements Space {
-  readonly changes: Changes;
-  readonly ledger: LocalLedger;
+export class MemoryNamespace implements Namespace {
+  readonly changes: ChangeLog;
+  readonly counters: LocalCounters;
   readonly page: Page;
   readonly #core: MemoryCore;
-  readonly #table: Table<MemorySeal>;
+  readonly #table: Table<TagSet>;
   readonly #tags = new TagRing();
-  readonly #children = new Map<string, MemorySpace>();
-  readonly #onOpen: (space: MemorySpace) => void;
+  readonly #children = new Map<string, MemoryNamespace>();
+  readonly #onOpen: (space: MemoryNamespace) => void;
 
-  constructor(core: MemoryCore, onOpen: (space: MemorySpace) => void, parent?: MemorySpace) {
+  constructor(core: MemoryCore, onOpen: (space: MemoryNamespace) => void, parent?: MemoryNamespace) {
     this.#core = core;
     this.#table = core.table;
     this.#onOpen = onOpen;
     this.page = core.table.openPage();
-    this.changes = new Changes(parent?.changes);
-    this.ledger = new LocalLedger(core.clock);
+    this.changes = new ChangeLog(parent?.changes);
+    this.counters = new LocalCounters(core.clock);
     onOpen(this);
   }
 
-  child(name: string): MemorySpace {
+  child(name: string): MemoryNamespace {
     let space = this.#children.get(name);
     if (space === undefined) {
-      space = new MemorySpace(this.#core, this.#onOpen, this);
+      space = new MemoryNamespace(this.#core, this.#onOpen, this);
       this.#children.set(name, space);
     }
     return space;
@@ -79,7 +79,7 @@ export class MemorySpace implements Space {
     return value === undefined || this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
   }
 
-  get(key: string, asker: Asker<unknown>): void {
+  get(key: string, asker: ReadCallback<unknown>): void {
     asker.answered(this.peek(key));
   }
 
@@ -92,7 +92,7 @@ export class MemorySpace implements Space {
     return values;
   }
 
-  set(key: string, value: unknown, terms: Terms): void {
+  set(key: string, value: unknown, terms: EntryOptions): void {
     const kept = this.#kept(value);
     const bytes = this.#core.measuresBytes ? this.#measure(key, kept) : 0;
     if (this.changes.watched) this.changes.key(key);
@@ -100,7 +100,7 @@ export class MemorySpace implements Space {
   }
 
   /** All or none: what cannot be stored is found before anything is. */
-  setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): void {
+  setMany(entries: readonly (readonly [string, unknown])[], terms: EntryOptions): void {
     const ready = entries.map(([key, value]) => {
       const kept = this.#kept(value);
       return { key, kept, bytes: this.#measure(key, kept) };
@@ -157,7 +157,7 @@ export class MemorySpace implements Space {
     this.#empty();
   }
 
-  async usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
+  async usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
     if (!exact && this.page.size > COUNTED) {
       return { keys: this.page.size, bytes: this.#estimatedBytes(), approximate: true };
     }
@@ -209,7 +209,7 @@ export class MemorySpace implements Space {
     if (!signal?.aborted) yield batch;
   }
 
-  #fresh(key: string): Held<MemorySeal> | undefined {
+  #fresh(key: string): Held<TagSet> | undefined {
     const entry = this.#table.find(this.page, key);
     return entry !== undefined && this.#core.clock.now() < entry.expires ? entry : undefined;
   }
@@ -236,16 +236,16 @@ export class MemorySpace implements Space {
     );
   }
 
-  #put(key: string, value: unknown, bytes: number, terms: Terms): void {
+  #put(key: string, value: unknown, bytes: number, terms: EntryOptions): void {
     const { clock } = this.#core;
     const expires = (terms.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + terms.ttlMs;
     if (terms.tags.length === 0 && terms.staleMs === 0 && this.#table.renew(this.page, key, value, expires))
       return;
-    const seal = this.#tags.seal(terms.tags);
+    const seal = this.#tags.tagSetFor(terms.tags);
     this.#table.put(this.page, key, value, seal, expires, terms.staleMs, bytes);
   }
 
-  #inspection(key: string, { value, seal, expires }: Held<MemorySeal>): Inspection {
+  #inspection(key: string, { value, seal, expires }: Held<TagSet>): Inspection {
     const now = this.#core.clock.now();
     const { codec } = this.#core;
     return {

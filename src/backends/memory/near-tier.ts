@@ -1,6 +1,6 @@
 // The in-process tier in front of a shared store: the memory store's table, with pages for the namespaces.
 import type { Clock } from "../../core/clock.ts";
-import type { KeptSeal, NearPage, NearTier } from "../../core/near/pushed-near.ts";
+import type { KeptStamps, NearPage, NearTier } from "../../core/near/pushed-near.ts";
 import type { Page } from "./layout/page.ts";
 import { Sweeper } from "./sweeper.ts";
 import { Table } from "./table.ts";
@@ -18,7 +18,7 @@ const DECODED_GROWTH = 2;
 
 export class MemoryNearTier implements NearTier {
   readonly sharesValues: boolean;
-  readonly #table: Table<KeptSeal>;
+  readonly #table: Table<KeptStamps>;
 
   constructor({ maxEntries, maxBytes, values }: NearOptions, clock: Clock) {
     this.sharesValues = values === "shared";
@@ -32,10 +32,10 @@ export class MemoryNearTier implements NearTier {
 }
 
 class MemoryNearPage implements NearPage {
-  readonly #table: Table<KeptSeal>;
+  readonly #table: Table<KeptStamps>;
   readonly #page: Page;
 
-  constructor(table: Table<KeptSeal>) {
+  constructor(table: Table<KeptStamps>) {
     this.#table = table;
     this.#page = table.openPage();
   }
@@ -48,7 +48,7 @@ class MemoryNearPage implements NearPage {
     return this.#table.declines(this.#page, key);
   }
 
-  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean {
+  keep(key: string, value: unknown, expires: number, seal: KeptStamps | undefined, bytes: number): boolean {
     return this.#table.put(this.#page, key, value, seal, expires, 0, counted(key, bytes));
   }
 

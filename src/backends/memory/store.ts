@@ -3,13 +3,13 @@
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
-import type { Space, Store } from "../../core/namespace.ts";
+import type { Namespace, Store } from "../../core/namespace.ts";
 import { Observers } from "../../core/shared/observers.ts";
 import type { Page } from "./layout/page.ts";
-import { type MemoryCore, MemorySpace } from "./memory-namespace.ts";
+import { type MemoryCore, MemoryNamespace } from "./memory-namespace.ts";
 import { Sweeper } from "./sweeper.ts";
 import { Table } from "./table.ts";
-import type { MemorySeal } from "./tag-set.ts";
+import type { TagSet } from "./tag-set.ts";
 
 /** What bounds a memory store, and how it hands out values. */
 export interface MemorySettings {
@@ -24,12 +24,12 @@ export class MemoryStore implements Store {
   readonly observers = new Observers();
   readonly #core: MemoryCore;
   readonly #sweeper: Sweeper;
-  readonly #roots = new Map<string, MemorySpace>();
-  readonly #owners = new Map<Page, MemorySpace>();
+  readonly #roots = new Map<string, MemoryNamespace>();
+  readonly #owners = new Map<Page, MemoryNamespace>();
 
   constructor(backend: Backend & MemorySettings, clock: Clock, codec: Codec) {
     this.backend = backend;
-    const table = new Table<MemorySeal>({
+    const table = new Table<TagSet>({
       maxEntries: backend.maxEntries,
       maxBytes: backend.maxBytes,
       clock,
@@ -46,12 +46,12 @@ export class MemoryStore implements Store {
     this.#sweeper.start();
   }
 
-  space(prefix: string): Space {
+  namespace(prefix: string): Namespace {
     // Whoever asks is going to use it, also after another cache on this store has disconnected.
     this.#sweeper.start();
     let space = this.#roots.get(prefix);
     if (space === undefined) {
-      space = new MemorySpace(this.#core, (opened) => this.#owners.set(opened.page, opened));
+      space = new MemoryNamespace(this.#core, (opened) => this.#owners.set(opened.page, opened));
       this.#roots.set(prefix, space);
     }
     return space;

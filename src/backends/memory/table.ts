@@ -13,7 +13,7 @@ import { Pages } from "./layout/pages.ts";
 import { Rows } from "./layout/rows.ts";
 
 /** What an entry was stored under; asked at every hit. What is not live when a sweep meets it is reclaimed. */
-export interface EntrySeal {
+export interface EntryTags {
   isLive(): boolean;
   /** Told of every hit. */
   used?(): void;
@@ -49,7 +49,7 @@ const NEARLY_FULL = 7 / 8;
 /** What fits a row; a larger entry counts as this much. */
 const MOST_BYTES = 0xffff_ffff;
 
-export class Table<S extends EntrySeal> implements PageHost {
+export class Table<S extends EntryTags> implements PageHost {
   readonly clock: Clock;
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -139,12 +139,12 @@ export class Table<S extends EntrySeal> implements PageHost {
       if (this.recordsUses) this.recordUse(page, key);
       return held;
     }
-    const slot = isBoxed && this.#rows.seals === undefined ? held.slot : this.#slotOf(page, key, held);
-    const seal = this.#rows.sealOf(slot);
-    if (seal?.isLive() === false) return undefined;
+    const slot = isBoxed && this.#rows.tagSets === undefined ? held.slot : this.#slotOf(page, key, held);
+    const tagSet = this.#rows.tagSetOf(slot);
+    if (tagSet?.isLive() === false) return undefined;
     const expires = isBoxed ? held.expires : this.#rows.expiresOf(slot);
     if (expires - this.clock.coarse() <= NEAR_MS && this.clock.now() >= expires) return undefined;
-    seal?.used?.();
+    tagSet?.used?.();
     if (this.recordsUses) this.recordUse(page, key);
     if (!isBoxed) return held;
     if (++this.#hitsOnBoxes % HITS_PER_UNBOXING === 0) this.#unbox(page, key, held);
@@ -169,7 +169,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     const held = page.held(key);
     if (held === undefined) return undefined;
     const slot = this.#slotOf(page, key, held);
-    const seal = this.#rows.sealOf(slot);
+    const seal = this.#rows.tagSetOf(slot);
     if (seal?.isLive() === false) return undefined;
     const expires = this.#expiresOf(slot, held);
     return {
@@ -285,7 +285,7 @@ export class Table<S extends EntrySeal> implements PageHost {
   #unbox(page: Page, key: string, box: Box): void {
     const { expires, value } = box;
     const slot = this.#slotOf(page, key, box);
-    if (this.#rows.sealOf(slot) !== undefined || !this.#schedule.canBePlain(expires)) return;
+    if (this.#rows.tagSetOf(slot) !== undefined || !this.#schedule.canBePlain(expires)) return;
     const staleUntil = Math.max(expires, this.#rows.staleUntilOf(slot));
     this.#latestExpiry = Math.max(this.#latestExpiry, expires);
     this.#rows.writeTimes(slot, expires, staleUntil);
@@ -349,11 +349,11 @@ export class Table<S extends EntrySeal> implements PageHost {
     this.#latestExpiry = Math.max(this.#latestExpiry, expires);
     rows.writeTimes(slot, expires, staleUntil);
     this.#schedule.set(slot, expires, staleUntil, plain);
-    const isFirstSeal = seal !== undefined && rows.seals === undefined;
-    const sealBefore = rows.sealOf(slot);
-    rows.writeSeal(slot, seal);
+    const isFirstSeal = seal !== undefined && rows.tagSets === undefined;
+    const sealBefore = rows.tagSetOf(slot);
+    rows.writeTagSet(slot, seal);
     sealBefore?.release?.();
-    this.#hasExtras = this.#countsBytes || rows.seals !== undefined || rows.staleUntil !== undefined;
+    this.#hasExtras = this.#countsBytes || rows.tagSets !== undefined || rows.staleUntil !== undefined;
     if (isFirstSeal) this.onOccupied?.();
   }
 
@@ -402,7 +402,7 @@ export class Table<S extends EntrySeal> implements PageHost {
     this.#schedule.forget(slot);
     this.size--;
     this.#count(-this.#rows.sizeOf(slot));
-    const seal = this.#rows.sealOf(slot);
+    const seal = this.#rows.tagSetOf(slot);
     this.#rows.release(slot);
     seal?.release?.();
     if (this.size === 0) this.#reset();

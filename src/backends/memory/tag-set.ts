@@ -14,7 +14,7 @@ class TagStamp {
 }
 
 /** The stamps an entry was stored under. */
-export class MemorySeal {
+export class TagSet {
   readonly tags: readonly string[];
   readonly #stamps: readonly TagStamp[];
   readonly #ring: TagRing;
@@ -48,7 +48,7 @@ export class MemorySeal {
 export class TagRing {
   // Not held weakly: until the event loop turns, the engine would keep every tag that was ever named.
   readonly #stamps = new Map<KeyName, TagStamp>();
-  #latest: MemorySeal | undefined;
+  #latest: TagSet | undefined;
 
   /** How many tags are known. */
   get size(): number {
@@ -56,7 +56,7 @@ export class TagRing {
   }
 
   /** The seal for an entry stored now under these tags; none without tags. */
-  seal(tags: readonly string[]): MemorySeal | undefined {
+  tagSetFor(tags: readonly string[]): TagSet | undefined {
     if (tags.length === 0) return undefined;
     const latest = this.#latest;
     if (latest?.isLive() !== true || !sameTags(latest.tags, tags)) this.#latest = this.#newSeal(tags);
@@ -71,17 +71,17 @@ export class TagRing {
   }
 
   /** No entry carries the seal any more, and none will: the next one gets another. */
-  forget(seal: MemorySeal, stamps: readonly TagStamp[]): void {
+  forget(seal: TagSet, stamps: readonly TagStamp[]): void {
     if (this.#latest === seal) this.#latest = undefined;
     for (const stamp of stamps) {
       if (--stamp.seals === 0 && stamp.live) this.#stamps.delete(nameOf(stamp.tag));
     }
   }
 
-  #newSeal(tags: readonly string[]): MemorySeal {
+  #newSeal(tags: readonly string[]): TagSet {
     const stamps = tags.map((tag) => this.#stamp(tag));
     for (const stamp of stamps) stamp.seals++;
-    return new MemorySeal([...tags], stamps, this);
+    return new TagSet([...tags], stamps, this);
   }
 
   #stamp(tag: string): TagStamp {

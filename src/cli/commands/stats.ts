@@ -32,7 +32,7 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
       return watch(context, session, { intervalMs: interval * 1_000, count, look });
     }
     const stats = await look();
-    const now = space.ledger.now();
+    const now = space.counters.now();
     if (out.json) await out.jsonLine(statsJson(stats, now));
     else {
       await out.lines(statsLines(out, stats, now));

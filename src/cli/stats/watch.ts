@@ -141,7 +141,7 @@ class Watching {
   async #print(stats: FleetStats): Promise<void> {
     const { out } = this.#context;
     const at = new Date(systemClock.wall?.() ?? systemClock.now()).toISOString();
-    if (out.json) await out.jsonLine({ at, ...statsJson(stats, this.#session.space.ledger.now()) });
+    if (out.json) await out.jsonLine({ at, ...statsJson(stats, this.#session.space.counters.now()) });
     else await out.line(watchLine(stats, this.#series, at));
     await out.flush();
   }

@@ -2,7 +2,7 @@
 import { CodecError } from "../errors.ts";
 import type { TagStamp, Token } from "../record.ts";
 import { knownNameAt, knownStampAt, TIME_LENGTH, TOKEN_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
-import { PayloadPart } from "./payload-slice.ts";
+import { PayloadSlice } from "./payload-slice.ts";
 
 const CHECK_SEED = 0x5a;
 /** Longer names are decoded each time. */
@@ -95,8 +95,8 @@ export class FrameReader {
   }
 
   /** What follows, in its place. */
-  rest(format: number): PayloadPart {
-    return new PayloadPart(format, this.#bytes, this.#at, this.#end);
+  rest(format: number): PayloadSlice {
+    return new PayloadSlice(format, this.#bytes, this.#at, this.#end);
   }
 
   #count(): number {

@@ -28,7 +28,7 @@ import {
   writeToken,
   writeTokens,
 } from "./frame-writer.ts";
-import { PayloadPart } from "./payload-slice.ts";
+import { PayloadSlice } from "./payload-slice.ts";
 
 /** How many leading bytes identify a record: its kind and its version. */
 export const HEAD_LENGTH = 9;
@@ -185,7 +185,7 @@ function readUsual(bytes: Uint8Array, key: string, start: number, end: number): 
     staleUntil: expires,
     lineage: knownLineageAt(bytes, start + USUAL.lineage + 1),
     tags: NO_TAGS,
-    payload: new PayloadPart(bytes[start + USUAL.format]!, bytes, start + USUAL.payload, end),
+    payload: new PayloadSlice(bytes[start + USUAL.format]!, bytes, start + USUAL.payload, end),
   };
 }
 

@@ -1,7 +1,7 @@
 // A payload where it lies within other bytes, such as a reply of the store: read in place, because views are dear.
 import type { Payload } from "../record.ts";
 
-export class PayloadPart implements Payload {
+export class PayloadSlice implements Payload {
   readonly format: number;
   readonly whole: Uint8Array;
   readonly start: number;
@@ -21,5 +21,5 @@ export class PayloadPart implements Payload {
 
 /** Without a view of them: how many bytes it has. */
 export function payloadLength(payload: Payload): number {
-  return payload instanceof PayloadPart ? payload.end - payload.start : payload.bytes.length;
+  return payload instanceof PayloadSlice ? payload.end - payload.start : payload.bytes.length;
 }

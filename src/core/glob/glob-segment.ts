@@ -10,7 +10,7 @@ const BITS = 32;
 /** Up to so many comparisons the simple search is the faster one. */
 const SIMPLE_SEARCH = 4_096;
 
-export class Run {
+export class GlobSegment {
   readonly length: number;
   readonly #places: readonly Place[];
   readonly #literal: string | undefined;

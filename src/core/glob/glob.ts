@@ -1,7 +1,7 @@
 // Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
 import { describeArrival, InvalidKeyError } from "../errors.ts";
 import { requirePattern } from "../keys.ts";
-import { type Place, Run } from "./glob-segment.ts";
+import { type Place, GlobSegment } from "./glob-segment.ts";
 
 export type Matcher = (key: string) => boolean;
 
@@ -39,7 +39,7 @@ export function literalPrefix(pattern: string): string {
 }
 
 /** Runs have a fixed length each, so whoever takes the first place for every run leaves most room for the next. */
-function matches(key: string, first: Run, between: readonly Run[], last: Run): boolean {
+function matches(key: string, first: GlobSegment, between: readonly GlobSegment[], last: GlobSegment): boolean {
   const end = key.length - last.length;
   if (first.length > end || !first.isAt(key, 0) || !last.isAt(key, end)) return false;
   let at = first.length;
@@ -54,13 +54,13 @@ function matches(key: string, first: Run, between: readonly Run[], last: Run): b
 const ANY: Place = { ranges: [], negated: true };
 
 /** What stands before, between and after the stars. */
-function parse(pattern: string): readonly Run[] {
-  const runs: Run[] = [];
+function parse(pattern: string): readonly GlobSegment[] {
+  const runs: GlobSegment[] = [];
   let places: Place[] = [];
   for (let at = 0; at < pattern.length; at++) {
     const character = pattern[at];
     if (character === "*") {
-      runs.push(new Run(places));
+      runs.push(new GlobSegment(places));
       places = [];
     } else if (character === "?") {
       places.push(ANY);
@@ -74,7 +74,7 @@ function parse(pattern: string): readonly Run[] {
       places.push({ ranges: [[unit, unit]], negated: false });
     }
   }
-  return [...runs, new Run(places)];
+  return [...runs, new GlobSegment(places)];
 }
 
 function classEnd(pattern: string, start: number): number {

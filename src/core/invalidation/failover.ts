@@ -10,8 +10,8 @@ import type { Backend, MetServer } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { endOfTurn } from "../event-loop.ts";
 import type { Entry } from "../record.ts";
-import { carryOut, type Remedy } from "./outbox.ts";
-import { REPLICATION_MS, type Recent } from "./recent-invalidations.ts";
+import { deliver, type PendingInvalidation } from "./outbox.ts";
+import { REPLICATION_MS, type RecentInvalidations } from "./recent-invalidations.ts";
 import { isRefusal } from "./replace-stamp.ts";
 
 /** What is told apart by its own note: a root namespace. */
@@ -39,15 +39,15 @@ const MOST_BEFORE = 8;
 /** Times that different servers told may differ by so much. */
 const CLOCK_ERROR_MS = 2_000;
 
-export class Continuity {
+export class Failover {
   readonly #clock: Clock;
-  readonly #recent: Recent;
+  readonly #recent: RecentInvalidations;
   /** The server last met at each anchor. */
   readonly #servers = new Map<string, MetServer>();
   /** The server that each note named when it was last seen or written. */
   readonly #noted = new Map<string, string>();
 
-  constructor(clock: Clock, recent: Recent) {
+  constructor(clock: Clock, recent: RecentInvalidations) {
     this.#clock = clock;
     this.#recent = recent;
   }
@@ -107,12 +107,12 @@ export class Continuity {
   }
 
   /** Only what is on this server can be missing there. */
-  async #carryOut(remedies: readonly Remedy[], server: MetServer): Promise<void> {
+  async #carryOut(remedies: readonly PendingInvalidation[], server: MetServer): Promise<void> {
     const mine = remedies.filter(({ key }) => server.owns(key));
     // New stamps first: a group's stamp is replaced before the stamps of its tags are removed.
     const [removals, stamps] = [mine.filter(isRemoval), mine.filter((remedy) => !isRemoval(remedy))];
     for (const some of [stamps, removals]) {
-      await Promise.all(some.map((remedy) => carryOut(remedy, server.records, this.#clock)));
+      await Promise.all(some.map((remedy) => deliver(remedy, server.records, this.#clock)));
     }
     // The next server to take over may lack them again.
     this.#recent.add(mine);
@@ -120,9 +120,9 @@ export class Continuity {
 
   async #replaceStamps(namespaces: readonly Continued[], { records }: MetServer): Promise<void> {
     const remedies = namespaces.map(
-      ({ stampKey }): Remedy => ({ key: stampKey, stampMs: Number.POSITIVE_INFINITY, root: stampKey }),
+      ({ stampKey }): PendingInvalidation => ({ key: stampKey, stampMs: Number.POSITIVE_INFINITY, root: stampKey }),
     );
-    for (const remedy of remedies) await carryOut(remedy, records, this.#clock);
+    for (const remedy of remedies) await deliver(remedy, records, this.#clock);
     this.#recent.add(remedies);
   }
 
@@ -153,7 +153,7 @@ export class Continuity {
   }
 }
 
-const isRemoval = ({ stampMs }: Remedy): boolean => stampMs === undefined;
+const isRemoval = ({ stampMs }: PendingInvalidation): boolean => stampMs === undefined;
 
 function noteIn(record: Awaited<ReturnType<Backend["read"]>>): Note | undefined {
   if (record?.kind !== "entry") return undefined;

@@ -16,7 +16,7 @@ export interface WatchedRead {
 /** Of more changed keys than these it is no longer known which they were: then all reads under way have met one. */
 const MOST_CHANGED = 1_024;
 
-export class ReadWatch {
+export class InflightReads {
   readonly #push: PushChannel | undefined;
   #underWay = 0;
   #changes = 0;

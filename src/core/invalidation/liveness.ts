@@ -1,7 +1,7 @@
 // What a record stands for, and whether its time has come. Whether its stamps are present: see seals.ts.
 import type { Backend } from "../backend.ts";
 import type { Entry, StoreRecord } from "../record.ts";
-import type { SettledBackend } from "./outbox-backend.ts";
+import type { OutboxBackend } from "./outbox-backend.ts";
 
 /** The entry a record stands for: itself, or what a lease keeps behind it. */
 export function entryOf(record: StoreRecord | undefined, key: string): Entry | undefined {
@@ -16,7 +16,7 @@ export function expiredForMs(entry: Entry, backend: Backend): number {
 }
 
 /** By the store's time: that the store still has it proves nothing, it counts from when the entry arrived. */
-export function isFresh(entry: Entry, backend: Pick<SettledBackend, "mayHaveReached">): boolean {
+export function isFresh(entry: Entry, backend: Pick<OutboxBackend, "mayHaveReached">): boolean {
   return entry.expires === Number.POSITIVE_INFINITY || !backend.mayHaveReached(entry.expires);
 }
 

@@ -1,16 +1,16 @@
 // The seals of one namespace: what is stored now is sealed with the present stamps, and is live while they stay present.
 import { type Spelling, tagGroup } from "../keys.ts";
-import type { Seal, Token } from "../record.ts";
-import type { Remedy } from "./outbox.ts";
+import type { StampSet, Token } from "../record.ts";
+import type { PendingInvalidation } from "./outbox.ts";
 import type { HeldStamp, StampBook } from "./stamps.ts";
 
 /** Group stamps live long enough that none lapses during a load. */
 const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
-const NO_TAGS: Seal["tags"] = [];
+const NO_TAGS: StampSet["tags"] = [];
 const NO_STAMPS: readonly HeldStamp[] = [];
 
-export class Seals {
+export class NamespaceStamps {
   /** Keys of the namespace stamps, root first. */
   readonly lineage: readonly string[];
   readonly #book: StampBook;
@@ -30,7 +30,7 @@ export class Seals {
   }
 
   /** The seal for something stored now for `lifeMs`; the store has answered for each of its stamps. */
-  async present(tags: readonly string[], lifeMs: number): Promise<Seal> {
+  async present(tags: readonly string[], lifeMs: number): Promise<StampSet> {
     const now = this.presentNow(tags, lifeMs);
     if (now !== undefined) return now;
     const book = this.#book;
@@ -43,7 +43,7 @@ export class Seals {
   }
 
   /** As `present` where nothing has to be asked. */
-  presentNow(tags: readonly string[], lifeMs: number): Seal | undefined {
+  presentNow(tags: readonly string[], lifeMs: number): StampSet | undefined {
     const lineage = this.#book.ensured(this.lineage, lifeMs);
     if (lineage === undefined) return undefined;
     if (tags.length === 0) return { lineage, tags: NO_TAGS };
@@ -58,7 +58,7 @@ export class Seals {
   }
 
   /** true or false where every stamp is at hand and equal; otherwise the store is asked. */
-  isLive(seal: Seal): boolean | Promise<boolean> {
+  isLive(seal: StampSet): boolean | Promise<boolean> {
     if (seal.lineage.length !== this.lineage.length) return false;
     if (this.isKnownLive(seal)) return true;
     const doubtful = this.stampsOf(seal).filter(([key, id]) => this.#book.known(key) !== id);
@@ -82,13 +82,13 @@ export class Seals {
     return held.every((stamp) => stamp !== undefined) ? held.map(({ id }) => id) : undefined;
   }
 
-  heldTags(seal: Seal): readonly (HeldStamp | undefined)[] {
+  heldTags(seal: StampSet): readonly (HeldStamp | undefined)[] {
     if (seal.tags.length === 0) return NO_STAMPS;
     return seal.tags.map(({ tag }) => this.#book.held(this.#names.tagStamp(tag)));
   }
 
   /** Keys and ids of everything a seal is made of. */
-  stampsOf(seal: Seal): readonly (readonly [string, Token])[] {
+  stampsOf(seal: StampSet): readonly (readonly [string, Token])[] {
     return [
       ...seal.lineage.map((id, at) => [this.lineage[at] as string, id] as const),
       ...seal.tags.map(({ tag, id }) => [this.#names.tagStamp(tag), id] as const),
@@ -109,7 +109,7 @@ export class Seals {
   }
 
   /** What has the effect of `invalidateTags`. */
-  remediesFor(tags: readonly string[]): readonly Remedy[] {
+  pendingFor(tags: readonly string[]): readonly PendingInvalidation[] {
     const { root } = this;
     const groups = [...new Set(tags.map(tagGroup))].map(this.#names.groupStamp);
     return [
@@ -124,7 +124,7 @@ export class Seals {
   }
 
   /** What has the effect of `invalidateAll`. */
-  remedyForAll(): readonly Remedy[] {
+  pendingForAll(): readonly PendingInvalidation[] {
     return [{ key: this.#names.namespaceStamp(), stampMs: Number.POSITIVE_INFINITY, root: this.root }];
   }
 
@@ -133,7 +133,7 @@ export class Seals {
   }
 
   /** Whether every stamp is at hand and equal. */
-  isKnownLive({ lineage, tags }: Seal): boolean {
+  isKnownLive({ lineage, tags }: StampSet): boolean {
     if (lineage.length !== this.lineage.length) return false;
     for (let at = 0; at < lineage.length; at++) {
       if (this.#book.known(this.lineage[at] as string) !== lineage[at]) return false;
@@ -143,7 +143,7 @@ export class Seals {
   }
 
   /** Whether these are the present stamps of the lineage, and all that the seal is made of. */
-  isSealedWith({ lineage, tags }: Seal, present: readonly (Token | undefined)[]): boolean {
+  matches({ lineage, tags }: StampSet, present: readonly (Token | undefined)[]): boolean {
     if (tags.length > 0 || lineage.length !== present.length) return false;
     for (let at = 0; at < lineage.length; at++) if (lineage[at] !== present[at]) return false;
     return true;

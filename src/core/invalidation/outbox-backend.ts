@@ -15,7 +15,7 @@ import type {
 } from "../backend.ts";
 import { type Clock, COARSE_LAG_MS } from "../clock.ts";
 import { OperationTimeoutError } from "../errors.ts";
-import { handTo } from "../hand-to.ts";
+import { deliverTo } from "../hand-to.ts";
 import { type StoreRecord, stampId, type Token } from "../record.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import type { Outbox } from "./outbox.ts";
@@ -23,7 +23,7 @@ import type { Outbox } from "./outbox.ts";
 type Found = StoreRecord | undefined;
 type Ending = Pick<Outcome<void>, "isOver">;
 
-export class SettledBackend implements Backend {
+export class OutboxBackend implements Backend {
   readonly name: string;
   readonly capabilities: Capabilities;
   readonly push?: PushChannel;
@@ -107,22 +107,22 @@ export class SettledBackend implements Backend {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
     const backend = this.#backend;
     if (settling !== undefined)
-      handTo(
+      deliverTo(
         taker,
         this.#after(settling, () => backend.read(key)),
       );
-    else if (backend.readThen === undefined) handTo(taker, backend.read(key));
+    else if (backend.readThen === undefined) deliverTo(taker, backend.read(key));
     else backend.readThen(key, isWatched, taker);
   }
 
   /** Whether stamps can be read together with an entry, and have to be. */
-  get readsSealed(): boolean {
-    return this.push === undefined && this.#backend.readSealedThen !== undefined;
+  get readsStamped(): boolean {
+    return this.push === undefined && this.#backend.readStampedThen !== undefined;
   }
 
-  readSealedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
+  readStampedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
     const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key, ...stamps]);
-    if (settling === undefined) this.#backend.readSealedThen?.(key, stamps, taker);
+    if (settling === undefined) this.#backend.readStampedThen?.(key, stamps, taker);
     else
       this.#after(settling, () => this.#backend.readMany([key, ...stamps])).then(
         ([record, ...present]) => taker.take(record, present.map(stampId)),

@@ -11,7 +11,7 @@ import { withDeadline } from "../resilience/with-deadline.ts";
 import { isRefusal, replaceStamp } from "./replace-stamp.ts";
 
 /** What makes up for an invalidation whose outcome is not known. */
-export interface Remedy {
+export interface PendingInvalidation {
   /** The store's key of a record to remove, or of a stamp to replace. */
   readonly key: string;
   /** How long a new stamp lives; undefined: the record is removed. */
@@ -36,13 +36,13 @@ export interface OutboxOptions {
   /** Told of every key that is owed something: what is at hand of it counts no more. */
   owed(key: string): void;
   /** Told what the store has confirmed. */
-  delivered(remedy: Remedy): void;
+  delivered(remedy: PendingInvalidation): void;
 }
 
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #remedies = new Map<string, Remedy>();
-  readonly #deliveries = new Map<Remedy, Promise<void>>();
+  readonly #remedies = new Map<string, PendingInvalidation>();
+  readonly #deliveries = new Map<PendingInvalidation, Promise<void>>();
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -52,7 +52,7 @@ export class Outbox {
     return this.#remedies.size;
   }
 
-  add(remedies: Iterable<Remedy>): void {
+  add(remedies: Iterable<PendingInvalidation>): void {
     for (const remedy of remedies) this.#owe(remedy);
     if (this.#remedies.size > MOST_REMEDIES) this.#widen(this.#remedies.values());
   }
@@ -75,11 +75,11 @@ export class Outbox {
     }
   }
 
-  async #deliverEach(remedies: readonly Remedy[]): Promise<void> {
+  async #deliverEach(remedies: readonly PendingInvalidation[]): Promise<void> {
     await Promise.all(remedies.map((remedy) => this.#deliver(remedy)));
   }
 
-  #deliver(remedy: Remedy): Promise<void> {
+  #deliver(remedy: PendingInvalidation): Promise<void> {
     let delivery = this.#deliveries.get(remedy);
     if (delivery === undefined) {
       delivery = this.#carryOut(remedy).finally(() => this.#deliveries.delete(remedy));
@@ -88,12 +88,12 @@ export class Outbox {
     return delivery;
   }
 
-  async #carryOut(remedy: Remedy): Promise<void> {
+  async #carryOut(remedy: PendingInvalidation): Promise<void> {
     const before = remedy.after === undefined ? undefined : this.#remedies.get(remedy.after);
     if (before !== undefined) await this.#deliver(before);
     try {
       const { records, clock, operationTimeoutMs } = this.#options;
-      await withDeadline(clock, operationTimeoutMs, carryOut(remedy, records, clock), () => {
+      await withDeadline(clock, operationTimeoutMs, deliver(remedy, records, clock), () => {
         throw new OperationTimeoutError(
           "the store did not confirm what is owed to it within operation_timeout",
         );
@@ -110,18 +110,18 @@ export class Outbox {
   }
 
   /** A store that answers and says no will say so again: the namespace goes instead, and if that is refused, people are told. */
-  #refused(remedy: Remedy, error: Error): void {
+  #refused(remedy: PendingInvalidation, error: Error): void {
     this.#options.report(error);
     if (this.#remedies.get(remedy.key) === remedy) this.#remedies.delete(remedy.key);
     if (remedy.key !== remedy.root) this.#widen([remedy]);
   }
 
-  #owe(remedy: Remedy): void {
+  #owe(remedy: PendingInvalidation): void {
     this.#remedies.set(remedy.key, remedy);
     this.#options.owed(remedy.key);
   }
 
-  #widen(remedies: Iterable<Remedy>): void {
+  #widen(remedies: Iterable<PendingInvalidation>): void {
     for (const { key, root } of [...remedies]) {
       this.#remedies.delete(key);
       const present = this.#remedies.get(root);
@@ -132,7 +132,7 @@ export class Outbox {
   }
 }
 
-export async function carryOut({ key, stampMs }: Remedy, records: Records, clock: Clock): Promise<void> {
+export async function deliver({ key, stampMs }: PendingInvalidation, records: Records, clock: Clock): Promise<void> {
   if (stampMs === undefined) await records.take(key);
   else await replaceStamp(records, clock, key, stampMs);
 }

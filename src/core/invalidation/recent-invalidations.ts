@@ -1,16 +1,16 @@
 // What was invalidated a short while ago, in case a server without it takes over.
 import type { Clock } from "../clock.ts";
-import type { Remedy } from "./outbox.ts";
+import type { PendingInvalidation } from "./outbox.ts";
 
 /** How long an acknowledged write may take to reach a replica, generously; and how many are remembered. */
 export const REPLICATION_MS = 30_000;
 const KEPT_MS = 4 * REPLICATION_MS;
 const MOST_KEPT = 50_000;
 
-export class Recent {
+export class RecentInvalidations {
   readonly #clock: Clock;
   // Two lists instead of one of pairs: there is an item for every write.
-  #remedies: (Remedy | undefined)[] = [];
+  #remedies: (PendingInvalidation | undefined)[] = [];
   #times: number[] = [];
   /** Those before it are forgotten. */
   #first = 0;
@@ -27,7 +27,7 @@ export class Recent {
     return last !== undefined && last >= this.#clock.now() - KEPT_MS;
   }
 
-  add(remedies: readonly Remedy[]): void {
+  add(remedies: readonly PendingInvalidation[]): void {
     const at = this.#clock.now();
     for (const remedy of remedies) {
       this.#remedies.push(remedy);
@@ -37,7 +37,7 @@ export class Recent {
   }
 
   /** What was done since then; undefined if some of it was forgotten. */
-  since(moment: number): readonly Remedy[] | undefined {
+  since(moment: number): readonly PendingInvalidation[] | undefined {
     if (this.#forgottenUntil >= moment) return undefined;
     return this.#remedies.flatMap((remedy, index) =>
       remedy !== undefined && (this.#times[index] as number) >= moment ? [remedy] : [],

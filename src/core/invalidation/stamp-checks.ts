@@ -1,14 +1,14 @@
 // Who has found the stamps he relies on present, and need not look again before he is told to.
 import { atEndOfTurn } from "../event-loop.ts";
 
-export interface Assured {
+export interface StampTrust {
   /** Look again. */
-  doubt(): void;
+  revoke(): void;
 }
 
 export class StampChecks {
   /** One at a time: so what is served on a look does not grow with the namespaces. */
-  #assured: Assured | undefined;
+  #assured: StampTrust | undefined;
   #isTurnWatched = false;
   readonly #used: () => void;
 
@@ -21,9 +21,9 @@ export class StampChecks {
    * He is told to doubt when any stamp is forgotten, when somebody else is assured, and at the latest when this turn of the
    * event loop is over.
    */
-  assure(someone: Assured): void {
+  assure(someone: StampTrust): void {
     if (this.#assured === someone) return;
-    this.doubt();
+    this.revoke();
     this.#assured = someone;
     if (this.#isTurnWatched) return;
     this.#isTurnWatched = true;
@@ -31,14 +31,14 @@ export class StampChecks {
     atEndOfTurn(this.#endTurn);
   }
 
-  doubt(): void {
+  revoke(): void {
     const assured = this.#assured;
     this.#assured = undefined;
-    assured?.doubt();
+    assured?.revoke();
   }
 
   readonly #endTurn = (): void => {
     this.#isTurnWatched = false;
-    this.doubt();
+    this.revoke();
   };
 }

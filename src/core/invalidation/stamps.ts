@@ -5,8 +5,8 @@
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import type { Stamp, StoreRecord, Token } from "../record.ts";
-import { ReadWatch, type WatchedRead } from "./inflight-reads.ts";
-import type { SettledBackend } from "./outbox-backend.ts";
+import { InflightReads, type WatchedRead } from "./inflight-reads.ts";
+import type { OutboxBackend } from "./outbox-backend.ts";
 import { replaceStamp } from "./replace-stamp.ts";
 import { StampChecks } from "./stamp-checks.ts";
 
@@ -36,19 +36,19 @@ export class HeldStamp {
 
 export class StampBook {
   readonly checks: StampChecks;
-  readonly #backend: SettledBackend;
+  readonly #backend: OutboxBackend;
   readonly #clock: Clock;
   readonly #push: PushChannel | undefined;
   readonly #held = new Map<string, HeldStamp>();
-  readonly #reads: ReadWatch;
+  readonly #reads: InflightReads;
 
   /** `used` is told when stamps at hand are relied on without the store being asked. */
-  constructor(backend: SettledBackend, clock: Clock, used?: () => void) {
+  constructor(backend: OutboxBackend, clock: Clock, used?: () => void) {
     this.checks = new StampChecks(used);
     this.#backend = backend;
     this.#clock = clock;
     this.#push = backend.push;
-    this.#reads = new ReadWatch(backend.push);
+    this.#reads = new InflightReads(backend.push);
   }
 
   /** Whether changes need not wait for each other: they are carried out in the order they are made. */
@@ -156,7 +156,7 @@ export class StampBook {
 
   #invalidate(held: HeldStamp): void {
     held.isPresent = false;
-    this.checks.doubt();
+    this.checks.revoke();
   }
 
   #current(key: string): HeldStamp | undefined {

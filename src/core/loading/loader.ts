@@ -1,11 +1,11 @@
 // getOrSet: one load per key; a result that an invalidation has overtaken is handed out but never stored or joined.
-import type { Changes } from "../change-log.ts";
+import type { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
-import { Decisions, type LoadRequest } from "../entry-options.ts";
+import { Decisions, type ResolvedLoadOptions } from "../entry-options.ts";
 import { CodecError, ConfigError, describeArrival } from "../errors.ts";
 import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
-import type { Found, Space, Terms, Ticket } from "../namespace.ts";
+import type { Found, Namespace, EntryOptions, Ticket } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
 import { type Fate, suitsAfter } from "./late-tags.ts";
 import { type Loaded, type Look, type Outcome, WaitingCall } from "./waiting-call.ts";
@@ -30,7 +30,7 @@ interface Flight {
 export interface LoaderHost {
   readonly clock: Clock;
   /** The namespace as it is now: one that refuses while the cache is disconnected. */
-  space(): Space;
+  namespace(): Namespace;
   /** The value for one more caller, also while the cache is disconnected. */
   own(value: unknown): unknown;
   /** Aborts when the cache disconnects. */
@@ -50,18 +50,18 @@ type FlightState = Pick<Flight, "storeFailed" | "ticket" | "runsAlone">;
 type Flights = Map<string, Flight>;
 
 /** Cache objects on one namespace have one log of changes, and with it their loads in common. */
-const flightsOf = new WeakMap<Changes, Flights>();
+const flightsOf = new WeakMap<ChangeLog, Flights>();
 
 /** The load whose synchronous part is running right now: what it asks for, it asks for itself. */
 let running: { readonly flights: Flights; readonly key: string } | undefined;
 
 export class Loader {
-  readonly #changes: Changes;
+  readonly #changes: ChangeLog;
   readonly #host: LoaderHost;
   readonly #flights: Flights;
   #hasToldOfTags = false;
 
-  constructor(changes: Changes, host: LoaderHost) {
+  constructor(changes: ChangeLog, host: LoaderHost) {
     this.#changes = changes;
     this.#host = host;
     this.#flights = flightsOf.get(changes) ?? new Map();
@@ -77,7 +77,7 @@ export class Loader {
   async load<T>(
     key: string,
     load: Load<T>,
-    request: LoadRequest,
+    request: ResolvedLoadOptions,
     look?: Look,
     calledAt = this.#changes.now,
   ): Promise<Loaded> {
@@ -121,7 +121,7 @@ export class Loader {
   }
 
   /** The flight of this key, or a new one when something it depends on has changed since it began. */
-  #join<T>(key: string, load: Load<T>, request: LoadRequest, first?: Look): Flight {
+  #join<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: Look): Flight {
     const present = this.#flights.get(key);
     if (present !== undefined && !this.#isOvertaken(key, present)) return present;
     const since = this.#changes.begin(key);
@@ -132,7 +132,7 @@ export class Loader {
     });
     const flight: Flight = Object.assign(state, {
       forced: request.force,
-      tags: request.terms.tags,
+      tags: request.entry.tags,
       since,
       beganAt: this.#host.clock.now(),
       outcome,
@@ -160,21 +160,21 @@ export class Loader {
   async #fly<T>(
     key: string,
     load: Load<T>,
-    request: LoadRequest,
+    request: ResolvedLoadOptions,
     since: number,
     first: Look | undefined,
     state: FlightState,
   ): Promise<Outcome> {
-    const { lock, force, terms } = request;
+    const { lock, force, entry } = request;
     let stale = first?.found;
     if (first?.failed) state.storeFailed = true;
     else {
       try {
-        const space = this.#host.space();
+        const space = this.#host.namespace();
         if (first === undefined) stale = await space.find(key);
         if (stale?.fresh && !force) return { value: stale.value, source: "store" };
         const lateTags = namesTags(load);
-        const admission = await space.admit(key, { terms, since, lock, force, lateTags, seen: stale });
+        const admission = await space.admit(key, { entry, since, lock, force, lateTags, seen: stale });
         if (admission.found !== undefined) {
           return { value: admission.found.value, source: "store" };
         }
@@ -187,13 +187,13 @@ export class Loader {
     state.runsAlone = state.ticket === undefined;
     // No store may have held it up: the calls of one turn still come before it begins, and share it.
     if (state.runsAlone) await endOfTurn();
-    return this.#run(key, load, terms, stale, state);
+    return this.#run(key, load, entry, stale, state);
   }
 
   async #run<T>(
     key: string,
     load: Load<T>,
-    terms: Terms,
+    terms: EntryOptions,
     stale: Found | undefined,
     state: FlightState,
   ): Promise<Outcome> {
@@ -234,7 +234,7 @@ export class Loader {
     }
   }
 
-  async #commit(key: string, ticket: Ticket, value: unknown, terms: Terms): Promise<Fate> {
+  async #commit(key: string, ticket: Ticket, value: unknown, terms: EntryOptions): Promise<Fate> {
     try {
       if (!(await ticket.commit(value, terms))) return "refused";
       this.#host.stored(key, terms.tags);
@@ -265,7 +265,7 @@ export class Loader {
   /** What the store holds now: a value invalidated since the load began does not come back. */
   async #find(key: string): Promise<Look> {
     try {
-      return { found: await this.#host.space().find(key), failed: false };
+      return { found: await this.#host.namespace().find(key), failed: false };
     } catch (error) {
       this.#host.report(toError(error));
       return { found: undefined, failed: true };

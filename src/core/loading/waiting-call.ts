@@ -1,6 +1,6 @@
 // How one call of getOrSet waits for a load: no longer than its timeouts, and with a stale value where one may answer.
 import type { Clock } from "../clock.ts";
-import type { LoadRequest } from "../entry-options.ts";
+import type { ResolvedLoadOptions } from "../entry-options.ts";
 import { OperationTimeoutError } from "../errors.ts";
 import type { Found } from "../namespace.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
@@ -33,13 +33,13 @@ export interface Awaited {
 
 export class WaitingCall {
   readonly #clock: Clock;
-  readonly #request: LoadRequest;
+  readonly #request: ResolvedLoadOptions;
   readonly #find: () => Promise<Look>;
   readonly #begunAt: number;
   #isLate = false;
 
   /** `find` asks the store what it holds now. */
-  constructor(clock: Clock, request: LoadRequest, find: () => Promise<Look>) {
+  constructor(clock: Clock, request: ResolvedLoadOptions, find: () => Promise<Look>) {
     this.#clock = clock;
     this.#request = request;
     this.#find = find;

@@ -3,14 +3,14 @@
 import type { Clock } from "../clock.ts";
 import { payloadLength } from "../frame/payload-slice.ts";
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
-import type { SettledBackend } from "../invalidation/outbox-backend.ts";
+import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
 import type { Entry, Token } from "../record.ts";
-import type { KeptSeal, KnownSeals, Near, NearPage } from "./pushed-near.ts";
+import type { KeptStamps, KnownStamps, Near, NearPage } from "./pushed-near.ts";
 
-type VersionNow = NonNullable<SettledBackend["versionNow"]>;
+type VersionNow = NonNullable<OutboxBackend["versionNow"]>;
 
 /** The entry a value was decoded from, and the stamps it is sealed with. */
-class ComparedSeal implements KeptSeal {
+class ComparedStamps implements KeptStamps {
   readonly #versionNow: VersionNow;
   readonly #key: string;
   readonly #version: Token;
@@ -39,7 +39,7 @@ const UNWATCHED: WatchedRead = { key: "", epoch: 0, since: 0, isOver: true };
 
 export interface ComparedNearOptions {
   readonly page: NearPage;
-  readonly backend: SettledBackend;
+  readonly backend: OutboxBackend;
   readonly versionNow: VersionNow;
   readonly clock: Clock;
 }
@@ -61,11 +61,11 @@ export class ComparedNear implements Near {
 
   end(): void {}
 
-  keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, seals: KnownSeals): boolean {
+  keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, seals: KnownStamps): boolean {
     const { page, backend, versionNow, clock } = this.#options;
     const expires = entry.expires - backend.aheadMs();
     if (expires <= clock.coarse()) return false;
-    const seal = new ComparedSeal(versionNow, entry, seals.stampsOf(entry));
+    const seal = new ComparedStamps(versionNow, entry, seals.stampsOf(entry));
     return page.keep(key, value, expires, seal, payloadLength(entry.payload));
   }
 

@@ -2,10 +2,10 @@
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { payloadLength } from "../frame/payload-slice.ts";
-import { ReadWatch, type WatchedRead } from "../invalidation/inflight-reads.ts";
-import type { Seals } from "../invalidation/namespace-stamps.ts";
-import type { SettledBackend } from "../invalidation/outbox-backend.ts";
-import type { Assured, StampChecks } from "../invalidation/stamp-checks.ts";
+import { InflightReads, type WatchedRead } from "../invalidation/inflight-reads.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
+import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
+import type { StampTrust, StampChecks } from "../invalidation/stamp-checks.ts";
 import type { HeldStamp } from "../invalidation/stamps.ts";
 import type { Entry } from "../record.ts";
 
@@ -16,14 +16,14 @@ export interface NearPage {
   /** Whether it is full, and better off without a value under this key that is asked for now. */
   declines(key: string): boolean;
   /** Returns whether it is kept. `expires` is a time of the local clock; `bytes` is what the value takes, about. */
-  keep(key: string, value: unknown, expires: number, seal: KeptSeal | undefined, bytes: number): boolean;
+  keep(key: string, value: unknown, expires: number, seal: KeptStamps | undefined, bytes: number): boolean;
   drop(key: string): void;
   keys(): Iterable<string>;
   clear(): void;
 }
 
 /** What a kept value depends on besides its time. */
-export interface KeptSeal {
+export interface KeptStamps {
   isLive(): boolean;
   /** Told of every hit that relies on it. */
   used?(): void;
@@ -37,7 +37,7 @@ export interface NearTier {
 }
 
 /** The stamps of a near entry's tags. */
-class NearSeal implements KeptSeal {
+class NearStamps implements KeptStamps {
   readonly #stamps: readonly HeldStamp[];
 
   constructor(stamps: readonly HeldStamp[]) {
@@ -62,15 +62,15 @@ export function tellsOfChanges(push: PushChannel | undefined): push is TrustedCh
 }
 
 /** What a near tier asks of the namespace's seals. */
-export type KnownSeals = Pick<Seals, "heldLineage" | "heldTags" | "stampsOf">;
+export type KnownStamps = Pick<NamespaceStamps, "heldLineage" | "heldTags" | "stampsOf">;
 
 /** The in-process tier of a namespace, by whatever means it is kept coherent. */
-export type Near = Pick<NearSpace, "peek" | "begin" | "end" | "keep" | "drop" | "dropMatching" | "clear">;
+export type Near = Pick<PushedNear, "peek" | "begin" | "end" | "keep" | "drop" | "dropMatching" | "clear">;
 
-export interface NearSpaceOptions {
+export interface PushedNearOptions {
   readonly page: NearPage;
   readonly push: TrustedChannel;
-  readonly backend: SettledBackend;
+  readonly backend: OutboxBackend;
   readonly clock: Clock;
   readonly checks: StampChecks;
 }
@@ -80,12 +80,12 @@ const HITS_PER_LOOK = 15;
 /** Where more time passes from one look to the next, every hit is looked at: within a turn no push arrives, however long it is. */
 const QUICK_MS = 5;
 
-export class NearSpace implements Assured {
+export class PushedNear implements StampTrust {
   readonly #page: NearPage;
   readonly #push: TrustedChannel;
-  readonly #backend: SettledBackend;
+  readonly #backend: OutboxBackend;
   readonly #clock: Clock;
-  readonly #reads: ReadWatch;
+  readonly #reads: InflightReads;
   /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
   #lineage: readonly HeldStamp[] = [];
   readonly #checks: StampChecks;
@@ -93,12 +93,12 @@ export class NearSpace implements Assured {
   #hitsLeft = 0;
   #lookedAt = 0;
 
-  constructor({ page, push, backend, clock, checks }: NearSpaceOptions) {
+  constructor({ page, push, backend, clock, checks }: PushedNearOptions) {
     this.#page = page;
     this.#push = push;
     this.#backend = backend;
     this.#clock = clock;
-    this.#reads = new ReadWatch(push);
+    this.#reads = new InflightReads(push);
     this.#checks = checks;
   }
 
@@ -106,7 +106,7 @@ export class NearSpace implements Assured {
     return --this.#hitsLeft >= 0 || this.#isGood() ? this.#page.peek(key) : undefined;
   }
 
-  doubt(): void {
+  revoke(): void {
     this.#hitsLeft = 0;
   }
 
@@ -136,7 +136,7 @@ export class NearSpace implements Assured {
   }
 
   /** Keeps a value if nothing it depends on can have changed unnoticed. Returns whether it is kept. */
-  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownSeals): boolean {
+  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownStamps): boolean {
     if (!this.#reads.end(read)) return false;
     const lineage = seals.heldLineage();
     const tags = seals.heldTags(entry);
@@ -146,7 +146,7 @@ export class NearSpace implements Assured {
     this.#lineage = lineage;
     const expires = entry.expires - this.#backend.aheadMs();
     if (expires <= this.#clock.coarse()) return false;
-    const seal = tags.length === 0 ? undefined : new NearSeal(tags);
+    const seal = tags.length === 0 ? undefined : new NearStamps(tags);
     return this.#page.keep(key, value, expires, seal, payloadLength(entry.payload));
   }
 

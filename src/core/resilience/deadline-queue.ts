@@ -17,9 +17,9 @@ export abstract class Deadline {
   /** Of the queue it is in. */
   turn = NO_TURN;
   next: Deadline | undefined;
-  #watch: Deadlines | undefined;
+  #watch: DeadlineQueue | undefined;
 
-  constructor(watch: Deadlines) {
+  constructor(watch: DeadlineQueue) {
     this.#watch = watch;
   }
 
@@ -36,7 +36,7 @@ export abstract class Deadline {
   abstract missed(): void;
 }
 
-export class Deadlines {
+export class DeadlineQueue {
   readonly #clock: Clock;
   readonly #limitMs: number;
   #first: Deadline | undefined;

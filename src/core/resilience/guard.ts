@@ -2,9 +2,9 @@
 import type { CircuitBreaker, Pass } from "../breaker.ts";
 import type { Clock } from "../clock.ts";
 import { OperationTimeoutError, type XCacheError } from "../errors.ts";
-import { Deadlines } from "./deadline-queue.ts";
+import { DeadlineQueue } from "./deadline-queue.ts";
 import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
-import { isIllness } from "./store-failure.ts";
+import { countsAsFailure } from "./store-failure.ts";
 
 /** A call that is made of functions. */
 class AskedCall<T> extends GuardedCall<T> {
@@ -53,13 +53,13 @@ export interface GuardOptions {
 
 export class Guard implements CallHost {
   readonly breaker: CircuitBreaker;
-  readonly deadlines: Deadlines;
+  readonly deadlines: DeadlineQueue;
   readonly #limitMs: number;
   readonly #options: GuardOptions;
 
   constructor(clock: Clock, breaker: CircuitBreaker, limitMs: number, options: GuardOptions = {}) {
     this.breaker = breaker;
-    this.deadlines = new Deadlines(clock, limitMs);
+    this.deadlines = new DeadlineQueue(clock, limitMs);
     this.#limitMs = limitMs;
     this.#options = options;
   }
@@ -107,7 +107,7 @@ export class Guard implements CallHost {
 
   /** What a failed call says of the store. */
   failed(pass: Pass, error: XCacheError): void {
-    if (isIllness(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
+    if (countsAsFailure(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
     else this.breaker.succeed(pass);
   }
 

@@ -1,8 +1,8 @@
 // One call to a shared store, from the moment it may begin until its caller is told how it ended.
 import type { CircuitBreaker, Pass } from "../breaker.ts";
 import type { XCacheError } from "../errors.ts";
-import { Deadline, type Deadlines } from "./deadline-queue.ts";
-import { inOurWords } from "./store-failure.ts";
+import { Deadline, type DeadlineQueue } from "./deadline-queue.ts";
+import { toXCacheError } from "./store-failure.ts";
 
 /** Told how a call ended; only the first time counts. */
 export interface Outcome<T> {
@@ -15,7 +15,7 @@ export interface Outcome<T> {
 /** Who lets calls through. */
 export interface CallHost {
   readonly breaker: CircuitBreaker;
-  readonly deadlines: Deadlines;
+  readonly deadlines: DeadlineQueue;
   /** Told what a failed call says of the store. */
   failed(pass: Pass, error: XCacheError): void;
   /** The error of one that took too long. */
@@ -61,7 +61,7 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   }
 
   fail(thrown: unknown): void {
-    if (this.meet()) this.#fail(inOurWords(thrown, this.operation));
+    if (this.meet()) this.#fail(toXCacheError(thrown, this.operation));
   }
 
   missed(): void {

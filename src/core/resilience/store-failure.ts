@@ -19,7 +19,7 @@ export function asRefusal<E extends Error>(error: E): E {
 const passing = new WeakSet<Error>();
 
 /** Says of an error that it is the store's own answer, and will pass whatever was asked: it is worth asking again. */
-export function asPassing<E extends Error>(error: E): E {
+export function markTransient<E extends Error>(error: E): E {
   passing.add(error);
   return error;
 }
@@ -27,7 +27,7 @@ export function asPassing<E extends Error>(error: E): E {
 export const isPassing = (error: Error): boolean => passing.has(error);
 
 /** Whether an error says that the next request may well fail too. */
-export const isIllness = (error: XCacheError): boolean => isStoreFailure(error) && !refusals.has(error);
+export const countsAsFailure = (error: XCacheError): boolean => isStoreFailure(error) && !refusals.has(error);
 
 const CONNECTION_CODES = new Set([
   "ECONNREFUSED",
@@ -42,7 +42,7 @@ const CONNECTION_CODES = new Set([
 ]);
 
 /** A store's failure as a typed error, without credentials. */
-export function inOurWords(thrown: unknown, operation: string): XCacheError {
+export function toXCacheError(thrown: unknown, operation: string): XCacheError {
   const error = redactError(toError(thrown));
   if (error instanceof XCacheError) return error;
   const code = (error as NodeJS.ErrnoException).code;

@@ -1,11 +1,11 @@
 // Removes what a clear() has left dead in a namespace and those below it, bit by bit. Nobody waits for it: what it does not
 // get to is removed where it is met, or goes by its ttl.
 import type { ScanItem } from "../backend.ts";
-import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
 import type { Entry } from "../record.ts";
-import type { EntryListing } from "./entry-scan.ts";
-import type { SpaceStore } from "./namespace-host.ts";
+import type { EntryScan } from "./entry-scan.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
 /** Long enough that whoever clears again and again begins once. */
 const BEGINS_AFTER_MS = 1_000;
@@ -13,16 +13,16 @@ const BEGINS_AFTER_MS = 1_000;
 const PAUSE_MS = 50;
 const AT_ONCE = 100;
 
-export class Clearing {
-  readonly #store: SpaceStore;
+export class ClearSweep {
+  readonly #store: NamespaceHost;
   readonly #names: Spelling;
-  readonly #seals: Seals;
-  readonly #listing: EntryListing;
+  readonly #seals: NamespaceStamps;
+  readonly #listing: EntryScan;
   #isRunning = false;
   /** Something was cleared since the present round began, in this session of the store. */
   #wantedIn: number | undefined;
 
-  constructor(store: SpaceStore, names: Spelling, seals: Seals, listing: EntryListing) {
+  constructor(store: NamespaceHost, names: Spelling, seals: NamespaceStamps, listing: EntryScan) {
     this.#store = store;
     this.#names = names;
     this.#seals = seals;

@@ -2,25 +2,25 @@
 import type { KeyedRecord, SwapResult } from "../backend.ts";
 import { CodecError } from "../errors.ts";
 import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/liveness.ts";
-import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
-import type { Found, Inspection, Terms } from "../namespace.ts";
-import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
-import type { SpaceStore } from "./namespace-host.ts";
+import type { Found, Inspection, EntryOptions } from "../namespace.ts";
+import type { Entry, StampSet, StoreRecord, Token } from "../record.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
 export class Entries {
-  readonly #store: SpaceStore;
+  readonly #store: NamespaceHost;
   readonly #names: Spelling;
-  readonly #seals: Seals;
+  readonly #seals: NamespaceStamps;
   readonly #reclaiming = new Set<string>();
 
-  constructor(store: SpaceStore, names: Spelling, seals: Seals) {
+  constructor(store: NamespaceHost, names: Spelling, seals: NamespaceStamps) {
     this.#store = store;
     this.#names = names;
     this.#seals = seals;
   }
 
-  make(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): Entry {
+  make(key: string, payload: Entry["payload"], terms: EntryOptions, seal: StampSet): Entry {
     const created = this.#store.backend.now();
     const expires = created + terms.ttlMs;
     return {
@@ -37,7 +37,7 @@ export class Entries {
   }
 
   /** An entry as a store is given it. */
-  item(key: string, payload: Entry["payload"], terms: Terms, seal: Seal): KeyedRecord {
+  item(key: string, payload: Entry["payload"], terms: EntryOptions, seal: StampSet): KeyedRecord {
     const record = this.make(key, payload, terms, seal);
     return { key: record.key, record, lifetimeMs: lifetimeMs(record, record.created) };
   }

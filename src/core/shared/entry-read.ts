@@ -2,20 +2,20 @@
 // there is one for every read that is not answered from memory.
 import type { RecordTaker } from "../backend.ts";
 import type { XCacheError } from "../errors.ts";
-import type { Asker, Found } from "../namespace.ts";
+import type { ReadCallback, Found } from "../namespace.ts";
 import { GuardedCall } from "../resilience/guarded-call.ts";
 import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
 
 abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   protected readonly reading: RecordReading;
   protected readonly key: string;
-  #asker: Asker<R> | undefined;
+  #asker: ReadCallback<R> | undefined;
   /** Also when its caller was told long ago: until the store has answered, it is under way. */
   #read: Watched;
   /** Whether the store was asked: until then, what fails is not the entry. */
   protected isAsked = false;
 
-  constructor(reading: RecordReading, operation: string, key: string, asker: Asker<R>) {
+  constructor(reading: RecordReading, operation: string, key: string, asker: ReadCallback<R>) {
     super(reading.store.guard, operation);
     this.reading = reading;
     this.key = key;
@@ -32,7 +32,7 @@ abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
     const { names, near, seals, store } = this.reading;
     const spelled = names.entry(this.key);
     this.#read = near?.begin(this.key, spelled);
-    if (store.backend.readsSealed) store.backend.readSealedThen(spelled, seals.lineage, this);
+    if (store.backend.readsStamped) store.backend.readStampedThen(spelled, seals.lineage, this);
     else store.backend.readThen(spelled, this.#read !== undefined, this);
   }
 

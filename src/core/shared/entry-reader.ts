@@ -1,7 +1,7 @@
 // Reading entries of a shared store: from the near tier, else from the store, and then kept near if they may be.
 
 import { CodecError } from "../errors.ts";
-import type { Asker, Found } from "../namespace.ts";
+import type { ReadCallback, Found } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
 import { stampId } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
@@ -20,12 +20,12 @@ export class EntryReader {
     this.#near = reading.near;
   }
 
-  get(key: string, asker: Asker<unknown>): void {
+  get(key: string, asker: ReadCallback<unknown>): void {
     this.#reading.store.guard.begin(new ValueRead(this.#reading, "get", key, asker));
   }
 
   /** Fresh or stale, for getOrSet. */
-  seek(key: string, asker: Asker<Found | undefined>): void {
+  seek(key: string, asker: ReadCallback<Found | undefined>): void {
     this.#reading.store.guard.begin(new FoundRead(this.#reading, "getOrSet", key, asker));
   }
 
@@ -81,7 +81,7 @@ export class EntryReader {
       call.fail(error);
     };
     try {
-      if (backend.readsSealed)
+      if (backend.readsStamped)
         // With the namespace's stamps, which have to be read with every entry.
         backend
           .readMany([...spelled, ...this.#reading.seals.lineage])

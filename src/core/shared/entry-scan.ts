@@ -4,16 +4,16 @@ import { countedUsage } from "../counted-usage.ts";
 import { UnsupportedError } from "../errors.ts";
 import { payloadLength } from "../frame/payload-slice.ts";
 import type { Spelling } from "../keys.ts";
-import type { Inspection, SpaceUsage } from "../namespace.ts";
+import type { Inspection, NamespaceUsage } from "../namespace.ts";
 import type { Entries } from "./entries.ts";
-import type { SpaceStore } from "./namespace-host.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
-export class EntryListing {
-  readonly #store: SpaceStore;
+export class EntryScan {
+  readonly #store: NamespaceHost;
   readonly #names: Spelling;
   readonly #entries: Entries;
 
-  constructor(store: SpaceStore, names: Spelling, entries: Entries) {
+  constructor(store: NamespaceHost, names: Spelling, entries: Entries) {
     this.#store = store;
     this.#names = names;
     this.#entries = entries;
@@ -40,7 +40,7 @@ export class EntryListing {
     return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
   }
 
-  async usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
+  async usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
     if (!exact) {
       return this.#store.guard.run("getStats", () => this.#store.backend.usage(this.#names.entryPrefix));
     }

@@ -2,13 +2,13 @@
 //
 // The lease lives in the entry's own key, so a set or delete overwrites it and storing is one compare-and-swap.
 import type { SwapResult } from "../backend.ts";
-import type { Changes } from "../change-log.ts";
+import type { ChangeLog } from "../change-log.ts";
 import type { Clock, Timer } from "../clock.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
-import type { SettledBackend } from "../invalidation/outbox-backend.ts";
+import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
 import { type Spelling, TAG_GROUPS, tagGroup } from "../keys.ts";
-import type { Admission, AdmissionOptions, Found, Terms, Ticket } from "../namespace.ts";
-import type { Entry, Lease, Seal, StoreRecord, TagStamp, Token } from "../record.ts";
+import type { Admission, AdmissionOptions, Found, EntryOptions, Ticket } from "../namespace.ts";
+import type { Entry, Lease, StampSet, StoreRecord, TagStamp, Token } from "../record.ts";
 
 /** A holder that has said nothing for so long is taken for dead. */
 const LEASE_MS = 6_000;
@@ -22,12 +22,12 @@ const LONGEST_LOOK_MS = 250;
 const ALL_GROUPS: readonly number[] = Array.from({ length: TAG_GROUPS }, (_, group) => group);
 
 /** What a lease needs of the namespace it is in. */
-export interface LeaseSpace {
-  readonly changes: Changes;
+export interface LeaseHost {
+  readonly changes: ChangeLog;
   readonly names: Spelling;
   readonly store: {
     readonly clock: Clock;
-    readonly backend: SettledBackend;
+    readonly backend: OutboxBackend;
     /** Grows when the store is disconnected: a load that is still running leaves it alone from then on. */
     readonly session: number;
     report(error: Error): void;
@@ -38,19 +38,19 @@ export interface LeaseSpace {
   /** Replaces the record of `key` if it is still `expected`. */
   swap(key: string, expected: Token | undefined, next: StoreRecord | undefined): Promise<SwapResult>;
   /** The present stamps for these tags; each has been answered for by the store. */
-  sealFor(tags: readonly string[], lifeMs: number): Promise<Seal>;
+  stampsFor(tags: readonly string[], lifeMs: number): Promise<StampSet>;
   /** Stamps of tag groups, for tags that a load names only when it is done. `anew`: from the store itself. */
   groupStamps(groups: readonly number[], anew?: boolean): Promise<readonly (Token | undefined)[]>;
-  entryFor(key: string, value: unknown, terms: Terms, seal: Seal): Entry;
+  entryFor(key: string, value: unknown, terms: EntryOptions, seal: StampSet): Entry;
   /** `record` is what the entry was found in. */
   foundOf(entry: Entry, record: StoreRecord): Found;
   /** Whether everything that something is sealed with is present. */
-  isSealed(seal: Seal): Promise<boolean>;
+  hasStamps(seal: StampSet): Promise<boolean>;
   /** Calls `onBroken` when one of these stamps was replaced, as soon as the store tells. Returns how to stop. */
-  watchSeal(seal: Seal, onBroken: () => void): () => void;
+  watchStamps(seal: StampSet, onBroken: () => void): () => void;
 }
 
-export async function admit(space: LeaseSpace, key: string, options: AdmissionOptions): Promise<Admission> {
+export async function admit(space: LeaseHost, key: string, options: AdmissionOptions): Promise<Admission> {
   // What was invalidated until now is no reason to drop a load that begins only now.
   let since = space.changes.now;
   let { seal, groups } = await presentStamps(space, options);
@@ -87,17 +87,17 @@ function withOwnPayload(entry: Entry): Entry {
 }
 
 interface PresentStamps {
-  readonly seal: Seal;
+  readonly seal: StampSet;
   /** For tags that the load names only when it is done. */
   readonly groups: readonly (Token | undefined)[] | undefined;
 }
 
 /** What a load that begins now is sealed with. */
 async function presentStamps(
-  space: LeaseSpace,
-  { terms, lateTags }: AdmissionOptions,
+  space: LeaseHost,
+  { entry, lateTags }: AdmissionOptions,
 ): Promise<PresentStamps> {
-  const seal = await space.sealFor(terms.tags, terms.ttlMs + terms.staleMs);
+  const seal = await space.stampsFor(entry.tags, entry.ttlMs + entry.staleMs);
   return { seal, groups: lateTags ? await space.groupStamps(ALL_GROUPS) : undefined };
 }
 
@@ -111,7 +111,7 @@ interface Opening {
 
 /** Looks at what stands in the way of a lease, and waits while it is somebody else's. */
 async function untilOpen(
-  space: LeaseSpace,
+  space: LeaseHost,
   key: string,
   first: StoreRecord | undefined,
   { force, lock }: AdmissionOptions,
@@ -119,7 +119,7 @@ async function untilOpen(
   let current = first;
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
     const entry = entryOf(current, space.names.entry(key));
-    const behind = entry !== undefined && (await space.isSealed(entry)) ? entry : undefined;
+    const behind = entry !== undefined && (await space.hasStamps(entry)) ? entry : undefined;
     const opening = { seen: current?.version, behind };
     if (current !== undefined && behind !== undefined && !force && isFresh(behind, space.store.backend)) {
       return { ...opening, admission: { found: space.foundOf(behind, current) } };
@@ -132,14 +132,14 @@ async function untilOpen(
 }
 
 /** A lease counts while its holder lives and what it is sealed with is present: whoever knows newer stamps takes over. */
-async function isHeld(space: LeaseSpace, lease: Lease): Promise<boolean> {
+async function isHeld(space: LeaseHost, lease: Lease): Promise<boolean> {
   const { backend } = space.store;
   if (backend.now() - backend.clockErrorMs() >= lease.expires) return false;
-  return space.isSealed(lease);
+  return space.hasStamps(lease);
 }
 
 /** Resolves when the record may have changed: by the store's push, else after a pause with jitter, or when it lapses. */
-async function changed(space: LeaseSpace, key: string, lease: Lease, pauseMs: number): Promise<void> {
+async function changed(space: LeaseHost, key: string, lease: Lease, pauseMs: number): Promise<void> {
   const { clock, backend } = space.store;
   const lapses = Math.max(1, lease.expires + backend.clockErrorMs() - backend.now());
   const pause = Math.min(lapses, pauseMs * (0.5 + clock.random()));
@@ -162,7 +162,7 @@ async function changed(space: LeaseSpace, key: string, lease: Lease, pauseMs: nu
 }
 
 class LeaseTicket implements Ticket {
-  readonly #space: LeaseSpace;
+  readonly #space: LeaseHost;
   readonly #key: string;
   readonly #since: number;
   readonly #session: number;
@@ -174,7 +174,7 @@ class LeaseTicket implements Ticket {
   #over = false;
 
   constructor(
-    space: LeaseSpace,
+    space: LeaseHost,
     key: string,
     lease: Lease,
     groups: readonly (Token | undefined)[] | undefined,
@@ -187,11 +187,11 @@ class LeaseTicket implements Ticket {
     this.#since = since;
     this.#session = space.store.session;
     this.#provenAt = space.store.clock.now();
-    this.#stopWatching = space.watchSeal(lease, () => this.#overtaken());
+    this.#stopWatching = space.watchStamps(lease, () => this.#overtaken());
     this.#renewLater();
   }
 
-  async commit(value: unknown, terms: Terms): Promise<boolean> {
+  async commit(value: unknown, terms: EntryOptions): Promise<boolean> {
     const space = this.#space;
     const key = this.#key;
     const { version } = this.#lease;
@@ -233,9 +233,9 @@ class LeaseTicket implements Ticket {
   }
 
   /** The stamps of all tags as they were when the load began; undefined if that cannot be told for one of them. */
-  async #sealedTags(terms: Terms): Promise<readonly TagStamp[] | undefined> {
+  async #sealedTags(terms: EntryOptions): Promise<readonly TagStamp[] | undefined> {
     const begun = new Map(this.#lease.tags.map((stamp) => [stamp.tag, stamp.id]));
-    const present = await this.#space.sealFor(terms.tags, terms.ttlMs + terms.staleMs);
+    const present = await this.#space.stampsFor(terms.tags, terms.ttlMs + terms.staleMs);
     // After the stamps: whoever finds the groups unchanged knows that these were still good.
     if (!(await this.areCurrent(terms.tags))) return undefined;
     return present.tags.map(({ tag, id }) => ({ tag, id: begun.get(tag) ?? id }));
@@ -265,7 +265,7 @@ class LeaseTicket implements Ticket {
     const askedAt = store.clock.now();
     const renewed: Lease = { ...this.#lease, expires: store.backend.now() + LEASE_MS };
     const result = await this.#space.swap(this.#key, renewed.version, renewed);
-    const isHeld = result.won && (await this.#space.isSealed(renewed));
+    const isHeld = result.won && (await this.#space.hasStamps(renewed));
     this.#provenAt = askedAt;
     return isHeld;
   }

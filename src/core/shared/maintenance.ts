@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 
 const EVERY_MS = 5_000;
 
-export class Upkeep {
+export class Maintenance {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
   readonly #isNeeded: () => boolean;

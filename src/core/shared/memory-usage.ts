@@ -7,7 +7,7 @@ import { withDeadline } from "../resilience/with-deadline.ts";
 /** A server that is near its bound is so for longer. */
 const EVERY_MS = 10_000;
 
-export class FillWatch {
+export class MemoryUsageMonitor {
   readonly #backend: Pick<Backend, "fill">;
   readonly #clock: Clock;
   readonly #limitMs: number;

@@ -1,8 +1,8 @@
 // Who is told what happens in a store, found by namespace: there may be one for each of very many.
-import type { Space, StoreObserver } from "../namespace.ts";
+import type { Namespace, StoreObserver } from "../namespace.ts";
 
 export class Observers extends Set<StoreObserver> {
-  readonly #bySpace = new Map<Space | undefined, readonly StoreObserver[]>();
+  readonly #bySpace = new Map<Namespace | undefined, readonly StoreObserver[]>();
 
   override add(observer: StoreObserver): this {
     if (this.has(observer)) return this;
@@ -25,12 +25,12 @@ export class Observers extends Set<StoreObserver> {
     super.clear();
   }
 
-  evicted(space: Space, key: string): void {
+  evicted(space: Namespace, key: string): void {
     for (const observer of this.#at(space)) observer.evicted(space, key);
     for (const observer of this.#at(undefined)) observer.evicted(space, key);
   }
 
-  #at(space: Space | undefined): readonly StoreObserver[] {
+  #at(space: Namespace | undefined): readonly StoreObserver[] {
     return this.#bySpace.get(space) ?? NOBODY;
   }
 }

@@ -1,15 +1,15 @@
 // The namespaces in use of a shared store, found by the spelled keys of their entries: there may be very many.
-import type { OpenedSpace } from "./namespace-host.ts";
+import type { OpenNamespace } from "./namespace-host.ts";
 
-export class OpenedSpaces {
-  readonly #byPrefix = new Map<string, OpenedSpace>();
+export class OpenNamespaces {
+  readonly #byPrefix = new Map<string, OpenNamespace>();
 
-  add(space: OpenedSpace): void {
+  add(space: OpenNamespace): void {
     this.#byPrefix.set(space.names.entryPrefix, space);
   }
 
   /** The namespace whose entry a spelled key is; undefined for the library's own records. */
-  ownerOf(spelled: string): OpenedSpace | undefined {
+  ownerOf(spelled: string): OpenNamespace | undefined {
     return this.#byPrefix.get(spelled.slice(0, spelled.indexOf(":") + 1));
   }
 

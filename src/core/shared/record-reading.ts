@@ -2,13 +2,13 @@
 
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
 import { isFresh } from "../invalidation/liveness.ts";
-import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
 import type { Found } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
 import type { Entry, StoreRecord, Token } from "../record.ts";
 import type { Entries } from "./entries.ts";
-import type { SpaceStore } from "./namespace-host.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
 /** What `valueNow` says when it cannot tell. */
 export const NOT_NOW: unique symbol = Symbol("not now");
@@ -20,14 +20,14 @@ export type Watched = WatchedRead | undefined;
 export type Present = readonly (Token | undefined)[] | undefined;
 
 export class RecordReading {
-  readonly store: SpaceStore;
+  readonly store: NamespaceHost;
   readonly names: Spelling;
-  readonly seals: Seals;
+  readonly seals: NamespaceStamps;
   readonly entries: Entries;
   readonly near: Near | undefined;
   readonly #copies: boolean;
 
-  constructor(store: SpaceStore, names: Spelling, seals: Seals, entries: Entries, near: Near | undefined) {
+  constructor(store: NamespaceHost, names: Spelling, seals: NamespaceStamps, entries: Entries, near: Near | undefined) {
     this.store = store;
     this.names = names;
     this.seals = seals;
@@ -53,7 +53,7 @@ export class RecordReading {
     }
     if (record.kind !== "entry") return NOT_NOW;
     const { seals, store } = this;
-    const isSealed = present !== undefined && seals.isSealedWith(record, present);
+    const isSealed = present !== undefined && seals.matches(record, present);
     if (!isSealed && !seals.isKnownLive(record)) return NOT_NOW;
     if (record.expires <= notYet && !isFresh(record, store.backend)) return NOT_NOW;
     let value: unknown;

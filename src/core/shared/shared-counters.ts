@@ -1,20 +1,20 @@
 // The ledger of a namespace in a shared store: each row a record, which is replaced only by whoever has seen it.
 import type { KeyedRecord } from "../backend.ts";
-import { type Ledger, type Row, sumOf } from "../counters.ts";
+import { type Counters, type CounterRow, sumOf } from "../counters.ts";
 import { BackendError, CodecError } from "../errors.ts";
 import { lifetimeMs } from "../invalidation/liveness.ts";
 import type { Spelling } from "../keys.ts";
 import type { Entry, StoreRecord } from "../record.ts";
-import type { SpaceStore } from "./namespace-host.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
 /** Whoever loses finds what another has added; so often nobody loses. */
 const MOST_ATTEMPTS = 32;
 
-export class SharedLedger implements Ledger {
-  readonly #store: SpaceStore;
+export class SharedCounters implements Counters {
+  readonly #store: NamespaceHost;
   readonly #names: Spelling;
 
-  constructor(store: SpaceStore, names: Spelling) {
+  constructor(store: NamespaceHost, names: Spelling) {
     this.#store = store;
     this.#names = names;
   }
@@ -23,7 +23,7 @@ export class SharedLedger implements Ledger {
     return this.#store.backend.now();
   }
 
-  add(name: string, row: Row, lifeMs: number): Promise<void> {
+  add(name: string, row: CounterRow, lifeMs: number): Promise<void> {
     const key = this.#names.own(name);
     const { backend, guard } = this.#store;
     return guard.run("ledger", async () => {
@@ -37,7 +37,7 @@ export class SharedLedger implements Ledger {
     });
   }
 
-  read(names: readonly string[]): Promise<readonly (Row | undefined)[]> {
+  read(names: readonly string[]): Promise<readonly (CounterRow | undefined)[]> {
     const keys = names.map((name) => this.#names.own(name));
     return this.#store.guard.run("ledger", async () => {
       const records = await this.#store.backend.readMany(keys, false);
@@ -45,7 +45,7 @@ export class SharedLedger implements Ledger {
     });
   }
 
-  async #addTo(key: string, row: Row, lifeMs: number): Promise<void> {
+  async #addTo(key: string, row: CounterRow, lifeMs: number): Promise<void> {
     const { backend } = this.#store;
     let present = await backend.read(key);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -61,13 +61,13 @@ export class SharedLedger implements Ledger {
     );
   }
 
-  #item(key: string, row: Row, lifeMs: number): Omit<KeyedRecord, "key"> {
+  #item(key: string, row: CounterRow, lifeMs: number): Omit<KeyedRecord, "key"> {
     const record = this.#entry(key, row, lifeMs);
     return { record, lifetimeMs: lifetimeMs(record, record.created) };
   }
 
   /** Without a seal: clearing the namespace is no reason to forget how it was used. */
-  #entry(key: string, row: Row, lifeMs: number): Entry {
+  #entry(key: string, row: CounterRow, lifeMs: number): Entry {
     const created = this.now();
     const expires = created + lifeMs;
     return {
@@ -83,7 +83,7 @@ export class SharedLedger implements Ledger {
     };
   }
 
-  #rowOf(record: StoreRecord | undefined): Row | undefined {
+  #rowOf(record: StoreRecord | undefined): CounterRow | undefined {
     if (record?.kind !== "entry") return undefined;
     try {
       const row = this.#store.codec.decode(record.payload);
@@ -94,6 +94,6 @@ export class SharedLedger implements Ledger {
   }
 }
 
-function isRow(value: unknown): value is Row {
+function isRow(value: unknown): value is CounterRow {
   return Array.isArray(value) && value.every((item) => typeof item === "number" && Number.isFinite(item));
 }

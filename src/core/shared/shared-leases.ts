@@ -1,22 +1,22 @@
 // What leases need of one namespace of a shared store, each question within the deadline.
 import type { SwapResult } from "../backend.ts";
-import type { Changes } from "../change-log.ts";
-import type { Seals } from "../invalidation/namespace-stamps.ts";
+import type { ChangeLog } from "../change-log.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
-import type { Found, Terms } from "../namespace.ts";
-import type { Entry, Seal, StoreRecord, Token } from "../record.ts";
+import type { Found, EntryOptions } from "../namespace.ts";
+import type { Entry, StampSet, StoreRecord, Token } from "../record.ts";
 import type { Entries } from "./entries.ts";
-import type { LeaseSpace } from "./lease.ts";
-import type { SpaceStore } from "./namespace-host.ts";
+import type { LeaseHost } from "./lease.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
-export class SharedLeases implements LeaseSpace {
-  readonly store: SpaceStore;
+export class SharedLeases implements LeaseHost {
+  readonly store: NamespaceHost;
   readonly names: Spelling;
-  readonly changes: Changes;
-  readonly #seals: Seals;
+  readonly changes: ChangeLog;
+  readonly #seals: NamespaceStamps;
   readonly #entries: Entries;
 
-  constructor(store: SpaceStore, names: Spelling, changes: Changes, seals: Seals, entries: Entries) {
+  constructor(store: NamespaceHost, names: Spelling, changes: ChangeLog, seals: NamespaceStamps, entries: Entries) {
     this.store = store;
     this.names = names;
     this.changes = changes;
@@ -32,7 +32,7 @@ export class SharedLeases implements LeaseSpace {
     return this.#entries.swap(key, expected, next);
   }
 
-  sealFor(tags: readonly string[], lifeMs: number): Promise<Seal> {
+  stampsFor(tags: readonly string[], lifeMs: number): Promise<StampSet> {
     return this.#ask(() => this.#seals.present(tags, lifeMs));
   }
 
@@ -40,7 +40,7 @@ export class SharedLeases implements LeaseSpace {
     return this.#ask(() => this.#seals.groups(groups, anew));
   }
 
-  entryFor(key: string, value: unknown, terms: Terms, seal: Seal): Entry {
+  entryFor(key: string, value: unknown, terms: EntryOptions, seal: StampSet): Entry {
     return this.#entries.make(key, this.store.codec.encode(value), terms, seal);
   }
 
@@ -48,11 +48,11 @@ export class SharedLeases implements LeaseSpace {
     return this.#entries.found(entry, record);
   }
 
-  isSealed(seal: Seal): Promise<boolean> {
+  hasStamps(seal: StampSet): Promise<boolean> {
     return this.#ask(async () => this.#seals.isLive(seal));
   }
 
-  watchSeal(seal: Seal, onBroken: () => void): () => void {
+  watchStamps(seal: StampSet, onBroken: () => void): () => void {
     const stops = this.#seals.stampsOf(seal).map(([key, id]) => this.#watch(key, id, onBroken));
     return () => {
       for (const stop of stops) stop();

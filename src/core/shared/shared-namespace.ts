@@ -1,77 +1,77 @@
 // One namespace of a shared store: what is written, invalidated and listed there.
-import { Changes } from "../change-log.ts";
-import type { Ledger } from "../counters.ts";
+import { ChangeLog } from "../change-log.ts";
+import type { Counters } from "../counters.ts";
 import { atEndOfTurn } from "../event-loop.ts";
 import type { Continued } from "../invalidation/failover.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
-import { Seals } from "../invalidation/namespace-stamps.ts";
-import type { Remedy } from "../invalidation/outbox.ts";
+import { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
+import type { PendingInvalidation } from "../invalidation/outbox.ts";
 import type { Spelling } from "../keys.ts";
 import type {
   Admission,
   AdmissionOptions,
-  Asker,
+  ReadCallback,
   Found,
   Inspection,
-  Space,
-  SpaceUsage,
-  Terms,
+  Namespace,
+  NamespaceUsage,
+  EntryOptions,
   WriteObserver,
 } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
 import type { Entry } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
-import { Clearing } from "./clear-sweep.ts";
+import { ClearSweep } from "./clear-sweep.ts";
 import { Entries } from "./entries.ts";
 import { EntryReader } from "./entry-reader.ts";
-import { EntryListing } from "./entry-scan.ts";
-import { admit, type LeaseSpace } from "./lease.ts";
-import type { OpenedSpace, SpaceStore } from "./namespace-host.ts";
-import { nearSpace } from "./near-space.ts";
+import { EntryScan } from "./entry-scan.ts";
+import { admit, type LeaseHost } from "./lease.ts";
+import type { OpenNamespace, NamespaceHost } from "./namespace-host.ts";
+import { nearNamespace } from "./near-space.ts";
 import { RecordReading } from "./record-reading.ts";
-import { SharedLedger } from "./shared-counters.ts";
+import { SharedCounters } from "./shared-counters.ts";
 import { SharedLeases } from "./shared-leases.ts";
 
-export class SharedSpace implements OpenedSpace, Continued {
+export class SharedNamespace implements OpenNamespace, Continued {
   readonly names: Spelling;
-  readonly changes: Changes;
-  readonly ledger: Ledger;
-  readonly #store: SpaceStore;
-  readonly #seals: Seals;
+  readonly changes: ChangeLog;
+  readonly counters: Counters;
+  readonly #store: NamespaceHost;
+  readonly #seals: NamespaceStamps;
   readonly #entries: Entries;
   readonly #near: Near | undefined;
   readonly #reading: RecordReading;
   readonly #reader: EntryReader;
-  readonly #listing: EntryListing;
-  readonly #leases: LeaseSpace;
-  readonly #clearing: Clearing;
-  readonly #children = new Map<string, SharedSpace>();
+  readonly #listing: EntryScan;
+  readonly #leases: LeaseHost;
+  readonly #clearing: ClearSweep;
+  readonly #children = new Map<string, SharedNamespace>();
 
-  constructor(store: SpaceStore, names: Spelling, ancestors: readonly string[], changes: Changes) {
+  constructor(store: NamespaceHost, names: Spelling, ancestors: readonly string[], changes: ChangeLog) {
     this.#store = store;
     this.names = names;
     this.changes = changes;
-    this.ledger = new SharedLedger(store, names);
-    this.#seals = new Seals(store.stamps, names, ancestors);
+    this.counters = new SharedCounters(store, names);
+    this.#seals = new NamespaceStamps(store.stamps, names, ancestors);
     this.#entries = new Entries(store, names, this.#seals);
-    this.#near = nearSpace(store);
+    this.#near = nearNamespace(store);
     this.#reading = new RecordReading(store, names, this.#seals, this.#entries, this.#near);
     this.#reader = new EntryReader(this.#reading);
-    this.#listing = new EntryListing(store, names, this.#entries);
+    this.#listing = new EntryScan(store, names, this.#entries);
     this.#leases = new SharedLeases(store, names, changes, this.#seals, this.#entries);
-    this.#clearing = new Clearing(store, names, this.#seals, this.#listing);
+    this.#clearing = new ClearSweep(store, names, this.#seals, this.#listing);
     store.opened(this);
   }
 
-  child(name: string): Space {
+  child(name: string): Namespace {
     let space = this.#children.get(name);
     if (space === undefined) {
-      space = new SharedSpace(
+      space = new SharedNamespace(
         this.#store,
         this.names.child(name),
         this.#seals.lineage,
-        new Changes(this.changes),
+        new ChangeLog(this.changes),
       );
       this.#children.set(name, space);
     }
@@ -100,11 +100,11 @@ export class SharedSpace implements OpenedSpace, Continued {
     return this.#store.codec.copy(value);
   }
 
-  get(key: string, asker: Asker<unknown>): void {
+  get(key: string, asker: ReadCallback<unknown>): void {
     this.#reader.get(key, asker);
   }
 
-  seek(key: string, asker: Asker<Found | undefined>): void {
+  seek(key: string, asker: ReadCallback<Found | undefined>): void {
     this.#reader.seek(key, asker);
   }
 
@@ -120,7 +120,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     return admit(this.#leases, key, options);
   }
 
-  set(key: string, value: unknown, terms: Terms, told?: WriteObserver): Promise<void> {
+  set(key: string, value: unknown, terms: EntryOptions, told?: WriteObserver): Promise<void> {
     const payload = this.#store.codec.encode(value);
     this.#changed(key);
     return new Promise((resolve, reject) => {
@@ -142,7 +142,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     });
   }
 
-  async setMany(entries: readonly (readonly [string, unknown])[], terms: Terms): Promise<void> {
+  async setMany(entries: readonly (readonly [string, unknown])[], terms: EntryOptions): Promise<void> {
     const payloads = entries.map(([key, value]) => [key, this.#store.codec.encode(value)] as const);
     const keys = entries.map(([key]) => key);
     await this.#changeEntries<void>("set", keys, (call) => this.#sealAndWrite(payloads, terms, call));
@@ -177,7 +177,7 @@ export class SharedSpace implements OpenedSpace, Continued {
       }
     } catch (error) {
       // Which keys there are is not known: what could not be removed goes with the namespace.
-      this.#store.unconfirmed(() => this.#seals.remedyForAll(), error);
+      this.#store.unconfirmed(() => this.#seals.pendingForAll(), error);
       throw error;
     } finally {
       noted();
@@ -191,7 +191,7 @@ export class SharedSpace implements OpenedSpace, Continued {
       noted: () => {
         for (const tag of tags) this.changes.tag(tag);
       },
-      remedies: () => this.#seals.remediesFor(tags),
+      remedies: () => this.#seals.pendingFor(tags),
       start: (call) => settle(this.#seals.invalidateTags(tags), call),
     });
   }
@@ -200,7 +200,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     await this.#change<void>({
       operation: "clear",
       noted: () => this.changes.everything(),
-      remedies: () => this.#seals.remedyForAll(),
+      remedies: () => this.#seals.pendingForAll(),
       start: (call) => settle(this.#seals.invalidateAll(), call),
     });
     this.#clearing.begin();
@@ -214,7 +214,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     return this.#listing.scan(signal);
   }
 
-  usage(exact: boolean, signal?: AbortSignal): Promise<SpaceUsage> {
+  usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
     return this.#listing.usage(exact, signal);
   }
 
@@ -254,7 +254,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     });
   }
 
-  #removals(keys: readonly string[]): readonly Remedy[] {
+  #removals(keys: readonly string[]): readonly PendingInvalidation[] {
     return keys.map((key) => ({ key: this.names.entry(key), stampMs: undefined, root: this.#seals.root }));
   }
 
@@ -264,7 +264,7 @@ export class SharedSpace implements OpenedSpace, Continued {
     this.#near?.drop(key, this.names.entry(key));
   }
 
-  #write(key: string, payload: Entry["payload"], terms: Terms, call: Outcome<void>): void {
+  #write(key: string, payload: Entry["payload"], terms: EntryOptions, call: Outcome<void>): void {
     const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
     if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms, call), call);
     else
@@ -278,7 +278,7 @@ export class SharedSpace implements OpenedSpace, Continued {
 
   async #sealAndWrite(
     payloads: readonly (readonly [string, Entry["payload"]])[],
-    terms: Terms,
+    terms: EntryOptions,
     call: Outcome<void>,
   ): Promise<void> {
     const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
@@ -295,6 +295,6 @@ interface Change<T> {
   /** Tells this process of it: when it begins and again when it is over. */
   noted(): void;
   /** What makes up for it if the store turns out not to have done it. */
-  remedies(): readonly Remedy[];
+  remedies(): readonly PendingInvalidation[];
   start(call: Outcome<T>): void;
 }

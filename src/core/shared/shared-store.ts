@@ -1,27 +1,27 @@
 // A store shared by processes: one backend behind a breaker and deadlines, with its stamps and pushes.
 import type { Backend, MetServer } from "../backend.ts";
 import { type BreakerOptions, CircuitBreaker } from "../breaker.ts";
-import { Changes } from "../change-log.ts";
+import { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
 import type { Codec } from "../codec.ts";
 import { ConnectionError, OperationTimeoutError } from "../errors.ts";
-import { Continuity } from "../invalidation/failover.ts";
-import { Outbox, type Remedy } from "../invalidation/outbox.ts";
-import { SettledBackend } from "../invalidation/outbox-backend.ts";
-import { Recent } from "../invalidation/recent-invalidations.ts";
+import { Failover } from "../invalidation/failover.ts";
+import { Outbox, type PendingInvalidation } from "../invalidation/outbox.ts";
+import { OutboxBackend } from "../invalidation/outbox-backend.ts";
+import { RecentInvalidations } from "../invalidation/recent-invalidations.ts";
 import { StampBook } from "../invalidation/stamps.ts";
 import { spelling } from "../keys.ts";
-import type { Space, Store } from "../namespace.ts";
+import type { Namespace, Store } from "../namespace.ts";
 import type { NearTier } from "../near/pushed-near.ts";
 import { Guard } from "../resilience/guard.ts";
 import { isPassing, isStoreFailure } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
-import { Upkeep } from "./maintenance.ts";
-import { FillWatch } from "./memory-usage.ts";
-import type { OpenedSpace, SpaceStore } from "./namespace-host.ts";
+import { Maintenance } from "./maintenance.ts";
+import { MemoryUsageMonitor } from "./memory-usage.ts";
+import type { OpenNamespace, NamespaceHost } from "./namespace-host.ts";
 import { Observers } from "./observers.ts";
-import { OpenedSpaces } from "./opened-spaces.ts";
-import { SharedSpace } from "./shared-namespace.ts";
+import { OpenNamespaces } from "./opened-spaces.ts";
+import { SharedNamespace } from "./shared-namespace.ts";
 
 export interface StoreOptions {
   readonly clock: Clock;
@@ -34,8 +34,8 @@ export interface StoreOptions {
   readonly near?: NearTier;
 }
 
-export class SharedStore implements Store, SpaceStore {
-  readonly backend: SettledBackend;
+export class SharedStore implements Store, NamespaceHost {
+  readonly backend: OutboxBackend;
   readonly breaker: CircuitBreaker;
   readonly clock: Clock;
   readonly codec: Codec;
@@ -54,15 +54,15 @@ export class SharedStore implements Store, SpaceStore {
   readonly #operationTimeoutMs: number;
   readonly #connectLimitMs: number;
   readonly #outbox: Outbox;
-  readonly #recent: Recent;
-  readonly #continuity: Continuity;
-  readonly #upkeep: Upkeep;
-  readonly #fill: FillWatch;
+  readonly #recent: RecentInvalidations;
+  readonly #continuity: Failover;
+  readonly #upkeep: Maintenance;
+  readonly #fill: MemoryUsageMonitor;
   /** Root namespaces that no server was compared with yet. */
-  #unchecked: SharedSpace[] = [];
+  #unchecked: SharedNamespace[] = [];
   #preparation: Promise<void> | undefined;
-  readonly #roots = new Map<string, SharedSpace>();
-  readonly #opened = new OpenedSpaces();
+  readonly #roots = new Map<string, SharedNamespace>();
+  readonly #opened = new OpenNamespaces();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
   constructor(backend: Backend, options: StoreOptions) {
@@ -75,7 +75,7 @@ export class SharedStore implements Store, SpaceStore {
       owed: (key) => this.stamps.forget(key),
       delivered: (remedy) => this.confirmed(() => [remedy]),
     });
-    this.backend = new SettledBackend(backend, this.#outbox, options.clock, options.operationTimeoutMs);
+    this.backend = new OutboxBackend(backend, this.#outbox, options.clock, options.operationTimeoutMs);
     this.clock = options.clock;
     this.codec = options.codec;
     this.near = options.near;
@@ -91,15 +91,15 @@ export class SharedStore implements Store, SpaceStore {
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
     this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart });
     // A look says nothing of how the store answers what it is for, so the breaker is not told of it.
-    this.#fill = new FillWatch(
+    this.#fill = new MemoryUsageMonitor(
       this.backend,
       clock,
       operationTimeoutMs,
       () => this.breaker.state === "closed",
     );
-    this.#recent = new Recent(options.clock);
-    this.#continuity = new Continuity(options.clock, this.#recent);
-    this.#upkeep = new Upkeep(
+    this.#recent = new RecentInvalidations(options.clock);
+    this.#continuity = new Failover(options.clock, this.#recent);
+    this.#upkeep = new Maintenance(
       options.clock,
       () => this.#keepUp(),
       () => this.#outbox.size > 0 || this.#recent.isWatched,
@@ -113,22 +113,22 @@ export class SharedStore implements Store, SpaceStore {
       keepsEntries: options.near !== undefined,
       report: this.report,
       evicted: (key) => this.#evicted(key),
-      met: (server) => this.#meet(server),
+      onServer: (server) => this.#meet(server),
     });
     backend.push?.onChange((key) => this.#pushed(key));
   }
 
-  space(prefix: string): Space {
+  namespace(prefix: string): Namespace {
     let space = this.#roots.get(prefix);
     if (space === undefined) {
-      space = new SharedSpace(this, spelling(prefix), [], new Changes());
+      space = new SharedNamespace(this, spelling(prefix), [], new ChangeLog());
       this.#roots.set(prefix, space);
       this.#unchecked.push(space);
     }
     return space;
   }
 
-  opened(space: OpenedSpace): void {
+  opened(space: OpenNamespace): void {
     this.#opened.add(space);
   }
 
@@ -167,11 +167,11 @@ export class SharedStore implements Store, SpaceStore {
     };
   }
 
-  confirmed(remedies: () => readonly Remedy[]): void {
+  confirmed(remedies: () => readonly PendingInvalidation[]): void {
     if (this.backend.capabilities.replicated === true) this.#recent.add(remedies());
   }
 
-  unconfirmed(remedies: () => readonly Remedy[], error: unknown): void {
+  unconfirmed(remedies: () => readonly PendingInvalidation[], error: unknown): void {
     if (!isStoreFailure(error)) return;
     this.#outbox.add(remedies());
     this.#upkeep.used();
@@ -207,7 +207,7 @@ export class SharedStore implements Store, SpaceStore {
   }
 
   /** Of a server that cannot be reached nothing is served; it is met again when it can, and compared with then. One that answers is not. */
-  async #check(space: SharedSpace, server: MetServer): Promise<void> {
+  async #check(space: SharedNamespace, server: MetServer): Promise<void> {
     try {
       await this.#confirm(space, server);
     } catch (error) {
@@ -238,7 +238,7 @@ export class SharedStore implements Store, SpaceStore {
     }
   }
 
-  async #confirm(space: SharedSpace, server: MetServer): Promise<void> {
+  async #confirm(space: SharedNamespace, server: MetServer): Promise<void> {
     const check = this.#continuity.check(space, { ...server, records: this.backend });
     await this.#within(this.#operationTimeoutMs, check);
   }

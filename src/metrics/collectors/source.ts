@@ -1,6 +1,6 @@
 // A cache as its metrics see it, and the caches that report to one CacheMetrics.
 import type { Clock } from "../../core/clock.ts";
-import type { MaybePromise, SpaceUsage } from "../../core/namespace.ts";
+import type { MaybePromise, NamespaceUsage } from "../../core/namespace.ts";
 import type { Recorder, StoreFacts } from "../recording/recorder.ts";
 import { Totals } from "./totals.ts";
 
@@ -12,7 +12,7 @@ export interface MetricSource {
   /** Sources with the same one count the same entries. */
   readonly place: object;
   facts(): StoreFacts & { readonly poolWaiting: number };
-  usage(): MaybePromise<SpaceUsage>;
+  usage(): MaybePromise<NamespaceUsage>;
 }
 
 /** How long a count of the entries is used: a scrape a second should not keep the store busy. */
@@ -20,7 +20,7 @@ const USAGE_AGE_MS = 5_000;
 
 interface KnownUsage {
   readonly at: number;
-  readonly usage: Promise<SpaceUsage | undefined>;
+  readonly usage: Promise<NamespaceUsage | undefined>;
 }
 
 export interface StoreGauges {
@@ -85,7 +85,7 @@ export class Sources {
   }
 
   /** Entries and bytes of all sources; undefined when a store does not tell: half a sum would look like a loss. */
-  async usage(): Promise<SpaceUsage | undefined> {
+  async usage(): Promise<NamespaceUsage | undefined> {
     const places = new Map([...this.#present].map((source) => [source.place, source]));
     if (places.size === 0) return undefined;
     const usages = await Promise.all([...places.values()].map((source) => this.#usageOf(source)));
@@ -99,7 +99,7 @@ export class Sources {
     return sum;
   }
 
-  #usageOf(source: MetricSource): Promise<SpaceUsage | undefined> {
+  #usageOf(source: MetricSource): Promise<NamespaceUsage | undefined> {
     const now = source.clock.now();
     let known = this.#usages.get(source.place);
     if (known === undefined || now - known.at >= USAGE_AGE_MS) {
@@ -110,7 +110,7 @@ export class Sources {
   }
 }
 
-async function ask(source: MetricSource): Promise<SpaceUsage | undefined> {
+async function ask(source: MetricSource): Promise<NamespaceUsage | undefined> {
   try {
     return await source.usage();
   } catch {

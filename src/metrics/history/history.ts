@@ -1,6 +1,6 @@
 // The figures of all processes over time: what one cache adds to them, and what they say together.
 import type { Clock } from "../../core/clock.ts";
-import { type Ledger, type Row, sumOf } from "../../core/counters.ts";
+import { type Counters, type CounterRow, sumOf } from "../../core/counters.ts";
 import type { CacheStats, FleetMinute, FleetStats } from "../../core/stats.ts";
 import type { Recorder, Reporter } from "../recording/recorder.ts";
 import { minuteOf, rowOf, rowSince } from "./minute.ts";
@@ -11,7 +11,7 @@ const READ_TOGETHER = 500;
 
 export interface HistoryOptions {
   readonly recorder: Recorder;
-  readonly ledger: Ledger;
+  readonly ledger: Counters;
   readonly clock: Clock;
   readonly retentionMs: number;
 }
@@ -21,7 +21,7 @@ export class History implements Reporter, Counting {
   readonly #recorder: Recorder;
   readonly #share: ProcessShare;
   /** What was counted when it was last looked at. */
-  #seen: Row;
+  #seen: CounterRow;
 
   constructor({ recorder, ledger, clock, retentionMs }: HistoryOptions) {
     this.retentionMs = retentionMs;
@@ -51,7 +51,7 @@ export class History implements Reporter, Counting {
 
   marked(): void {}
 
-  take(): Row | undefined {
+  take(): CounterRow | undefined {
     const now = rowOf(this.#recorder);
     const row = rowSince(now, this.#seen);
     this.#seen = now;
@@ -70,7 +70,7 @@ export class History implements Reporter, Counting {
     const first = Math.floor((now - Math.min(seconds * 1_000, this.retentionMs)) / MINUTE_MS);
     const last = Math.floor(now / MINUTE_MS);
     const minutes: FleetMinute[] = [];
-    let sum: Row = [];
+    let sum: CounterRow = [];
     for (let from = first; from <= last; from += READ_TOGETHER) {
       const rows = await this.#share.read(from, Math.min(READ_TOGETHER, last - from + 1));
       for (const [at, row] of rows.entries()) {

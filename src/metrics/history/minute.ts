@@ -1,5 +1,5 @@
 // What a cache counts in a minute, as a row of numbers that can be added up over processes.
-import type { Row } from "../../core/counters.ts";
+import type { CounterRow } from "../../core/counters.ts";
 import type { FleetMinute } from "../../core/stats.ts";
 import { Histogram } from "../recording/histogram.ts";
 import type { Recorder } from "../recording/recorder.ts";
@@ -15,7 +15,7 @@ const LATENCY_SUM = OPERATIONS + 1;
 const FIRST_BUCKET = LATENCY_SUM + 1;
 
 /** Everything that a recorder has counted so far. */
-export function rowOf(recorder: Recorder): Row {
+export function rowOf(recorder: Recorder): CounterRow {
   const latency = new Histogram();
   let operations = 0;
   for (const record of recorder.operations.values()) {
@@ -26,16 +26,16 @@ export function rowOf(recorder: Recorder): Row {
 }
 
 /** What was counted since, as one process; undefined when nothing was. */
-export function rowSince(now: Row, before: Row): Row | undefined {
+export function rowSince(now: CounterRow, before: CounterRow): CounterRow | undefined {
   const row = now.map((value, at) => value - (before[at] ?? 0));
   return row.some((value) => value !== 0) ? row : undefined;
 }
 
 /** The same, said by one process more. */
-export const byOneMore = (row: Row): Row => [(row[0] ?? 0) + 1, ...row.slice(1)];
+export const byOneMore = (row: CounterRow): CounterRow => [(row[0] ?? 0) + 1, ...row.slice(1)];
 
 /** What a row says. A row of another version may be shorter or longer. */
-export function minuteOf(row: Row, at: number): FleetMinute {
+export function minuteOf(row: CounterRow, at: number): FleetMinute {
   const latency = latencyOf(row);
   const count = (name: CountName): number => row[FIRST_COUNT + COUNTS.indexOf(name)] ?? 0;
   const [hits, misses] = [count("hits"), count("misses")];
@@ -58,7 +58,7 @@ export function minuteOf(row: Row, at: number): FleetMinute {
   };
 }
 
-function latencyOf(row: Row): Histogram {
+function latencyOf(row: CounterRow): Histogram {
   const latency = new Histogram();
   latency.sum = row[LATENCY_SUM] ?? 0;
   for (let at = 0; at < latency.counts.length; at++) {

@@ -1,6 +1,6 @@
 // What this process counted on a namespace: kept once for all caches there, and added to the rows of all processes now and then.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { type Ledger, type Row, sumOf } from "../../core/counters.ts";
+import { type Counters, type CounterRow, sumOf } from "../../core/counters.ts";
 import { byOneMore } from "./minute.ts";
 
 export const MINUTE_MS = 60_000;
@@ -13,24 +13,24 @@ const MOST_UNWRITTEN = 60;
 export interface Counting {
   readonly retentionMs: number;
   /** What it counted since the last time; undefined: nothing. */
-  take(): Row | undefined;
+  take(): CounterRow | undefined;
 }
 
 const nameOf = (minute: number): string => `minute:${minute}`;
 
 export class ProcessShare {
-  readonly #ledger: Ledger;
+  readonly #ledger: Counters;
   readonly #clock: Clock;
   readonly #counting = new Set<Counting>();
   /** By minute: what is still to be added. */
-  readonly #unwritten = new Map<number, Row>();
+  readonly #unwritten = new Map<number, CounterRow>();
   /** The last minute that this process has counted itself in. */
   #lastMinute: number | undefined;
   #retentionMs = 0;
   #timer: Timer | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(ledger: Ledger, clock: Clock) {
+  constructor(ledger: Counters, clock: Clock) {
     this.#ledger = ledger;
     this.#clock = clock;
   }
@@ -84,7 +84,7 @@ export class ProcessShare {
   }
 
   /** The rows of `count` minutes by all processes, with what this one has noted and not added yet. */
-  read(first: number, count: number): Promise<readonly (Row | undefined)[]> {
+  read(first: number, count: number): Promise<readonly (CounterRow | undefined)[]> {
     const minutes = Array.from({ length: count }, (_, at) => first + at);
     return this.#inTurn(async () => {
       const rows = await this.#ledger.read(minutes.map(nameOf));
@@ -112,7 +112,7 @@ export class ProcessShare {
     }
   }
 
-  #note(minute: number, row: Row): void {
+  #note(minute: number, row: CounterRow): void {
     this.#unwritten.set(minute, sumOf(this.#unwritten.get(minute) ?? [], row));
     if (this.#unwritten.size > MOST_UNWRITTEN) this.#unwritten.delete(Math.min(...this.#unwritten.keys()));
   }
@@ -123,14 +123,14 @@ export class ProcessShare {
   }
 }
 
-function together(one: Row | undefined, other: Row | undefined): Row | undefined {
+function together(one: CounterRow | undefined, other: CounterRow | undefined): CounterRow | undefined {
   return one === undefined || other === undefined ? (one ?? other) : sumOf(one, other);
 }
 
-const shares = new WeakMap<Ledger, ProcessShare>();
+const shares = new WeakMap<Counters, ProcessShare>();
 
 /** Caches on one namespace are one process. */
-export function shareIn(ledger: Ledger, clock: Clock): ProcessShare {
+export function shareIn(ledger: Counters, clock: Clock): ProcessShare {
   let share = shares.get(ledger);
   if (share === undefined) {
     share = new ProcessShare(ledger, clock);

@@ -1,7 +1,7 @@
 // What one cache object counts: plain fields for the hit path, a histogram per operation for samples.
 import type { Clock } from "../../core/clock.ts";
 import { BackendError, type ErrorCode } from "../../core/errors.ts";
-import type { SpaceUsage } from "../../core/namespace.ts";
+import type { NamespaceUsage } from "../../core/namespace.ts";
 import type { CacheStats, ComprehensiveMetrics, OperationMetrics } from "../../core/stats.ts";
 import { ErrorCounts } from "./error-count.ts";
 import { Histogram } from "./histogram.ts";
@@ -142,7 +142,7 @@ export class Recorder {
     this.#marks = [];
   }
 
-  stats(usage: SpaceUsage): CacheStats {
+  stats(usage: NamespaceUsage): CacheStats {
     return {
       hitRate: this.hitRate(),
       totalHits: this.hits,

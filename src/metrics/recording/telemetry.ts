@@ -1,7 +1,7 @@
 // What happens to one cache object, counted and told: every operation passes here.
 import type { Clock } from "../../core/clock.ts";
 import { Emitter, toError } from "../../core/events.ts";
-import type { Space, StoreObserver, WriteObserver } from "../../core/namespace.ts";
+import type { Namespace, StoreObserver, WriteObserver } from "../../core/namespace.ts";
 import { isTraced, type TraceDetails, traced } from "../tracing.ts";
 import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
@@ -151,7 +151,7 @@ export class Telemetry implements WriteObserver {
   }
 
   /** What the store tells about this namespace; `space` lets a store find whom to tell without asking everybody. */
-  observer(mine: Space): StoreObserver & { readonly space: Space } {
+  observer(mine: Namespace): StoreObserver & { readonly space: Namespace } {
     return {
       space: mine,
       failed: (error) => this.failed("background", error),

@@ -132,7 +132,7 @@ export class Stage {
       poolSize: 1,
       report: () => {},
       evicted: () => {},
-      met: async () => {},
+      onServer: async () => {},
     });
     this.#endings.push(() => backend.disconnect());
     await backend.connect();

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import { describeArrival } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
-import { lookInto } from "../../core/sync-peek.ts";
+import { peekInto } from "../../core/sync-peek.ts";
 import type { Exchange, RequestFacts } from "../message/exchange.ts";
 import { type Forwarded, StatusField } from "../protocol/cache-status.ts";
 import { hasPrecondition } from "../protocol/conditional.ts";
@@ -57,7 +57,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
       unstorable: new Unstorable(clock),
       keyed: new Set(this.#options.varyBy),
       loadTerms: loadTermsFor(keep),
-      look: lookInto(this.#options.cache),
+      look: peekInto(this.#options.cache),
       now: () => this.#now(),
       coarseNow: () => clock.coarseWall?.() ?? this.#now(),
       after: (delayMs, run) => clock.after(delayMs, run),

@@ -1,7 +1,7 @@
 // What one request on its way through the cache knows, and what all of them share.
 import type { Timer } from "../../core/clock.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
-import type { QuickLook } from "../../core/sync-peek.ts";
+import type { SyncPeek } from "../../core/sync-peek.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
 import type { Unstorable } from "./hit-for-miss.ts";
@@ -23,7 +23,7 @@ export interface VisitHost<Request> {
   /** The options of a getOrSet. */
   readonly loadTerms: (tags: readonly string[], mayServeStale: boolean, isForced: boolean) => GetOrSetOptions;
   /** Undefined where the cache cannot be asked so. */
-  readonly look: QuickLook | undefined;
+  readonly look: SyncPeek | undefined;
   /** Milliseconds by the calendar: what is stored is read by other processes. */
   now(): number;
   /** The same, behind by up to COARSE_LAG_MS where the clock can say it for less. */

@@ -2,11 +2,11 @@ import { describe, expect, test, vi } from "vitest";
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import type { MemoryStore } from "../../../src/backends/memory/store.ts";
 import { createCodec } from "../../../src/codec/codec.ts";
-import type { Space, StoreObserver, Terms } from "../../../src/core/namespace.ts";
+import type { Namespace, StoreObserver, EntryOptions } from "../../../src/core/namespace.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock } from "../../../src/xcache.ts";
 
-const TERMS: Terms = { ttlMs: 10_000, staleMs: 0, tags: [] };
+const TERMS: EntryOptions = { ttlMs: 10_000, staleMs: 0, tags: [] };
 
 function open(options?: MemoryBackendOptions): { store: MemoryStore; clock: ManualClock } {
   const clock = new ManualClock();
@@ -14,7 +14,7 @@ function open(options?: MemoryBackendOptions): { store: MemoryStore; clock: Manu
 }
 
 /** Hears of one namespace, or of all. */
-function observer(space?: Space): StoreObserver & { readonly space?: Space; readonly heard: string[] } {
+function observer(space?: Namespace): StoreObserver & { readonly space?: Namespace; readonly heard: string[] } {
   const heard: string[] = [];
   return {
     ...(space === undefined ? {} : { space }),
@@ -28,7 +28,7 @@ function observer(space?: Space): StoreObserver & { readonly space?: Space; read
 describe("an eviction", () => {
   test("is told to who observes its namespace and to who observes all, and nobody else is asked", () => {
     const { store } = open({ maxEntries: 1 });
-    const [one, other] = [store.space("one"), store.space("other")];
+    const [one, other] = [store.namespace("one"), store.namespace("other")];
     const mine = [observer(one), observer(one)];
     const others = Array.from({ length: 50 }, () => observer(other));
     const all = observer();
@@ -43,7 +43,7 @@ describe("an eviction", () => {
 
   test("is told to nobody who has left, and once to who was added twice", () => {
     const { store } = open({ maxEntries: 1 });
-    const space = store.space("one");
+    const space = store.namespace("one");
     const [stays, leaves, all] = [observer(space), observer(space), observer()];
     for (const each of [stays, stays, leaves, all]) store.observers.add(each);
     expect(store.observers.size).toBe(3);
@@ -92,11 +92,11 @@ describe("the timer of a store", () => {
 
   test("also sees to what was left when nobody was there", async () => {
     const { store, clock } = open();
-    void store.space("one").set("a", 1, TERMS);
+    void store.namespace("one").set("a", 1, TERMS);
     await store.disconnect();
     await clock.advance(60_000);
     expect(store.fill()).toBeGreaterThan(0);
-    store.space("two");
+    store.namespace("two");
     await clock.advance(10_000);
     expect(store.fill()).toBe(0);
   });

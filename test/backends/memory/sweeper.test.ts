@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
-import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "./tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-function open(clock: ManualClock): { table: Table<EntrySeal>; page: Page } {
-  const table = new Table<EntrySeal>({ maxEntries: 100_000, maxBytes: NEVER, clock });
+function open(clock: ManualClock): { table: Table<EntryTags>; page: Page } {
+  const table = new Table<EntryTags>({ maxEntries: 100_000, maxBytes: NEVER, clock });
   return { table, page: table.openPage() };
 }
 

@@ -4,7 +4,7 @@ import { Box, heldValue } from "../../../src/backends/memory/layout/box.ts";
 import { KeyHash } from "../../../src/backends/memory/layout/key-hash.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { Rows } from "../../../src/backends/memory/layout/rows.ts";
-import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import type { BackendHost } from "../../../src/core/backend.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
@@ -20,7 +20,7 @@ const HOST: BackendHost = {
   poolSize: 1,
   report: () => {},
   evicted: () => {},
-  met: async () => {},
+  onServer: async () => {},
 };
 
 interface Bounds {
@@ -29,11 +29,11 @@ interface Bounds {
   readonly onEvict?: (page: Page, key: string) => void;
 }
 
-function open({ maxEntries = 1_000, maxBytes = NEVER, onEvict }: Bounds = {}): Table<EntrySeal> {
+function open({ maxEntries = 1_000, maxBytes = NEVER, onEvict }: Bounds = {}): Table<EntryTags> {
   return new Table({ maxEntries, maxBytes, clock, ...(onEvict === undefined ? {} : { onEvict }) });
 }
 
-function store(table: Table<EntrySeal>, page: Page, key: string, value: unknown, bytes = 0): boolean {
+function store(table: Table<EntryTags>, page: Page, key: string, value: unknown, bytes = 0): boolean {
   return table.put(page, key, value, undefined, NEVER, 0, bytes);
 }
 
@@ -392,7 +392,7 @@ describe("onEvict", () => {
 
   test("hears when the table is in order again", () => {
     const seen: unknown[] = [];
-    const table: Table<EntrySeal> = open({
+    const table: Table<EntryTags> = open({
       maxBytes: 100,
       onEvict: (page, key) => seen.push([table.bytes, page.held(key), page.peek("large")]),
     });
@@ -406,7 +406,7 @@ describe("onEvict", () => {
   });
 
   test("may write to the table itself", () => {
-    const table: Table<EntrySeal> = open({
+    const table: Table<EntryTags> = open({
       maxEntries: 3,
       onEvict: (page, key) => {
         if (!key.startsWith("again")) store(table, page, `again ${key}`, key);
@@ -508,9 +508,9 @@ describe("hits on what is not in a box", () => {
     readonly hitsPerReading = READING;
   }
 
-  function openWithReadings(): { clock: QuickClock; table: Table<EntrySeal>; page: Page } {
+  function openWithReadings(): { clock: QuickClock; table: Table<EntryTags>; page: Page } {
     const clock = new QuickClock();
-    const table = new Table<EntrySeal>({ maxEntries: 10, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 10, maxBytes: NEVER, clock });
     table.onOccupied = () => {};
     const page = table.openPage();
     table.put(page, "a", 1, undefined, clock.now() + 60_000);

@@ -1,10 +1,10 @@
 // Seals for the table tests: one that always lives and ones that can be killed or counted.
-import type { EntrySeal } from "../../../src/backends/memory/table.ts";
+import type { EntryTags } from "../../../src/backends/memory/table.ts";
 
-export const LIVE: EntrySeal = { isLive: () => true };
+export const LIVE: EntryTags = { isLive: () => true };
 
 /** Dies when told to, and counts how often it is asked. */
-export class MortalSeal implements EntrySeal {
+export class MortalSeal implements EntryTags {
   live = true;
   asked = 0;
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { KeyedRecord, SwapResult } from "../../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
-import type { Space } from "../../../src/core/namespace.ts";
+import type { Namespace } from "../../../src/core/namespace.ts";
 import type { StoreRecord, Token } from "../../../src/core/record.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
@@ -60,13 +60,13 @@ function setUp() {
   const clock = new ManualClock();
   const shared = new ReferenceStore(clock);
   const backend = new Hanging(shared);
-  return { clock, shared, backend, space: openSharedStore(backend, clock, 100).space("p") };
+  return { clock, shared, backend, space: openSharedStore(backend, clock, 100).namespace("p") };
 }
 
-const got = (space: Space, key: string): Promise<unknown> =>
+const got = (space: Namespace, key: string): Promise<unknown> =>
   new Promise((answered, failed) => space.get(key, { answered, failed }));
 
-const owedRemoval = async (space: Space, backend: Hanging): Promise<void> => {
+const owedRemoval = async (space: Namespace, backend: Hanging): Promise<void> => {
   backend.fault = new ConnectionError("down");
   await expect(space.delete(["k"])).rejects.toThrow("down");
   backend.fault = undefined;

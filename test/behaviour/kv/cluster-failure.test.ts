@@ -40,7 +40,7 @@ async function connectedClient(operationTimeoutMs: number): Promise<KvBackend> {
     poolSize: 1,
     report: () => {},
     evicted: () => {},
-    met: async () => {},
+    onServer: async () => {},
   });
   await backend.connect();
   return backend;

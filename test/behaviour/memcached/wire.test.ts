@@ -141,7 +141,7 @@ describe("a server that", () => {
     });
     await using backend = opened(server.url, {
       ...quick,
-      met: ({ records }) => records.write(stampFor("note")),
+      onServer: ({ records }) => records.write(stampFor("note")),
     });
     const error = await failure(backend.take("k"));
     expect(error).toBeInstanceOf(ConnectionError);

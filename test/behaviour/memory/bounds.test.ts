@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
-import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { MOST_ENTRIES } from "../../../src/core/limits.ts";
@@ -70,12 +70,12 @@ describe("a Map that takes no more keys", () => {
     expect(page.held(key)).toBeUndefined();
   }
 
-  test.each<[string, number, EntrySeal | undefined]>([
+  test.each<[string, number, EntryTags | undefined]>([
     ["an entry", NEVER, undefined],
     ["an entry that expires soon", clock.now() + 2_000, undefined],
     ["an entry with a seal", NEVER, LIVE],
   ])("leaves nothing of %s behind, and the table goes on", (_, expires, seal) => {
-    const table = new Table<EntrySeal>({ maxEntries: 3, maxBytes: 1_000, clock });
+    const table = new Table<EntryTags>({ maxEntries: 3, maxBytes: 1_000, clock });
     const page = table.openPage();
     const put = (key: string): boolean => table.put(page, key, key, seal, expires, 0, 10);
     put("a");

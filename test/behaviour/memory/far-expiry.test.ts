@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Box } from "../../../src/backends/memory/layout/box.ts";
 import { Rows } from "../../../src/backends/memory/layout/rows.ts";
-import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 
@@ -51,7 +51,7 @@ describe("what a row says of an entry in a box", () => {
   test("is never later, also where the new expiry is in the same second", () => {
     const clock = new ManualClock();
     const written: number[] = [];
-    const table = new Table<EntrySeal>({ maxEntries: 10, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 10, maxBytes: NEVER, clock });
     const page = table.openPage();
     const writeTimes = Rows.prototype.writeTimes;
     Rows.prototype.writeTimes = function (slot, expires, staleUntil) {
@@ -74,7 +74,7 @@ describe("what a row says of an entry in a box", () => {
 
   test("does not make a column of stale times when it comes out of its box", () => {
     const clock = new ManualClock();
-    const table = new Table<EntrySeal>({ maxEntries: 10, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 10, maxBytes: NEVER, clock });
     const page = table.openPage();
     const columns = new Set<Float64Array | undefined>();
     const writeTimes = Rows.prototype.writeTimes;

@@ -1,14 +1,14 @@
 import { expect, test, vi } from "vitest";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { Rows } from "../../../src/backends/memory/layout/rows.ts";
-import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-function open(start?: number): { clock: ManualClock; table: Table<EntrySeal>; page: Page } {
+function open(start?: number): { clock: ManualClock; table: Table<EntryTags>; page: Page } {
   const clock = new ManualClock(start);
-  const table = new Table<EntrySeal>({ maxEntries: 1_000, maxBytes: NEVER, clock });
+  const table = new Table<EntryTags>({ maxEntries: 1_000, maxBytes: NEVER, clock });
   return { clock, table, page: table.openPage() };
 }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { heldValue } from "../../../src/backends/memory/layout/box.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
-import { type EntrySeal, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "../../backends/memory/tag-set-sample.ts";
 
@@ -52,7 +52,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 interface Modelled {
   readonly value: number;
   readonly bytes: number;
-  readonly seal: EntrySeal | undefined;
+  readonly seal: EntryTags | undefined;
 }
 
 interface Bounds {
@@ -60,11 +60,11 @@ interface Bounds {
   readonly maxBytes: number;
 }
 
-const isLive = (seal: EntrySeal | undefined): boolean => seal?.isLive() ?? true;
+const isLive = (seal: EntryTags | undefined): boolean => seal?.isLive() ?? true;
 
 /** A table and Maps that never evict. */
 class Comparison {
-  readonly table: Table<EntrySeal>;
+  readonly table: Table<EntryTags>;
   readonly pages: readonly Page[];
   readonly models = [0, 1, 2].map(() => new Map<string, Modelled>());
   readonly #bounds: Bounds;
@@ -76,7 +76,7 @@ class Comparison {
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
-    this.table = new Table<EntrySeal>({
+    this.table = new Table<EntryTags>({
       ...bounds,
       clock: new ManualClock(),
       onEvict: (from, name) => this.#evicted.push([from, name]),

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Box } from "../../../src/backends/memory/layout/box.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
-import { type EntrySeal, type Held, Table } from "../../../src/backends/memory/table.ts";
+import { type EntryTags, type Held, Table } from "../../../src/backends/memory/table.ts";
 import { LaggingClock } from "../../backends/memory/lagging-clock.ts";
 import { MortalSeal } from "../../backends/memory/tag-set-sample.ts";
 
@@ -156,7 +156,7 @@ interface Modelled {
 /** A table and a list of what was put into it. */
 class Comparison {
   readonly clock: LaggingClock;
-  readonly table: Table<EntrySeal>;
+  readonly table: Table<EntryTags>;
   readonly pages: readonly Page[];
   readonly company: Page;
   readonly #model = new Map<string, Modelled>();
@@ -169,7 +169,7 @@ class Comparison {
   constructor(setting: Setting) {
     this.#setting = setting;
     this.clock = new LaggingClock(setting.lagMs);
-    this.table = new Table<EntrySeal>({
+    this.table = new Table<EntryTags>({
       maxEntries: setting.maxEntries,
       maxBytes: setting.maxBytes,
       clock: this.clock,
@@ -275,7 +275,7 @@ class Comparison {
     }
   }
 
-  #expectEqual(found: Held<EntrySeal>, { value, seal, expires, staleUntil }: Modelled): void {
+  #expectEqual(found: Held<EntryTags>, { value, seal, expires, staleUntil }: Modelled): void {
     expect(found.staleUntil).toBeGreaterThanOrEqual(staleUntil);
     const comparable = this.#setting.exact ? found : { ...found, staleUntil };
     expect(comparable).toEqual({ value, seal, expires, staleUntil });
@@ -447,9 +447,9 @@ describe("an entry is returned until its last millisecond and not after it", () 
     1, 999, 1_000, 1_001, 5_999, 6_000, 6_001, 7_999, 8_000, 60_000, 4_094_001, 4_102_000, 7_200_000,
   ];
 
-  function open(lagMs = 0): { clock: LaggingClock; table: Table<EntrySeal>; page: Page } {
+  function open(lagMs = 0): { clock: LaggingClock; table: Table<EntryTags>; page: Page } {
     const clock = new LaggingClock(lagMs);
-    const table = new Table<EntrySeal>({ maxEntries: 1_000, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 1_000, maxBytes: NEVER, clock });
     return { clock, table, page: table.openPage() };
   }
 
@@ -555,7 +555,7 @@ describe("an entry is returned until its last millisecond and not after it", () 
 describe("the horizon", () => {
   test("is never while nothing expires, and near as soon as something does", async () => {
     const clock = new LaggingClock(0);
-    const table = new Table<EntrySeal>({ maxEntries: 10, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 10, maxBytes: NEVER, clock });
     const page = table.openPage();
     table.put(page, "never", 1, undefined, NEVER);
     expect([table.horizon, table.needsTending]).toEqual([NEVER, false]);
@@ -570,7 +570,7 @@ describe("the horizon", () => {
 
   test("moves on with every turn and stays while something due is left", async () => {
     const clock = new LaggingClock(0);
-    const table = new Table<EntrySeal>({ maxEntries: 100, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 100, maxBytes: NEVER, clock });
     const page = table.openPage();
     for (let at = 0; at < 20; at++) table.put(page, `k${at}`, at, undefined, clock.now() + HOUR_MS);
     for (let second = 0; second < 10; second++) {
@@ -589,7 +589,7 @@ describe("the horizon", () => {
 
   test("does not hide from a reader what lies beyond it", async () => {
     const clock = new LaggingClock(0);
-    const table = new Table<EntrySeal>({ maxEntries: 100, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 100, maxBytes: NEVER, clock });
     const page = table.openPage();
     table.put(page, "never", 1, undefined, NEVER);
     table.put(page, "hour", 2, undefined, clock.now() + HOUR_MS);

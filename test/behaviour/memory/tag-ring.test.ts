@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { Table } from "../../../src/backends/memory/table.ts";
-import { type MemorySeal, TagRing } from "../../../src/backends/memory/tag-set.ts";
+import { type TagSet, TagRing } from "../../../src/backends/memory/tag-set.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 
@@ -10,7 +10,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 interface Stored {
   readonly ring: TagRing;
-  readonly table: Table<MemorySeal>;
+  readonly table: Table<TagSet>;
   put(key: string, tags: readonly string[]): void;
   remove(key: string): void;
   value(key: string): unknown;
@@ -19,12 +19,12 @@ interface Stored {
 
 function open(maxEntries = 100): Stored {
   const ring = new TagRing();
-  const table = new Table<MemorySeal>({ maxEntries, maxBytes: NEVER, clock: new ManualClock() });
+  const table = new Table<TagSet>({ maxEntries, maxBytes: NEVER, clock: new ManualClock() });
   const page = table.openPage();
   return {
     ring,
     table,
-    put: (key, tags) => void table.put(page, key, key, ring.seal(tags), NEVER),
+    put: (key, tags) => void table.put(page, key, key, ring.tagSetFor(tags), NEVER),
     remove: (key) => void table.remove(page, key),
     value: (key) => page.peek(key),
     clear() {

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KeyedRecord, MetServer } from "../../../src/core/backend.ts";
 import { BackendError } from "../../../src/core/errors.ts";
-import { type Continued, Continuity } from "../../../src/core/invalidation/failover.ts";
-import type { Remedy } from "../../../src/core/invalidation/outbox.ts";
-import { Recent } from "../../../src/core/invalidation/recent-invalidations.ts";
+import { type Continued, Failover } from "../../../src/core/invalidation/failover.ts";
+import type { PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
+import { RecentInvalidations } from "../../../src/core/invalidation/recent-invalidations.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
@@ -58,8 +58,8 @@ class Server {
 }
 
 class Process {
-  readonly recent = new Recent(clock);
-  readonly continuity = new Continuity(clock, this.recent);
+  readonly recent = new RecentInvalidations(clock);
+  readonly continuity = new Failover(clock, this.recent);
   provenAt = 0;
 
   async meet(server: Server): Promise<void> {
@@ -69,7 +69,7 @@ class Process {
 
   /** A change that the server it last met has acknowledged. */
   changed(key: string): void {
-    const remedy: Remedy = { key, stampMs: undefined, root: NAMESPACE.stampKey };
+    const remedy: PendingInvalidation = { key, stampMs: undefined, root: NAMESPACE.stampKey };
     this.recent.add([remedy]);
     this.provenAt = clock.now();
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PushChannel } from "../../../src/core/backend.ts";
-import { ReadWatch, type WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
+import { InflightReads, type WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
 
 /** A channel whose state the test sets. */
 function channel(): PushChannel & { state: number } {
@@ -9,9 +9,9 @@ function channel(): PushChannel & { state: number } {
 }
 let push = channel();
 
-function watch(): ReadWatch {
+function watch(): InflightReads {
   push = channel();
-  return new ReadWatch(push);
+  return new InflightReads(push);
 }
 
 describe("what was read may be kept", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { KeyedRecord } from "../../../src/core/backend.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
-import { Outbox, type Remedy } from "../../../src/core/invalidation/outbox.ts";
-import { asPassing, asRefusal } from "../../../src/core/resilience/store-failure.ts";
+import { Outbox, type PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
+import { markTransient, asRefusal } from "../../../src/core/resilience/store-failure.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";
@@ -60,8 +60,8 @@ function setUp(): {
   return { clock, store, outbox, reported, delivered, owed };
 }
 
-const removal = (key: string): Remedy => ({ key, stampMs: undefined, root: ROOT });
-const stamp = (key: string): Remedy => ({ key, stampMs: 1_000, root: ROOT });
+const removal = (key: string): PendingInvalidation => ({ key, stampMs: undefined, root: ROOT });
+const stamp = (key: string): PendingInvalidation => ({ key, stampMs: 1_000, root: ROOT });
 
 describe("invalidations that were not confirmed", () => {
   it("are told of when the store has confirmed them, not before", async () => {
@@ -185,7 +185,7 @@ describe("invalidations that were not confirmed", () => {
   it("that the store refuses for now stay", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
-    store.fault = asPassing(asRefusal(new BackendError("STORE_FAILED", "no changes now")));
+    store.fault = markTransient(asRefusal(new BackendError("STORE_FAILED", "no changes now")));
     await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
     expect(outbox.size).toBe(1);
     store.fault = undefined;

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { Remedy } from "../../../src/core/invalidation/outbox.ts";
-import { Recent } from "../../../src/core/invalidation/recent-invalidations.ts";
+import type { PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
+import { RecentInvalidations } from "../../../src/core/invalidation/recent-invalidations.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
-const remedy = (key: string): Remedy => ({ key, stampMs: undefined, root: "p!n" });
+const remedy = (key: string): PendingInvalidation => ({ key, stampMs: undefined, root: "p!n" });
 
 describe("what was invalidated lately", () => {
   it("is told from a moment on", async () => {
     const clock = new ManualClock();
-    const recent = new Recent(clock);
+    const recent = new RecentInvalidations(clock);
     recent.add([remedy("a")]);
     await clock.advance(1_000);
     const moment = clock.now();
@@ -19,7 +19,7 @@ describe("what was invalidated lately", () => {
 
   it("is unknown, not empty, where it was forgotten after two minutes", async () => {
     const clock = new ManualClock();
-    const recent = new Recent(clock);
+    const recent = new RecentInvalidations(clock);
     const moment = clock.now();
     recent.add([remedy("a")]);
     await clock.advance(121_000);
@@ -30,7 +30,7 @@ describe("what was invalidated lately", () => {
 
   it("is watched for two minutes", async () => {
     const clock = new ManualClock();
-    const recent = new Recent(clock);
+    const recent = new RecentInvalidations(clock);
     expect(recent.isWatched).toBe(false);
     recent.add([remedy("a")]);
     await clock.advance(119_000);
@@ -41,12 +41,12 @@ describe("what was invalidated lately", () => {
 
   it("is unknown where there was too much of it", () => {
     const clock = new ManualClock();
-    const recent = new Recent(clock);
+    const recent = new RecentInvalidations(clock);
     recent.add(Array.from({ length: 50_001 }, (_, at) => remedy(`k${at}`)));
     expect(recent.since(clock.now())).toBeUndefined();
   });
 
   it("is known to be nothing where nothing was done, however long ago", () => {
-    expect(new Recent(new ManualClock()).since(1)).toEqual([]);
+    expect(new RecentInvalidations(new ManualClock()).since(1)).toEqual([]);
   });
 });

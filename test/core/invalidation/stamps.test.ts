@@ -4,7 +4,7 @@ import type { PushChannel } from "../../../src/core/backend.ts";
 import type { WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
 import { StampChecks } from "../../../src/core/invalidation/stamp-checks.ts";
 import { HeldStamp, type StampBook } from "../../../src/core/invalidation/stamps.ts";
-import { type NearPage, NearSpace } from "../../../src/core/near/pushed-near.ts";
+import { type NearPage, PushedNear } from "../../../src/core/near/pushed-near.ts";
 import type { Entry } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { ReferenceStore } from "../../support/reference-backend.ts";
@@ -25,8 +25,8 @@ const entry: Entry = {
 };
 
 let checks: StampChecks;
-let near: NearSpace;
-let anotherSpace: () => NearSpace;
+let near: PushedNear;
+let anotherSpace: () => PushedNear;
 let isTrusted: boolean;
 let looks: number;
 /** For how long the present turn has been busy. */
@@ -50,7 +50,7 @@ beforeEach(() => {
   checks = new StampChecks();
   stamp.isPresent = true;
   anotherSpace = () => {
-    const space = new NearSpace({ page: mapPage(), push, backend, clock: passing, checks });
+    const space = new PushedNear({ page: mapPage(), push, backend, clock: passing, checks });
     const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
     const read = space.begin("k", "app:k") as WatchedRead;
     expect(space.keep("k", "value", entry, read, seals)).toBe(true);
@@ -91,7 +91,7 @@ it("every hit is looked at where time passes between them, also within one turn"
 it("a stamp that is forgotten is noticed by the next hit, in the same turn", () => {
   expect(near.peek("k")).toBe("value");
   stamp.isPresent = false;
-  checks.doubt();
+  checks.revoke();
   expect(near.peek("k")).toBeUndefined();
 });
 
@@ -133,8 +133,8 @@ it("whoever relies on stamps in a turn without end is told of it once", () => {
   let told = 0;
   const someone = { doubt: () => void told++ };
   checks.assure(someone);
-  checks.doubt();
-  checks.doubt();
+  checks.revoke();
+  checks.revoke();
   expect(told).toBe(1);
 });
 
@@ -148,7 +148,7 @@ it.each([
   await stamps.read(["stamp"]);
   expect(stamps.held("stamp")).toBeDefined();
   let told = 0;
-  stamps.checks.assure({ doubt: () => void told++ });
+  stamps.checks.assure({ revoke: () => void told++ });
   happens(stamps);
   expect(told).toBe(1);
 });

@@ -1,11 +1,11 @@
 // A loader on a real namespace in memory, parts of which a test can replace.
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import { createCodec } from "../../../src/codec/codec.ts";
-import { loadRequest } from "../../../src/core/entry-options.ts";
+import { resolveLoadOptions } from "../../../src/core/entry-options.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { Loader } from "../../../src/core/loading/loader.ts";
 import type { Loaded, Look } from "../../../src/core/loading/waiting-call.ts";
-import type { Space } from "../../../src/core/namespace.ts";
+import type { Namespace } from "../../../src/core/namespace.ts";
 import type { GetOrSetOptions, Load } from "../../../src/core/options.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
@@ -26,18 +26,18 @@ export const fail = (): never => {
 
 export class LoadBench {
   readonly clock = new ManualClock();
-  readonly space: Space;
+  readonly space: Namespace;
   readonly reported: Error[] = [];
   readonly stored: string[] = [];
   readonly loader: Loader;
   /** Parts of the namespace that behave otherwise. */
-  broken: Partial<Space> = {};
+  broken: Partial<Namespace> = {};
 
   constructor(options: MemoryBackendOptions = {}) {
-    this.space = new MemoryBackend(options).store(this.clock, createCodec()).space("bench");
+    this.space = new MemoryBackend(options).store(this.clock, createCodec()).namespace("bench");
     this.loader = new Loader(this.space.changes, {
       clock: this.clock,
-      space: () => this.#present(),
+      namespace: () => this.#present(),
       own: (value) => this.space.own(value),
       signal: () => new AbortController().signal,
       stored: (key) => this.stored.push(key),
@@ -47,14 +47,14 @@ export class LoadBench {
 
   /** What getOrSet does on a miss. */
   load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: Look): Promise<Loaded> {
-    return this.loader.load(key, load, loadRequest(options, DEFAULTS), look);
+    return this.loader.load(key, load, resolveLoadOptions(options, DEFAULTS), look);
   }
 
   async value<T>(load: Load<T>, options?: GetOrSetOptions, key = "k"): Promise<T> {
     return (await this.load(load, options, key)).value as T;
   }
 
-  #present(): Space {
+  #present(): Namespace {
     const { broken, space } = this;
     return new Proxy(space, {
       get: (target, name) => {

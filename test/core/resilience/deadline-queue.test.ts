@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { Deadline, Deadlines } from "../../../src/core/resilience/deadline-queue.ts";
+import { Deadline, DeadlineQueue } from "../../../src/core/resilience/deadline-queue.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
 class Watched extends Deadline {
   readonly missed: () => void;
-  constructor(deadlines: Deadlines, missed: () => void) {
+  constructor(deadlines: DeadlineQueue, missed: () => void) {
     super(deadlines);
     this.missed = missed;
   }
 }
 
-function set(deadlines: Deadlines, missed: () => void): Deadline {
+function set(deadlines: DeadlineQueue, missed: () => void): Deadline {
   const deadline = new Watched(deadlines, missed);
   deadlines.add(deadline);
   return deadline;
@@ -19,7 +19,7 @@ function set(deadlines: Deadlines, missed: () => void): Deadline {
 describe("many deadlines of one length", () => {
   it("are missed in order, each at its time, with one timer", async () => {
     const clock = new ManualClock();
-    const deadlines = new Deadlines(clock, 100);
+    const deadlines = new DeadlineQueue(clock, 100);
     const missed: string[] = [];
     set(deadlines, () => missed.push("a"));
     await clock.advance(40);
@@ -36,7 +36,7 @@ describe("many deadlines of one length", () => {
 
   it("that are met are never missed, in whatever order they are met", async () => {
     const clock = new ManualClock();
-    const deadlines = new Deadlines(clock, 100);
+    const deadlines = new DeadlineQueue(clock, 100);
     const missed: number[] = [];
     const all = Array.from({ length: 50 }, (_, at) => set(deadlines, () => missed.push(at)));
     for (const at of [49, 0, 25, 1, 2, 48]) all[at]?.meet();
@@ -47,7 +47,7 @@ describe("many deadlines of one length", () => {
 
   it("may be set by what a missed one runs", async () => {
     const clock = new ManualClock();
-    const deadlines = new Deadlines(clock, 100);
+    const deadlines = new DeadlineQueue(clock, 100);
     const missed: string[] = [];
     set(deadlines, () => {
       missed.push("first");
@@ -60,7 +60,7 @@ describe("many deadlines of one length", () => {
 
   it("without end never pass", async () => {
     const clock = new ManualClock();
-    const deadlines = new Deadlines(clock, Number.POSITIVE_INFINITY);
+    const deadlines = new DeadlineQueue(clock, Number.POSITIVE_INFINITY);
     const deadline = set(deadlines, () => expect.unreachable());
     await clock.advance(1e12);
     expect([deadline.isOver, clock.pending]).toEqual([false, 0]);

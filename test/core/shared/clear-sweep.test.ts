@@ -38,22 +38,22 @@ async function pass(clock: ManualClock): Promise<void> {
 describe("after clear()", () => {
   test("dead entries go, here and below, and what the library keeps for itself stays", async () => {
     const { clock, store, keysOf } = setUp();
-    const space = store.space("p");
+    const space = store.namespace("p");
     const child = space.child("c");
     for (let at = 0; at < 250; at++) await space.set(`k${at}`, at, TERMS);
     await child.set("k", 1, TERMS);
-    await child.ledger.add("row", [1], 3_600_000);
+    await child.counters.add("row", [1], 3_600_000);
     await space.clear();
     await space.set("new", 1, TERMS);
     await pass(clock);
     expect(await keysOf("p:")).toEqual(["p:new"]);
     expect(await keysOf("p/c:")).toEqual([]);
-    expect(await child.ledger.read(["row"])).toEqual([[1]]);
+    expect(await child.counters.read(["row"])).toEqual([[1]]);
   });
 
   test("it takes its time: the first step comes later, and the next after a pause", async () => {
     const { clock, store, keysOf } = setUp();
-    const space = store.space("p");
+    const space = store.namespace("p");
     for (let at = 0; at < 250; at++) await space.set(`k${at}`, at, TERMS);
     await space.clear();
     await clock.advance(900);
@@ -68,7 +68,7 @@ describe("after clear()", () => {
 
   test("an entry that is written anew meanwhile is left alone", async () => {
     const { clock, backend, store } = setUp();
-    const space = store.space("p");
+    const space = store.namespace("p");
     await space.set("k", "old", TERMS);
     await space.clear();
     const swap = backend.swap.bind(backend);
@@ -83,7 +83,7 @@ describe("after clear()", () => {
 
   test("a cache that is disconnected does no more of it", async () => {
     const { clock, store, keysOf } = setUp();
-    const space = store.space("p");
+    const space = store.namespace("p");
     await space.set("k", 1, TERMS);
     await space.clear();
     await store.disconnect();
@@ -93,7 +93,7 @@ describe("after clear()", () => {
 
   test("a store that would still answer is left alone in its next session, until something is cleared there", async () => {
     const { clock, store, keysOf } = setUp();
-    const space = store.space("p");
+    const space = store.namespace("p");
     await space.set("k", 1, TERMS);
     await space.clear();
     store.session++;
@@ -106,7 +106,7 @@ describe("after clear()", () => {
 
   test("a clear() in a new session counts, although the removal of the one before has not begun", async () => {
     const { clock, store, keysOf } = setUp();
-    const space = store.space("p");
+    const space = store.namespace("p");
     await space.set("k", 1, TERMS);
     await space.clear();
     store.session++;
@@ -117,7 +117,7 @@ describe("after clear()", () => {
 
   test("a store that cannot list its keys is left as it is", async () => {
     const { clock, store } = setUp(false);
-    const space = store.space("p");
+    const space = store.namespace("p");
     await space.set("k", 1, TERMS);
     await space.clear();
     await pass(clock);

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PushChannel } from "../../../src/core/backend.ts";
 import { CodecError, ConnectionError } from "../../../src/core/errors.ts";
 import type { WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
-import { Seals } from "../../../src/core/invalidation/namespace-stamps.ts";
+import { NamespaceStamps } from "../../../src/core/invalidation/namespace-stamps.ts";
 import { spelling } from "../../../src/core/keys.ts";
-import { type NearPage, NearSpace } from "../../../src/core/near/pushed-near.ts";
+import { type NearPage, PushedNear } from "../../../src/core/near/pushed-near.ts";
 import { Guard } from "../../../src/core/resilience/guard.ts";
 import { Entries } from "../../../src/core/shared/entries.ts";
 import { FoundRead } from "../../../src/core/shared/entry-read.ts";
@@ -43,7 +43,7 @@ describe("a damaged record among many", () => {
 
 describe("reads that were begun for the near tier", () => {
   /** Counts the reads it watches. */
-  class CountedNear extends NearSpace {
+  class CountedNear extends PushedNear {
     underWay = 0;
     override begin(key: string, spelled: string): WatchedRead | undefined {
       const read = super.begin(key, spelled);
@@ -61,7 +61,7 @@ describe("reads that were begun for the near tier", () => {
     const chaos = new ChaosBackend(store.client(), { clock });
     const shared = openSharedStore(chaos, clock, 100);
     const names = spelling("app");
-    const seals = new Seals(shared.stamps, names, []);
+    const seals = new NamespaceStamps(shared.stamps, names, []);
     const push: Required<PushChannel> = { epoch: () => 1, isTrusted: () => true, onChange: () => () => {} };
     const kept: string[] = [];
     const page: NearPage = {

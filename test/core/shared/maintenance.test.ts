@@ -66,7 +66,7 @@ function setUp(failureThreshold: number) {
   const shared = new ReferenceStore(clock);
   const backend = new Distant(shared);
   const store = openSharedStore(backend, clock, failureThreshold);
-  return { clock, shared, backend, store, space: store.space("p") };
+  return { clock, shared, backend, store, space: store.namespace("p") };
 }
 
 test("the circuit of a store that is down stays open, and is closed once it is back, with what is owed delivered", async () => {
@@ -87,8 +87,8 @@ test("the circuit of a store that is down stays open, and is closed once it is b
 
 test("many namespaces on a store far away do not open its circuit", async () => {
   const { clock, backend, store, space } = setUp(1);
-  for (let at = 0; at < 60; at++) store.space(`p${at}`);
-  await backend.host?.met({
+  for (let at = 0; at < 60; at++) store.namespace(`p${at}`);
+  await backend.host?.onServer({
     anchor: "",
     runId: "run",
     startedAt: 0,

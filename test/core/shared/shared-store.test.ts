@@ -3,9 +3,9 @@
 import { expect, test } from "vitest";
 import type { BackendHost, Capabilities, KeyedRecord, MetServer } from "../../../src/core/backend.ts";
 import { BackendError, ConnectionError } from "../../../src/core/errors.ts";
-import type { Space } from "../../../src/core/namespace.ts";
+import type { Namespace } from "../../../src/core/namespace.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
-import { asPassing } from "../../../src/core/resilience/store-failure.ts";
+import { markTransient } from "../../../src/core/resilience/store-failure.ts";
 import type { SharedStore } from "../../../src/core/shared/shared-store.ts";
 import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
 import { settle } from "../../../src/testing/manual-clock.ts";
@@ -46,29 +46,29 @@ async function openStore(): Promise<{ backend: TwoServers; store: SharedStore }>
   const clock = new ManualClock();
   const backend = new TwoServers(new ReferenceStore(clock));
   const store = openSharedStore(backend, clock);
-  await backend.host?.met(backend.far());
+  await backend.host?.onServer(backend.far());
   return { backend, store };
 }
 
-const use = async (space: Space): Promise<void> => {
+const use = async (space: Namespace): Promise<void> => {
   await space.set("k", 1, { ttlMs: 60_000, staleMs: 0, tags: [] });
 };
 
 test("a namespace can be used while a server that was met before is out of reach", async () => {
   const { backend, store } = await openStore();
-  await use(store.space("first"));
+  await use(store.namespace("first"));
   backend.farFails = new ConnectionError("gone");
-  await expect(use(store.space("second"))).resolves.toBeUndefined();
+  await expect(use(store.namespace("second"))).resolves.toBeUndefined();
 });
 
 test("a namespace is not used while a server that is there does not let itself be compared with", async () => {
   const { backend, store } = await openStore();
-  for (const answer of [new BackendError("STORE_FAILED", "no"), asPassing(new ConnectionError("not now"))]) {
+  for (const answer of [new BackendError("STORE_FAILED", "no"), markTransient(new ConnectionError("not now"))]) {
     backend.farFails = answer;
-    await expect(use(store.space("first"))).rejects.toThrow(answer.message);
+    await expect(use(store.namespace("first"))).rejects.toThrow(answer.message);
   }
   backend.farFails = undefined;
-  await expect(use(store.space("first"))).resolves.toBeUndefined();
+  await expect(use(store.namespace("first"))).resolves.toBeUndefined();
 });
 
 /** A server that comes back from a snapshot; nothing is answered before it has been met. */
@@ -98,7 +98,7 @@ class Restarting extends ReferenceBackend {
   }
 
   async meet(runId: string, isAnswering: Promise<void> = Promise.resolve()): Promise<void> {
-    this.#meeting = this.host?.met({
+    this.#meeting = this.host?.onServer({
       anchor: "",
       runId,
       startedAt: this.now() - this.ageMs,
@@ -125,17 +125,17 @@ test("a namespace that is opened while a restored server is met is compared with
   const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
   const [store, otherStore] = [openSharedStore(mine, clock), openSharedStore(theirs, clock)];
   for (const backend of [mine, theirs]) await backend.meet("before");
-  const cleared = otherStore.space("second");
+  const cleared = otherStore.namespace("second");
   await use(cleared);
   const snapshot = shared.snapshot();
   await cleared.clear();
-  await use(store.space("first"));
+  await use(store.namespace("first"));
   await clock.advance(30_000);
   shared.restart(snapshot);
   const answer = moment();
   const meeting = mine.meet("after", answer.come);
   await settle();
-  const second = store.space("second");
+  const second = store.namespace("second");
   const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
   await settle();
   answer.let();
@@ -148,7 +148,7 @@ test("a namespace that is opened while another one is compared with a restored s
   const shared = new ReferenceStore(clock);
   const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
   const [store, otherStore] = [openSharedStore(mine, clock), openSharedStore(theirs, clock)];
-  const cleared = otherStore.space("second");
+  const cleared = otherStore.namespace("second");
   await theirs.meet("before");
   await use(cleared);
   const snapshot = shared.snapshot();
@@ -158,9 +158,9 @@ test("a namespace that is opened while another one is compared with a restored s
   await mine.meet("after");
   const answer = moment();
   mine.slow = { prefix: "first", until: answer.come };
-  const using = use(store.space("first"));
+  const using = use(store.namespace("first"));
   await settle();
-  const second = store.space("second");
+  const second = store.namespace("second");
   const read = new Promise((answered, failed) => second.get("k", { answered, failed }));
   await settle();
   answer.let();
@@ -173,8 +173,8 @@ test("what was confirmed in the very turn in which a replica without it is met i
   const shared = new ReferenceStore(clock);
   const backend = new Restarting(shared);
   backend.ageMs = 60_000;
-  const mine = openSharedStore(backend, clock).space("first");
-  const other = openSharedStore(shared.client(), clock).space("first");
+  const mine = openSharedStore(backend, clock).namespace("first");
+  const other = openSharedStore(shared.client(), clock).namespace("first");
   await backend.meet("master");
   await other.set("tagged", 1, { ttlMs: 60_000, staleMs: 0, tags: ["t"] });
   await use(other);

@@ -1,6 +1,6 @@
 // What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
 import { describe, expect, it } from "vitest";
-import { type Ledger, LocalLedger, type Row } from "../../../src/core/counters.ts";
+import { type Counters, LocalCounters, type CounterRow } from "../../../src/core/counters.ts";
 import type { CacheStats } from "../../../src/core/stats.ts";
 import { History } from "../../../src/metrics/history/history.ts";
 import { Recorder } from "../../../src/metrics/recording/recorder.ts";
@@ -10,26 +10,26 @@ const DAY_MS = 86_400_000;
 const OWN = {} as CacheStats;
 
 /** A ledger that can be made to fail, and counts how often it is written. */
-class FailingLedger implements Ledger {
-  readonly #rows: LocalLedger;
+class FailingLedger implements Counters {
+  readonly #rows: LocalCounters;
   fails = false;
   writes = 0;
 
   constructor(clock: ManualClock) {
-    this.#rows = new LocalLedger(clock);
+    this.#rows = new LocalCounters(clock);
   }
 
   now(): number {
     return this.#rows.now();
   }
 
-  async add(name: string, row: Row, lifeMs: number): Promise<void> {
+  async add(name: string, row: CounterRow, lifeMs: number): Promise<void> {
     this.writes++;
     if (this.fails) throw new Error("down");
     this.#rows.add(name, row, lifeMs);
   }
 
-  read(names: readonly string[]): ReturnType<Ledger["read"]> {
+  read(names: readonly string[]): ReturnType<Counters["read"]> {
     return this.#rows.read(names);
   }
 }
@@ -80,8 +80,8 @@ describe("the minutes", () => {
     const clock = new ManualClock(Date.UTC(2026, 0, 1));
     const now = clock.now();
     const minutes = 100 * 24 * 60;
-    const row: Row = [2, 1, 1];
-    const ledger: Ledger = {
+    const row: CounterRow = [2, 1, 1];
+    const ledger: Counters = {
       now: () => now,
       add: () => {},
       read: (names) => names.map(() => row),

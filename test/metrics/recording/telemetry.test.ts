@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../../src/core/errors.ts";
-import type { Space } from "../../../src/core/namespace.ts";
+import type { Namespace } from "../../../src/core/namespace.ts";
 import { Telemetry } from "../../../src/metrics/recording/telemetry.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
@@ -73,7 +73,7 @@ describe("what the store tells", () => {
     const heard: unknown[] = [];
     for (const event of ["evict", "error", "state"] as const)
       telemetry.events.add(event, (e) => heard.push(e));
-    const [mine, other] = [{} as Space, {} as Space];
+    const [mine, other] = [{} as Namespace, {} as Namespace];
     const observer = telemetry.observer(mine);
     const failure = new Error("lost");
     observer.evicted(other, "theirs");
@@ -105,7 +105,7 @@ describe("deletes", () => {
 describe("an observer", () => {
   it("says which namespace it is for, so that a store need not ask it about others", () => {
     const telemetry = new Telemetry(new ManualClock());
-    const space = {} as Space;
+    const space = {} as Namespace;
     expect(telemetry.observer(space).space).toBe(space);
   });
 });

@@ -14,7 +14,7 @@ export function opened(options: DiskFolderOptions, host: Partial<BackendHost> = 
     poolSize: 1,
     report: () => {},
     evicted: () => {},
-    met: async () => {},
+    onServer: async () => {},
     ...host,
   });
   return backend;

@@ -68,7 +68,7 @@ const openBackend = (host) => {
   const backend = new DiskBackend({ directory: settings.directory, ...settings.options });
   backend.open({
     clock: systemClock, operationTimeoutMs: 1_000, connectTimeoutMs: 1_000, poolSize: 1,
-    report() {}, evicted() {}, async met() {}, ...host,
+    report() {}, evicted() {}, async onServer() {}, ...host,
   });
   return backend;
 };

@@ -48,7 +48,7 @@ const open = (kvUrl, host) => {
   const backend = new KvBackend({ kvUrl });
   backend.open({
     clock: systemClock, operationTimeoutMs: 500, connectTimeoutMs: 1_000, poolSize: 1,
-    report() {}, evicted() {}, async met() {}, ...host,
+    report() {}, evicted() {}, async onServer() {}, ...host,
   });
   return backend;
 };

@@ -11,7 +11,7 @@ const HOST: BackendHost = {
   poolSize: 1,
   report: () => {},
   evicted: () => {},
-  met: async () => {},
+  onServer: async () => {},
 };
 
 /** Disconnects at the end of the block. */

@@ -1,7 +1,7 @@
 // A server's refusals in our own words.
 import { BackendError, ConnectionError, type ErrorDetails } from "../../../core/errors.ts";
 import { redactText } from "../../../core/redact.ts";
-import { asPassing, asRefusal } from "../../../core/resilience/store-failure.ts";
+import { markTransient, asRefusal } from "../../../core/resilience/store-failure.ts";
 import { ReplyError } from "./reply.ts";
 
 /** The server is there, but cannot serve now; it or another one will. */
@@ -34,13 +34,13 @@ export function inOurWords(thrown: Error): Error {
   if (!(thrown instanceof ReplyError)) return thrown;
   const message = `the store answered: ${redactText(thrown.message)}`;
   const details: ErrorDetails = { cause: thrown };
-  if (PASSING.has(thrown.code)) return asPassing(new ConnectionError(message, details));
+  if (PASSING.has(thrown.code)) return markTransient(new ConnectionError(message, details));
   const hint = HINTS[thrown.code];
   const failed = new BackendError(
     "STORE_FAILED",
     message,
     hint === undefined ? details : { ...details, hint },
   );
-  if (OF_CHANGES.has(thrown.code)) return asPassing(asRefusal(failed));
+  if (OF_CHANGES.has(thrown.code)) return markTransient(asRefusal(failed));
   return OF_ONE_REQUEST.has(thrown.code) ? asRefusal(failed) : failed;
 }

@@ -46,19 +46,19 @@ export class Reclaim<S extends Mortal> {
 
   /** Whether anything may have to be put into a box or reclaimed without being asked for. */
   get isNeeded(): boolean {
-    return this.#schedule.size > 0 || this.#pages.hasRetired || this.#rows.seals !== undefined;
+    return this.#schedule.size > 0 || this.#pages.hasRetired || this.#rows.tagSets !== undefined;
   }
 
   /** How many slots have to be looked at to find the dead: none while nothing has a seal. */
   get sweepLength(): number {
-    return this.#rows.seals === undefined ? 0 : this.#rows.used;
+    return this.#rows.tagSets === undefined ? 0 : this.#rows.used;
   }
 
   /** What every insertion does. */
   alongside(): void {
     const coarse = this.#clock.coarse();
     if (coarse >= this.#schedule.horizon || this.#pages.hasRetired) this.turn(TENDED_PER_INSERTION, coarse);
-    if (this.#rows.seals !== undefined) this.sweep(TENDED_PER_INSERTION, coarse);
+    if (this.#rows.tagSets !== undefined) this.sweep(TENDED_PER_INSERTION, coarse);
   }
 
   /** Sees to what is due and to what is left of cleared pages, at most this many entries. Returns whether all is done. */
@@ -96,7 +96,7 @@ export class Reclaim<S extends Mortal> {
   /** Whether an entry is of no use any more. */
   isSpent(slot: number, now: number): boolean {
     const rows = this.#rows;
-    if (rows.sealOf(slot)?.isLive() === false) return true;
+    if (rows.tagSetOf(slot)?.isLive() === false) return true;
     const page = this.#pages.at(rows.ownerOf(slot));
     if (page === undefined) return true;
     if (rows.staleUntilOf(slot) > now) return false;

@@ -24,7 +24,7 @@ export const firstWord = (slot: number): number => slot * WORDS;
 export class Rows<S> {
   words = new Uint32Array(0);
   keys: (string | undefined)[] = [];
-  seals: (S | undefined)[] | undefined;
+  tagSets: (S | undefined)[] | undefined;
   /** When entries stop being of use even as stale answers; undefined while that is their expiry for all of them. */
   staleUntil: Float64Array | undefined;
   capacity = 0;
@@ -66,8 +66,8 @@ export class Rows<S> {
     return this.staleUntil === undefined ? this.expiresOf(slot) : this.staleUntil[slot]!;
   }
 
-  sealOf(slot: number): S | undefined {
-    return this.seals === undefined ? undefined : this.seals[slot];
+  tagSetOf(slot: number): S | undefined {
+    return this.tagSets === undefined ? undefined : this.tagSets[slot];
   }
 
   writeSize(slot: number, bytes: number): void {
@@ -84,12 +84,12 @@ export class Rows<S> {
     this.staleUntil[slot] = staleUntil;
   }
 
-  writeSeal(slot: number, seal: S | undefined): void {
-    if (this.seals === undefined) {
+  writeTagSet(slot: number, seal: S | undefined): void {
+    if (this.tagSets === undefined) {
       if (seal === undefined) return;
-      this.seals = new Array<S | undefined>(this.capacity).fill(undefined);
+      this.tagSets = new Array<S | undefined>(this.capacity).fill(undefined);
     }
-    this.seals[slot] = seal;
+    this.tagSets[slot] = seal;
   }
 
   /** Makes sure that a row is free; returns whether there had to be more. There must be fewer entries than the most allowed. */
@@ -112,7 +112,7 @@ export class Rows<S> {
 
   release(slot: number): void {
     this.keys[slot] = undefined;
-    if (this.seals !== undefined) this.seals[slot] = undefined;
+    if (this.tagSets !== undefined) this.tagSets[slot] = undefined;
     this.words[slot * WORDS + NEXT] = this.#free + 1;
     this.#free = slot;
   }
@@ -121,7 +121,7 @@ export class Rows<S> {
   reset(): void {
     this.#free = NO_SLOT;
     this.used = 0;
-    this.seals = undefined;
+    this.tagSets = undefined;
     this.staleUntil = undefined;
     if (this.capacity <= FIRST_CAPACITY) return;
     this.keys = [];
@@ -135,7 +135,7 @@ export class Rows<S> {
     this.words = words;
     this.#times = new Float64Array(bytes);
     this.keys = resizedList(this.keys, capacity);
-    if (this.seals !== undefined) this.seals = resizedList(this.seals, capacity);
+    if (this.tagSets !== undefined) this.tagSets = resizedList(this.tagSets, capacity);
     if (this.staleUntil !== undefined) {
       const staleUntil = new Float64Array(capacity);
       staleUntil.set(this.staleUntil);

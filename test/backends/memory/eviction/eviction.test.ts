@@ -3,23 +3,23 @@ import { TRACES } from "../../../../bench/hit-ratio/traces.mjs";
 import { Eviction } from "../../../../src/backends/memory/eviction/eviction.ts";
 import { KeyHash } from "../../../../src/backends/memory/layout/key-hash.ts";
 import type { Page } from "../../../../src/backends/memory/layout/page.ts";
-import { type EntrySeal, Table } from "../../../../src/backends/memory/table.ts";
+import { type EntryTags, Table } from "../../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../../src/testing/manual-clock.ts";
 import { LIVE, MortalSeal } from "../tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
 interface CacheOptions {
-  readonly seal?: EntrySeal;
+  readonly seal?: EntryTags;
   readonly maxBytes?: number;
   readonly seed?: number;
 }
 
 /** A table used as a cache is: looked up, and written after a miss. */
 class Cache {
-  readonly table: Table<EntrySeal>;
+  readonly table: Table<EntryTags>;
   readonly page: Page;
-  readonly seal: EntrySeal | undefined;
+  readonly seal: EntryTags | undefined;
 
   constructor(maxEntries: number, { seal, maxBytes = NEVER, seed = 1 }: CacheOptions = {}) {
     this.table = new Table({ maxEntries, maxBytes, clock: new ManualClock(undefined, seed) });
@@ -97,7 +97,7 @@ test("the newest entry is always there, however small the store", () => {
 test("expired and dead entries go before any that is of use", async () => {
   const clock = new ManualClock();
   const evicted: string[] = [];
-  const table = new Table<EntrySeal>({
+  const table = new Table<EntryTags>({
     maxEntries: 1_000,
     maxBytes: NEVER,
     clock,
@@ -121,7 +121,7 @@ test.each([
   { uses: 0, known: "unknown", stays: false },
 ])("a key that expires is taken back as a $known one after $uses uses", async ({ uses, stays }) => {
   const clock = new ManualClock();
-  const table = new Table<EntrySeal>({ maxEntries: 1_000, maxBytes: NEVER, clock });
+  const table = new Table<EntryTags>({ maxEntries: 1_000, maxBytes: NEVER, clock });
   const page = table.openPage();
   const fill = (name: string, count: number): void => {
     for (let at = 0; at < count; at++) table.put(page, `${name} ${at}`, at, undefined, NEVER);
@@ -238,7 +238,7 @@ describe("a hit is recorded", () => {
 
   test("whether the entry is in a box or not, and not when it has expired or is dead", async () => {
     const clock = new ManualClock();
-    const table = new Table<EntrySeal>({ maxEntries: 4, maxBytes: NEVER, clock });
+    const table = new Table<EntryTags>({ maxEntries: 4, maxBytes: NEVER, clock });
     const page = table.openPage();
     const seal = new MortalSeal();
     table.put(page, "plain", 1, undefined, NEVER);

@@ -14,7 +14,7 @@ describe("a row", () => {
     const slot = allocate(rows, "a", -2, 0x7fff_ffff);
     rows.writeSize(slot, 0xffff_ffff);
     rows.writeTimes(slot, 1_767_225_600_123.25, 1_767_225_600_999.5);
-    rows.writeSeal(slot, "seal");
+    rows.writeTagSet(slot, "seal");
     expect(rows.keys[slot]).toBe("a");
     expect([rows.hashOf(slot), rows.ownerOf(slot), rows.sizeOf(slot)]).toEqual([
       -2, 0x7fff_ffff, 0xffff_ffff,
@@ -22,7 +22,7 @@ describe("a row", () => {
     expect([rows.expiresOf(slot), rows.staleUntilOf(slot)]).toEqual([
       1_767_225_600_123.25, 1_767_225_600_999.5,
     ]);
-    expect(rows.sealOf(slot)).toBe("seal");
+    expect(rows.tagSetOf(slot)).toBe("seal");
   });
 
   test("does not run into its neighbours", () => {
@@ -48,17 +48,17 @@ describe("a row", () => {
     const rows = new Rows<string>(10);
     const plain = allocate(rows, "plain");
     rows.writeTimes(plain, 5_000, 5_000);
-    rows.writeSeal(plain, undefined);
-    expect([rows.seals, rows.staleUntil]).toEqual([undefined, undefined]);
-    expect([rows.sealOf(plain), rows.staleUntilOf(plain)]).toEqual([undefined, 5_000]);
+    rows.writeTagSet(plain, undefined);
+    expect([rows.tagSets, rows.staleUntil]).toEqual([undefined, undefined]);
+    expect([rows.tagSetOf(plain), rows.staleUntilOf(plain)]).toEqual([undefined, 5_000]);
     const other = allocate(rows, "other");
     rows.writeTimes(other, 6_000, 9_000);
-    rows.writeSeal(other, "seal");
-    expect([rows.sealOf(plain), rows.staleUntilOf(plain)]).toEqual([undefined, 5_000]);
-    expect([rows.sealOf(other), rows.staleUntilOf(other)]).toEqual(["seal", 9_000]);
+    rows.writeTagSet(other, "seal");
+    expect([rows.tagSetOf(plain), rows.staleUntilOf(plain)]).toEqual([undefined, 5_000]);
+    expect([rows.tagSetOf(other), rows.staleUntilOf(other)]).toEqual(["seal", 9_000]);
     rows.writeTimes(other, 7_000, 7_000);
-    rows.writeSeal(other, undefined);
-    expect([rows.sealOf(other), rows.staleUntilOf(other)]).toEqual([undefined, 7_000]);
+    rows.writeTagSet(other, undefined);
+    expect([rows.tagSetOf(other), rows.staleUntilOf(other)]).toEqual([undefined, 7_000]);
   });
 
   test("that never expires is never stale", () => {
@@ -75,11 +75,11 @@ describe("a row", () => {
   test("that is free holds on to nothing and is the next to be used", () => {
     const rows = new Rows<object>(10);
     const slots = ["a", "b", "c"].map((key) => allocate(rows, key));
-    for (const slot of slots) rows.writeSeal(slot, {});
+    for (const slot of slots) rows.writeTagSet(slot, {});
     rows.release(slots[0] as number);
     rows.release(slots[2] as number);
     expect(slots.map((slot) => rows.isOccupied(slot))).toEqual([false, true, false]);
-    expect(slots.map((slot) => [rows.keys[slot], rows.sealOf(slot) === undefined])).toEqual([
+    expect(slots.map((slot) => [rows.keys[slot], rows.tagSetOf(slot) === undefined])).toEqual([
       [undefined, true],
       ["b", false],
       [undefined, true],
@@ -125,13 +125,13 @@ describe("rows", () => {
       const slot = allocate(rows, `k${at}`, -at, at);
       rows.writeSize(slot, at * 2);
       rows.writeTimes(slot, at * 3, at * 4);
-      rows.writeSeal(slot, at);
+      rows.writeTagSet(slot, at);
     }
     const wrong: number[] = [];
     for (let slot = 0; slot < 5_000; slot++) {
       const kept =
         rows.keys[slot] === `k${slot}` &&
-        rows.sealOf(slot) === slot &&
+        rows.tagSetOf(slot) === slot &&
         rows.hashOf(slot) === 0 - slot &&
         rows.ownerOf(slot) === slot &&
         rows.sizeOf(slot) === slot * 2 &&
@@ -147,15 +147,15 @@ describe("rows", () => {
     for (let at = 0; at < 1_000; at++) {
       const slot = allocate(rows, `k${at}`);
       rows.writeTimes(slot, 1, 2);
-      rows.writeSeal(slot, at);
+      rows.writeTagSet(slot, at);
     }
     for (let slot = 0; slot < 1_000; slot++) rows.release(slot);
     rows.reset();
     expect([rows.capacity, rows.used, rows.keys.length]).toEqual([256, 0, 256]);
-    expect([rows.seals, rows.staleUntil]).toEqual([undefined, undefined]);
+    expect([rows.tagSets, rows.staleUntil]).toEqual([undefined, undefined]);
     const slot = allocate(rows, "again", 7, 8);
     rows.writeTimes(slot, 5, 5);
-    expect([slot, rows.staleUntilOf(slot), rows.sealOf(slot), rows.used]).toEqual([0, 5, undefined, 1]);
+    expect([slot, rows.staleUntilOf(slot), rows.tagSetOf(slot), rows.used]).toEqual([0, 5, undefined, 1]);
   });
 
   test("that were few begin at the first again", () => {
