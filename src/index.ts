@@ -75,7 +75,7 @@ export {
 export type { CacheEvent, CacheEvents, Listener } from "./core/events.ts";
 export { decodeRecord, encodeRecord } from "./core/frame/frame.ts";
 export type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "./core/options.ts";
-export type { Entry, Lease, Payload, StampSet, Stamp, StoreRecord, TagStamp, Token } from "./core/record.ts";
+export type { Entry, Lease, Payload, Stamp, StampSet, StoreRecord, TagStamp, Token } from "./core/record.ts";
 export type {
   CacheStats,
   ComprehensiveMetrics,

@@ -2,7 +2,7 @@
 
 import { Instruments } from "./cache/instruments.ts";
 import { type CacheLifecycle, openPlace, Place } from "./cache/lifecycle.ts";
-import { GetCallback, FindCallback } from "./cache/store-read.ts";
+import { FindCallback, GetCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
@@ -19,8 +19,14 @@ import {
   type StatsOptions,
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
-import { disconnectedNamespace, disconnectedError } from "./core/disconnected-namespace.ts";
-import { allowHits, type ResolvedLoadOptions, resolveLoadOptions, requireLoad, resolveSetOptions } from "./core/entry-options.ts";
+import { disconnectedError, disconnectedNamespace } from "./core/disconnected-namespace.ts";
+import {
+  allowHits,
+  type ResolvedLoadOptions,
+  requireLoad,
+  resolveLoadOptions,
+  resolveSetOptions,
+} from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob/glob.ts";
@@ -163,7 +169,8 @@ export class XCache implements AsyncDisposable {
       requireKey(key);
       requireValue(value);
       const root = this.#root;
-      const terms = (options === undefined ? root.usualTerms : undefined) ?? resolveSetOptions(options, root.defaults);
+      const terms =
+        (options === undefined ? root.usualTerms : undefined) ?? resolveSetOptions(options, root.defaults);
       const stored = this.#space.set(key, value, terms, this.#telemetry);
       if (stored !== undefined) return stored;
       this.#telemetry.written(key, terms.tags);

@@ -25,7 +25,7 @@ export class Undelivered {
  * Never holds more than three, however long the destination is away: of an incident that is over at most its end is left,
  * and nothing at all if its beginning was never tried.
  */
-export class Pending {
+export class DeliveryQueue {
   #waiting: Undelivered[] = [];
 
   get size(): number {

@@ -4,7 +4,7 @@ import { AlertDeliveryError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import { redactError } from "../core/redact.ts";
 import { MOST_ATTEMPTS, retryDelayMs } from "./backoff.ts";
-import { Pending, type Undelivered } from "./delivery-queue.ts";
+import { DeliveryQueue, type Undelivered } from "./delivery-queue.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
 import { type Outgoing, oneLine } from "./notification.ts";
 
@@ -20,7 +20,7 @@ export interface DeliveryCounts {
   superseded: number;
 }
 
-export interface ChannelHost {
+export interface DeliveryHost {
   readonly clock: Clock;
   readonly counts: DeliveryCounts;
   /** How long an attempt may take. */
@@ -28,10 +28,10 @@ export interface ChannelHost {
   report(error: Error): void;
 }
 
-export class Channel {
+export class Delivery {
   readonly #destination: Destination;
-  readonly #host: ChannelHost;
-  readonly #pending = new Pending();
+  readonly #host: DeliveryHost;
+  readonly #pending = new DeliveryQueue();
   #inFlight: Undelivered | undefined;
   #attempting: AbortController | undefined;
   #retry: Timer | undefined;
@@ -41,7 +41,7 @@ export class Channel {
   #isGone = false;
   #running: Promise<void> | undefined;
 
-  constructor(destination: Destination, host: ChannelHost) {
+  constructor(destination: Destination, host: DeliveryHost) {
     this.#destination = destination;
     this.#host = host;
   }

@@ -5,10 +5,10 @@ import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactError } from "../core/redact.ts";
 import { requireSeconds } from "./checks.ts";
 import { type AlertDefinition, type CheckedAlert, checkAlert } from "./definition.ts";
-import { Channel, type ChannelHost, type DeliveryCounts } from "./delivery.ts";
+import { Delivery, type DeliveryCounts, type DeliveryHost } from "./delivery.ts";
 import { EmailDestination } from "./email.ts";
 import { loadMailer, type Mailer } from "./mailer.ts";
-import { type AlertState, Watch } from "./monitor.ts";
+import { AlertMonitor, type AlertState } from "./monitor.ts";
 import {
   type AlertManagerOptions,
   type CheckedOptions,
@@ -41,7 +41,7 @@ export class AlertManager implements AsyncDisposable {
   readonly #alerts = new Map<string, CheckedAlert>();
   readonly #counts: DeliveryCounts = { delivered: 0, failedAttempts: 0, abandoned: 0, superseded: 0 };
   #mailer: Mailer | undefined;
-  #watch: Watch | undefined;
+  #watch: AlertMonitor | undefined;
 
   /** Throws ConfigError. `clock` is for tests. */
   constructor(cache: MetricsSource, options: AlertManagerOptions = {}, clock: Clock = systemClock) {
@@ -70,7 +70,7 @@ export class AlertManager implements AsyncDisposable {
 
   /** Begins to look, the first time after one interval. Idempotent. */
   start(): void {
-    this.#watch ??= new Watch(this.#source, this.#alerts.values(), {
+    this.#watch ??= new AlertMonitor(this.#source, this.#alerts.values(), {
       clock: this.#clock,
       intervalMs: this.#options.intervalMs,
       instance: this.#options.instance,
@@ -123,19 +123,19 @@ export class AlertManager implements AsyncDisposable {
     this.#mailer ??= loadMailer();
   }
 
-  #channelsOf({ webhooks, recipients }: CheckedAlert): readonly Channel[] {
+  #channelsOf({ webhooks, recipients }: CheckedAlert): readonly Delivery[] {
     const { webhookKeys, smtp, attemptMs } = this.#options;
-    const host: ChannelHost = {
+    const host: DeliveryHost = {
       clock: this.#clock,
       counts: this.#counts,
       attemptMs,
       report: (error) => this.#report(error),
     };
     const channels = webhooks.map(
-      (address) => new Channel(new WebhookDestination(address, webhookKeys, this.#clock), host),
+      (address) => new Delivery(new WebhookDestination(address, webhookKeys, this.#clock), host),
     );
     if (recipients.length > 0 && smtp !== undefined && this.#mailer !== undefined) {
-      channels.push(new Channel(new EmailDestination(smtp, recipients, this.#mailer), host));
+      channels.push(new Delivery(new EmailDestination(smtp, recipients, this.#mailer), host));
     }
     return channels;
   }

@@ -1,5 +1,5 @@
 // The metrics an alert can watch: each reads one figure off a look, or says why there is none.
-import type { Look } from "./snapshot.ts";
+import type { MetricsSnapshot } from "./snapshot.ts";
 
 /** A figure, or the reason why there is none. */
 export type Reading = { readonly value: number } | { readonly noData: string };
@@ -9,21 +9,21 @@ type Unit = "fraction" | "seconds" | "count" | "per second" | "flag";
 
 interface MetricFacts {
   readonly unit: Unit;
-  read(look: Look): Reading;
+  read(look: MetricsSnapshot): Reading;
 }
 
-const always = (unit: Unit, read: (look: Look) => number): MetricFacts => ({
+const always = (unit: Unit, read: (look: MetricsSnapshot) => number): MetricFacts => ({
   unit,
   read: (look) => ({ value: read(look) }),
 });
 
 /** A cache that nobody asks has no hit rate: the record says 0 then, which is not a bad one. */
-const ofLookups = (unit: Unit, read: (look: Look) => number): MetricFacts => ({
+const ofLookups = (unit: Unit, read: (look: MetricsSnapshot) => number): MetricFacts => ({
   unit,
   read: (look) => (look.newLookups > 0 ? { value: read(look) } : { noData: "no reads since the last look" }),
 });
 
-const ofOperations = (unit: Unit, read: (look: Look) => number): MetricFacts => ({
+const ofOperations = (unit: Unit, read: (look: MetricsSnapshot) => number): MetricFacts => ({
   unit,
   read: (look) =>
     look.newOperations > 0 ? { value: read(look) } : { noData: "no operations since the last look" },
@@ -51,7 +51,7 @@ export type AlertMetric = keyof typeof METRICS;
 
 export const METRIC_IDS = Object.keys(METRICS) as readonly AlertMetric[];
 
-export function readMetric(metric: AlertMetric, look: Look): Reading {
+export function readMetric(metric: AlertMetric, look: MetricsSnapshot): Reading {
   const reading = METRICS[metric].read(look);
   if ("noData" in reading || Number.isFinite(reading.value)) return reading;
   return { noData: `the cache says ${reading.value}` };

@@ -5,10 +5,10 @@ import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { compares } from "./comparison.ts";
 import { type AlertStatus, Condition, type Crossing } from "./condition.ts";
 import type { CheckedAlert } from "./definition.ts";
-import type { Channel } from "./delivery.ts";
+import type { Delivery } from "./delivery.ts";
 import { type AlertMetric, type Reading, readMetric } from "./metric.ts";
 import { newId, notificationOf } from "./notification.ts";
-import { type Look, type MetricsSource, Observer } from "./snapshot.ts";
+import { type MetricsSnapshot, type MetricsSource, SnapshotReader } from "./snapshot.ts";
 
 /** How an alert stands. */
 export interface AlertState {
@@ -24,11 +24,11 @@ export interface AlertState {
   readonly since?: string;
 }
 
-export interface WatchHost {
+export interface MonitorHost {
   readonly clock: Clock;
   readonly intervalMs: number;
   readonly instance: string;
-  channelsOf(alert: CheckedAlert): readonly Channel[];
+  channelsOf(alert: CheckedAlert): readonly Delivery[];
   report(error: Error): void;
 }
 
@@ -39,13 +39,13 @@ const calendar = (clock: Clock): number => clock.wall?.() ?? clock.now();
 class Watched {
   readonly alert: CheckedAlert;
   readonly condition: Condition;
-  readonly channels: readonly Channel[];
+  readonly channels: readonly Delivery[];
   reading: Reading = { noData: "not looked yet" };
   incidentId = "";
   /** When the condition was first seen to hold, by the calendar of that moment. */
   #since = 0;
 
-  constructor(alert: CheckedAlert, channels: readonly Channel[]) {
+  constructor(alert: CheckedAlert, channels: readonly Delivery[]) {
     this.alert = alert;
     this.condition = new Condition(alert);
     this.channels = channels;
@@ -55,7 +55,7 @@ class Watched {
     return this.#since;
   }
 
-  judge(look: Look, clock: Clock): Crossing | undefined {
+  judge(look: MetricsSnapshot, clock: Clock): Crossing | undefined {
     this.reading = readMetric(this.alert.metric, look);
     const { comparison, threshold } = this.alert;
     const holds = "value" in this.reading ? compares(this.reading.value, comparison, threshold) : undefined;
@@ -73,15 +73,15 @@ class Watched {
   }
 }
 
-export class Watch {
-  readonly #host: WatchHost;
-  readonly #observer: Observer;
+export class AlertMonitor {
+  readonly #host: MonitorHost;
+  readonly #observer: SnapshotReader;
   readonly #watched: Watched[] = [];
   #timer: Timer | undefined;
 
-  constructor(source: MetricsSource, alerts: Iterable<CheckedAlert>, host: WatchHost) {
+  constructor(source: MetricsSource, alerts: Iterable<CheckedAlert>, host: MonitorHost) {
     this.#host = host;
-    this.#observer = new Observer(source, host.clock);
+    this.#observer = new SnapshotReader(source, host.clock);
     for (const alert of alerts) this.add(alert);
     this.#guarded(() => {
       source.startMetricsCollection?.();
@@ -114,7 +114,7 @@ export class Watch {
     await ended;
   }
 
-  get #channels(): readonly Channel[] {
+  get #channels(): readonly Delivery[] {
     return this.#watched.flatMap(({ channels }) => channels);
   }
 

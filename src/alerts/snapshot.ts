@@ -9,7 +9,7 @@ export interface MetricsSource {
   startMetricsCollection?(): void;
 }
 
-export interface Look {
+export interface MetricsSnapshot {
   readonly record: ComprehensiveMetrics;
   readonly newOperations: number;
   /** Calls that may have been a hit or a miss. */
@@ -34,7 +34,7 @@ interface Mark {
   readonly failures: number;
 }
 
-export class Observer {
+export class SnapshotReader {
   readonly #source: MetricsSource;
   readonly #clock: Clock;
   #operations = 0;
@@ -51,7 +51,7 @@ export class Observer {
     this.look();
   }
 
-  look(): Look {
+  look(): MetricsSnapshot {
     const record = this.#source.getComprehensiveMetrics();
     const lookups = LOOKUPS.reduce((sum, name) => sum + (record.byOperation[name]?.count ?? 0), 0);
     const look = {

@@ -2,7 +2,7 @@
 // memory of the process does not answer.
 import { toError } from "../core/events.ts";
 import type { Look } from "../core/loading/waiting-call.ts";
-import type { ReadCallback, Found } from "../core/namespace.ts";
+import type { Found, ReadCallback } from "../core/namespace.ts";
 import type { Telemetry } from "../metrics/recording/telemetry.ts";
 
 /** For `get`. */

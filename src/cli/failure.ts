@@ -3,7 +3,7 @@ import { ERROR_CODES, type ErrorCode, XCacheError } from "../core/errors.ts";
 import { redactText } from "../core/redact.ts";
 import { CommandError } from "./command-error.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
-import { visible } from "./terminal/escape.ts";
+import { escapeControls } from "./terminal/escape.ts";
 
 export interface Failure {
   /** Of the library's table of errors, or `usage`, `failed`. */
@@ -64,7 +64,7 @@ export function failureOf(error: unknown, usesDefault: boolean): Failure {
 
 const FILE_HINT = "Check the path, its permissions and the room on the disk.";
 
-const clean = (text: string): string => visible(redactText(text));
+const clean = (text: string): string => escapeControls(redactText(text));
 
 function hintFor(error: XCacheError, usesDefault: boolean): string {
   if (usesDefault && BY_TYPE[error.errorType] === EXIT.unreachable) return NO_ADDRESS;

@@ -9,7 +9,9 @@ export interface Counters {
   /** Adds number by number, in one step however many do so at once; the row is kept for `lifeMs` from now. */
   add(name: string, row: CounterRow, lifeMs: number): void | Promise<void>;
   /** In the order of `names`; what is not there, or cannot be read, is undefined. */
-  read(names: readonly string[]): readonly (CounterRow | undefined)[] | Promise<readonly (CounterRow | undefined)[]>;
+  read(
+    names: readonly string[],
+  ): readonly (CounterRow | undefined)[] | Promise<readonly (CounterRow | undefined)[]>;
 }
 
 export function sumOf(one: CounterRow, other: CounterRow): CounterRow {

@@ -87,7 +87,10 @@ function termsOf(options: SetOptions, defaults: EntryDefaults, staleMs: number):
   };
 }
 
-export function resolveLoadOptions(options: GetOrSetOptions | undefined, defaults: EntryDefaults): ResolvedLoadOptions {
+export function resolveLoadOptions(
+  options: GetOrSetOptions | undefined,
+  defaults: EntryDefaults,
+): ResolvedLoadOptions {
   if (options !== undefined) requireOptions(options, LOAD_OPTIONS);
   const given = options ?? {};
   const staleIfErrorMs = windowToMs(given.staleIfError, "staleIfError", defaults.staleIfError);

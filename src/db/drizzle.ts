@@ -16,7 +16,7 @@ import {
 import { watchRemote } from "./drizzle/remote.ts";
 import { pgSessions } from "./pg.ts";
 import { hasMethod, notWanted } from "./tracking/handed-over.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/per-session.ts";
 import { requireCache } from "./tracking/watch-options.ts";
 
 export type { DrizzleCacheOptions, DrizzleChange, DrizzleTable } from "./drizzle/cache.ts";
@@ -26,7 +26,7 @@ export const drizzleSessions: SessionAdapter<object> = {
   name: "drizzle",
   recognises: (session): session is object =>
     isPgDatabase(session) || isRemoteDatabase(session) || isSynchronousDatabase(session),
-  wrap: onceFor(wrapSession),
+  wrap: perSession(wrapSession),
 };
 
 /**

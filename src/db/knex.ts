@@ -6,9 +6,9 @@ import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client
 import { isKnex, type KnexClient, type KnexConnection, type KnexSession } from "./knex/library.ts";
 import { watchClient } from "./pg/client.ts";
 import type { PgClient } from "./pg/library.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/per-session.ts";
 
-const wrapped = onceFor(wrapSession);
+const wrapped = perSession(wrapSession);
 
 /** For `cachedDependency`, which finds it by itself. */
 export const knexSessions: SessionAdapter<Knex> = {

@@ -14,7 +14,7 @@ import {
 } from "./kysely/library.ts";
 import type { SqlDialect } from "./sql/sql-tokens.ts";
 import { notWanted } from "./tracking/handed-over.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/per-session.ts";
 import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
@@ -23,7 +23,7 @@ export type { WatchOptions } from "./tracking/watch-options.ts";
 export const kyselySessions: SessionAdapter<AnyKysely> = {
   name: "kysely",
   recognises: isKysely,
-  wrap: onceFor(wrapSession),
+  wrap: perSession(wrapSession),
 };
 
 /**

@@ -3,11 +3,11 @@ import type { SessionAdapter } from "../core/db-session.ts";
 import { watchClient, wrapClient } from "./pg/client.ts";
 import { isClient, isPool, type PgClient, type PgPool } from "./pg/library.ts";
 import { wrapPool } from "./pg/pool.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/per-session.ts";
 
 export type { PgClient, PgPool } from "./pg/library.ts";
 
-const pooled = onceFor(wrapPool);
+const pooled = perSession(wrapPool);
 
 /** For `cachedDependency`, which finds it by itself. */
 export const pgSessions: SessionAdapter<PgClient | PgPool> = {

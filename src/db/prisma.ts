@@ -13,12 +13,12 @@ import {
 } from "./prisma/library.ts";
 import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
 import { hasMethod } from "./tracking/handed-over.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/per-session.ts";
 import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 
-const wrapped = onceFor(wrapClient);
+const wrapped = perSession(wrapClient);
 
 /** For `cachedDependency`, which finds it by itself. */
 export const prismaSessions: SessionAdapter<object> = {

@@ -1,7 +1,7 @@
 // Sessions of typeorm over PostgreSQL or SQLite: a data source, its manager or a query runner; and its `cache` option.
 import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { onceFor } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/per-session.ts";
 import { requireCache } from "./tracking/watch-options.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
 import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";
@@ -43,7 +43,7 @@ export function typeormCache(options: TypeormCacheOptions): (source: DataSource)
   return (source) => new TypeormCache(source, options);
 }
 
-const watchedSource = onceFor(watchSource);
+const watchedSource = perSession(watchSource);
 
 /** What changes the data source must reach it. */
 const OWN_METHODS = ["initialize", "destroy", "setOptions", "buildMetadatas"] as const;

@@ -1,6 +1,6 @@
 // What `cached` can be told, and the check that it was told something sensible.
 import { requireOptions } from "../core/arguments.ts";
-import { resolveLoadOptions, type EntryDefaults } from "../core/entry-options.ts";
+import { type EntryDefaults, resolveLoadOptions } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions } from "../core/options.ts";
 import { type CacheForFunctions, isCache } from "./default-cache.ts";

@@ -7,7 +7,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { XCache } from "../xcache.ts";
 
-export interface News {
+export interface VectorChange {
   readonly keys: readonly string[];
   /** There may be more that was not told. */
   readonly isIncomplete: boolean;
@@ -21,7 +21,7 @@ interface Ring {
   readonly keys: readonly string[];
 }
 
-const NONE: News = { keys: [], isIncomplete: false };
+const NONE: VectorChange = { keys: [], isIncomplete: false };
 
 const HEAD = "head";
 /** A writer that says nothing for so long gives its place up; one who has not listened for half as long lists the store. */
@@ -35,7 +35,7 @@ const MOST_WRITERS = 256;
 /** Places looked at beyond the last one that was taken. */
 const OUTLOOK = 4;
 
-export class Journal {
+export class ChangeFeed {
   readonly #records: XCache;
   readonly #clock: Clock;
   readonly #writer: string;
@@ -60,7 +60,7 @@ export class Journal {
   }
 
   /** What others have announced since the last call; the first one tells all there is. */
-  async read(): Promise<News> {
+  async read(): Promise<VectorChange> {
     const now = this.#clock.now();
     const head = await this.#records.get(HEAD);
     const silence = this.#listenedAt === undefined ? 0 : now - this.#listenedAt;
@@ -154,7 +154,7 @@ export class Journal {
     return rings;
   }
 
-  #newsOf(rings: readonly Ring[]): News {
+  #newsOf(rings: readonly Ring[]): VectorChange {
     const keys: string[] = [];
     const known = new Map<string, number>();
     let isIncomplete = false;

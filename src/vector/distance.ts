@@ -6,9 +6,9 @@
  * - `manhattan`: 1 / (1 + sum of the differences), 0 to 1.
  * - `dot`: the dot product itself, which has no bounds.
  */
-export type Metric = "cosine" | "euclidean" | "dot" | "manhattan";
+export type DistanceName = "cosine" | "euclidean" | "dot" | "manhattan";
 
-export interface Measure {
+export interface Distance {
   /** Whether vectors are brought to length 1 first. */
   readonly normalises: boolean;
   /** Whether its scores are from 0 to 1. */
@@ -23,7 +23,7 @@ export interface Measure {
 /** Nearness is rounded on its way to a score: what lies so close to the border is not ruled out before. */
 const SLACK = 1e-6;
 
-export const MEASURES: Readonly<Record<Metric, Measure>> = {
+export const DISTANCES: Readonly<Record<DistanceName, Distance>> = {
   cosine: {
     normalises: true,
     isBounded: true,
@@ -54,7 +54,7 @@ export const MEASURES: Readonly<Record<Metric, Measure>> = {
   },
 };
 
-export const METRICS = Object.keys(MEASURES) as readonly Metric[];
+export const METRICS = Object.keys(DISTANCES) as readonly DistanceName[];
 
 const distanceFor = (score: number): number => (score <= 0 ? Number.POSITIVE_INFINITY : 1 / score - 1);
 
@@ -105,7 +105,7 @@ function sumOfDifferences(rows: Float32Array, offset: number, vector: Float32Arr
 }
 
 /** The vector as this measure compares it: a copy of length 1, or itself. */
-export function prepare(vector: Float32Array, measure: Measure): Float32Array {
+export function prepare(vector: Float32Array, measure: Distance): Float32Array {
   if (!measure.normalises) return vector;
   const length = lengthOf(vector);
   return vector.map((part) => part / length);

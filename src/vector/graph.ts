@@ -1,7 +1,7 @@
 // The approximate index for many vectors: HNSW by the package usearch, loaded on first use.
 import { createRequire } from "node:module";
 import { MissingPeerError } from "../core/errors.ts";
-import type { Metric } from "./distance.ts";
+import type { DistanceName } from "./distance.ts";
 
 /** What is used of usearch; its numbers of vectors are bigints. */
 interface UsearchIndex {
@@ -15,7 +15,7 @@ interface Usearch {
 }
 
 /** Manhattan is not among the metrics of usearch. */
-const METRIC_NAMES: Readonly<Partial<Record<Metric, string>>> = {
+const METRIC_NAMES: Readonly<Partial<Record<DistanceName, string>>> = {
   // Its vectors have length 1, and then it is the same.
   cosine: "ip",
   dot: "ip",
@@ -72,7 +72,7 @@ export class Graph {
   }
 }
 
-export type OpenGraph = (metric: Metric, dimensions: number) => Graph | undefined;
+export type OpenGraph = (metric: DistanceName, dimensions: number) => Graph | undefined;
 
 const load = createRequire(import.meta.url);
 

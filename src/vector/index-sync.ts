@@ -5,10 +5,10 @@ import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";
 import type { XCache } from "../xcache.ts";
 import { readEntries } from "./answer-reader.ts";
-import { Journal } from "./change-feed.ts";
+import { ChangeFeed } from "./change-feed.ts";
 import type { VectorIndex } from "./vector-index.ts";
 
-export interface KeeperOptions {
+export interface IndexSyncOptions {
   readonly space: XCache;
   readonly index: VectorIndex;
   readonly clock: Clock;
@@ -26,9 +26,9 @@ const LISTING_PAUSE_MS = 10_000;
 /** So many more vectors than when the store was last listed, and as many again, may be of entries that are gone. */
 const UNLISTED = 1_000;
 
-export class IndexKeeper {
-  readonly #options: KeeperOptions;
-  readonly #journal: Journal;
+export class IndexSync {
+  readonly #options: IndexSyncOptions;
+  readonly #journal: ChangeFeed;
   #built: Promise<void> | undefined;
   #isBuilt = false;
   /** The latest reading of the journal, settled when it failed as well. */
@@ -41,9 +41,9 @@ export class IndexKeeper {
   #isListingOwed = false;
   #canList = true;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: IndexSyncOptions) {
     this.#options = options;
-    this.#journal = new Journal(options.space.namespace("semantic-journal"), options.clock);
+    this.#journal = new ChangeFeed(options.space.namespace("semantic-journal"), options.clock);
   }
 
   get isBuilt(): boolean {

@@ -1,6 +1,6 @@
 // Published as xcache/vector: a cache that finds answers by likeness.
 
-export type { Metric } from "./distance.ts";
+export type { DistanceName } from "./distance.ts";
 export type { EmbedContext, EmbeddedVector, Embedder } from "./embedding.ts";
 export { EmbeddingError, type EmbeddingProblem } from "./embedding-error.ts";
 export { type LexicalEmbedderOptions, lexicalEmbedder } from "./lexical-embedder.ts";

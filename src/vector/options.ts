@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireNamespace } from "../core/keys.ts";
 import type { XCache } from "../xcache.ts";
-import { MEASURES, METRICS, type Metric } from "./distance.ts";
+import { DISTANCES, type DistanceName, METRICS } from "./distance.ts";
 import { type Embedder, MOST_DIMENSIONS } from "./embedding.ts";
 import { lexicalEmbedder } from "./lexical-embedder.ts";
 
@@ -18,7 +18,7 @@ export interface SemanticCacheOptions {
   /** Turns a text into a vector. Default: `lexicalEmbedder()`, which compares spelling, not meaning. */
   readonly embed?: Embedder;
   /** How vectors are compared. Default: cosine. */
-  readonly metric?: Metric;
+  readonly metric?: DistanceName;
   /** The length of the vectors. Default: the embedder's own, else that of its first vector. */
   readonly dimensions?: number;
   /** Names the model: vectors stored under another name are not compared. Default: the embedder's own, else "default". */
@@ -55,7 +55,7 @@ export interface Settings {
   readonly space: XCache;
   readonly threshold: number;
   readonly embed: Embedder;
-  readonly metric: Metric;
+  readonly metric: DistanceName;
   readonly dimensions: number | undefined;
   readonly model: string;
   readonly timeoutMs: number;
@@ -99,9 +99,9 @@ export function settingsOf(options: SemanticCacheOptions): Settings {
   };
 }
 
-export function requireThreshold(threshold: unknown, metric: Metric): number {
+export function requireThreshold(threshold: unknown, metric: DistanceName): number {
   const isNumber = typeof threshold === "number" && Number.isFinite(threshold);
-  if (!MEASURES[metric].isBounded) {
+  if (!DISTANCES[metric].isBounded) {
     requireThat(isNumber, "threshold must be a finite number", threshold);
   } else {
     requireThat(

@@ -15,7 +15,7 @@ import {
   type Settings,
   settingsOf,
 } from "./options.ts";
-import { closedError, Likeness, type SemanticMatch } from "./similarity.ts";
+import { closedError, type SemanticMatch, Similarity } from "./similarity.ts";
 import { keyOf, type StoredAnswer } from "./stored-answer.ts";
 
 export interface SearchOptions {
@@ -54,7 +54,7 @@ const MOST_MATCHES = 1_000;
 export class SemanticCache {
   readonly #settings: Settings;
   readonly #space: XCache;
-  readonly #likeness: Likeness;
+  readonly #likeness: Similarity;
   readonly #events = new Emitter();
   readonly #changes: ChangeCount;
   readonly #fresh: FreshVectors;
@@ -70,7 +70,7 @@ export class SemanticCache {
   constructor(options: SemanticCacheOptions) {
     this.#settings = settingsOf(options);
     this.#space = this.#settings.space;
-    this.#likeness = new Likeness(this.#settings, (error) => this.#failed("index", error));
+    this.#likeness = new Similarity(this.#settings, (error) => this.#failed("index", error));
     this.#fresh = new FreshVectors(this.#settings.clock, (key, vector) => this.#likeness.stored(key, vector));
     this.#changes = changesOf(this.#space);
     this.#stopListening = this.#listen();

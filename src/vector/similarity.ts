@@ -4,7 +4,7 @@ import { ConnectionError } from "../core/errors.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
 import { readEntries } from "./answer-reader.ts";
 import { Embedding } from "./embedding.ts";
-import { IndexKeeper } from "./index-sync.ts";
+import { IndexSync } from "./index-sync.ts";
 import type { Settings } from "./options.ts";
 import { comparableVector, type StoredAnswer } from "./stored-answer.ts";
 import { VectorIndex } from "./vector-index.ts";
@@ -31,11 +31,11 @@ const BATCH = 16;
 /** A text to learn the length of vectors from. */
 const SAMPLE_TEXT = "sample";
 
-export class Likeness {
+export class Similarity {
   readonly #settings: Settings;
   readonly #embedding: Embedding;
   readonly #report: (error: Error) => void;
-  #opened: { readonly index: VectorIndex; readonly keeper: IndexKeeper } | undefined;
+  #opened: { readonly index: VectorIndex; readonly keeper: IndexSync } | undefined;
   #isClosed = false;
 
   constructor(settings: Settings, report: (error: Error) => void) {
@@ -132,14 +132,14 @@ export class Likeness {
     return comparableVector(found, this.#settings.model, dimensions);
   }
 
-  #open(dimensions: number): { readonly index: VectorIndex; readonly keeper: IndexKeeper } {
+  #open(dimensions: number): { readonly index: VectorIndex; readonly keeper: IndexSync } {
     if (this.#opened !== undefined) return this.#opened;
     if (this.#isClosed) throw closedError();
     const { space, clock, metric, exactUpTo, maxVectors } = this.#settings;
     const report = this.#report;
     const index = new VectorIndex({ metric, dimensions, exactUpTo, maxVectors, report });
     const vectorOf = (found: unknown): Float32Array | undefined => this.#comparable(found, dimensions);
-    const keeper = new IndexKeeper({ space, index, clock, vectorOf, report });
+    const keeper = new IndexSync({ space, index, clock, vectorOf, report });
     this.#opened = { index, keeper };
     return this.#opened;
   }

@@ -3,12 +3,12 @@ import { systemClock } from "../core/clock.ts";
 import { toError } from "../core/events.ts";
 import { nextTurn } from "../core/next-turn.ts";
 import { BestMatches } from "../search/best-matches.ts";
-import { MEASURES, type Measure, type Metric, prepare } from "./distance.ts";
+import { DISTANCES, type Distance, type DistanceName, prepare } from "./distance.ts";
 import { type Graph, type OpenGraph, openGraph } from "./graph.ts";
 import { VectorTable } from "./vector-table.ts";
 
 export interface VectorIndexOptions {
-  readonly metric: Metric;
+  readonly metric: DistanceName;
   readonly dimensions: number;
   /** Beyond so many vectors a graph is built. */
   readonly exactUpTo: number;
@@ -37,7 +37,7 @@ const idleTurn = (): Promise<void> => new Promise((resolve) => void systemClock.
 export class VectorIndex {
   readonly dimensions: number;
   readonly #options: VectorIndexOptions;
-  readonly #measure: Measure;
+  readonly #measure: Distance;
   readonly #table: VectorTable;
   #graph: Graph | undefined;
   /** The graph has every vector. */
@@ -48,7 +48,7 @@ export class VectorIndex {
   constructor(options: VectorIndexOptions) {
     this.#options = options;
     this.dimensions = options.dimensions;
-    this.#measure = MEASURES[options.metric];
+    this.#measure = DISTANCES[options.metric];
     this.#table = new VectorTable(options.dimensions);
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MOST_ATTEMPTS, retryDelayMs } from "../../src/alerts/backoff.ts";
-import { Channel } from "../../src/alerts/delivery.ts";
+import { Delivery } from "../../src/alerts/delivery.ts";
 import { DeliveryFailure, type Destination } from "../../src/alerts/destination.ts";
 import type { Outgoing } from "../../src/alerts/notification.ts";
 import { AlertDeliveryError } from "../../src/core/errors.ts";
@@ -74,7 +74,7 @@ function channelTo(destination: Scripted) {
   const counts = { delivered: 0, failedAttempts: 0, abandoned: 0, superseded: 0 };
   const errors: Error[] = [];
   const report = (error: Error): void => void errors.push(error);
-  const channel = new Channel(destination, { clock, counts, attemptMs: 10_000, report });
+  const channel = new Delivery(destination, { clock, counts, attemptMs: 10_000, report });
   const push = async (...texts: string[]): Promise<void> => {
     for (const text of texts) channel.push(message(text));
     await settle();

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { COMPARISON_IDS, compares } from "../../src/alerts/comparison.ts";
 import { METRIC_IDS, readMetric, showFigure } from "../../src/alerts/metric.ts";
-import { FAILURE_WINDOW_MS, Observer } from "../../src/alerts/snapshot.ts";
+import { FAILURE_WINDOW_MS, SnapshotReader } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import { toSnake } from "../../src/core/wire.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { callsOf, Figures } from "./figures.ts";
 
-function observed(): { figures: Figures; clock: ManualClock; observer: Observer } {
+function observed(): { figures: Figures; clock: ManualClock; observer: SnapshotReader } {
   const figures = new Figures();
   const clock = new ManualClock();
-  const observer = new Observer(figures, clock);
+  const observer = new SnapshotReader(figures, clock);
   observer.begin();
   return { figures, clock, observer };
 }
@@ -19,7 +19,7 @@ describe("a look", () => {
   it("tells what is new since the look before, and what was there at the start is not", () => {
     const figures = new Figures();
     figures.read(1_000, 0.5);
-    const observer = new Observer(figures, new ManualClock());
+    const observer = new SnapshotReader(figures, new ManualClock());
     observer.begin();
     expect(observer.look()).toMatchObject({ newOperations: 0, newLookups: 0 });
     figures.read(3, 0.5);

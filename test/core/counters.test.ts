@@ -5,7 +5,11 @@ import { ManualClock } from "../../src/testing/index.ts";
 import { ReferenceStore } from "../support/reference-backend.ts";
 import { openSharedStore } from "../support/shared-store.ts";
 
-function openSpaces(count: number): { clock: ManualClock; store: ReferenceStore; spaces: readonly Namespace[] } {
+function openSpaces(count: number): {
+  clock: ManualClock;
+  store: ReferenceStore;
+  spaces: readonly Namespace[];
+} {
   const clock = new ManualClock();
   const store = new ReferenceStore(clock);
   const spaces = Array.from({ length: count }, () => openSharedStore(store.client(), clock).namespace("p"));

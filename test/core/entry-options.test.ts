@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
   Decisions,
+  type EntryDefaults,
   resolveLoadOptions,
   resolveSetOptions,
-  type EntryDefaults,
   ttlToMs,
 } from "../../src/core/entry-options.ts";
 
@@ -132,8 +132,12 @@ describe("loadRequest", () => {
   });
 
   it("keeps the old value for the longer of both windows", () => {
-    expect(resolveLoadOptions({ staleIfError: 5, staleWhileRevalidate: 9 }, defaults()).entry.staleMs).toBe(9_000);
-    expect(resolveLoadOptions({ staleIfError: 5 }, defaults({ staleWhileRevalidate: 2 })).entry.staleMs).toBe(5_000);
+    expect(resolveLoadOptions({ staleIfError: 5, staleWhileRevalidate: 9 }, defaults()).entry.staleMs).toBe(
+      9_000,
+    );
+    expect(resolveLoadOptions({ staleIfError: 5 }, defaults({ staleWhileRevalidate: 2 })).entry.staleMs).toBe(
+      5_000,
+    );
   });
 });
 

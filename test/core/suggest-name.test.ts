@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { editDistance, closestName, suggestName } from "../../src/core/suggest-name.ts";
+import { closestName, editDistance, suggestName } from "../../src/core/suggest-name.ts";
 
 const FIELDS = [
   "kvUrl",

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
-import { Journal } from "../../src/vector/change-feed.ts";
+import { ChangeFeed } from "../../src/vector/change-feed.ts";
 import type { XCache } from "../../src/xcache.ts";
 
 const HOUR_MS = 3_600_000;
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => records.disconnect());
 
-const open = (): Journal => new Journal(records, clock);
+const open = (): ChangeFeed => new ChangeFeed(records, clock);
 
 const list = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, at) => `key ${from + at}`);

@@ -1,22 +1,23 @@
 // Each metric against its definition, and its score against what is documented.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MEASURES, METRICS, type Metric, prepare } from "../../src/vector/distance.ts";
+import { DISTANCES, type DistanceName, METRICS, prepare } from "../../src/vector/distance.ts";
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
-const BY_DEFINITION: Readonly<Record<Metric, (a: readonly number[], b: readonly number[]) => number>> = {
-  cosine: (a, b) => {
-    const length = (v: readonly number[]): number => Math.sqrt(sum(v.map((part) => part * part)));
-    return Math.max(0, sum(a.map((part, at) => part * b[at]!)) / (length(a) * length(b)));
-  },
-  dot: (a, b) => sum(a.map((part, at) => part * b[at]!)),
-  euclidean: (a, b) => 1 / (1 + Math.sqrt(sum(a.map((part, at) => (part - b[at]!) ** 2)))),
-  manhattan: (a, b) => 1 / (1 + sum(a.map((part, at) => Math.abs(part - b[at]!)))),
-};
+const BY_DEFINITION: Readonly<Record<DistanceName, (a: readonly number[], b: readonly number[]) => number>> =
+  {
+    cosine: (a, b) => {
+      const length = (v: readonly number[]): number => Math.sqrt(sum(v.map((part) => part * part)));
+      return Math.max(0, sum(a.map((part, at) => part * b[at]!)) / (length(a) * length(b)));
+    },
+    dot: (a, b) => sum(a.map((part, at) => part * b[at]!)),
+    euclidean: (a, b) => 1 / (1 + Math.sqrt(sum(a.map((part, at) => (part - b[at]!) ** 2)))),
+    manhattan: (a, b) => 1 / (1 + sum(a.map((part, at) => Math.abs(part - b[at]!)))),
+  };
 
-function scoreOf(metric: Metric, a: readonly number[], b: readonly number[]): number {
-  const measure = MEASURES[metric];
+function scoreOf(metric: DistanceName, a: readonly number[], b: readonly number[]): number {
+  const measure = DISTANCES[metric];
   const rows = Float32Array.of(7, 7, ...prepare(Float32Array.from(a), measure), 7);
   return measure.score(measure.nearness(rows, 2, prepare(Float32Array.from(b), measure)));
 }
@@ -45,13 +46,13 @@ describe.each(METRICS)("%s", (metric) => {
     fc.assert(
       fc.property(pairs, ([a, b]) => {
         expect(scoreOf(metric, a, b)).toBeCloseTo(scoreOf(metric, b, a), 5);
-        if (MEASURES[metric].isBounded) expect(scoreOf(metric, a, a)).toBe(1);
+        if (DISTANCES[metric].isBounded) expect(scoreOf(metric, a, a)).toBe(1);
       }),
     );
   });
 
   test("rules out no vector whose score reaches the threshold", () => {
-    const measure = MEASURES[metric];
+    const measure = DISTANCES[metric];
     fc.assert(
       fc.property(pairs, ([a, b]) => {
         const nearness = measure.nearness(

@@ -1,6 +1,6 @@
 // The embedder without a model: what it finds near and what it does not.
 import { describe, expect, test } from "vitest";
-import { MEASURES, prepare } from "../../src/vector/distance.ts";
+import { DISTANCES, prepare } from "../../src/vector/distance.ts";
 import type { EmbeddedVector, Embedder } from "../../src/vector/index.ts";
 import { lexicalEmbedder } from "../../src/vector/index.ts";
 
@@ -8,9 +8,9 @@ const context = { signal: new AbortController().signal };
 
 function likeness(embed: Embedder, one: string, other: string): number {
   const [a, b] = [one, other].map((text) =>
-    prepare(Float32Array.from(embed(text, context) as EmbeddedVector), MEASURES.cosine),
+    prepare(Float32Array.from(embed(text, context) as EmbeddedVector), DISTANCES.cosine),
   );
-  return MEASURES.cosine.score(MEASURES.cosine.nearness(a!, 0, b!));
+  return DISTANCES.cosine.score(DISTANCES.cosine.nearness(a!, 0, b!));
 }
 
 describe("the lexical embedder", () => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MissingPeerError } from "../../src/core/errors.ts";
 import { seededRandom } from "../../src/testing/seeded-random.ts";
-import { MEASURES, METRICS, type Metric, prepare } from "../../src/vector/distance.ts";
+import { DISTANCES, type DistanceName, METRICS, prepare } from "../../src/vector/distance.ts";
 import { VectorIndex, type VectorIndexOptions } from "../../src/vector/vector-index.ts";
 import { until } from "../support/until.ts";
 
@@ -31,10 +31,10 @@ function cloud(count: number, dimensions: number, seed = 1): Float32Array[] {
 function naive(
   vectors: readonly Float32Array[],
   query: Float32Array,
-  metric: Metric,
+  metric: DistanceName,
   count: number,
 ): string[] {
-  const measure = MEASURES[metric];
+  const measure = DISTANCES[metric];
   const asked = prepare(query, measure);
   return vectors
     .map((vector, at) => ({ key: String(at), near: measure.nearness(prepare(vector, measure), 0, asked) }))

@@ -9,7 +9,7 @@ import { Alarm } from "./alarm.ts";
 import { isMade, issue, sizeOf } from "./change.ts";
 import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
-import type { Room } from "./eviction.ts";
+import type { DiskEviction } from "./eviction.ts";
 import type { Facts } from "./layout/stored-record.ts";
 import type { Gate } from "./lock/gate.ts";
 import type { Operation, View } from "./operation.ts";
@@ -27,7 +27,7 @@ interface Issued {
 export class Committer {
   readonly #environment: Environment;
   readonly #clock: Clock;
-  readonly #room: Room;
+  readonly #room: DiskEviction;
   readonly #limitMs: number;
   readonly #turn: Turn;
   readonly #alarm: Alarm;
@@ -43,7 +43,7 @@ export class Committer {
   #idle: (() => void)[] = [];
 
   /** `limitMs`: how long a commit may take that only makes room. */
-  constructor(environment: Environment, gate: Gate, clock: Clock, room: Room, limitMs: number) {
+  constructor(environment: Environment, gate: Gate, clock: Clock, room: DiskEviction, limitMs: number) {
     this.#environment = environment;
     this.#clock = clock;
     this.#room = room;

@@ -2,7 +2,7 @@
 import { accessSync, constants, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { folderError, openError } from "./disk-error.ts";
-import { requireSound } from "./integrity.ts";
+import { checkIntegrity } from "./integrity.ts";
 import { readBootId } from "./lock/boot-id.ts";
 import { isMarkerPath } from "./lock/marker.ts";
 import type { Durability } from "./options.ts";
@@ -34,7 +34,7 @@ export function prepareFolder(directory: string, durability: Durability, bootId 
     refuseOtherLevel(directory, names, name, durability, bootId);
     mkdirSync(join(directory, name), { recursive: true, mode: FOLDER_MODE });
     accessSync(join(directory, name), constants.W_OK | constants.X_OK);
-    requireSound(join(directory, name));
+    checkIntegrity(join(directory, name));
     for (const former of names) if (former !== name) removeFormer(join(directory, former), former);
     return { path: realpathSync(join(directory, name)), isSynced };
   } catch (error) {

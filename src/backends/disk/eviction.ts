@@ -23,19 +23,19 @@ const ROWS_A_LOOK = 64;
 /** What a record takes besides its bytes: its place on the page and its rows. */
 const OVERHEAD_BYTES = 120;
 
-export interface RoomOptions {
+export interface DiskEvictionOptions {
   readonly maxBytes: number;
   /** Told of every entry that left. */
   evicted(key: string): void;
 }
 
-export class Room {
+export class DiskEviction {
   readonly #environment: Environment;
-  readonly #options: RoomOptions;
+  readonly #options: DiskEvictionOptions;
   /** Bytes that still have to leave: for a large value more than one commit removes. */
   #owed = 0;
 
-  constructor(environment: Environment, options: RoomOptions) {
+  constructor(environment: Environment, options: DiskEvictionOptions) {
     this.#environment = environment;
     this.#options = options;
   }

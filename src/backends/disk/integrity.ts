@@ -13,7 +13,7 @@ const LEAST_BYTES = 8_192;
 const ROOM_TO_BEGIN = 1024 ** 2;
 
 /** Throws an error that says why the environment in a folder cannot be opened. */
-export function requireSound(path: string): void {
+export function checkIntegrity(path: string): void {
   const [lock, data] = [join(path, "lock.mdb"), join(path, "data.mdb")];
   const hasLock = requireFile(lock);
   const hasData = requireFile(data);

@@ -5,7 +5,7 @@ import { Committer } from "./committer.ts";
 import { prepareFolder, type StoreFolder } from "./directory.ts";
 import { busyError, openError } from "./disk-error.ts";
 import { Environment } from "./environment.ts";
-import { Room } from "./eviction.ts";
+import { DiskEviction } from "./eviction.ts";
 import { checkFormat } from "./format.ts";
 import { type Lmdb, loadLmdb } from "./lmdb.ts";
 import { FolderWatch } from "./lock/folder-watch.ts";
@@ -41,7 +41,7 @@ export class SharedEnvironment {
   ) {
     this.environment = environment;
     this.isSynced = isSynced;
-    const room = new Room(environment, {
+    const room = new DiskEviction(environment, {
       maxBytes,
       evicted: (key) => {
         for (const user of this.#users.keys()) user.evicted(key);

@@ -10,7 +10,7 @@ import { removalBy } from "./row-removal.ts";
 const SETTLED_MS = 5_000;
 const MOST_AT_ONCE = 500;
 
-export class OvertakenRows {
+export class StaleRows {
   readonly #environment: Environment;
   readonly #committer: Committer;
   /** How far entries, and what leaves last, have been looked through: each row once. */

@@ -5,7 +5,7 @@ import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import { endedBy } from "./layout/index-row.ts";
 import { ChangeOperation } from "./operation.ts";
 import { removalBy } from "./row-removal.ts";
-import { OvertakenRows } from "./stale-rows.ts";
+import { StaleRows } from "./stale-rows.ts";
 
 /** How often somebody looks, about: each process at a time of its own, so that mostly one finds what there is. */
 const EVERY_MS = 1_000;
@@ -20,7 +20,7 @@ export class Sweep {
   readonly #committer: Committer;
   readonly #clock: Clock;
   readonly #limitMs: number;
-  readonly #overtaken: OvertakenRows;
+  readonly #overtaken: StaleRows;
   #timer: Timer | undefined;
   #isUsed = false;
   #looks = 0;
@@ -30,7 +30,7 @@ export class Sweep {
     this.#committer = committer;
     this.#clock = clock;
     this.#limitMs = limitMs;
-    this.#overtaken = new OvertakenRows(environment, committer);
+    this.#overtaken = new StaleRows(environment, committer);
   }
 
   /** The store is used just now. */

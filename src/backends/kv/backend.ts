@@ -19,28 +19,28 @@ import type {
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
-import { fullest } from "../wire/fullest.ts";
-import { LateCode, OnUse } from "../wire/lazy-client.ts";
+import { highestUsage } from "../wire/fullest.ts";
+import { LazyClient, LazyModule } from "../wire/lazy-client.ts";
 import { poolState } from "../wire/pool-state.ts";
 import type { Changed, KvClient } from "./client.ts";
 import { isKvAddress } from "./kv-address.ts";
-import { Trust } from "./server/push-trust.ts";
+import { PushTrust } from "./server/push-trust.ts";
 
 export interface KvOptions {
   /** redis://, rediss://, unix://, redis+cluster://, redis+sentinel:// or a valkey form of them. */
   readonly kvUrl: string;
 }
 
-const clientCode = new LateCode(() => import("./client.ts"));
+const clientCode = new LazyModule(() => import("./client.ts"));
 
 export class KvBackend implements Backend {
   readonly name = "kv";
   readonly capabilities: Capabilities;
   readonly push: PushChannel;
   readonly #describedAs: { readonly address: string; readonly kind: string };
-  readonly #trust: Trust;
+  readonly #trust: PushTrust;
   readonly #listeners = new Set<Changed>();
-  readonly #client: OnUse<typeof import("./client.ts"), KvClient>;
+  readonly #client: LazyClient<typeof import("./client.ts"), KvClient>;
   #host: BackendHost | undefined;
 
   /** Throws ConfigError for an address that is not one of Redis or Valkey. */
@@ -56,8 +56,11 @@ export class KvBackend implements Backend {
     const ordered = address.kind !== "cluster";
     this.capabilities = { shared: true, scan: true, ttlResolutionMs: 1, replicated: true, ordered };
     this.#describedAs = { address: redactUrl(kvUrl), kind: address.kind };
-    this.#client = new OnUse(clientCode, (code) => new code.KvClient(address, this.#opened, this.#changed));
-    const trust = new Trust(
+    this.#client = new LazyClient(
+      clientCode,
+      (code) => new code.KvClient(address, this.#opened, this.#changed),
+    );
+    const trust = new PushTrust(
       () => this.#client.opened?.trustedUntil() ?? 0,
       () => this.#host?.clock.now() ?? 0,
     );
@@ -177,7 +180,7 @@ export class KvBackend implements Backend {
   }
 
   fill(): Promise<number | undefined> {
-    return this.#client.opened?.fill() ?? fullest([]);
+    return this.#client.opened?.fill() ?? highestUsage([]);
   }
 
   makesRoom(): boolean {
@@ -199,7 +202,7 @@ export class KvBackend implements Backend {
   }
 
   readonly #changed: Changed = (key) => {
-    if (key === undefined) this.#trust.doubt();
+    if (key === undefined) this.#trust.revoke();
     for (const listener of this.#listeners) listener(key);
   };
 }

@@ -1,21 +1,21 @@
 // The servers behind an address: what is read and written on them, and what they say of themselves.
 import type { BackendHost, PoolState, ScanItem, Usage } from "../../core/backend.ts";
 import { poolState } from "../wire/pool-state.ts";
-import { type Commands, Records } from "./commands/commands.ts";
-import { nodesFill } from "./commands/memory-usage.ts";
+import { type CommandSender, KvCommands } from "./commands/commands.ts";
+import { memoryUsage } from "./commands/memory-usage.ts";
 import type { Router } from "./commands/router.ts";
 import { nodeUsage } from "./commands/scan.ts";
 import type { KvAddress } from "./kv-address.ts";
 import { openRouter } from "./open-router.ts";
 import type { Connection } from "./server/connection.ts";
 import type { KvNode } from "./server/node.ts";
-import type { ServerFacts } from "./server/server-info.ts";
+import type { ServerInfo } from "./server/server-info.ts";
 
 /** `key` has changed on a server; undefined: anything may have. */
 export type Changed = (key: string | undefined) => void;
 
 export class KvClient {
-  readonly records: Records;
+  readonly records: KvCommands;
   readonly #router: Router;
   readonly #host: BackendHost;
   #closed = false;
@@ -27,7 +27,7 @@ export class KvClient {
       met: (node, connection) => this.#met(node, connection),
       changed,
     });
-    this.records = new Records(this.#router, host);
+    this.records = new KvCommands(this.#router, host);
   }
 
   connect(): Promise<void> {
@@ -91,7 +91,7 @@ export class KvClient {
   }
 
   fill(): Promise<number | undefined> {
-    return nodesFill(this.#router.nodes);
+    return memoryUsage(this.#router.nodes);
   }
 
   /** By what each said when it was met. */
@@ -141,7 +141,7 @@ export class KvClient {
     const { runId, uptimeSeconds } = node.facts;
     const router = this.#router;
     if (runId === undefined) return;
-    const records = new Records(throughConnection(connection, node, router), this.#host);
+    const records = new KvCommands(throughConnection(connection, node, router), this.#host);
     const now = (): number => this.now();
     await this.#host.onServer({
       anchor: router.anchor(node),
@@ -161,12 +161,12 @@ export class KvClient {
 
 const NO_EVICTION = "noeviction";
 
-function memoryFacts({ evictionPolicy = "", maxMemoryBytes, usedMemoryBytes }: ServerFacts) {
+function memoryFacts({ evictionPolicy = "", maxMemoryBytes, usedMemoryBytes }: ServerInfo) {
   return { evictionPolicy, maxMemoryBytes, usedMemoryBytes };
 }
 
 /** What concerns the server behind a connection that is not in use yet goes over that; the rest as always. */
-function throughConnection(connection: Connection, node: KvNode, router: Router): Commands {
+function throughConnection(connection: Connection, node: KvNode, router: Router): CommandSender {
   return {
     send: (key, args, answer) => {
       if (router.isOn(key, node)) connection.send(args, answer);

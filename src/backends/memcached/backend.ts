@@ -16,8 +16,8 @@ import type {
 import { ConfigError, ConnectionError, UnsupportedError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { redactUrl } from "../../core/redact.ts";
-import { fullest } from "../wire/fullest.ts";
-import { LateCode, OnUse } from "../wire/lazy-client.ts";
+import { highestUsage } from "../wire/fullest.ts";
+import { LazyClient, LazyModule } from "../wire/lazy-client.ts";
 import { poolState } from "../wire/pool-state.ts";
 import type { MemcachedNode } from "./node.ts";
 import { nameOf } from "./ring.ts";
@@ -28,13 +28,13 @@ export interface MemcachedOptions {
   readonly kvUrl: string;
 }
 
-const serversCode = new LateCode(() => import("./servers.ts"));
+const serversCode = new LazyModule(() => import("./servers.ts"));
 
 export class MemcachedBackend implements Backend {
   readonly name = "memcached";
   readonly capabilities: Capabilities;
   readonly #url: string;
-  readonly #servers: OnUse<typeof import("./servers.ts"), Servers>;
+  readonly #servers: LazyClient<typeof import("./servers.ts"), Servers>;
   #host: BackendHost | undefined;
 
   /** Throws ConfigError for an address that is not one of memcached. */
@@ -56,7 +56,7 @@ export class MemcachedBackend implements Backend {
     const ordered = address.hosts.length === 1;
     this.capabilities = { shared: true, scan: false, ttlResolutionMs: 1_000, ordered };
     this.#url = redactUrl(kvUrl);
-    this.#servers = new OnUse(serversCode, (code) => new code.Servers(address, this.#opened));
+    this.#servers = new LazyClient(serversCode, (code) => new code.Servers(address, this.#opened));
   }
 
   open(host: BackendHost): void {
@@ -182,7 +182,7 @@ export class MemcachedBackend implements Backend {
   }
 
   fill(): Promise<number | undefined> {
-    return this.#servers.opened?.fill() ?? fullest([]);
+    return this.#servers.opened?.fill() ?? highestUsage([]);
   }
 
   makesRoom(): boolean {

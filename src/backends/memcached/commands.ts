@@ -8,7 +8,7 @@ import { isHarmlessLater, lifetimeToken } from "./lifetime.ts";
 import type { MetaReply } from "./meta-reader.ts";
 import type { Place } from "./node.ts";
 import { CommandPending, READ, type ReadAnswer, STORED } from "./pending-command.ts";
-import { ManyRecords, PartAnswer, RecordAnswer, SealedRecord, StampAnswer } from "./read-answer.ts";
+import { ManyRecords, PartAnswer, RecordAnswer, StampAnswer, StampedRecord } from "./read-answer.ts";
 import { type Next, recordIn, swapRecord } from "./swap.ts";
 
 type Found = StoreRecord | undefined;
@@ -23,7 +23,7 @@ export interface Places {
 const TAKE = " b v T-1";
 const TOUCH = " b";
 
-export class Records {
+export class MemcachedCommands {
   readonly #places: Places;
 
   constructor(places: Places) {
@@ -46,7 +46,7 @@ export class Records {
 
   /** A record and the ids of stamps, in one round trip. */
   readStampedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
-    const sealed = new SealedRecord(key, stamps.length, taker);
+    const sealed = new StampedRecord(key, stamps.length, taker);
     this.#read(key, sealed);
     for (let at = 0; at < stamps.length; at++) this.#readStamp(stamps[at] as string, sealed, at);
   }
@@ -136,7 +136,7 @@ export class Records {
   }
 
   /** Many ask for the same stamps in one tick: each of these is read and decoded once. */
-  #readStamp(key: string, sealed: SealedRecord, at: number): void {
+  #readStamp(key: string, sealed: StampedRecord, at: number): void {
     const reading = this.#places.placeOf(key).carrier.connection?.reading(key);
     if (reading instanceof StampAnswer) reading.add(sealed, at);
     else this.#read(key, new StampAnswer(key, sealed, at));

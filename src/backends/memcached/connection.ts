@@ -11,7 +11,7 @@ import {
   CHANGED,
   CommandPending,
   NOTHING,
-  type Pending,
+  type PendingCommand,
   READ,
   type ReadAnswer,
   ReadsPending,
@@ -19,7 +19,7 @@ import {
 } from "./pending-command.ts";
 import { lost, notAnswered, notMemcached, tooLarge } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
-import { NO_FACTS, type Statistics } from "./server-info.ts";
+import { NO_INFO, type Statistics } from "./server-info.ts";
 import { openSocket, type SocketSettings } from "./socket.ts";
 import { TickReads } from "./tick-reads.ts";
 
@@ -37,14 +37,14 @@ export class Connection {
   /** When the latest command that was answered had been sent. */
   provenAt = 0;
   /** What the server says of itself; set before anything else is sent. */
-  facts = NO_FACTS;
+  facts = NO_INFO;
   /** The CAS of records that were swapped in here: void with the connection, for a server that restarts begins at 1. */
   readonly cas = new CasMemory();
   readonly #settings: ConnectionSettings;
   readonly #closedNow: (error: XCacheError) => void;
   readonly #writer: MetaWriter;
   readonly #socket: Socket;
-  readonly #pending: ReplyQueue<Pending>;
+  readonly #pending: ReplyQueue<PendingCommand>;
   #reads = new TickReads();
   #flushing = false;
   #closed: XCacheError | undefined;
@@ -133,14 +133,14 @@ export class Connection {
   }
 
   /** mg or md; leaves with the other commands of this tick, in order. */
-  send(verb: "mg" | "md", key: string, flags: string, pending: Pending): void {
+  send(verb: "mg" | "md", key: string, flags: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
     this.#writer.command(verb, key, flags);
     this.#append(pending);
   }
 
   /** ms. What the server would not take is refused here. */
-  store(key: string, flags: string, data: Uint8Array | SelfWriting, pending: Pending): void {
+  store(key: string, flags: string, data: Uint8Array | SelfWriting, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
     const { largestRecord } = this.facts;
     if (data.length > largestRecord) {
@@ -196,19 +196,19 @@ export class Connection {
     this.#closedNow(reason);
   }
 
-  #refuses(pending: Pending): boolean {
+  #refuses(pending: PendingCommand): boolean {
     if (this.#closed === undefined) return false;
     pending.fail(this.#closed);
     return true;
   }
 
-  #line(text: string, pending: Pending): void {
+  #line(text: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
     this.#writer.line(text);
     this.#append(pending);
   }
 
-  #append(pending: Pending): void {
+  #append(pending: PendingCommand): void {
     this.#pending.add(pending);
     this.#flushSoon();
   }

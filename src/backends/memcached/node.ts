@@ -7,8 +7,8 @@ import { Connection, type ConnectionSettings } from "./connection.ts";
 import { type Carrier, Link } from "./link.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
-import { ServerTime } from "./server-clock.ts";
-import { isRecent, NO_FACTS, type ServerFacts, type Statistics, serverFacts } from "./server-info.ts";
+import { ServerClock } from "./server-clock.ts";
+import { isRecent, NO_INFO, readServerInfo, type ServerInfo, type Statistics } from "./server-info.ts";
 
 /** Where a key is. */
 export interface Place {
@@ -32,11 +32,11 @@ interface Waiting {
 
 export class MemcachedNode {
   readonly name: string;
-  readonly time = new ServerTime();
+  readonly time = new ServerClock();
   readonly links: readonly Link[];
   /** Reaches the server while it is still being met, too: meeting one server may need another that is just being met. */
   readonly ahead: Carrier;
-  facts: ServerFacts = NO_FACTS;
+  facts: ServerInfo = NO_INFO;
   readonly #host: NodeHost;
   readonly #endpoint: HostPort;
   readonly #places: readonly Place[];
@@ -143,7 +143,7 @@ export class MemcachedNode {
       this.statistics(connection),
       connection.statistics("settings"),
     ]);
-    const facts = serverFacts(general, settings);
+    const facts = readServerInfo(general, settings);
     if (!general.has("version")) throw notMemcached(this.name, undefined);
     if (!isRecent(facts.version)) throw tooOld(this.name, facts.version);
     if (!facts.hasCas) throw withoutCas(this.name);

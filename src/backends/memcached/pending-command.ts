@@ -9,7 +9,7 @@ import type { Statistics } from "./server-info.ts";
  * A command, or several that are answered together. V8 soon keeps objects of this kind among the old ones, where they
  * stay for a while after they have served: so they are classes, and let go of what they refer to.
  */
-export abstract class Pending {
+export abstract class PendingCommand {
   /** When its tick's commands left; 0 while they are waiting to. */
   sentAt = 0;
 
@@ -29,7 +29,7 @@ export const CHANGED: readonly string[] = ["HD", "NS", "EX", "NF"];
 export const NOTHING: readonly string[] = ["MN"];
 
 /** Told the one reply to a command; a refusal is an error. */
-export class CommandPending extends Pending {
+export class CommandPending extends PendingCommand {
   readonly #codes: readonly string[];
   #done: ((reply: MetaReply) => void) | undefined;
   #failed: Failed | undefined;
@@ -75,7 +75,7 @@ export interface ReadAnswer {
  * The reads of a tick. Several are quiet (flag q): a server says nothing of what it does not have, numbers what it has,
  * and MN ends them.
  */
-export class ReadsPending extends Pending {
+export class ReadsPending extends PendingCommand {
   #answers: (ReadAnswer | undefined)[];
   #refusal: XCacheError | undefined;
   readonly #isQuiet: boolean;
@@ -124,7 +124,7 @@ export class ReadsPending extends Pending {
 }
 
 /** The lines that answer `stats`. */
-export class StatisticsPending extends Pending {
+export class StatisticsPending extends PendingCommand {
   readonly #lines = new Map<string, string>();
   readonly #done: (statistics: Statistics) => void;
   readonly #failed: Failed;

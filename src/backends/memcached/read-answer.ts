@@ -94,7 +94,7 @@ export class PartAnswer implements ReadAnswer {
 }
 
 /** A record and the stamps that are read with it, complete when the last of them is there. */
-export class SealedRecord implements ReadAnswer {
+export class StampedRecord implements ReadAnswer {
   readonly #key: string;
   readonly #taker: RecordTaker;
   readonly #stamps: (Token | undefined)[] = [];
@@ -135,16 +135,16 @@ export class SealedRecord implements ReadAnswer {
 /** One stamp for everybody who reads it in a tick. */
 export class StampAnswer implements ReadAnswer {
   readonly #key: string;
-  readonly #waiting: SealedRecord[];
+  readonly #waiting: StampedRecord[];
   readonly #places: number[];
 
-  constructor(key: string, sealed: SealedRecord, at: number) {
+  constructor(key: string, sealed: StampedRecord, at: number) {
     this.#key = key;
     this.#waiting = [sealed];
     this.#places = [at];
   }
 
-  add(sealed: SealedRecord, at: number): void {
+  add(sealed: StampedRecord, at: number): void {
     this.#waiting.push(sealed);
     this.#places.push(at);
   }
@@ -170,6 +170,6 @@ export class StampAnswer implements ReadAnswer {
 
   #tell(id: Token | undefined): void {
     for (let at = 0; at < this.#waiting.length; at++)
-      (this.#waiting[at] as SealedRecord).stamp(this.#places[at] as number, id);
+      (this.#waiting[at] as StampedRecord).stamp(this.#places[at] as number, id);
   }
 }

@@ -18,7 +18,7 @@ const BESIDE_MS = 10;
 const LOOK_EVERY_MS = 2_000;
 const SECOND = 1_000;
 
-export class ServerTime {
+export class ServerClock {
   /** Bounds of the server's time minus ours, as they were when it was last asked. */
   #low = 0;
   #high = 0;

@@ -2,7 +2,7 @@
 
 export type Statistics = ReadonlyMap<string, string>;
 
-export interface ServerFacts {
+export interface ServerInfo {
   readonly version: string;
   /** Largest record that surely fits into an item. */
   readonly largestRecord: number;
@@ -18,17 +18,17 @@ const ITEM_OVERHEAD = 320;
 /** Those before it compare every `md` with CAS 0, so that nothing is removed, and tell a wrong CAS of what is stored. */
 const LEAST_VERSION: readonly number[] = [1, 6, 13];
 
-export const NO_FACTS: ServerFacts = {
+export const NO_INFO: ServerInfo = {
   version: "unknown",
   largestRecord: DEFAULT_ITEM_SIZE - ITEM_OVERHEAD,
   hasCas: true,
   evicts: true,
 };
 
-export function serverFacts(general: Statistics, settings: Statistics): ServerFacts {
+export function readServerInfo(general: Statistics, settings: Statistics): ServerInfo {
   const itemSize = Number(settings.get("item_size_max"));
   return {
-    version: general.get("version") ?? NO_FACTS.version,
+    version: general.get("version") ?? NO_INFO.version,
     largestRecord: (itemSize > ITEM_OVERHEAD ? itemSize : DEFAULT_ITEM_SIZE) - ITEM_OVERHEAD,
     hasCas: settings.get("cas_enabled") !== "no",
     evicts: settings.get("evictions") !== "off",

@@ -2,9 +2,9 @@
 import type { MemcachedAddress } from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { anchoredTo, anchorFor } from "./anchor.ts";
-import { type Places, Records } from "./commands.ts";
+import { MemcachedCommands, type Places } from "./commands.ts";
 import type { Connection } from "./connection.ts";
-import { nodesFill } from "./fill.ts";
+import { memoryUsage } from "./fill.ts";
 import { ItemKeys } from "./item-key.ts";
 import { MemcachedNode, type Place } from "./node.ts";
 import { nameOf, Ring } from "./ring.ts";
@@ -15,7 +15,7 @@ const SHARE_OF_PATIENCE = 0.5;
 export class Servers implements Places {
   /** In the order of the ring. */
   readonly nodes: readonly MemcachedNode[];
-  readonly records: Records;
+  readonly records: MemcachedCommands;
   readonly #ring: Ring;
   readonly #host: BackendHost;
 
@@ -35,7 +35,7 @@ export class Servers implements Places {
         met: (node, connection) => this.#met(node, connection),
       });
     });
-    this.records = new Records(this);
+    this.records = new MemcachedCommands(this);
   }
 
   /**
@@ -63,7 +63,7 @@ export class Servers implements Places {
   }
 
   fill(): Promise<number | undefined> {
-    return nodesFill(this.nodes);
+    return memoryUsage(this.nodes);
   }
 
   close(): void {
@@ -107,7 +107,7 @@ export class Servers implements Places {
    * meanwhile, and what was invalidated by its users was not invalidated here: the core replaces the namespace's stamp.
    */
   async #met(node: MemcachedNode, connection: Connection): Promise<void> {
-    const records = new Records({
+    const records = new MemcachedCommands({
       placeOf: (key) => {
         const owner = this.#nodeOf(key);
         const carrier = owner === node ? throughOnly(connection) : owner.ahead;

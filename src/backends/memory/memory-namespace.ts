@@ -9,18 +9,18 @@ import { CodecError } from "../../core/errors.ts";
 import type {
   Admission,
   AdmissionOptions,
-  ReadCallback,
+  EntryOptions,
   Found,
   Inspection,
   Namespace,
   NamespaceUsage,
-  EntryOptions,
+  ReadCallback,
 } from "../../core/namespace.ts";
 import { nextTurn } from "../../core/next-turn.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
 import type { Held, Table } from "./table.ts";
-import { type TagSet, TagRing } from "./tag-set.ts";
+import { TagRing, type TagSet } from "./tag-set.ts";
 
 /** What the namespaces of a memory store share. */
 export interface MemoryCore {

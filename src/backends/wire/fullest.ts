@@ -2,7 +2,9 @@
 import { ConnectionError } from "../../core/errors.ts";
 
 /** Of those servers that say so; undefined where none does. Rejects when there are none, or none answers. */
-export async function fullest(asked: readonly Promise<number | undefined>[]): Promise<number | undefined> {
+export async function highestUsage(
+  asked: readonly Promise<number | undefined>[],
+): Promise<number | undefined> {
   if (asked.length === 0) {
     throw new ConnectionError("the store is not connected", { code: "DISCONNECTED" });
   }

@@ -3,7 +3,7 @@ import type { Failed } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 
 /** Code that is imported once, for all stores that need it. */
-export class LateCode<Code> {
+export class LazyModule<Code> {
   readonly #import: () => Promise<Code>;
   #importing: Promise<Code> | undefined;
   loaded: Code | undefined;
@@ -23,14 +23,14 @@ export class LateCode<Code> {
   }
 }
 
-export class OnUse<Code, Client extends { close(): void }> {
-  readonly #code: LateCode<Code>;
+export class LazyClient<Code, Client extends { close(): void }> {
+  readonly #code: LazyModule<Code>;
   readonly #open: (code: Code) => Client;
   #client: Client | undefined;
   /** Grows with every close. */
   #session = 0;
 
-  constructor(code: LateCode<Code>, open: (code: Code) => Client) {
+  constructor(code: LazyModule<Code>, open: (code: Code) => Client) {
     this.#code = code;
     this.#open = open;
   }

@@ -4,15 +4,16 @@ import type { CommandContext } from "../context.ts";
 import { removeWithCare } from "../entries/removal.ts";
 import type { ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { namespace = [] } = context.flags;
   const work = (session: Session): Promise<ExitCode> => {
     const prefix = session.settings.config.keyPrefix;
-    const place = namespace.length === 0 ? "" : ` in the namespace "${visible(namespace.join(" / "))}"`;
+    const place =
+      namespace.length === 0 ? "" : ` in the namespace "${escapeControls(namespace.join(" / "))}"`;
     return removeWithCare(context, {
-      what: `of the prefix "${visible(prefix)}"${place} at ${session.address}`,
+      what: `of the prefix "${escapeControls(prefix)}"${place} at ${session.address}`,
       facts: { prefix, namespace },
       isDryRun: options.dryRun === true,
       isConfirmed: options.yes === true,

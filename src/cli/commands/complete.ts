@@ -2,11 +2,11 @@
 import { systemClock } from "../../core/clock.ts";
 import type { CommandInput } from "../command-spec.ts";
 import { bashCandidate, readBashLine } from "../completion/bash-line.ts";
-import { type CompletionPlace, completionPlace } from "../completion/candidates.ts";
+import { type CompletionPosition, completionPosition } from "../completion/candidates.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { GlobalFlags } from "../global-flags.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import { parseDuration } from "../terminal/format-duration.ts";
 
 /** People wait for it with a finger on the key, unless the line says how long they would. */
@@ -24,7 +24,7 @@ interface Answer {
 export async function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const breaks = options.bashBreaks as string | undefined;
   const line = breaks === undefined ? undefined : readBashLine(args[0] ?? "", breaks);
-  const place = completionPlace(line === undefined ? args : line.words.slice(1));
+  const place = completionPosition(line === undefined ? args : line.words.slice(1));
   const { kind, candidates } = await answerTo(context, place);
   const whole = candidates.map((candidate) => place.lead + candidate);
   const typed = line === undefined ? whole : whole.map((each) => bashCandidate(each, line));
@@ -32,7 +32,7 @@ export async function run(context: CommandContext, { args, options }: CommandInp
   return EXIT.ok;
 }
 
-async function answerTo(context: CommandContext, place: CompletionPlace): Promise<Answer> {
+async function answerTo(context: CommandContext, place: CompletionPosition): Promise<Answer> {
   const { completes, word } = place;
   if (completes === "files") return { kind: "files", candidates: [] };
   if (typeof completes === "object") {
@@ -46,7 +46,7 @@ async function answerTo(context: CommandContext, place: CompletionPlace): Promis
 
 async function namesInStore(
   context: CommandContext,
-  place: CompletionPlace,
+  place: CompletionPosition,
   what: "keys" | "tags",
 ): Promise<ReadonlySet<string>> {
   // Only now: most words need no store.
@@ -63,7 +63,7 @@ async function namesInStore(
       for (const { key, tags } of batch) {
         for (const name of what === "keys" ? [key] : tags) {
           // What a terminal would obey, such as the end of a line, no shell shows as it is.
-          if (!name.startsWith(place.word) || visible(name) !== name) continue;
+          if (!name.startsWith(place.word) || escapeControls(name) !== name) continue;
           found.add(what === "keys" ? nextPart(name, place.word) : name);
         }
       }
@@ -76,7 +76,7 @@ async function namesInStore(
   return found;
 }
 
-function flagsOf({ flags }: CompletionPlace): GlobalFlags & { readonly timeout: number } {
+function flagsOf({ flags }: CompletionPosition): GlobalFlags & { readonly timeout: number } {
   const last = (name: string): string | undefined => flags.get(name)?.at(-1);
   const [kvUrl, config, prefix] = [last("--kv-url"), last("--config"), last("--prefix")];
   const namespace = flags.get("--namespace");

@@ -6,11 +6,11 @@ import { redactUrl } from "../../core/redact.ts";
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { examine, type Finding } from "../doctor/checks.ts";
+import { type Finding, runChecks } from "../doctor/checks.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withOpenSession } from "../session.ts";
-import { jsonText, visible } from "../terminal/escape.ts";
+import { escapeControls, jsonText } from "../terminal/escape.ts";
 import { tableLines } from "../terminal/table.ts";
 
 interface Setting {
@@ -23,7 +23,7 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
   const { out, interrupt } = context;
   return withOpenSession(context, async (session) => {
     const settings = settingsOf(session.settings);
-    const examined = await unlessStopped(examine(session), interrupt.signal);
+    const examined = await unlessStopped(runChecks(session), interrupt.signal);
     if (examined === undefined) return EXIT.interrupted;
     const { findings, isReached } = examined;
     const isFine = findings.every(({ state }) => state !== "problem");
@@ -32,7 +32,7 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
       await out.line(out.data.bold("Settings"));
       const rows = settings.map(({ name, value, origin }) => [
         `  ${name}`,
-        typeof value === "string" ? visible(value) : jsonText(value),
+        typeof value === "string" ? escapeControls(value) : jsonText(value),
         origin === "default" ? out.data.dim(origin) : out.data.cyan(origin),
       ]);
       await out.lines(tableLines(rows));
@@ -70,6 +70,6 @@ function settingValue(config: LayeredConfig["config"], field: FieldName): unknow
 function findingLines({ out }: CommandContext, { state, name, detail, advice }: Finding): readonly string[] {
   const { green, yellow, red, cyan } = out.data;
   const mark = { ok: green("ok"), warning: yellow("warning"), problem: red("problem") }[state];
-  const line = `  ${mark} ${name.replaceAll("_", " ")}: ${visible(detail)}`;
-  return advice === null ? [line] : [line, `      ${cyan("→")} ${visible(advice)}`];
+  const line = `  ${mark} ${name.replaceAll("_", " ")}: ${escapeControls(detail)}`;
+  return advice === null ? [line] : [line, `      ${cyan("→")} ${escapeControls(advice)}`];
 }

@@ -9,7 +9,7 @@ import { type ExportTarget, openTarget } from "../entries/export-target.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { type Session, withSession } from "../session.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import { durationText } from "../terminal/format-duration.ts";
 import { counted } from "../terminal/format-number.ts";
 import { Progress } from "../terminal/progress.ts";
@@ -105,7 +105,7 @@ class Export {
     if (out.json) await this.#tellJson(this.#file, seconds, true);
     else
       await out.line(
-        `wrote ${counted(this.#written, "entry", "entries")} to ${visible(this.#file)} in ${durationText(seconds)}`,
+        `wrote ${counted(this.#written, "entry", "entries")} to ${escapeControls(this.#file)} in ${durationText(seconds)}`,
       );
   }
 
@@ -116,7 +116,7 @@ class Export {
     const left = await this.#target.leave().catch(() => undefined);
     if (out.json && this.#file !== "-") await this.#tellJson(left ?? null, seconds, false);
     if (out.json) return;
-    const where = left === undefined ? "" : `, which are in ${visible(left)}`;
+    const where = left === undefined ? "" : `, which are in ${escapeControls(left)}`;
     out.say(`${why} after ${counted(this.#written, "entry", "entries")}${where}`);
   }
 

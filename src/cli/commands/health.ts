@@ -6,7 +6,7 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { type Session, withOpenSession } from "../session.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import { latencyText } from "../terminal/format-duration.ts";
 import { tableLines } from "../terminal/table.ts";
 
@@ -30,7 +30,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
       const mark = (ok: boolean): string => (ok ? out.data.green("ok") : out.data.red("failed"));
       await out.line(`${painted(context, status)} ${address}`);
       await out.lines(
-        tableLines(checks.map(({ name, ok, detail }) => [`  ${mark(ok)}`, name, visible(detail)])),
+        tableLines(checks.map(({ name, ok, detail }) => [`  ${mark(ok)}`, name, escapeControls(detail)])),
       );
     } else {
       const why = result.isHealthy

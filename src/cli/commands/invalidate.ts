@@ -10,7 +10,7 @@ import { openLines } from "../entries/line-source.ts";
 import { type Removal, removeWithCare } from "../entries/removal.ts";
 import type { ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 
 interface Options {
   readonly tag?: readonly string[];
@@ -50,7 +50,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 type Target = Omit<Removal, "isDryRun" | "isConfirmed">;
 
 function byTag(context: CommandContext, session: Session, tags: readonly string[], counts: boolean): Target {
-  const names = tags.map((tag) => `"${visible(tag)}"`).join(", ");
+  const names = tags.map((tag) => `"${escapeControls(tag)}"`).join(", ");
   return {
     what: tags.length === 1 ? `with the tag ${names}` : `with one of the tags ${names}`,
     facts: { tags },
@@ -64,7 +64,7 @@ function byTag(context: CommandContext, session: Session, tags: readonly string[
 
 function byPattern(context: CommandContext, session: Session, pattern: string, counts: boolean): Target {
   return {
-    what: `whose keys match ${visible(pattern)}`,
+    what: `whose keys match ${escapeControls(pattern)}`,
     facts: { pattern },
     count: () => {
       requireScan(session);

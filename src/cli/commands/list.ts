@@ -6,7 +6,7 @@ import { type EntryFilter, entryRow, scanEntries } from "../entries/entry-scan.t
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { padEnd, padStart } from "../terminal/display-width.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import { durationText } from "../terminal/format-duration.ts";
 import { bytesText, counted } from "../terminal/format-number.ts";
 import type { Output } from "../terminal/output.ts";
@@ -46,7 +46,7 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   return withSession(context, work, { tellsHowFar: true });
 }
 
-const plainLine = ({ key }: Inspection): string => visible(key);
+const plainLine = ({ key }: Inspection): string => escapeControls(key);
 
 /** What stands before the key has a fixed width, since the rows to come are not known. */
 const WIDTHS = { ttl: 8, size: 10, age: 8 } as const;
@@ -57,9 +57,9 @@ function longLine({ data }: Output, { key, ttlMs, bytes, ageMs, tags }: Inspecti
     padStart(durationText(ttlMs / 1_000), WIDTHS.ttl),
     padStart(bytesText(bytes), WIDTHS.size),
     padStart(durationText(ageMs === undefined ? undefined : ageMs / 1_000), WIDTHS.age),
-    padEnd(visible(key), 0),
+    padEnd(escapeControls(key), 0),
   ];
-  const named = tags.map((tag) => data.cyan(`#${visible(tag)}`));
+  const named = tags.map((tag) => data.cyan(`#${escapeControls(tag)}`));
   return [...cells, ...(named.length > 0 ? [named.join(" ")] : [])].join("  ");
 }
 

@@ -2,7 +2,7 @@
 
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { type StoreFacts, storeFacts } from "../doctor/server-info.ts";
+import { readServerInfo, type ServerInfo } from "../doctor/server-info.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { type Session, withSession } from "../session.ts";
@@ -14,7 +14,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
   const { out, interrupt, stop } = context;
   const count = (options.count as number | undefined) ?? 1;
   const work = async (session: Session): Promise<ExitCode> => {
-    const facts = await unlessStopped(storeFacts(session), stop);
+    const facts = await unlessStopped(readServerInfo(session), stop);
     // The first one is not measured: it pays for what is set up only once.
     await unlessStopped(ping(session), stop);
     const summary = new Summary();
@@ -30,7 +30,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
   return withSession(context, work, { tellsHowFar: true });
 }
 
-async function tell(out: Output, address: string, facts: StoreFacts, summary: Summary): Promise<void> {
+async function tell(out: Output, address: string, facts: ServerInfo, summary: Summary): Promise<void> {
   const { backend, server, version, title } = facts;
   const { count, least, average, most } = summary;
   if (out.json) {

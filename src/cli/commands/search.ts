@@ -6,7 +6,7 @@ import { scanEntries } from "../entries/entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { padStart } from "../terminal/display-width.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import type { Output } from "../terminal/output.ts";
 
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
@@ -36,6 +36,6 @@ async function* keyBatches(session: Session, stop: AbortSignal): AsyncIterable<r
 
 /** The key, with what was found in it underlined. */
 function shown({ data }: Output, { key, range: [start, end] }: FuzzyMatch): string {
-  const part = (from: number, to?: number): string => visible(key.slice(from, to));
+  const part = (from: number, to?: number): string => escapeControls(key.slice(from, to));
   return `${part(0, start)}${start < end ? data.underline(part(start, end)) : ""}${part(end)}`;
 }

@@ -8,7 +8,7 @@ import { typeOf } from "../entries/value-text.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withSession } from "../session.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import { durationText } from "../terminal/format-duration.ts";
 
 interface Options {
@@ -33,7 +33,7 @@ export async function run(context: CommandContext, { args, options }: CommandInp
       await out.jsonLine({ key, type, ttl_seconds: Number.isFinite(seconds) ? seconds : null, tags });
     } else {
       const end = Number.isFinite(seconds) ? `for ${durationText(seconds)}` : "for ever";
-      await out.line(`stored "${visible(key)}" (${type}) ${end}`);
+      await out.line(`stored "${escapeControls(key)}" (${type}) ${end}`);
     }
     return EXIT.ok;
   });

@@ -4,7 +4,7 @@ import type { CommandContext } from "../context.ts";
 import { missingEntry } from "../entries/missing-entry.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { withSession } from "../session.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 
 export function run(context: CommandContext, { args }: CommandInput): Promise<ExitCode> {
   const { out } = context;
@@ -14,7 +14,7 @@ export function run(context: CommandContext, { args }: CommandInput): Promise<Ex
     if (tags === undefined) throw missingEntry(key);
     if (out.json) await out.jsonLine({ key, tags });
     else if (tags.length === 0) out.note("the entry has no tags");
-    else await out.lines(tags.map(visible));
+    else await out.lines(tags.map(escapeControls));
     return EXIT.ok;
   });
 }

@@ -3,7 +3,7 @@ import type { CommandSpec, Completes, OptionSpec } from "../command-spec.ts";
 import { GLOBAL_OPTIONS } from "../specs/global.ts";
 import { COMMANDS } from "../specs/table.ts";
 
-export interface CompletionPlace {
+export interface CompletionPosition {
   /** The unfinished word, or what of it stands behind `--flag=`. */
   readonly word: string;
   /** What stands before it in the same word: `--flag=`. */
@@ -18,7 +18,7 @@ const shortName = ({ flags }: OptionSpec): string | undefined => /^-\w\b/.exec(f
 const takesValue = ({ flags }: OptionSpec): boolean => flags.includes("<");
 
 /** `words`: those after `xcache`, the last one unfinished. */
-export function completionPlace(words: readonly string[]): CompletionPlace {
+export function completionPosition(words: readonly string[]): CompletionPosition {
   const before = words.slice(0, -1);
   const last = words.at(-1) ?? "";
   const flags = new Map<string, readonly string[]>();
@@ -39,7 +39,7 @@ export function completionPlace(words: readonly string[]): CompletionPlace {
     } else if (command === undefined) command = COMMANDS.find(({ name }) => name === each);
     else operands.push(each);
   }
-  const at = (completes: Completes, lead = ""): CompletionPlace => ({
+  const at = (completes: Completes, lead = ""): CompletionPosition => ({
     word: last.slice(lead.length),
     lead,
     completes,

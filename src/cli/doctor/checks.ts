@@ -8,7 +8,7 @@ import { latencyText } from "../terminal/format-duration.ts";
 import { bytesText } from "../terminal/format-number.ts";
 import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
 import { installedVersion } from "./installed-package.ts";
-import { type StoreFacts, storeFacts } from "./server-info.ts";
+import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
 export interface Finding {
   readonly name: string;
@@ -18,7 +18,7 @@ export interface Finding {
   readonly advice: string | null;
 }
 
-export interface Examination {
+export interface CheckResult {
   readonly findings: readonly Finding[];
   readonly isReached: boolean;
 }
@@ -37,14 +37,14 @@ const problem = (name: string, detail: string, advice: string): Finding => ({
   advice,
 });
 
-export async function examine(session: Session): Promise<Examination> {
+export async function runChecks(session: Session): Promise<CheckResult> {
   const program = ok(
     "program",
     `xcache ${VERSION} on Node ${process.versions.node}, ${process.platform} ${process.arch}`,
   );
   try {
     await session.cache.connect();
-    const facts = await storeFacts(session);
+    const facts = await readServerInfo(session);
     const { isHealthy, latencySeconds, error } = await session.cache.healthCheck();
     if (!isHealthy) throw error;
     const connection = ok("connection", `${session.address} answered in ${latencyText(latencySeconds)}`);
@@ -68,7 +68,7 @@ export async function examine(session: Session): Promise<Examination> {
   }
 }
 
-function aboutServer(facts: StoreFacts): readonly Finding[] {
+function aboutServer(facts: ServerInfo): readonly Finding[] {
   const { all, title, backend } = facts;
   const findings = [backend === "memory" ? aboutMemory() : ok("store", title)];
   if (typeof all.tracking === "boolean") findings.push(aboutTracking(all.tracking));
@@ -104,7 +104,7 @@ function aboutTracking(isOn: boolean): Finding {
   );
 }
 
-function aboutEviction(policy: string, { maxMemoryBytes, usedMemoryBytes }: StoreFacts["all"]): Finding {
+function aboutEviction(policy: string, { maxMemoryBytes, usedMemoryBytes }: ServerInfo["all"]): Finding {
   const most = typeof maxMemoryBytes === "number" ? maxMemoryBytes : 0;
   const used = typeof usedMemoryBytes === "number" ? usedMemoryBytes : 0;
   const room =
@@ -135,7 +135,7 @@ function aboutEviction(policy: string, { maxMemoryBytes, usedMemoryBytes }: Stor
 const LARGEST_SKEW_MS = 1_000;
 
 /** The store's time by its own clock, ours by the calendar. */
-function aboutClock({ store, clock }: Session, { backend }: StoreFacts): readonly Finding[] {
+function aboutClock({ store, clock }: Session, { backend }: ServerInfo): readonly Finding[] {
   if (backend !== "kv") return [];
   const skewMs = store.backend.now() - (clock.wall?.() ?? systemClock.now());
   const detail = `the server's clock is ${latencyText(Math.abs(skewMs) / 1_000)} ${skewMs < 0 ? "behind" : "ahead"}`;

@@ -3,7 +3,7 @@ import type { Session } from "../session.ts";
 
 type Fact = string | number | boolean;
 
-export interface StoreFacts {
+export interface ServerInfo {
   /** Such as `kv` or `disk`. */
   readonly backend: string;
   /** Such as `redis`; null where there is no server. */
@@ -16,7 +16,7 @@ export interface StoreFacts {
 }
 
 /** Asks within the deadline of every operation. */
-export async function storeFacts({ store }: Session): Promise<StoreFacts> {
+export async function readServerInfo({ store }: Session): Promise<ServerInfo> {
   const { backend } = store;
   const all = (await backend.describe?.()) ?? {};
   const text = (name: string): string | null => (typeof all[name] === "string" ? all[name] : null);

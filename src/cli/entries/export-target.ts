@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createWriteStream, realpathSync, type Stats, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { CommandError } from "../command-error.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import type { Output } from "../terminal/output.ts";
 
 export interface ExportTarget {
@@ -36,7 +36,7 @@ export async function openTarget(out: Output, file: string, replaces: boolean): 
 function requireReplaceable(file: string, facts: Stats, replaces: boolean): void {
   if (!facts.isFile()) {
     throw new CommandError(
-      `${visible(file)} is not a regular file`,
+      `${escapeControls(file)} is not a regular file`,
       "Name a file, or - for the standard output.",
     );
   }
@@ -45,7 +45,7 @@ function requireReplaceable(file: string, facts: Stats, replaces: boolean): void
 
 const isThere = (file: string): CommandError =>
   new CommandError(
-    `${visible(file)} is there already`,
+    `${escapeControls(file)} is there already`,
     "Choose another name, or pass --force to replace it.",
   );
 

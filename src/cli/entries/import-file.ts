@@ -12,7 +12,7 @@ import { openLines } from "./line-source.ts";
 /** Lines that are stored at once. */
 const TOGETHER = 200;
 
-export interface EntryFileOptions {
+export interface ImportOptions {
   /** Changes an entry before it is stored. */
   readonly prepare?: (entry: LineEntry) => LineEntry;
   /** Leave entries alone that are there already. */
@@ -28,10 +28,10 @@ interface Tally {
   line: number;
 }
 
-export async function storeEntryFile(
+export async function importFile(
   context: CommandContext,
   file: string,
-  { prepare = (entry) => entry, onlyAbsent }: EntryFileOptions,
+  { prepare = (entry) => entry, onlyAbsent }: ImportOptions,
 ): Promise<ExitCode> {
   const { out, interrupt, stop } = context;
   const lines = await openLines(context, file);

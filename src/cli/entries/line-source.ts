@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { CommandError } from "../command-error.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { visible } from "../terminal/escape.ts";
+import { escapeControls } from "../terminal/escape.ts";
 
 export interface Line {
   readonly text: string;
@@ -65,7 +65,7 @@ async function openFile(file: string) {
 function unreadable(file: string, error: unknown): CommandError {
   const code = String((error as NodeJS.ErrnoException).code);
   return new CommandError(
-    `cannot read ${visible(file)}: ${REASONS[code] ?? code}`,
+    `cannot read ${escapeControls(file)}: ${REASONS[code] ?? code}`,
     "Name a file with one JSON object a line, or - for the standard input.",
     EXIT.usage,
   );

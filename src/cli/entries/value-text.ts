@@ -1,6 +1,6 @@
 // A value as people read it, and as bytes.
 import { inspect } from "node:util";
-import { jsonText, visible, visibleLines } from "../terminal/escape.ts";
+import { escapeControls, jsonText, visibleLines } from "../terminal/escape.ts";
 import { toJson } from "./json-value.ts";
 
 /** Text as it is, JSON indented, anything else as Node shows it. Nothing in it can do something to a terminal. */
@@ -43,5 +43,5 @@ export function rawValue(value: unknown): Uint8Array | string {
 export function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (typeof value !== "object") return typeof value;
-  return visible(Object.prototype.toString.call(value).slice(8, -1).toLowerCase());
+  return escapeControls(Object.prototype.toString.call(value).slice(8, -1).toLowerCase());
 }

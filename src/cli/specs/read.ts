@@ -9,7 +9,7 @@ const TAG = {
   completes: "tags",
 } as const;
 
-export const LOOK: readonly CommandSpec[] = [
+export const READ_COMMANDS: readonly CommandSpec[] = [
   {
     name: "ping",
     group: "Look",

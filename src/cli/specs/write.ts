@@ -5,7 +5,7 @@ import { lifetime, repeated, tagList } from "./values.ts";
 const YES = { flags: "-y, --yes", summary: "do not ask; needed where nobody can be asked" } as const;
 const DRY_RUN = { flags: "--dry-run", summary: "only count" } as const;
 
-export const CHANGE: readonly CommandSpec[] = [
+export const WRITE_COMMANDS: readonly CommandSpec[] = [
   {
     name: "set",
     group: "Change",

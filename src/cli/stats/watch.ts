@@ -7,7 +7,7 @@ import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";
 import type { Session } from "../session.ts";
 import { listenToKeys } from "../terminal/key-press.ts";
-import { Frame } from "../terminal/redraw.ts";
+import { Redraw } from "../terminal/redraw.ts";
 import { statsJson } from "./fleet-figures.ts";
 import { WatchSeries } from "./watch-series.ts";
 import { watchLine, watchLines } from "./watch-view.ts";
@@ -53,7 +53,7 @@ class Watching {
   readonly #context: CommandContext;
   readonly #session: Session;
   readonly #series = new WatchSeries();
-  readonly #frame: Frame | undefined;
+  readonly #frame: Redraw | undefined;
   /** Nobody waits for the look that is under way. */
   readonly #left = new AbortController();
   #wake: () => void = () => {};
@@ -65,7 +65,7 @@ class Watching {
   constructor(context: CommandContext, session: Session, isDrawn: boolean) {
     this.#context = context;
     this.#session = session;
-    this.#frame = isDrawn ? new Frame(context.out.stdout) : undefined;
+    this.#frame = isDrawn ? new Redraw(context.out.stdout) : undefined;
   }
 
   begin(): void {

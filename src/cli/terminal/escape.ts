@@ -16,7 +16,7 @@ function escapeOne(character: string): string {
 const hex = (code: number, digits: number): string => code.toString(16).padStart(digits, "0");
 
 /** On one line, whatever it holds. */
-export const visible = (text: string): string => text.replace(UNSAFE, escapeOne);
+export const escapeControls = (text: string): string => text.replace(UNSAFE, escapeOne);
 
 /** As `visible`, with its own lines and tabs kept. */
 export const visibleLines = (text: string): string =>

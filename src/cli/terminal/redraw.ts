@@ -7,7 +7,7 @@ const SHOW_CURSOR = "\u001b[?25h";
 const CLEAR_DOWN = "\u001b[J";
 const CLEAR_RIGHT = "\u001b[K";
 
-export class Frame {
+export class Redraw {
   readonly #stream: Stream;
   #height = 0;
 

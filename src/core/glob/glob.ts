@@ -1,7 +1,7 @@
 // Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
 import { describeArrival, InvalidKeyError } from "../errors.ts";
 import { requirePattern } from "../keys.ts";
-import { type Place, GlobSegment } from "./glob-segment.ts";
+import { GlobSegment, type Place } from "./glob-segment.ts";
 
 export type Matcher = (key: string) => boolean;
 
@@ -39,7 +39,12 @@ export function literalPrefix(pattern: string): string {
 }
 
 /** Runs have a fixed length each, so whoever takes the first place for every run leaves most room for the next. */
-function matches(key: string, first: GlobSegment, between: readonly GlobSegment[], last: GlobSegment): boolean {
+function matches(
+  key: string,
+  first: GlobSegment,
+  between: readonly GlobSegment[],
+  last: GlobSegment,
+): boolean {
   const end = key.length - last.length;
   if (first.length > end || !first.isAt(key, 0) || !last.isAt(key, end)) return false;
   let at = first.length;

@@ -15,19 +15,19 @@ import { REPLICATION_MS, type RecentInvalidations } from "./recent-invalidations
 import { isRefusal } from "./replace-stamp.ts";
 
 /** What is told apart by its own note: a root namespace. */
-export interface Continued {
+export interface FailoverSubject {
   /** Key of its stamp. */
   readonly stampKey: string;
   /** Key of its note about the server with this anchor. */
   noteKey(anchor: string): string;
 }
 
-interface Note {
+interface ServerIdentity {
   readonly run: string;
   /** When somebody last confirmed it, in the store's time. */
   readonly at: number;
   /** The servers before this one, the latest first, and when each was last confirmed, as far as this one knows. */
-  readonly before?: readonly Pick<Note, "run" | "at">[];
+  readonly before?: readonly Pick<ServerIdentity, "run" | "at">[];
 }
 
 /** How often a note is confirmed while the cache is in use. */
@@ -57,7 +57,7 @@ export class Failover {
   }
 
   /** Nothing may be served from this server before it resolves. */
-  async meet(server: MetServer, namespaces: readonly Continued[]): Promise<void> {
+  async meet(server: MetServer, namespaces: readonly FailoverSubject[]): Promise<void> {
     const before = this.#servers.get(server.anchor);
     const noted = await Promise.all(namespaces.map((namespace) => this.check(namespace, server)));
     if (before !== undefined && before.runId !== server.runId) {
@@ -70,7 +70,7 @@ export class Failover {
    * Compares the note of a namespace with the server, and mends what does not fit. Returns up to which moment, by the
    * local clock, the server surely has what was acknowledged.
    */
-  async check(namespace: Continued, server: MetServer): Promise<number> {
+  async check(namespace: FailoverSubject, server: MetServer): Promise<number> {
     const { records } = server;
     const key = namespace.noteKey(server.anchor);
     const before = this.#servers.get(server.anchor)?.runId;
@@ -98,7 +98,7 @@ export class Failover {
     return this.#clock.now() - (at === undefined ? 0 : records.now() - at + CLOCK_ERROR_MS);
   }
 
-  async #repeat(since: number, server: MetServer, namespaces: readonly Continued[]): Promise<void> {
+  async #repeat(since: number, server: MetServer, namespaces: readonly FailoverSubject[]): Promise<void> {
     // What was confirmed in this turn is noted down at its end.
     await endOfTurn();
     const remedies = this.#recent.since(since);
@@ -118,16 +118,20 @@ export class Failover {
     this.#recent.add(mine);
   }
 
-  async #replaceStamps(namespaces: readonly Continued[], { records }: MetServer): Promise<void> {
+  async #replaceStamps(namespaces: readonly FailoverSubject[], { records }: MetServer): Promise<void> {
     const remedies = namespaces.map(
-      ({ stampKey }): PendingInvalidation => ({ key: stampKey, stampMs: Number.POSITIVE_INFINITY, root: stampKey }),
+      ({ stampKey }): PendingInvalidation => ({
+        key: stampKey,
+        stampMs: Number.POSITIVE_INFINITY,
+        root: stampKey,
+      }),
     );
     for (const remedy of remedies) await deliver(remedy, records, this.#clock);
     this.#recent.add(remedies);
   }
 
   /** A store that takes no changes is as good as before: the older note only means that more is repeated one day. */
-  async #renew(key: string, server: MetServer, before: Note["before"]): Promise<void> {
+  async #renew(key: string, server: MetServer, before: ServerIdentity["before"]): Promise<void> {
     try {
       await this.#write(key, server, before);
     } catch (error) {
@@ -135,9 +139,13 @@ export class Failover {
     }
   }
 
-  #write(key: string, { records, runId }: MetServer, before: Note["before"] = []): Promise<void> {
+  #write(key: string, { records, runId }: MetServer, before: ServerIdentity["before"] = []): Promise<void> {
     this.#noted.set(key, runId);
-    const note: Note = { run: runId, at: records.now(), ...(before.length === 0 ? {} : { before }) };
+    const note: ServerIdentity = {
+      run: runId,
+      at: records.now(),
+      ...(before.length === 0 ? {} : { before }),
+    };
     const entry: Entry = {
       kind: "entry",
       version: this.#clock.token(),
@@ -155,12 +163,12 @@ export class Failover {
 
 const isRemoval = ({ stampMs }: PendingInvalidation): boolean => stampMs === undefined;
 
-function noteIn(record: Awaited<ReturnType<Backend["read"]>>): Note | undefined {
+function noteIn(record: Awaited<ReturnType<Backend["read"]>>): ServerIdentity | undefined {
   if (record?.kind !== "entry") return undefined;
   try {
     const note: unknown = JSON.parse(Buffer.from(record.payload.bytes).toString("utf8"));
     if (!isMention(note)) return undefined;
-    const { before }: Partial<Record<keyof Note, unknown>> = note;
+    const { before }: Partial<Record<keyof ServerIdentity, unknown>> = note;
     return { run: note.run, at: note.at, before: Array.isArray(before) ? before.filter(isMention) : [] };
   } catch {
     return undefined;
@@ -168,8 +176,8 @@ function noteIn(record: Awaited<ReturnType<Backend["read"]>>): Note | undefined 
 }
 
 /** Whether something names a server and a time. */
-function isMention(value: unknown): value is Pick<Note, "run" | "at"> {
+function isMention(value: unknown): value is Pick<ServerIdentity, "run" | "at"> {
   if (typeof value !== "object" || value === null) return false;
-  const { run, at }: Partial<Record<keyof Note, unknown>> = value;
+  const { run, at }: Partial<Record<keyof ServerIdentity, unknown>> = value;
   return typeof run === "string" && typeof at === "number";
 }

@@ -132,7 +132,11 @@ export class Outbox {
   }
 }
 
-export async function deliver({ key, stampMs }: PendingInvalidation, records: Records, clock: Clock): Promise<void> {
+export async function deliver(
+  { key, stampMs }: PendingInvalidation,
+  records: Records,
+  clock: Clock,
+): Promise<void> {
   if (stampMs === undefined) await records.take(key);
   else await replaceStamp(records, clock, key, stampMs);
 }

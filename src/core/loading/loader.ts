@@ -5,7 +5,7 @@ import { Decisions, type ResolvedLoadOptions } from "../entry-options.ts";
 import { CodecError, ConfigError, describeArrival } from "../errors.ts";
 import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
-import type { Found, Namespace, EntryOptions, Ticket } from "../namespace.ts";
+import type { EntryOptions, Found, Namespace, Ticket } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
 import { type Fate, suitsAfter } from "./late-tags.ts";
 import { type Loaded, type Look, type Outcome, WaitingCall } from "./waiting-call.ts";

@@ -5,7 +5,7 @@ import { payloadLength } from "../frame/payload-slice.ts";
 import { InflightReads, type WatchedRead } from "../invalidation/inflight-reads.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
-import type { StampTrust, StampChecks } from "../invalidation/stamp-checks.ts";
+import type { StampChecks, StampTrust } from "../invalidation/stamp-checks.ts";
 import type { HeldStamp } from "../invalidation/stamps.ts";
 import type { Entry } from "../record.ts";
 

@@ -4,7 +4,7 @@ import { CodecError } from "../errors.ts";
 import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/liveness.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
-import type { Found, Inspection, EntryOptions } from "../namespace.ts";
+import type { EntryOptions, Found, Inspection } from "../namespace.ts";
 import type { Entry, StampSet, StoreRecord, Token } from "../record.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
 

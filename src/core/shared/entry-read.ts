@@ -2,7 +2,7 @@
 // there is one for every read that is not answered from memory.
 import type { RecordTaker } from "../backend.ts";
 import type { XCacheError } from "../errors.ts";
-import type { ReadCallback, Found } from "../namespace.ts";
+import type { Found, ReadCallback } from "../namespace.ts";
 import { GuardedCall } from "../resilience/guarded-call.ts";
 import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
 

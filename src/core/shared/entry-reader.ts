@@ -1,7 +1,7 @@
 // Reading entries of a shared store: from the near tier, else from the store, and then kept near if they may be.
 
 import { CodecError } from "../errors.ts";
-import type { ReadCallback, Found } from "../namespace.ts";
+import type { Found, ReadCallback } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
 import { stampId } from "../record.ts";
 import { settle } from "../resilience/guard.ts";

@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../clock.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
 import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
 import { type Spelling, TAG_GROUPS, tagGroup } from "../keys.ts";
-import type { Admission, AdmissionOptions, Found, EntryOptions, Ticket } from "../namespace.ts";
+import type { Admission, AdmissionOptions, EntryOptions, Found, Ticket } from "../namespace.ts";
 import type { Entry, Lease, StampSet, StoreRecord, TagStamp, Token } from "../record.ts";
 
 /** A holder that has said nothing for so long is taken for dead. */

@@ -27,7 +27,13 @@ export class RecordReading {
   readonly near: Near | undefined;
   readonly #copies: boolean;
 
-  constructor(store: NamespaceHost, names: Spelling, seals: NamespaceStamps, entries: Entries, near: Near | undefined) {
+  constructor(
+    store: NamespaceHost,
+    names: Spelling,
+    seals: NamespaceStamps,
+    entries: Entries,
+    near: Near | undefined,
+  ) {
     this.store = store;
     this.names = names;
     this.seals = seals;

@@ -1,6 +1,6 @@
 // The ledger of a namespace in a shared store: each row a record, which is replaced only by whoever has seen it.
 import type { KeyedRecord } from "../backend.ts";
-import { type Counters, type CounterRow, sumOf } from "../counters.ts";
+import { type CounterRow, type Counters, sumOf } from "../counters.ts";
 import { BackendError, CodecError } from "../errors.ts";
 import { lifetimeMs } from "../invalidation/liveness.ts";
 import type { Spelling } from "../keys.ts";

@@ -3,7 +3,7 @@ import type { SwapResult } from "../backend.ts";
 import type { ChangeLog } from "../change-log.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
-import type { Found, EntryOptions } from "../namespace.ts";
+import type { EntryOptions, Found } from "../namespace.ts";
 import type { Entry, StampSet, StoreRecord, Token } from "../record.ts";
 import type { Entries } from "./entries.ts";
 import type { LeaseHost } from "./lease.ts";
@@ -16,7 +16,13 @@ export class SharedLeases implements LeaseHost {
   readonly #seals: NamespaceStamps;
   readonly #entries: Entries;
 
-  constructor(store: NamespaceHost, names: Spelling, changes: ChangeLog, seals: NamespaceStamps, entries: Entries) {
+  constructor(
+    store: NamespaceHost,
+    names: Spelling,
+    changes: ChangeLog,
+    seals: NamespaceStamps,
+    entries: Entries,
+  ) {
     this.store = store;
     this.names = names;
     this.changes = changes;

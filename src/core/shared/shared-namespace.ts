@@ -2,7 +2,7 @@
 import { ChangeLog } from "../change-log.ts";
 import type { Counters } from "../counters.ts";
 import { atEndOfTurn } from "../event-loop.ts";
-import type { Continued } from "../invalidation/failover.ts";
+import type { FailoverSubject } from "../invalidation/failover.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
 import { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { PendingInvalidation } from "../invalidation/outbox.ts";
@@ -10,12 +10,12 @@ import type { Spelling } from "../keys.ts";
 import type {
   Admission,
   AdmissionOptions,
-  ReadCallback,
+  EntryOptions,
   Found,
   Inspection,
   Namespace,
   NamespaceUsage,
-  EntryOptions,
+  ReadCallback,
   WriteObserver,
 } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
@@ -27,13 +27,13 @@ import { Entries } from "./entries.ts";
 import { EntryReader } from "./entry-reader.ts";
 import { EntryScan } from "./entry-scan.ts";
 import { admit, type LeaseHost } from "./lease.ts";
-import type { OpenNamespace, NamespaceHost } from "./namespace-host.ts";
+import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
 import { nearNamespace } from "./near-space.ts";
 import { RecordReading } from "./record-reading.ts";
 import { SharedCounters } from "./shared-counters.ts";
 import { SharedLeases } from "./shared-leases.ts";
 
-export class SharedNamespace implements OpenNamespace, Continued {
+export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly names: Spelling;
   readonly changes: ChangeLog;
   readonly counters: Counters;

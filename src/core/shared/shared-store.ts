@@ -18,7 +18,7 @@ import { isPassing, isStoreFailure } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 import { Maintenance } from "./maintenance.ts";
 import { MemoryUsageMonitor } from "./memory-usage.ts";
-import type { OpenNamespace, NamespaceHost } from "./namespace-host.ts";
+import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
 import { Observers } from "./observers.ts";
 import { OpenNamespaces } from "./opened-spaces.ts";
 import { SharedNamespace } from "./shared-namespace.ts";

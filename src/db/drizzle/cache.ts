@@ -3,7 +3,7 @@ import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
 import { ANY_TABLE } from "../tracking/cached-tables.ts";
 import { notWanted } from "../tracking/handed-over.ts";
-import { MarkedReads } from "../tracking/library-cache.ts";
+import { LibraryCache } from "../tracking/library-cache.ts";
 import { trackSessions } from "../tracking/session.ts";
 import { tableTag } from "../tracking/table-tag.ts";
 
@@ -36,7 +36,7 @@ export class DrizzleCache implements Cache {
   readonly tracker: SessionTracker;
   readonly #cache: CacheForSessions;
   readonly #isGlobal: boolean;
-  readonly #reads = new MarkedReads();
+  readonly #reads = new LibraryCache();
 
   constructor({ cache, ttl, global = false }: DrizzleCacheOptions) {
     this.#cache = cache;

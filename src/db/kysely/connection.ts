@@ -9,7 +9,7 @@ import type {
 import { isServerRefusal } from "../pg/driver.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
 import { isPlain } from "../tracking/plain-value.ts";
-import { type ConnectionSource, Lease } from "../tracking/pool-checkout.ts";
+import { type ConnectionSource, PoolCheckout } from "../tracking/pool-checkout.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult } from "./library.ts";
 import { SAMPLE, sampleDigest } from "./sample.ts";
@@ -50,11 +50,11 @@ export function sourceOf(connections: Connections, tracker: SessionTracker): Sou
 }
 
 export class WatchedConnection implements DatabaseConnection {
-  readonly #lease: Lease<DatabaseConnection>;
+  readonly #lease: PoolCheckout<DatabaseConnection>;
   readonly #source: Source;
 
   constructor(tracker: SessionTracker, source: Source) {
-    this.#lease = new Lease(tracker, source);
+    this.#lease = new PoolCheckout(tracker, source);
     this.#source = source;
   }
 

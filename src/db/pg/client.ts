@@ -1,6 +1,6 @@
 // A client of node-postgres whose queries are watched.
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
-import { mirror } from "../tracking/proxy.ts";
+import { proxyOf } from "../tracking/proxy.ts";
 import { PgDriver } from "./driver.ts";
 import { fetchKept, isKeepable, restoreKept, resultMaker } from "./kept-result.ts";
 import {
@@ -34,7 +34,7 @@ export function watchClient(client: PgClient, tracker: SessionTracker): WatchedC
 
 export function wrapClient(watched: WatchedClient): PgClient {
   const { client } = watched;
-  const wrapped: PgClient = mirror(client, {
+  const wrapped: PgClient = proxyOf(client, {
     query: (...args: unknown[]) => query(watched, args),
     connect: (callback?: Callback) =>
       callback === undefined

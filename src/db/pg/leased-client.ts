@@ -1,7 +1,7 @@
 // What a library gets for a client of its pool: a client is taken from the pool only when a statement needs one.
 import { EventEmitter } from "node:events";
 import type { SessionTracker } from "../../core/db-session.ts";
-import { Lease } from "../tracking/pool-checkout.ts";
+import { PoolCheckout } from "../tracking/pool-checkout.ts";
 import { callBack, statementOf, submit, type WatchedClient } from "./client.ts";
 import { isSubmittable, type PgClient } from "./library.ts";
 import type { PooledClients } from "./pooled-clients.ts";
@@ -12,7 +12,7 @@ const FORWARDED = ["error", "end", "notice", "notification", "drain"];
 /** Used by libraries that take a client for each statement: they would take one for an answer of the cache as well. */
 export class LeasedClient extends EventEmitter {
   readonly #clients: PooledClients;
-  readonly #lease: Lease<WatchedClient>;
+  readonly #lease: PoolCheckout<WatchedClient>;
   readonly #forwarders = FORWARDED.map((event) => ({
     event,
     // An error that nobody listens to would be thrown; the statement is told of it anyway.
@@ -26,7 +26,7 @@ export class LeasedClient extends EventEmitter {
   constructor(clients: PooledClients, tracker: SessionTracker) {
     super();
     this.#clients = clients;
-    this.#lease = new Lease(tracker, {
+    this.#lease = new PoolCheckout(tracker, {
       pool: clients.pool,
       take: async () => this.#hold(await clients.take()),
       giveBack: (watched, error) => this.#letGo(watched, error),

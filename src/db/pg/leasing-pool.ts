@@ -1,6 +1,6 @@
 // A pool of node-postgres for a library that takes a client for each statement: none is taken for what is cached.
 import type { SessionTracker } from "../../core/db-session.ts";
-import { mirror } from "../tracking/proxy.ts";
+import { proxyOf } from "../tracking/proxy.ts";
 import { LeasedClient } from "./leased-client.ts";
 import type { PgClient, PgPool } from "./library.ts";
 import { clientsOf, wrapPool } from "./pool.ts";
@@ -11,7 +11,7 @@ type Handler = (error: unknown, client?: PgClient, done?: (error?: unknown) => v
 export function leasingPool(pool: PgPool, tracker: SessionTracker): PgPool {
   const clients = new PooledClients(clientsOf(pool), tracker);
   const lend = (): PgClient => new LeasedClient(clients, tracker) as unknown as PgClient;
-  return mirror(wrapPool(pool, tracker), {
+  return proxyOf(wrapPool(pool, tracker), {
     connect(handler?: Handler) {
       const client = lend();
       if (handler === undefined) return Promise.resolve(client);

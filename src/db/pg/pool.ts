@@ -1,6 +1,6 @@
 // A pool of node-postgres whose queries, and those of the clients it hands out, are watched.
 import type { SessionTracker } from "../../core/db-session.ts";
-import { mirror } from "../tracking/proxy.ts";
+import { proxyOf } from "../tracking/proxy.ts";
 import { callBack, watchClient, wrapClient } from "./client.ts";
 import { type Callback, isSubmittable, type PgClient, type PgPool, type Submittable } from "./library.ts";
 import { type ClientSource, PooledClients } from "./pooled-clients.ts";
@@ -40,7 +40,7 @@ export function wrapPool(pool: PgPool, tracker: SessionTracker): PgPool {
     }));
   };
 
-  return mirror(pool, {
+  return proxyOf(pool, {
     query(...args: unknown[]) {
       const [first, second, third] = args;
       if (isSubmittable(first)) {

@@ -13,7 +13,7 @@ interface Mark {
   readonly isFor: (text: string | undefined) => boolean;
 }
 
-export class MarkedReads {
+export class LibraryCache {
   /** Both calls come from one flow: the mark is for the next statement of it. */
   readonly #flow = new AsyncLocalStorage<Mark>();
 

@@ -2,7 +2,7 @@
 import type { SessionTracker } from "../../core/db-session.ts";
 
 /** Wraps each session once for each tracker. */
-export function onceFor<Session extends object>(
+export function perSession<Session extends object>(
   wrap: (session: Session, tracker: SessionTracker) => Session,
 ): (session: Session, tracker: SessionTracker) => Session {
   const trackers = new WeakMap<SessionTracker, WeakMap<Session, Session>>();

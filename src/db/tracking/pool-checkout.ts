@@ -22,7 +22,7 @@ export interface ConnectionSource<Connection extends object> {
 
 const COMMIT = /^\s*(commit|end)\b/i;
 
-export class Lease<Connection extends object> {
+export class PoolCheckout<Connection extends object> {
   readonly #tracker: SessionTracker;
   readonly #source: ConnectionSource<Connection>;
   #taken: Promise<Connection> | undefined;

@@ -6,7 +6,7 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
  * Shows `target` with `members` in place of its own. Its methods run on the target itself; one that returns the target
  * returns the mirror instead. What is assigned to the mirror is assigned to the target, or in place of a member.
  */
-export function mirror<T extends object>(target: T, members: Record<string, unknown>): T {
+export function proxyOf<T extends object>(target: T, members: Record<string, unknown>): T {
   const methods = new WeakMap<Method, Method>();
   const bound = (method: Method): Method => {
     let found = methods.get(method);

@@ -1,7 +1,7 @@
 // typeorm's `cache` option: queries with `.cache()` are cached, and dropped when a commit has changed their tables.
 import type { CacheForSessions } from "../../core/db-session.ts";
 import { ANY_TABLE } from "../tracking/cached-tables.ts";
-import { MarkedReads } from "../tracking/library-cache.ts";
+import { LibraryCache } from "../tracking/library-cache.ts";
 import { trackSessions } from "../tracking/session.ts";
 import { watchInPlace } from "./driver.ts";
 import { type DataSource, driverOf, type QueryResultCache, type QueryResultCacheOptions } from "./library.ts";
@@ -19,7 +19,7 @@ const ALL = "typeorm";
 export class TypeormCache implements QueryResultCache {
   readonly #source: DataSource;
   readonly #cache: CacheForSessions;
-  readonly #reads = new MarkedReads();
+  readonly #reads = new LibraryCache();
 
   constructor(source: DataSource, { cache }: TypeormCacheOptions) {
     this.#source = source;

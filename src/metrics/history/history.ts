@@ -1,6 +1,6 @@
 // The figures of all processes over time: what one cache adds to them, and what they say together.
 import type { Clock } from "../../core/clock.ts";
-import { type Counters, type CounterRow, sumOf } from "../../core/counters.ts";
+import { type CounterRow, type Counters, sumOf } from "../../core/counters.ts";
 import type { CacheStats, FleetMinute, FleetStats } from "../../core/stats.ts";
 import type { Recorder, Reporter } from "../recording/recorder.ts";
 import { minuteOf, rowOf, rowSince } from "./minute.ts";

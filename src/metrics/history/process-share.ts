@@ -1,6 +1,6 @@
 // What this process counted on a namespace: kept once for all caches there, and added to the rows of all processes now and then.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { type Counters, type CounterRow, sumOf } from "../../core/counters.ts";
+import { type CounterRow, type Counters, sumOf } from "../../core/counters.ts";
 import { byOneMore } from "./minute.ts";
 
 export const MINUTE_MS = 60_000;

@@ -10,15 +10,15 @@ import { hasPrecondition } from "../protocol/conditional.ts";
 import { type PathTest, pathExclusion } from "../protocol/path-exclusion.ts";
 import { builtKey, invalidatedKeys, isSafe, requestKey } from "../protocol/url-key.ts";
 import { isPromise, requireAnswer } from "./callback.ts";
-import { answersAtHand, DONE } from "./fast-path.ts";
-import { Unstorable } from "./hit-for-miss.ts";
-import { Visit } from "./lookup.ts";
-import type { VisitHost } from "./lookup-state.ts";
+import { DONE, tryFastPath } from "./fast-path.ts";
+import { HitForMiss } from "./hit-for-miss.ts";
+import { Lookup } from "./lookup.ts";
+import type { LookupHost } from "./lookup-state.ts";
 import { type CheckedOptions, checkOptions, type HttpCacheOptions } from "./options.ts";
-import { Passing } from "./pass-through.ts";
-import { PreparedResponses } from "./ready-response.ts";
+import { PassThrough } from "./pass-through.ts";
+import { ReadyResponses } from "./ready-response.ts";
 import { RequestDirectives } from "./request-directives.ts";
-import { type Address, Addresses } from "./request-target.ts";
+import { type RequestTarget, RequestTargets } from "./request-target.ts";
 
 /** Seconds for which an expired response is kept, to be found still good by its handler. */
 const LEAST_KEPT = 60;
@@ -38,8 +38,8 @@ export class HTTPCacheMiddleware<Request = unknown> {
   readonly #clock: Clock;
   readonly #statusField: StatusField;
   readonly #isExcluded: PathTest | undefined;
-  readonly #host: VisitHost<Request>;
-  readonly #addresses = new Addresses();
+  readonly #host: LookupHost<Request>;
+  readonly #addresses = new RequestTargets();
   readonly #counts = { hits: 0, misses: 0, bypasses: 0, stores: 0, errors: 0 };
 
   /** Throws ConfigError for options that cannot be. `clock`: for tests. */
@@ -53,8 +53,8 @@ export class HTTPCacheMiddleware<Request = unknown> {
     this.#host = {
       options: this.#options,
       statusField: this.#statusField,
-      prepared: new PreparedResponses(this.#statusField),
-      unstorable: new Unstorable(clock),
+      prepared: new ReadyResponses(this.#statusField),
+      unstorable: new HitForMiss(clock),
       keyed: new Set(this.#options.varyBy),
       loadTerms: loadTermsFor(keep),
       look: peekInto(this.#options.cache),
@@ -90,15 +90,15 @@ export class HTTPCacheMiddleware<Request = unknown> {
   #visit(
     exchange: Exchange<Request>,
     directives: RequestDirectives,
-    address: Address,
+    address: RequestTarget,
     tags: readonly string[],
   ): Promise<void> {
     try {
-      if (answersAtHand(this.#host, exchange, directives, address)) return DONE;
+      if (tryFastPath(this.#host, exchange, directives, address)) return DONE;
     } catch (error) {
       return Promise.reject(error);
     }
-    return new Visit(this.#host, exchange, directives, address.key, tags).run();
+    return new Lookup(this.#host, exchange, directives, address.key, tags).run();
   }
 
   /** A word for Cache-Status; undefined: the request may use the cache. */
@@ -161,7 +161,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
   }
 
   async #pass(exchange: Exchange<Request>, forwarded: Forwarded): Promise<void> {
-    await exchange.forward(undefined, new Passing(this.#statusField, forwarded));
+    await exchange.forward(undefined, new PassThrough(this.#statusField, forwarded));
   }
 
   async #passOther(exchange: Exchange<Request>): Promise<void> {
@@ -169,7 +169,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     this.#counts.bypasses++;
     const forwarded: Forwarded = { reason: "method" };
     if (isSafe(request.method)) return this.#pass(exchange, forwarded);
-    const tap = new Passing(this.#statusField, forwarded, (response) => {
+    const tap = new PassThrough(this.#statusField, forwarded, (response) => {
       const keys = invalidatedKeys(request, response);
       return keys.length === 0 ? undefined : this.#invalidate(keys);
     });
@@ -219,7 +219,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
 const USUAL_TTL = 60;
 
 /** The usual terms are the same for request after request, so they are made once. */
-function loadTermsFor(keep: { readonly seconds: number }): VisitHost<unknown>["loadTerms"] {
+function loadTermsFor(keep: { readonly seconds: number }): LookupHost<unknown>["loadTerms"] {
   let usual: GetOrSetOptions = {};
   let usualSeconds = -1;
   return (tags, mayServeStale, isForced) => {

@@ -2,21 +2,21 @@
 import { COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { isFilling } from "../message/nested-caches.ts";
-import type { VisitHost } from "./lookup-state.ts";
-import type { Prepared } from "./ready-response.ts";
+import type { LookupHost } from "./lookup-state.ts";
+import type { ReadyResponse } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
-import type { Address } from "./request-target.ts";
+import type { RequestTarget } from "./request-target.ts";
 import type { StoredValue } from "./stored-response.ts";
 
 /** Of all requests that were answered so. */
 export const DONE = Promise.resolve();
 
 /** Whether the request is answered. */
-export function answersAtHand<Request>(
-  host: VisitHost<Request>,
+export function tryFastPath<Request>(
+  host: LookupHost<Request>,
   exchange: Exchange<Request>,
   directives: RequestDirectives,
-  address: Address,
+  address: RequestTarget,
 ): boolean {
   const { look, options } = host;
   const { request } = exchange;
@@ -48,7 +48,11 @@ function isUsual({ request }: Exchange, directives: RequestDirectives): boolean 
   return request.isPlain || (!directives.onlyIfCached && request.header("range") === undefined);
 }
 
-function preparedAt(address: Address, value: unknown, host: VisitHost<never>): Prepared | undefined {
+function preparedAt(
+  address: RequestTarget,
+  value: unknown,
+  host: LookupHost<never>,
+): ReadyResponse | undefined {
   if (address.prepared?.isOf(value)) return address.prepared;
   address.prepared = host.prepared.of(address.key, value);
   return address.prepared;

@@ -5,13 +5,13 @@ import { filterFields, hasField, withField } from "../message/header-list.ts";
 import type { ForwardReason } from "../protocol/cache-status.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
 import { freshenedHeaders, handlersHeaders } from "../protocol/stored-headers.ts";
-import { hiddenHeaders } from "../protocol/unkeyed-header.ts";
+import { unkeyedHeaders } from "../protocol/unkeyed-header.ts";
 import { variantKey } from "../protocol/vary.ts";
 import { HandlerFailure } from "./handler-failure.ts";
-import { ABORTED, type VisitState } from "./lookup-state.ts";
-import { Prepared } from "./ready-response.ts";
-import { Filling, type Outcome } from "./response-recorder.ts";
-import { planFor, tagsFor, termsOf } from "./storage-plan.ts";
+import { ABORTED, type LookupState } from "./lookup-state.ts";
+import { ReadyResponse } from "./ready-response.ts";
+import { type RecordedOutcome, ResponseRecorder } from "./response-recorder.ts";
+import { planFor, storageOptions, tagsFor } from "./storage-plan.ts";
 import {
   encodeAgain,
   encodeIndex,
@@ -32,19 +32,19 @@ const LONGEST_REFRESH_MS = 60_000;
 const MOST_KEPT = 86_400;
 
 interface Stale {
-  readonly stored: Prepared;
+  readonly stored: ReadyResponse;
   readonly value: StoredValue;
 }
 
-export class Loading<Request> {
-  readonly #visit: VisitState<Request>;
+export class Fill<Request> {
+  readonly #visit: LookupState<Request>;
   readonly #key: string;
   readonly #index: VaryIndex | undefined;
   readonly #isForced: boolean;
   #exchange: Exchange<Request>;
   #requestedAt = 0;
 
-  constructor(visit: VisitState<Request>, key: string, index: VaryIndex | undefined, isForced: boolean) {
+  constructor(visit: LookupState<Request>, key: string, index: VaryIndex | undefined, isForced: boolean) {
     this.#visit = visit;
     this.#key = key;
     this.#index = index;
@@ -138,10 +138,10 @@ export class Loading<Request> {
     }
   }
 
-  #filling(stale: Stale | undefined, coversErrors: boolean, isLater: boolean): Filling {
+  #filling(stale: Stale | undefined, coversErrors: boolean, isLater: boolean): ResponseRecorder {
     const { host } = this.#visit;
     const { options } = host;
-    return new Filling({
+    return new ResponseRecorder({
       exchange: this.#exchange,
       statusField: host.statusField,
       reason: this.#reason(stale),
@@ -168,7 +168,7 @@ export class Loading<Request> {
   #change(stale: Stale | undefined): RequestChange {
     const { host, exchange } = this.#visit;
     const keyed = this.#index === undefined ? host.keyed : new Set([...host.keyed, ...this.#index.names]);
-    const remove = hiddenHeaders(exchange.request, keyed, host.options.strict);
+    const remove = unkeyedHeaders(exchange.request, keyed, host.options.strict);
     const set: string[] = [];
     if (stale?.stored.head.isOwnValidator) {
       const { etag, lastModified } = stale.stored;
@@ -186,7 +186,7 @@ export class Loading<Request> {
 
   async #store(
     context: LoadContext<StoredValue | undefined>,
-    { head, body, plan, response }: Extract<Outcome, { kind: "whole" }>,
+    { head, body, plan, response }: Extract<RecordedOutcome, { kind: "whole" }>,
   ): Promise<StoredValue | undefined> {
     const { host } = this.#visit;
     const tags = tagsFor(this.#visit, response);
@@ -253,7 +253,7 @@ export class Loading<Request> {
     const head: StoredHead =
       typeof plan === "string"
         ? { ...stored.head, headers }
-        : { ...stored.head, ...termsOf(headers, plan, host.options.cacheControlExtra) };
+        : { ...stored.head, ...storageOptions(headers, plan, host.options.cacheControlExtra) };
     const freshened = encodeAgain(host.token(), head, value);
     const isStored = typeof plan !== "string";
     if (!isLater) {
@@ -262,7 +262,7 @@ export class Loading<Request> {
         status: 304,
         isStored,
       });
-      visit.answer(new Prepared(textOf(freshened)!, freshened, host.statusField), freshened, said);
+      visit.answer(new ReadyResponse(textOf(freshened)!, freshened, host.statusField), freshened, said);
     }
     const tags = isStored ? tagsFor(this.#visit, { status, message, headers }) : undefined;
     if (typeof plan === "string" || tags === undefined) return undefined;

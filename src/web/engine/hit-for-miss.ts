@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 const REMEMBERED = 4_096;
 const REMEMBERED_MS = 60_000;
 
-export class Unstorable {
+export class HitForMiss {
   readonly #clock: Clock;
   readonly #until = new Map<string, number>();
   readonly #loading = new Map<string, number>();

@@ -4,18 +4,18 @@ import type { GetOrSetOptions } from "../../core/options.ts";
 import type { SyncPeek } from "../../core/sync-peek.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
-import type { Unstorable } from "./hit-for-miss.ts";
+import type { HitForMiss } from "./hit-for-miss.ts";
 import type { CheckedOptions } from "./options.ts";
-import type { Prepared, PreparedResponses } from "./ready-response.ts";
+import type { ReadyResponse, ReadyResponses } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import type { StoredValue } from "./stored-response.ts";
 
 /** What the visits of one HTTP cache share. */
-export interface VisitHost<Request> {
+export interface LookupHost<Request> {
   readonly options: CheckedOptions<Request>;
   readonly statusField: StatusField;
-  readonly prepared: PreparedResponses;
-  readonly unstorable: Unstorable;
+  readonly prepared: ReadyResponses;
+  readonly unstorable: HitForMiss;
   /** Request fields that are part of the key. */
   readonly keyed: ReadonlySet<string>;
   /** For how long expired responses are kept; grows with what handlers ask for. */
@@ -40,8 +40,8 @@ export interface VisitHost<Request> {
 /** What a load gives to those who wait for it when its own client left: one of them has to begin again. */
 export const ABORTED = "aborted";
 
-export interface VisitState<Request> {
-  readonly host: VisitHost<Request>;
+export interface LookupState<Request> {
+  readonly host: LookupHost<Request>;
   readonly exchange: Exchange<Request>;
   readonly directives: RequestDirectives;
   readonly key: string;
@@ -59,5 +59,5 @@ export interface VisitState<Request> {
   /** What the handler threw, where nothing was sent. */
   thrown: { readonly error: unknown } | undefined;
   /** Answers with a stored response. `said`: what the status field says in place of a hit. */
-  answer(stored: Prepared, value: StoredValue, said?: string): void;
+  answer(stored: ReadyResponse, value: StoredValue, said?: string): void;
 }

@@ -4,10 +4,10 @@ import type { Exchange } from "../message/exchange.ts";
 import { isFilling } from "../message/nested-caches.ts";
 import type { Forwarded } from "../protocol/cache-status.ts";
 import { variantKey } from "../protocol/vary.ts";
-import { Loading } from "./fill.ts";
+import { Fill } from "./fill.ts";
 import { HandlerFailure } from "./handler-failure.ts";
-import { ABORTED, type VisitHost, type VisitState } from "./lookup-state.ts";
-import type { Prepared } from "./ready-response.ts";
+import { ABORTED, type LookupHost, type LookupState } from "./lookup-state.ts";
+import type { ReadyResponse } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import { decodeIndex, isIndex, type StoredValue, textOf, type VaryIndex } from "./stored-response.ts";
 
@@ -17,8 +17,8 @@ const ATTEMPTS = 4;
 /** What the store holds for fresh may be stale here by the time it took to store it; by more only in place of an error. */
 const STORING_MS = 1_000;
 
-export class Visit<Request> implements VisitState<Request> {
-  readonly host: VisitHost<Request>;
+export class Lookup<Request> implements LookupState<Request> {
+  readonly host: LookupHost<Request>;
   readonly exchange: Exchange<Request>;
   readonly directives: RequestDirectives;
   readonly key: string;
@@ -31,7 +31,7 @@ export class Visit<Request> implements VisitState<Request> {
   thrown: { readonly error: unknown } | undefined;
 
   constructor(
-    host: VisitHost<Request>,
+    host: LookupHost<Request>,
     exchange: Exchange<Request>,
     directives: RequestDirectives,
     key: string,
@@ -66,7 +66,7 @@ export class Visit<Request> implements VisitState<Request> {
     );
   }
 
-  answer(stored: Prepared, value: StoredValue, said?: string): void {
+  answer(stored: ReadyResponse, value: StoredValue, said?: string): void {
     this.isAnswered = true;
     this.exchange.reply(stored.reply(this.exchange.request, value, this.host.now(), said));
   }
@@ -95,7 +95,7 @@ export class Visit<Request> implements VisitState<Request> {
   }
 
   /** Whether the stored response was the answer. */
-  #use(stored: Prepared, value: StoredValue, key: string): boolean {
+  #use(stored: ReadyResponse, value: StoredValue, key: string): boolean {
     const use = this.directives.use(stored, this.now);
     if (use === "fresh" || (use === "while-revalidating" && this.mayServeStale && !this.isLeading)) {
       this.host.told("hit", key, this.exchange.native);
@@ -115,7 +115,7 @@ export class Visit<Request> implements VisitState<Request> {
     const terms = loadTerms(this.tags, this.mayServeStale, isForced);
     return options.cache.getOrSet<Answer>(
       key,
-      (context) => new Loading(this, key, index, isForced).run(context),
+      (context) => new Fill(this, key, index, isForced).run(context),
       terms,
     );
   }

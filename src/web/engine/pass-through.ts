@@ -3,7 +3,7 @@
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
 
-export class Passing implements Tap {
+export class PassThrough implements Tap {
   readonly wantsWhole = false;
   readonly #statusField: StatusField;
   readonly #forwarded: Forwarded;

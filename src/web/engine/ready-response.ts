@@ -23,7 +23,7 @@ interface Block {
   readonly statusAt: number;
 }
 
-export class Prepared {
+export class ReadyResponse {
   readonly head: StoredHead;
   readonly mark: string;
   readonly etag: string | undefined;
@@ -169,16 +169,16 @@ function partOf(range: string, headers: readonly string[], body: string | Uint8A
 const KEPT = 4_096;
 
 /** Prepared responses by key; one that is not the stored one any more is made anew. */
-export class PreparedResponses {
+export class ReadyResponses {
   readonly #status: StatusField;
-  readonly #byKey = new Map<string, Prepared>();
+  readonly #byKey = new Map<string, ReadyResponse>();
 
   constructor(status: StatusField) {
     this.#status = status;
   }
 
   /** undefined when the value is not a stored response. */
-  of(key: string, value: unknown): Prepared | undefined {
+  of(key: string, value: unknown): ReadyResponse | undefined {
     const known = this.#byKey.get(key);
     if (known?.isOf(value)) return known;
     const text = textOf(value);
@@ -186,11 +186,11 @@ export class PreparedResponses {
     return this.#prepare(key, text, value as StoredValue);
   }
 
-  #prepare(key: string, text: string, value: StoredValue): Prepared | undefined {
+  #prepare(key: string, text: string, value: StoredValue): ReadyResponse | undefined {
     if (!isResponse(text)) return undefined;
-    let prepared: Prepared;
+    let prepared: ReadyResponse;
     try {
-      prepared = new Prepared(text, value, this.#status);
+      prepared = new ReadyResponse(text, value, this.#status);
     } catch {
       // Somebody else wrote it.
       return undefined;

@@ -2,7 +2,7 @@
 
 import type { RequestFacts } from "../message/exchange.ts";
 import { type Directives, NO_DIRECTIVES, parseCacheControl } from "../protocol/cache-control.ts";
-import type { Prepared } from "./ready-response.ts";
+import type { ReadyResponse } from "./ready-response.ts";
 
 /** How a stored response may be used: as it is, at once while it is refreshed, or not before the handler was asked. */
 export type Use = "fresh" | "while-revalidating" | "not";
@@ -31,7 +31,7 @@ export class RequestDirectives {
     return this.#given.has("only-if-cached");
   }
 
-  use(stored: Prepared, now: number): Use {
+  use(stored: ReadyResponse, now: number): Use {
     const freshMs = stored.freshMs(now);
     if (this.#isObeyed) {
       if (this.#given.has("no-cache")) return "not";
@@ -49,7 +49,7 @@ export class RequestDirectives {
   }
 
   /** max-stale without a number means any age. What must be revalidated stays so. */
-  #acceptsStale({ head }: Prepared, staleMs: number): boolean {
+  #acceptsStale({ head }: ReadyResponse, staleMs: number): boolean {
     if (head.mustRevalidate || !this.#given.has("max-stale")) return false;
     const isAny = this.#given.argument("max-stale") === undefined;
     return isAny || staleMs <= (this.#given.seconds("max-stale") ?? 0) * 1000;

@@ -13,7 +13,7 @@ import { BodyCollector } from "./body-collector.ts";
 import type { StoredHead } from "./stored-response.ts";
 
 /** What became of a response. */
-export type Outcome =
+export type RecordedOutcome =
   | {
       readonly kind: "whole";
       readonly head: StoredHead;
@@ -30,7 +30,7 @@ export type Outcome =
   /** Withheld: the stored response may answer in its place. */
   | { readonly kind: "failed"; readonly response: ResponseHead; readonly body: Uint8Array };
 
-export interface FillingTerms {
+export interface RecorderOptions {
   readonly exchange: Exchange;
   readonly statusField: StatusField;
   readonly reason: ForwardReason;
@@ -61,19 +61,19 @@ const OF_A_BODY = new Set([
 const NOTHING: Verdict = { head: undefined, wantsBody: false };
 const COLLECT: Verdict = { head: undefined, wantsBody: true };
 
-export class Filling implements Tap {
+export class ResponseRecorder implements Tap {
   readonly wantsWhole = true;
-  readonly outcome: Promise<Outcome>;
-  readonly #terms: FillingTerms;
+  readonly outcome: Promise<RecordedOutcome>;
+  readonly #terms: RecorderOptions;
   readonly #body: BodyCollector;
-  #settle: (outcome: Outcome) => void = () => {};
+  #settle: (outcome: RecordedOutcome) => void = () => {};
   #response: ResponseHead | undefined;
   #plan: StoragePlan | undefined;
   /** What is stored, but for an ETag that has to wait for the body. */
   #stored: string[] = [];
   #isOwnValidator = false;
 
-  constructor(terms: FillingTerms) {
+  constructor(terms: RecorderOptions) {
     this.#terms = terms;
     this.#body = new BodyCollector(terms.maxBodyBytes);
     this.outcome = new Promise((resolve) => {

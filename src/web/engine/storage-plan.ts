@@ -3,16 +3,16 @@
 import { requireTags } from "../../core/keys.ts";
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
-import { type PolicyTerms, type StoragePlan, storagePlan } from "../protocol/policy.ts";
+import { type PolicyInput, type StoragePlan, storagePlan } from "../protocol/policy.ts";
 import { addedControl, ownControl, tagsOfHeaders } from "../protocol/stored-headers.ts";
 import { requireAnswer } from "./callback.ts";
-import type { VisitState } from "./lookup-state.ts";
+import type { LookupState } from "./lookup-state.ts";
 import type { ResponseView } from "./options.ts";
 import type { StoredHead } from "./stored-response.ts";
 
 /** The terms, or in a word why it is not stored. */
 export function planFor<Request>(
-  { host, exchange }: VisitState<Request>,
+  { host, exchange }: LookupState<Request>,
   response: ResponseHead,
   requestedAt: number,
 ): StoragePlan | string {
@@ -22,7 +22,7 @@ export function planFor<Request>(
   const { ttl, varyBy } = options;
   const view = viewOf(response);
   try {
-    const terms: PolicyTerms = {
+    const terms: PolicyInput = {
       cacheNonOk: options.cacheNonOk,
       ttl: () => (typeof ttl === "function" ? requireSeconds(ttl(exchange.native, view)) : ttl),
       staleWhileRevalidate: options.staleWhileRevalidate,
@@ -43,7 +43,7 @@ export function planFor<Request>(
 }
 
 /** What of a stored head the plan decides. `headers`: as the handler sent them. */
-export function termsOf(
+export function storageOptions(
   headers: HeaderList,
   { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate, addedMaxAge }: StoragePlan,
   extra: string | undefined,
@@ -64,7 +64,7 @@ export function termsOf(
 
 /** Those that only the response can tell; undefined: do not store it. */
 export function tagsFor<Request>(
-  { host, exchange }: VisitState<Request>,
+  { host, exchange }: LookupState<Request>,
   response: ResponseHead,
 ): readonly string[] | undefined {
   try {

@@ -16,7 +16,7 @@ const HEEDED: ReadonlySet<string> = new Set([
 ]);
 
 /** One look at each field that is there costs less than one question for each that might be. */
-export function hasHeeded(headers: object): boolean {
+export function listensToClose(headers: object): boolean {
   for (const name in headers) if (HEEDED.has(name)) return true;
   return false;
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { RequestChange, RequestFacts } from "../message/exchange.ts";
 import { beginFill } from "../message/nested-caches.ts";
-import { hasHeeded } from "./heeded.ts";
+import { listensToClose } from "./heeded.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
@@ -18,7 +18,7 @@ export class NodeFacts implements RequestFacts {
     this.message = message;
     this.#headers = message.headers;
     this.target = target;
-    this.isPlain = !("stream" in message) && !hasHeeded(this.#headers);
+    this.isPlain = !("stream" in message) && !listensToClose(this.#headers);
   }
 
   /** What the client sent stays known, whatever the handler is shown. */

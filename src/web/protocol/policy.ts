@@ -6,7 +6,7 @@ import { type Directives, LONGEST_SECONDS, parseCacheControl, parseTargeted } fr
 import { initialAgeMs, statedLifetime } from "./freshness.ts";
 import { varyNames } from "./vary.ts";
 
-export interface PolicyTerms {
+export interface PolicyInput {
   readonly cacheNonOk: boolean;
   /** Seconds for a response that says nothing; 0: do not store it. Asked at most once. */
   ttl(): number;
@@ -52,7 +52,7 @@ const UNDERSTOOD = new Set([
   414, 415, 417, 421, 422, 426, 451, 500, 501, 502, 503, 504, 505,
 ]);
 
-export function storagePlan(head: ResponseHead, terms: PolicyTerms): StoragePlan | Refusal {
+export function storagePlan(head: ResponseHead, terms: PolicyInput): StoragePlan | Refusal {
   const { status, headers } = head;
   // A 206 is a part and a 304 is none at all; neither may stand for the whole (RFC 9111, 3.3 and 3.4).
   if (status < 200 || status > 599 || status === 206 || status === 304 || status === 416) return "status";
@@ -84,7 +84,7 @@ function planFor(
   directives: Directives,
   isTargeted: boolean,
   vary: readonly string[],
-  terms: PolicyTerms,
+  terms: PolicyInput,
 ): StoragePlan | Refusal {
   const { requestedAt, now } = terms;
   const needsRevalidation = directives.has("no-cache");
@@ -118,7 +118,7 @@ function planFor(
  */
 function isOfUse(
   { bornAt, lifetimeMs, staleIfErrorMs, staleWhileRevalidateMs, mustRevalidate }: StoragePlan,
-  { now, obeysMaxStale }: PolicyTerms,
+  { now, obeysMaxStale }: PolicyInput,
 ): boolean {
   if (obeysMaxStale && !mustRevalidate) return true;
   return bornAt + lifetimeMs + Math.max(staleIfErrorMs, staleWhileRevalidateMs) > now;

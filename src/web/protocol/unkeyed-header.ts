@@ -42,7 +42,7 @@ const ESSENTIAL = new Set([
 ]);
 
 /** Names of the fields a handler that fills the cache does not get to see. `keyed`: part of the key, in lower case. */
-export function hiddenHeaders(request: RequestFacts, keyed: ReadonlySet<string>, strict: boolean): string[] {
+export function unkeyedHeaders(request: RequestFacts, keyed: ReadonlySet<string>, strict: boolean): string[] {
   const hidden: string[] = [];
   for (const name of request.headerNames()) {
     if (CONDITIONS.has(name)) hidden.push(name);

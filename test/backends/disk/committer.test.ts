@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { Committer } from "../../../src/backends/disk/committer.ts";
 import { Environment } from "../../../src/backends/disk/environment.ts";
-import type { Room } from "../../../src/backends/disk/eviction.ts";
+import type { DiskEviction } from "../../../src/backends/disk/eviction.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { Gate } from "../../../src/backends/disk/lock/gate.ts";
 import { WriteOperation } from "../../../src/backends/disk/operation.ts";
@@ -39,7 +39,7 @@ test("a committer that has more room to make is not idle", async () => {
       owed--;
       return [];
     },
-  } as unknown as Room;
+  } as unknown as DiskEviction;
   const committer = new Committer(environment, gateOf(environment), systemClock, room, 10_000);
   await written(committer);
   expect(owed).toBe(1);
@@ -52,7 +52,7 @@ test("a committer that has more room to make is not idle", async () => {
 
 test("whoever waits is told when the store cannot be read", async () => {
   const environment = await environmentIn(freshFolder());
-  const room = { mostAtOnce: 2 ** 20, isOwed: false, make: () => [] } as unknown as Room;
+  const room = { mostAtOnce: 2 ** 20, isOwed: false, make: () => [] } as unknown as DiskEviction;
   const committer = new Committer(environment, gateOf(environment), systemClock, room, 10_000);
   await environment.close();
   await expect(written(committer)).rejects.toBeInstanceOf(BackendError);

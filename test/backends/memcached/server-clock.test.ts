@@ -1,17 +1,17 @@
 // A server's time from whole seconds: bounds that always hold the truth, and soon hold little else.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ServerTime } from "../../../src/backends/memcached/server-clock.ts";
+import { ServerClock } from "../../../src/backends/memcached/server-clock.ts";
 
 /** Asks a server whose time is ours plus `offset`, with such a way there and back. */
-function ask(time: ServerTime, now: number, offset: number, there: number, back: number): number {
+function ask(time: ServerClock, now: number, offset: number, there: number, back: number): number {
   time.take(Math.floor((now + there + offset) / 1_000), now, now + there + back);
   return now + there + back;
 }
 
 describe("the bounds of a server's time", () => {
   it("are a second apart after one answer, and close after a few that are well timed", () => {
-    const time = new ServerTime();
+    const time = new ServerClock();
     let now = ask(time, 1_000_000, 123_456.7, 0.2, 0.3);
     expect(time.isClose(now)).toBe(false);
     expect(time.high(now) - time.low(now)).toBeLessThan(1_010);
@@ -30,7 +30,7 @@ describe("the bounds of a server's time", () => {
         fc.double({ min: -4e-4, max: 4e-4, noNaN: true }),
         fc.array(fc.record({ there: way, back: way }), { minLength: 1, maxLength: 20 }),
         (offset, drift, trips) => {
-          const time = new ServerTime();
+          const time = new ServerClock();
           const start = 2e9;
           let now = start;
           const truth = (): number => offset + (now - start) * drift;
@@ -48,7 +48,7 @@ describe("the bounds of a server's time", () => {
   it.each([1_000, -1_000, 60_000, -400, 400])(
     "begin anew soon after the server's clock has leapt by %i ms",
     (leapMs) => {
-      const time = new ServerTime();
+      const time = new ServerClock();
       let now = ask(time, 1_000_000, 0, 0, 0);
       for (let asked = 0; asked < 8; asked++) now = ask(time, now + time.nextIn(now), 0, 0, 0);
       expect(time.isClose(now)).toBe(true);
@@ -64,7 +64,7 @@ describe("the bounds of a server's time", () => {
   );
 
   it("stay close for a question every two seconds or so", () => {
-    const time = new ServerTime();
+    const time = new ServerClock();
     let now = ask(time, 1_000_000, 77, 0.1, 0.1);
     for (let asked = 0; asked < 8; asked++) now = ask(time, now + time.nextIn(now), 77, 0.1, 0.1);
     const until = now + 600_000;

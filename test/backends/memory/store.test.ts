@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import type { MemoryStore } from "../../../src/backends/memory/store.ts";
 import { createCodec } from "../../../src/codec/codec.ts";
-import type { Namespace, StoreObserver, EntryOptions } from "../../../src/core/namespace.ts";
+import type { EntryOptions, Namespace, StoreObserver } from "../../../src/core/namespace.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock } from "../../../src/xcache.ts";
 
@@ -14,7 +14,9 @@ function open(options?: MemoryBackendOptions): { store: MemoryStore; clock: Manu
 }
 
 /** Hears of one namespace, or of all. */
-function observer(space?: Namespace): StoreObserver & { readonly space?: Namespace; readonly heard: string[] } {
+function observer(
+  space?: Namespace,
+): StoreObserver & { readonly space?: Namespace; readonly heard: string[] } {
   const heard: string[] = [];
   return {
     ...(space === undefined ? {} : { space }),

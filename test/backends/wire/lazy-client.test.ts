@@ -1,6 +1,6 @@
 // A client is opened by the first call that needs it, once its code is there, and by none after it was closed.
 import { describe, expect, it } from "vitest";
-import { LateCode, OnUse } from "../../../src/backends/wire/lazy-client.ts";
+import { LazyClient, LazyModule } from "../../../src/backends/wire/lazy-client.ts";
 
 class Client {
   isClosed = false;
@@ -16,9 +16,11 @@ interface Code {
 /** Code whose import ends when the test says so. */
 function lateCode() {
   const imports: { resolve: (code: Code) => void; reject: (error: Error) => void }[] = [];
-  const code = new LateCode<Code>(() => new Promise((resolve, reject) => imports.push({ resolve, reject })));
+  const code = new LazyModule<Code>(
+    () => new Promise((resolve, reject) => imports.push({ resolve, reject })),
+  );
   const opened: Client[] = [];
-  const onUse = new OnUse(code, (loaded) => {
+  const onUse = new LazyClient(code, (loaded) => {
     const client = new loaded.Client();
     opened.push(client);
     return client;
@@ -105,7 +107,7 @@ describe("once it is there", () => {
     onUse.prepare();
     imports[0]?.resolve({ Client });
     await onUse.whenReady();
-    const another = new OnUse(code, (loaded: Code) => new loaded.Client());
+    const another = new LazyClient(code, (loaded: Code) => new loaded.Client());
     expect(another.ready).toBeInstanceOf(Client);
     expect(imports).toHaveLength(1);
   });

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { bashCandidate, readBashLine } from "../../../src/cli/completion/bash-line.ts";
-import { completionPlace } from "../../../src/cli/completion/candidates.ts";
+import { completionPosition } from "../../../src/cli/completion/candidates.ts";
 import { xcache } from "./installed.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
 
@@ -21,7 +21,7 @@ beforeAll(() =>
 );
 
 describe("at the end of a command line", () => {
-  const at = (...words: string[]) => completionPlace(words).completes;
+  const at = (...words: string[]) => completionPosition(words).completes;
 
   test("commands come first, then what the command takes", () => {
     expect(at("")).toContain("stats");
@@ -48,7 +48,7 @@ describe("at the end of a command line", () => {
   });
 
   test("flags before it say where the store is", () => {
-    const { flags } = completionPlace(["--kv-url", "memory://", "get", "--prefix=shop", ""]);
+    const { flags } = completionPosition(["--kv-url", "memory://", "get", "--prefix=shop", ""]);
     expect([...flags]).toEqual([
       ["--kv-url", ["memory://"]],
       ["--prefix", ["shop"]],
@@ -56,12 +56,12 @@ describe("at the end of a command line", () => {
   });
 
   test("the value behind an equals sign is completed as the flag's own", () => {
-    expect(completionPlace(["list", "--tag=te"])).toMatchObject({
+    expect(completionPosition(["list", "--tag=te"])).toMatchObject({
       lead: "--tag=",
       word: "te",
       completes: "tags",
     });
-    expect(completionPlace(["list", "--unknown=te"]).completes).toContain("--pattern");
+    expect(completionPosition(["list", "--unknown=te"]).completes).toContain("--pattern");
   });
 });
 

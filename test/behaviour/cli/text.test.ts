@@ -1,7 +1,7 @@
 // The small parts that make text: escaping, widths, tables, curves, durations, amounts.
 import { describe, expect, test } from "vitest";
 import { cutTo, displayWidth } from "../../../src/cli/terminal/display-width.ts";
-import { isUnsafe, jsonText, visible, visibleLines } from "../../../src/cli/terminal/escape.ts";
+import { escapeControls, isUnsafe, jsonText, visibleLines } from "../../../src/cli/terminal/escape.ts";
 import { durationText, latencyText, parseDuration } from "../../../src/cli/terminal/format-duration.ts";
 import {
   bytesText,
@@ -20,7 +20,7 @@ describe("text that is shown", () => {
     for (let code = 0; code < 0x11_0000; code++) {
       const character = String.fromCodePoint(code);
       if (!/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\p{Cs}]/u.test(character)) continue;
-      expect(visible(character), code.toString(16)).toMatch(/^\\[nrtxu][0-9a-f]*$/);
+      expect(escapeControls(character), code.toString(16)).toMatch(/^\\[nrtxu][0-9a-f]*$/);
       expect(JSON.parse(jsonText(character))).toBe(character);
       expect(jsonText(character)).toMatch(/^"\\[a-z][0-9a-f]*"$/);
     }
@@ -28,13 +28,13 @@ describe("text that is shown", () => {
 
   test("is left alone otherwise", () => {
     for (const text of ["user:1", "größe 日本 👍🏽", "a\\b"]) {
-      expect([visible(text), isUnsafe(text)]).toEqual([text, false]);
+      expect([escapeControls(text), isUnsafe(text)]).toEqual([text, false]);
     }
   });
 
   test("keeps its lines where it may have some", () => {
     expect(visibleLines("a\n\tb\r")).toBe("a\n\tb\\r");
-    expect(visible("a\nb")).toBe("a\\nb");
+    expect(escapeControls("a\nb")).toBe("a\\nb");
   });
 });
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { Table } from "../../../src/backends/memory/table.ts";
-import { type TagSet, TagRing } from "../../../src/backends/memory/tag-set.ts";
+import { TagRing, type TagSet } from "../../../src/backends/memory/tag-set.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 

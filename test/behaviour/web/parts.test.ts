@@ -13,7 +13,7 @@ import { parseCacheControl, parseTargeted } from "../../../src/web/protocol/cach
 import { noneMatchHolds } from "../../../src/web/protocol/etag.ts";
 import { formatHttpDate, parseHttpDate } from "../../../src/web/protocol/http-date.ts";
 import { pathExclusion } from "../../../src/web/protocol/path-exclusion.ts";
-import { type PolicyTerms, storagePlan } from "../../../src/web/protocol/policy.ts";
+import { type PolicyInput, storagePlan } from "../../../src/web/protocol/policy.ts";
 import { rangeOf } from "../../../src/web/protocol/range.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 
@@ -157,7 +157,7 @@ test("an excluded path is found behind encodings, dots, slashes and hosts", () =
 });
 
 describe("the policy", () => {
-  const plan = (headers: Record<string, string>, more: Partial<PolicyTerms> & { status?: number } = {}) =>
+  const plan = (headers: Record<string, string>, more: Partial<PolicyInput> & { status?: number } = {}) =>
     storagePlan(
       { status: more.status ?? 200, message: "", headers: Object.entries(headers).flat() },
       {

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KeyedRecord, MetServer } from "../../../src/core/backend.ts";
 import { BackendError } from "../../../src/core/errors.ts";
-import { type Continued, Failover } from "../../../src/core/invalidation/failover.ts";
+import { Failover, type FailoverSubject } from "../../../src/core/invalidation/failover.ts";
 import type { PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
 import { RecentInvalidations } from "../../../src/core/invalidation/recent-invalidations.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
-const NAMESPACE: Continued = { stampKey: "p!n", noteKey: (anchor) => `p!server${anchor}` };
+const NAMESPACE: FailoverSubject = { stampKey: "p!n", noteKey: (anchor) => `p!server${anchor}` };
 const SECOND = 1_000;
 
 let clock: ManualClock;

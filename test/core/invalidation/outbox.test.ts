@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyedRecord } from "../../../src/core/backend.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { Outbox, type PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
-import { markTransient, asRefusal } from "../../../src/core/resilience/store-failure.ts";
+import { asRefusal, markTransient } from "../../../src/core/resilience/store-failure.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";

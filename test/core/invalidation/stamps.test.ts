@@ -131,7 +131,7 @@ it("what is served on one look does not grow with the namespaces", () => {
 
 it("whoever relies on stamps in a turn without end is told of it once", () => {
   let told = 0;
-  const someone = { doubt: () => void told++ };
+  const someone = { revoke: () => void told++ };
   checks.assure(someone);
   checks.revoke();
   checks.revoke();

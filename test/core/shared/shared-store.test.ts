@@ -63,7 +63,10 @@ test("a namespace can be used while a server that was met before is out of reach
 
 test("a namespace is not used while a server that is there does not let itself be compared with", async () => {
   const { backend, store } = await openStore();
-  for (const answer of [new BackendError("STORE_FAILED", "no"), markTransient(new ConnectionError("not now"))]) {
+  for (const answer of [
+    new BackendError("STORE_FAILED", "no"),
+    markTransient(new ConnectionError("not now")),
+  ]) {
     backend.farFails = answer;
     await expect(use(store.namespace("first"))).rejects.toThrow(answer.message);
   }

@@ -1,7 +1,7 @@
 // A connection is taken when it is needed, kept in between, and given back once.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../../src/core/db-session.ts";
-import { Lease } from "../../../src/db/tracking/pool-checkout.ts";
+import { PoolCheckout } from "../../../src/db/tracking/pool-checkout.ts";
 
 const lost = new Error("lost");
 const run: TrackedConnection["run"] = (statement) => statement.execute();
@@ -30,7 +30,7 @@ function scene() {
     },
   };
   let taken = 0;
-  const lease = new Lease<{ id: number }>(tracker, {
+  const lease = new PoolCheckout<{ id: number }>(tracker, {
     pool: {},
     take: async () => {
       log.push(`take ${++taken}`);

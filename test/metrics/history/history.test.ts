@@ -1,6 +1,6 @@
 // What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
 import { describe, expect, it } from "vitest";
-import { type Counters, LocalCounters, type CounterRow } from "../../../src/core/counters.ts";
+import { type CounterRow, type Counters, LocalCounters } from "../../../src/core/counters.ts";
 import type { CacheStats } from "../../../src/core/stats.ts";
 import { History } from "../../../src/metrics/history/history.ts";
 import { Recorder } from "../../../src/metrics/recording/recorder.ts";

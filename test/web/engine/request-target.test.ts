@@ -1,7 +1,7 @@
 // The key of a request is the same whatever was asked for before it.
 import { describe, expect, test } from "vitest";
-import type { Prepared } from "../../../src/web/engine/ready-response.ts";
-import { Addresses } from "../../../src/web/engine/request-target.ts";
+import type { ReadyResponse } from "../../../src/web/engine/ready-response.ts";
+import { RequestTargets } from "../../../src/web/engine/request-target.ts";
 import type { RequestFacts } from "../../../src/web/message/exchange.ts";
 import { requestKey } from "../../../src/web/protocol/url-key.ts";
 
@@ -27,7 +27,7 @@ describe("the key", () => {
     const all = origins.flatMap(([host, isSecure]) =>
       targets.map((target) => request(target, host, isSecure)),
     );
-    const addresses = new Addresses();
+    const addresses = new RequestTargets();
     for (const before of all) {
       for (const after of all) {
         expect(addresses.of(before).key).toBe(requestKey(before));
@@ -37,14 +37,14 @@ describe("the key", () => {
   });
 
   test("is one for a host in any case of its letters, and another for every other origin", () => {
-    const addresses = new Addresses();
+    const addresses = new RequestTargets();
     const keys = origins.map(([host, isSecure]) => addresses.of(request("/x", host, isSecure)).key);
     expect(keys[4]).toBe(keys[1]);
     expect(new Set(keys).size).toBe(origins.length - 1);
   });
 
   test("is right for more targets than are remembered", () => {
-    const addresses = new Addresses();
+    const addresses = new RequestTargets();
     for (let round = 0; round < 2; round++) {
       for (let n = 0; n <= MOST; n++) {
         expect(addresses.of(request(`/${n}`)).key).toBe(requestKey(request(`/${n}`)));
@@ -54,10 +54,10 @@ describe("the key", () => {
 });
 
 describe("what was found under it last", () => {
-  const prepared = {} as Prepared;
+  const prepared = {} as ReadyResponse;
 
   test("is known to the next request for the same, and to none of another origin", () => {
-    const addresses = new Addresses();
+    const addresses = new RequestTargets();
     addresses.of(request("/")).prepared = prepared;
     expect(addresses.of(request("/")).prepared).toBe(prepared);
     expect(addresses.of(request("/x")).prepared).toBeUndefined();
@@ -67,7 +67,7 @@ describe("what was found under it last", () => {
   });
 
   test("is kept for so many targets only, and for none that is long", () => {
-    const addresses = new Addresses();
+    const addresses = new RequestTargets();
     for (const length of [LONGEST, LONGEST + 1]) {
       const long = request("x".repeat(length));
       addresses.of(long).prepared = prepared;

@@ -29,12 +29,12 @@ export interface CallHost {
   /** As `learn`, for a slot that nobody is known to hold. */
   search(): Promise<void>;
   /** The call waits for something else than a reply; it is ended with the rest when the cluster is left. */
-  hold(call: Call): void;
-  release(call: Call): void;
+  hold(call: ClusterCall): void;
+  release(call: ClusterCall): void;
 }
 
 /** The command to read a key. `isWatched`: see Backend.readThen. */
-export class Reading {
+export class ClusterRead {
   readonly key: string;
   readonly isWatched: boolean;
 
@@ -52,12 +52,12 @@ const FIRST_PAUSE_MS = 10;
 /** The longest pause is this part of operation_timeout, so that all hops together last about as long. */
 const LONGEST_PAUSE = 0.1;
 
-export class Call implements LinkAnswer {
+export class ClusterCall implements LinkAnswer {
   /** Nobody waits for it any longer than this. */
   readonly due: number;
   readonly #host: CallHost;
   readonly #slot: number;
-  readonly #command: readonly Argument[] | Reading;
+  readonly #command: readonly Argument[] | ClusterRead;
   readonly #answer: Answer;
   #askedHost = "";
   #link: Link | undefined;
@@ -67,7 +67,7 @@ export class Call implements LinkAnswer {
   #pause: Timer | undefined;
   #isOver = false;
 
-  constructor(host: CallHost, slot: number, command: readonly Argument[] | Reading, answer: Answer) {
+  constructor(host: CallHost, slot: number, command: readonly Argument[] | ClusterRead, answer: Answer) {
     this.due = answer.due ?? host.clock.now() + host.operationTimeoutMs;
     this.#host = host;
     this.#slot = slot;
@@ -150,7 +150,7 @@ export class Call implements LinkAnswer {
     this.#link = link;
     if (link.connection === undefined) this.#hold();
     const command = this.#command;
-    if (command instanceof Reading) link.read(command.key, command.isWatched, this);
+    if (command instanceof ClusterRead) link.read(command.key, command.isWatched, this);
     else link.send(command, this);
   }
 
@@ -159,7 +159,7 @@ export class Call implements LinkAnswer {
     const link = route.link(this.#slot);
     this.#link = link;
     const command = this.#command;
-    link.sendAsking(command instanceof Reading ? ["GET", command.key] : command, this);
+    link.sendAsking(command instanceof ClusterRead ? ["GET", command.key] : command, this);
   }
 
   #hop(error: Error, proceed: () => void): void {

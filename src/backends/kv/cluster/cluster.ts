@@ -4,14 +4,14 @@ import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import { withDeadline } from "../../../core/resilience/with-deadline.ts";
-import type { Commands } from "../commands/commands.ts";
+import type { CommandSender } from "../commands/commands.ts";
 import type { Router } from "../commands/router.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
 import { disconnected } from "../server/connection-error.ts";
 import type { KvNode, NodeHost } from "../server/node.ts";
-import { Call, type CallHost, Reading, type Route } from "./call.ts";
-import { HeldCalls } from "./parked-calls.ts";
+import { type CallHost, ClusterCall, ClusterRead, type Route } from "./call.ts";
+import { ParkedCalls } from "./parked-calls.ts";
 import { scanCluster } from "./scan.ts";
 import { slotOf, tagForSlot } from "./slots.ts";
 import type { Redirect } from "./topology.ts";
@@ -21,12 +21,12 @@ import { ClusterView } from "./view.ts";
 const RECENT_MS = 1_000;
 
 export class ClusterServers implements Router, CallHost {
-  readonly ahead: Commands;
+  readonly ahead: CommandSender;
   readonly clock: NodeHost["clock"];
   readonly operationTimeoutMs: number;
   readonly #host: NodeHost;
   readonly #view: ClusterView;
-  readonly #held = new HeldCalls();
+  readonly #held = new ParkedCalls();
   #closed = false;
 
   constructor(seeds: readonly HostPort[], host: NodeHost) {
@@ -37,7 +37,8 @@ export class ClusterServers implements Router, CallHost {
     const routes = this.#routesAhead();
     this.ahead = {
       send: (key, args, answer) => this.#start(slotOf(key), args, answer, routes),
-      read: (key, isWatched, answer) => this.#start(slotOf(key), new Reading(key, isWatched), answer, routes),
+      read: (key, isWatched, answer) =>
+        this.#start(slotOf(key), new ClusterRead(key, isWatched), answer, routes),
     };
   }
 
@@ -71,7 +72,7 @@ export class ClusterServers implements Router, CallHost {
   }
 
   read(key: string, isWatched: boolean, answer: Answer): void {
-    this.#start(slotOf(key), new Reading(key, isWatched), answer);
+    this.#start(slotOf(key), new ClusterRead(key, isWatched), answer);
   }
 
   epoch(key: string, isProven = false): number {
@@ -140,22 +141,22 @@ export class ClusterServers implements Router, CallHost {
     return this.#view.search();
   }
 
-  hold(call: Call): void {
+  hold(call: ClusterCall): void {
     this.#held.add(call);
   }
 
-  release(call: Call): void {
+  release(call: ClusterCall): void {
     this.#held.delete(call);
   }
 
   #start(
     slot: number,
-    command: readonly Argument[] | Reading,
+    command: readonly Argument[] | ClusterRead,
     answer: Answer,
     routes: CallHost = this,
   ): void {
     if (this.#closed) answer.reject(disconnected());
-    else new Call(routes, slot, command, answer).start();
+    else new ClusterCall(routes, slot, command, answer).start();
   }
 
   /** Over connections that nobody has to meet first. */

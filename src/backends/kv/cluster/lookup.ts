@@ -25,7 +25,7 @@ export interface LookupOptions {
 const PATIENCE_MS = 100;
 
 /** One question, put to one witness after the other until somebody knows enough. */
-export class Lookup {
+export class TopologyLookup {
   readonly answer: Promise<Topology>;
   readonly #options: LookupOptions;
   readonly #witnesses: readonly Witness[];

@@ -1,20 +1,20 @@
 // Calls that wait for something else than a reply: a pause, a topology, a connection.
 import { MessageChannel, type MessagePort } from "node:worker_threads";
-import type { Call } from "./call.ts";
+import type { ClusterCall } from "./call.ts";
 
-export class HeldCalls {
-  readonly #calls = new Set<Call>();
+export class ParkedCalls {
+  readonly #calls = new Set<ClusterCall>();
   /** No socket or timer keeps the process alive meanwhile, but somebody waits for these; an open port does. */
   #awake: MessagePort | undefined;
 
-  add(call: Call): void {
+  add(call: ClusterCall): void {
     this.#calls.add(call);
     if (this.#awake !== undefined) return;
     this.#awake = new MessageChannel().port1;
     this.#awake.ref();
   }
 
-  delete(call: Call): void {
+  delete(call: ClusterCall): void {
     this.#calls.delete(call);
     if (this.#calls.size > 0) return;
     this.#awake?.close();

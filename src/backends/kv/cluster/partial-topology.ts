@@ -7,7 +7,7 @@ const CONTENT_MS = 15_000;
 /** How often everybody is asked at most for a slot that is nobody's, so that calls for such slots are no storm. */
 const SEARCH_EVERY_MS = 1_000;
 
-export class EnoughSlots {
+export class PartialTopology {
   readonly #clock: Clock;
   /** How many the cluster has owners for, so far as anybody has told. */
   #known = SLOTS;

@@ -14,7 +14,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-export class Refresh {
+export class TopologyRefresh {
   readonly #clock: Clock;
   /** Whether anything was new. */
   readonly #look: () => Promise<boolean>;

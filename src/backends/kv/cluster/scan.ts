@@ -2,14 +2,14 @@
 import type { HostPort } from "../../../core/address/address.ts";
 import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
-import type { Commands } from "../commands/commands.ts";
+import type { CommandSender } from "../commands/commands.ts";
 import { fail, type Scan, scanIsOver, scanOver } from "../commands/scan.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
 import { SLOTS, slotOf } from "./slots.ts";
 import { nameOfHost, type SlotRange, topologyOf } from "./topology.ts";
 
-export interface ScannedCluster extends Commands {
+export interface ScannedCluster extends CommandSender {
   masters(): Promise<readonly KvNode[]>;
   /** The servers that hold any of these slots, as the cluster tells it now. */
   holders(slots: ReadonlySet<number>): Promise<readonly KvNode[]>;

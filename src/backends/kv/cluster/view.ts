@@ -1,10 +1,10 @@
 // What is known of a cluster: who holds each slot, learnt from its servers and from what they say of moves.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { KvNode, NodeHost } from "../server/node.ts";
-import { Lookup, type Witness } from "./lookup.ts";
+import { TopologyLookup, type Witness } from "./lookup.ts";
 import { type Member, Members } from "./members.ts";
-import { EnoughSlots } from "./partial-topology.ts";
-import { Refresh } from "./refresh.ts";
+import { PartialTopology } from "./partial-topology.ts";
+import { TopologyRefresh } from "./refresh.ts";
 import { SlotTable } from "./slot-table.ts";
 import { SLOTS } from "./slots.ts";
 import { nameOfHost, type Redirect, slotsIn, type Topology } from "./topology.ts";
@@ -12,7 +12,7 @@ import { nameOfHost, type Redirect, slotsIn, type Topology } from "./topology.ts
 export class ClusterView {
   readonly table = new SlotTable<Member>();
   readonly members: Members;
-  readonly refresh: Refresh;
+  readonly refresh: TopologyRefresh;
   readonly #host: NodeHost;
   readonly #seeds: readonly HostPort[];
   #nodes: readonly KvNode[] = [];
@@ -23,14 +23,14 @@ export class ClusterView {
   readonly #movedMeanwhile = new Set<number>();
   /** A server may have lost its last slot since the list of nodes was made. */
   #hasMoved = false;
-  readonly #enough: EnoughSlots;
-  #lookup: Lookup | undefined;
+  readonly #enough: PartialTopology;
+  #lookup: TopologyLookup | undefined;
   #closed = false;
 
   constructor(seeds: readonly HostPort[], host: NodeHost) {
     this.#host = host;
     this.#seeds = seeds;
-    this.#enough = new EnoughSlots(host.clock);
+    this.#enough = new PartialTopology(host.clock);
     this.members = new Members({
       ...host,
       down: (node, error) => {
@@ -38,7 +38,7 @@ export class ClusterView {
         host.down(node, error);
       },
     });
-    this.refresh = new Refresh(host.clock, () => this.#look());
+    this.refresh = new TopologyRefresh(host.clock, () => this.#look());
   }
 
   /** Of the servers that hold slots. */
@@ -78,7 +78,11 @@ export class ClusterView {
   async #look(): Promise<boolean> {
     this.#movedMeanwhile.clear();
     const { clock, settings } = this.#host;
-    const lookup = new Lookup(this.#witnesses(), { clock, settings, enoughSlots: this.#enough.wanted() });
+    const lookup = new TopologyLookup(this.#witnesses(), {
+      clock,
+      settings,
+      enoughSlots: this.#enough.wanted(),
+    });
     this.#lookup = lookup;
     this.#informant = undefined;
     try {

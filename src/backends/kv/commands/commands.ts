@@ -11,7 +11,7 @@ import type { Answer } from "../server/connection.ts";
 import { SWAP, SWAP_SHA } from "./scripts.ts";
 
 /** Where commands go: the router, or a connection that is not in use yet. */
-export interface Commands {
+export interface CommandSender {
   send(key: string, args: readonly Argument[], answer: Answer): void;
   /** GET; the reply is a span, copy what is kept. `isWatched`: see Backend.readThen. */
   read(key: string, isWatched: boolean, answer: Answer): void;
@@ -27,11 +27,11 @@ export interface Patience {
 
 const NOTHING = "";
 
-export class Records {
-  readonly #commands: Commands;
+export class KvCommands {
+  readonly #commands: CommandSender;
   readonly #patience: Patience;
 
-  constructor(commands: Commands, patience: Patience) {
+  constructor(commands: CommandSender, patience: Patience) {
     this.#commands = commands;
     this.#patience = patience;
   }

@@ -1,9 +1,9 @@
 // Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
 import type { ScanItem } from "../../../core/backend.ts";
 import type { KvNode } from "../server/node.ts";
-import type { Commands } from "./commands.ts";
+import type { CommandSender } from "./commands.ts";
 
-export interface Router extends Commands {
+export interface Router extends CommandSender {
   /** Connects to every server. */
   connect(): Promise<void>;
   close(): void;
@@ -21,7 +21,7 @@ export interface Router extends Commands {
    * Reaches servers that are still being met, too: what the meeting of one server needs of another must not wait for the
    * other's. Nothing that was read so is told of. Absent where there is one server only.
    */
-  readonly ahead?: Commands;
+  readonly ahead?: CommandSender;
   /** Something that makes a key of the store be on this server, put at the end of its name. */
   anchor(node: KvNode): string;
 }

@@ -10,7 +10,7 @@ import { inOurWords } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
-import type { Commands } from "./commands.ts";
+import type { CommandSender } from "./commands.ts";
 
 /** Keys a step of the cursor looks at. */
 const STEP = "1000";
@@ -25,7 +25,7 @@ export interface Scan {
   readonly prefix: string;
   readonly signal: AbortSignal | undefined;
   /** Whoever knows where a key is that has left the server meanwhile. */
-  readonly elsewhere: Commands;
+  readonly elsewhere: CommandSender;
   /** Whether to look at this key; all of them unless given. */
   readonly wants?: (key: string) => boolean;
 }
@@ -87,9 +87,9 @@ class FoundKey {
   readonly key: string;
   readonly #bytes: Buffer;
   readonly #connection: Connection;
-  readonly #elsewhere: Commands;
+  readonly #elsewhere: CommandSender;
 
-  constructor(bytes: Buffer, connection: Connection, elsewhere: Commands) {
+  constructor(bytes: Buffer, connection: Connection, elsewhere: CommandSender) {
     this.key = keyOfBytes(bytes);
     this.#bytes = bytes;
     this.#connection = connection;

@@ -1,7 +1,7 @@
 // A server's refusals in our own words.
 import { BackendError, ConnectionError, type ErrorDetails } from "../../../core/errors.ts";
 import { redactText } from "../../../core/redact.ts";
-import { markTransient, asRefusal } from "../../../core/resilience/store-failure.ts";
+import { asRefusal, markTransient } from "../../../core/resilience/store-failure.ts";
 import { ReplyError } from "./reply.ts";
 
 /** The server is there, but cannot serve now; it or another one will. */

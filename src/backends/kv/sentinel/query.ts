@@ -24,14 +24,14 @@ export class UnknownMasterError extends ConnectionError {
   }
 }
 
-export const masterQuestion = (name: string): [string, ...string[]] => [
+export const masterQuery = (name: string): [string, ...string[]] => [
   "SENTINEL",
   "GET-MASTER-ADDR-BY-NAME",
   name,
 ];
 
 /** Rejects with an XCacheError where the sentinel does not answer, or not to the point. */
-export async function askSentinel(
+export async function querySentinel(
   settings: SentinelSettings,
   by: HostPort,
   name: string,
@@ -41,7 +41,7 @@ export async function askSentinel(
   const connection = await Connection.open({ ...settings, endpoint: by }, listener);
   try {
     const [master, others] = await Promise.all([
-      connection.command(...masterQuestion(name)),
+      connection.command(...masterQuery(name)),
       // Knowing more of them is welcome, not needed.
       connection.command("SENTINEL", "SENTINELS", name).catch(() => null),
     ]);
@@ -76,7 +76,7 @@ function sentinelIn(facts: Reply): HostPort | undefined {
 }
 
 /** The master that a message on the channel +switch-master names: `name old-host old-port host port`. */
-export function masterInNews(push: readonly Reply[], name: string): HostPort | undefined {
+export function masterInMessage(push: readonly Reply[], name: string): HostPort | undefined {
   const [kind, channel, message] = push.map(String);
   if (kind !== "message" || channel !== SWITCHES || message === undefined) return undefined;
   const [whose, , , host, port] = message.split(" ");

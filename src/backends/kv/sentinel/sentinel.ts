@@ -6,13 +6,13 @@ import { disconnected } from "../server/connection-error.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
 import {
-  askSentinel,
   isSame,
+  querySentinel,
   type SentinelAnswer,
   type SentinelSettings,
   UnknownMasterError,
 } from "./query.ts";
-import { SentinelNews } from "./subscription.ts";
+import { SentinelSubscription } from "./subscription.ts";
 
 export interface SentinelHost {
   /** Another server is the master now: connections to the former one should be given up. */
@@ -35,7 +35,7 @@ export class SentinelWatch {
   readonly #name: string;
   readonly #settings: SentinelSettings;
   readonly #host: SentinelHost;
-  readonly #news: SentinelNews;
+  readonly #news: SentinelSubscription;
   /** The configured ones, then those they told of. */
   #sentinels: readonly HostPort[];
   /** Who is asked first; the others in turn. */
@@ -61,7 +61,7 @@ export class SentinelWatch {
       database: 0,
       operationTimeoutMs: Math.min(settings.operationTimeoutMs, LONGEST_ANSWER_MS),
     };
-    this.#news = new SentinelNews(this.#settings, address.name, {
+    this.#news = new SentinelSubscription(this.#settings, address.name, {
       next: () => this.#nextEar(),
       named: (master, by) => this.#compare(master, by),
       switched: (master, by) => this.#switch(master, by),
@@ -140,7 +140,7 @@ export class SentinelWatch {
     const { clock, connectTimeoutMs } = this.#settings;
     const inTurn = [...this.#sentinels.slice(this.#first), ...this.#sentinels.slice(0, this.#first)];
     const questions = inTurn.map(
-      (by) => (stop: AbortSignal) => askSentinel(this.#settings, by, this.#name, stop),
+      (by) => (stop: AbortSignal) => querySentinel(this.#settings, by, this.#name, stop),
     );
     return firstAnswer(questions, { clock, eachMs: PATIENCE_MS, allMs: connectTimeoutMs, signal });
   }

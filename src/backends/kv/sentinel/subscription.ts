@@ -5,9 +5,9 @@ import { ConnectionError, UnsupportedError } from "../../../core/errors.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { Connection, type ConnectionListener } from "../server/connection.ts";
 import { Link } from "../server/link.ts";
-import { isSame, masterIn, masterInNews, masterQuestion, type SentinelSettings, SWITCHES } from "./query.ts";
+import { isSame, masterIn, masterInMessage, masterQuery, type SentinelSettings, SWITCHES } from "./query.ts";
 
-export interface NewsHost {
+export interface SubscriptionHost {
   /** The sentinel to listen to next. */
   next(): HostPort;
   /** The sentinel just begun to listen to names the master. */
@@ -21,10 +21,10 @@ export interface NewsHost {
 /** How often the sentinel is asked whether it is still there and of the same mind. */
 const HEARTBEAT_MS = 1_000;
 
-export class SentinelNews {
+export class SentinelSubscription {
   readonly #settings: SentinelSettings;
   readonly #name: string;
-  readonly #host: NewsHost;
+  readonly #host: SubscriptionHost;
   readonly #link: Link;
   #sentinel: HostPort | undefined;
   #master: HostPort | undefined;
@@ -32,7 +32,7 @@ export class SentinelNews {
   #isDeaf = false;
   #heartbeat: Timer | undefined;
 
-  constructor(settings: SentinelSettings, name: string, host: NewsHost) {
+  constructor(settings: SentinelSettings, name: string, host: SubscriptionHost) {
     this.#settings = { ...settings, background: true };
     this.#name = name;
     this.#host = host;
@@ -40,7 +40,7 @@ export class SentinelNews {
       clock: settings.clock,
       operationTimeoutMs: settings.operationTimeoutMs,
       open: (listener) => this.#open(listener),
-      pushed: (push) => this.#switched(masterInNews(push, name)),
+      pushed: (push) => this.#switched(masterInMessage(push, name)),
       up: () => this.#beatLater(),
       down: () => this.#silence(),
     });
@@ -72,7 +72,7 @@ export class SentinelNews {
     try {
       if (!this.#isDeaf) connection.tell(["SUBSCRIBE", SWITCHES]);
       // Asked after the subscription, so that no switch can be missed in between.
-      const answer = await connection.command(...masterQuestion(this.#name));
+      const answer = await connection.command(...masterQuery(this.#name));
       const master = masterIn(answer, sentinel, this.#name);
       this.#sentinel = sentinel;
       this.#master = master;
@@ -108,7 +108,7 @@ export class SentinelNews {
   }
 
   #beat(): void {
-    this.#link.connection?.send(masterQuestion(this.#name), {
+    this.#link.connection?.send(masterQuery(this.#name), {
       resolve: (answer) => this.#hear(answer),
       reject: () => {},
     });

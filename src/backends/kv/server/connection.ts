@@ -9,7 +9,7 @@ import { type Reply, ReplyError } from "../resp/reply.ts";
 import { type Argument, RespWriter } from "../resp/writer.ts";
 import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type Answer, Pending, Reads, ReadTogether } from "./pending-command.ts";
+import { type Answer, PendingCommand, Reads, ReadTogether } from "./pending-command.ts";
 import { type Intake, openSocket, type SocketSettings } from "./socket.ts";
 
 export { type Endpoint, nameOf } from "./endpoint.ts";
@@ -69,7 +69,7 @@ export class Connection {
   readonly #listener: ConnectionListener;
   readonly #writer = new RespWriter();
   readonly #socket: Socket;
-  readonly #pending: ReplyQueue<Pending>;
+  readonly #pending: ReplyQueue<PendingCommand>;
   #reads = new Reads();
   #watchedReads = new Reads();
   #flushing = false;
@@ -251,7 +251,7 @@ export class Connection {
 
   #append(args: readonly Argument[], answer: Answer): void {
     this.#writer.append(args);
-    this.#pending.add(new Pending(answer, false));
+    this.#pending.add(new PendingCommand(answer, false));
   }
 
   #flushSoon(): void {
@@ -303,7 +303,7 @@ export class Connection {
       this.#append(["CLIENT", "CACHING", "NO"], UNHEARD);
     }
     this.#writer.appendTexts(command, keys);
-    this.#pending.add(new Pending(answer, true));
+    this.#pending.add(new PendingCommand(answer, true));
   }
 
   /** Returns false where nothing of the reply is held any more. */

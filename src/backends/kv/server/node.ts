@@ -8,7 +8,7 @@ import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./co
 import { disconnected } from "./connection-error.ts";
 import { Link } from "./link.ts";
 import { ServerClock } from "./server-clock.ts";
-import { type ServerFacts, serverFacts } from "./server-info.ts";
+import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
 export interface NodeHost {
   readonly clock: Clock;
@@ -35,7 +35,7 @@ const HEARTBEAT_MS = 300;
 const TIME_EVERY_MS = 10_000;
 
 export class KvNode {
-  facts: ServerFacts = serverFacts(undefined);
+  facts: ServerInfo = readServerInfo(undefined);
   readonly time = new ServerClock();
   /** When the last proof of life of an earlier connection had been sent; 0 for none. */
   lastProvenAt = 0;
@@ -183,7 +183,7 @@ export class KvNode {
     const [tracking, info] = answers;
     if (tracking.status === "fulfilled") connection.isTracked = true;
     else this.#host.untold(tracking.reason);
-    const facts = serverFacts(info.status === "fulfilled" ? info.value : undefined);
+    const facts = readServerInfo(info.status === "fulfilled" ? info.value : undefined);
     if (!facts.isMaster) throw notMaster(connection);
     const { runId: before } = this.facts;
     this.facts = facts;

@@ -14,7 +14,7 @@ export interface Answer {
  * A command on its way. V8 soon keeps objects of this kind among the old ones, where they stay for a while after they
  * have served: so it is a class, and lets go of what it refers to.
  */
-export class Pending {
+export class PendingCommand {
   /** When its tick's commands left; 0 while they are waiting to. */
   sentAt = 0;
   /** Whether it reads records, which are looked at where they arrive. */

@@ -7,7 +7,7 @@ const ANSWERS_PER_READING = 15;
 /** Whoever is relied on is kept awake, also in a turn that takes long. */
 const LOOK_EVERY_MS = 100;
 
-export class Trust {
+export class PushTrust {
   readonly #look: () => number;
   readonly #now: () => number;
   /** Until when the answer of the latest look counts. */
@@ -44,11 +44,11 @@ export class Trust {
 
   readonly #endTurn = (): void => {
     this.#isTurnWatched = false;
-    this.doubt();
+    this.revoke();
   };
 
   /** Something happened that may have ended it. */
-  doubt(): void {
+  revoke(): void {
     this.#answersLeft = 0;
     this.#until = 0;
   }

@@ -1,7 +1,7 @@
 // What a server says of itself.
 import type { Reply } from "../resp/reply.ts";
 
-export interface ServerFacts {
+export interface ServerInfo {
   /** Such as `redis` or `valkey`. */
   readonly kind: string;
   readonly version: string;
@@ -18,7 +18,7 @@ export interface ServerFacts {
 }
 
 /** From the answer to INFO; `undefined` where the server refused it. */
-export function serverFacts(info: Reply | undefined): ServerFacts {
+export function readServerInfo(info: Reply | undefined): ServerInfo {
   const fields = new Map<string, string>();
   if (Buffer.isBuffer(info)) {
     for (const line of info.toString("utf8").split("\r\n")) {

@@ -1,7 +1,7 @@
 // The time a command takes on its way through a cluster, on a clock that the test moves.
 import { expect, test } from "vitest";
-import { Call, type CallHost, Reading } from "../../../../src/backends/kv/cluster/call.ts";
-import { Records } from "../../../../src/backends/kv/commands/commands.ts";
+import { type CallHost, ClusterCall, ClusterRead } from "../../../../src/backends/kv/cluster/call.ts";
+import { KvCommands } from "../../../../src/backends/kv/commands/commands.ts";
 import { ReplyError } from "../../../../src/backends/kv/resp/reply.ts";
 import type { Argument } from "../../../../src/backends/kv/resp/writer.ts";
 import type { Link, LinkAnswer } from "../../../../src/backends/kv/server/link.ts";
@@ -18,7 +18,7 @@ interface Sent {
 function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
   const clock = new ManualClock();
   const sent: Sent[] = [];
-  const held = new Set<Call>();
+  const held = new Set<ClusterCall>();
   const outcome: { reply?: unknown; error?: Error } = {};
   const link = {
     connection: isConnected ? {} : undefined,
@@ -41,8 +41,8 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
     hold: (each) => held.add(each),
     release: (each) => held.delete(each),
   };
-  const begin = (command: readonly Argument[] | Reading, changes: Partial<CallHost> = {}) => {
-    const call = new Call({ ...host, ...changes }, 7, command, {
+  const begin = (command: readonly Argument[] | ClusterRead, changes: Partial<CallHost> = {}) => {
+    const call = new ClusterCall({ ...host, ...changes }, 7, command, {
       resolve: (reply) => {
         outcome.reply = reply;
       },
@@ -53,10 +53,11 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
     call.start();
     return call;
   };
-  const records = new Records(
+  const records = new KvCommands(
     {
-      send: (_key, args, answer) => new Call(host, 7, args, answer).start(),
-      read: (key, isWatched, answer) => new Call(host, 7, new Reading(key, isWatched), answer).start(),
+      send: (_key, args, answer) => new ClusterCall(host, 7, args, answer).start(),
+      read: (key, isWatched, answer) =>
+        new ClusterCall(host, 7, new ClusterRead(key, isWatched), answer).start(),
     },
     host,
   );
@@ -67,7 +68,7 @@ const refusal = (message: string): ReplyError => new ReplyError(message);
 
 test("a call that is answered at once is never held and sets no timer", () => {
   const { clock, sent, held, outcome, begin } = stage();
-  begin(new Reading("k", true));
+  begin(new ClusterRead("k", true));
   expect([held.size, clock.pending]).toEqual([0, 0]);
   sent[0]!.answer.resolve("there");
   expect(outcome.reply).toBe("there");
@@ -75,7 +76,7 @@ test("a call that is answered at once is never held and sets no timer", () => {
 
 test("ASKING leaves with the command it is for, so that neither leaves without the other", () => {
   const { sent, begin } = stage();
-  const call = begin(new Reading("k", true));
+  const call = begin(new ClusterRead("k", true));
   sent[0]!.answer.reject(refusal("ASK 7 127.0.0.1:1"));
   expect(sent.slice(1)).toEqual([{ args: ["ASKING", "GET", "k"], answer: call }]);
 });
@@ -113,7 +114,7 @@ test("a refused command is tried for most of operation_timeout, with pauses, and
 
 test("redirections are followed twice at once, then with pauses, 16 times at most", async () => {
   const played = stage({ operationTimeoutMs: 60_000 });
-  played.begin(new Reading("k", true));
+  played.begin(new ClusterRead("k", true));
   const times = await refuseAll(played, "MOVED 7 127.0.0.1:1", 60_000);
   expect(times).toHaveLength(17);
   expect(times.slice(0, 4).map((at) => at > 0)).toEqual([false, false, false, true]);
@@ -122,7 +123,7 @@ test("redirections are followed twice at once, then with pauses, 16 times at mos
 
 test("a command that waits for a connection is given up when operation_timeout is over", async () => {
   const { clock, sent, held, outcome, begin } = stage({ isConnected: false });
-  begin(new Reading("k", true));
+  begin(new ClusterRead("k", true));
   expect(held.size).toBe(1);
   await clock.advance(999);
   expect(outcome.error).toBeUndefined();
@@ -137,7 +138,7 @@ test("a command that waits for a connection is given up when operation_timeout i
 
 test("so is one that waits to learn who holds its slot", async () => {
   const { clock, outcome, begin } = stage();
-  begin(new Reading("k", true), { route: () => undefined });
+  begin(new ClusterRead("k", true), { route: () => undefined });
   await clock.advance(1_001);
   expect(outcome.error).toBeInstanceOf(OperationTimeoutError);
   expect(String(outcome.error?.cause)).toMatch(/slot 7/);
@@ -157,7 +158,7 @@ test("a command that never left is sent again; one that may have been carried ou
 
 test("a redirection that makes no sense goes to the caller", () => {
   const { sent, outcome, begin } = stage();
-  begin(new Reading("k", true));
+  begin(new ClusterRead("k", true));
   sent[0]!.answer.reject(refusal("MOVED somewhere"));
   expect(outcome.error?.message).toBe("MOVED somewhere");
 });

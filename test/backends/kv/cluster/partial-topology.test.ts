@@ -1,15 +1,15 @@
 // When fewer slots than all are enough, and for how long.
 import { beforeEach, describe, expect, test } from "vitest";
-import { EnoughSlots } from "../../../../src/backends/kv/cluster/partial-topology.ts";
+import { PartialTopology } from "../../../../src/backends/kv/cluster/partial-topology.ts";
 import { SLOTS } from "../../../../src/backends/kv/cluster/slots.ts";
 import { ManualClock } from "../../../../src/testing/index.ts";
 
 let clock: ManualClock;
-let enough: EnoughSlots;
+let enough: PartialTopology;
 
 beforeEach(() => {
   clock = new ManualClock();
-  enough = new EnoughSlots(clock);
+  enough = new PartialTopology(clock);
 });
 
 /** What a lookup wants that finds so many. */

@@ -1,6 +1,6 @@
 // How often a cluster is asked for its topology.
 import { expect, test } from "vitest";
-import { Refresh } from "../../../../src/backends/kv/cluster/refresh.ts";
+import { TopologyRefresh } from "../../../../src/backends/kv/cluster/refresh.ts";
 import { ManualClock } from "../../../../src/testing/index.ts";
 
 /** Looks that the test ends one by one; `news` says what an unattended one finds. */
@@ -8,7 +8,7 @@ function stage({ attended = false, news = false } = {}) {
   const clock = new ManualClock();
   const looks: { at: number; end(isNew: boolean): void; fail(error: Error): void }[] = [];
   const began = clock.now();
-  const refresh = new Refresh(
+  const refresh = new TopologyRefresh(
     clock,
     () =>
       new Promise<boolean>((resolve, reject) => {
