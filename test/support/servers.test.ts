@@ -159,7 +159,7 @@ describe("a process that started a server", () => {
       target: ts.ScriptTarget.ES2022,
       rewriteRelativeImportExtensions: true,
     };
-    for (const name of readdirSync(sources)) {
+    for (const name of readdirSync(sources).filter((each) => each.endsWith(".ts"))) {
       const { outputText } = ts.transpileModule(readFileSync(join(sources, name), "utf8"), {
         compilerOptions,
       });
