@@ -1,7 +1,6 @@
 // The codec: MessagePack or JSON text, compressed or not, within limits; and copies for the in-process tiers.
-import type { Codec } from "../core/codec.ts";
+import { type Codec, PayloadSlice } from "../core/codec.ts";
 import { CodecError } from "../core/errors.ts";
-import { PayloadSlice } from "../core/frame/payload-slice.ts";
 import type { Payload } from "../core/record.ts";
 import { damaged } from "./byte-reader.ts";
 import { compress, decompress } from "./compression.ts";

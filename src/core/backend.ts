@@ -214,3 +214,11 @@ export interface Backend {
   /** Facts for people: server kind, version, address without credentials. */
   describe?(): Promise<Readonly<Record<string, string | number | boolean>>>;
 }
+
+/** Adapts a promise to a RecordTaker callback. */
+export function deliverTo(taker: RecordTaker, reading: Promise<StoreRecord | undefined>): void {
+  reading.then(
+    (record) => taker.take(record),
+    (error: unknown) => taker.fail(error),
+  );
+}

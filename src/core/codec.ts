@@ -1,4 +1,4 @@
-// What the core asks of a codec: values to bytes and back, and private copies for the in-process tiers.
+// The codec contract, values to bytes and back with private copies for the in-process tiers; and payloads read in place.
 import type { Payload } from "./record.ts";
 
 export interface Codec {
@@ -12,4 +12,28 @@ export interface Codec {
   copyTrusted<T>(value: T): T;
   /** About how many bytes of memory the value takes. Never throws. */
   sizeOf(value: unknown): number;
+}
+
+/** A payload at its place within other bytes, such as a reply of the store: a view of each would be expensive. */
+export class PayloadSlice implements Payload {
+  readonly format: number;
+  readonly whole: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+
+  constructor(format: number, whole: Uint8Array, start: number, end: number) {
+    this.format = format;
+    this.whole = whole;
+    this.start = start;
+    this.end = end;
+  }
+
+  get bytes(): Uint8Array {
+    return this.whole.subarray(this.start, this.end);
+  }
+}
+
+/** The length in bytes, without creating a view. */
+export function payloadLength(payload: Payload): number {
+  return payload instanceof PayloadSlice ? payload.end - payload.start : payload.bytes.length;
 }

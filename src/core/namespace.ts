@@ -149,3 +149,14 @@ export interface Store {
    */
   firstFill?(spentMs: number): Promise<number>;
 }
+
+/** Usage as counted by a full scan. */
+export async function countedUsage(batches: AsyncIterable<readonly Inspection[]>): Promise<NamespaceUsage> {
+  let keys = 0;
+  let bytes = 0;
+  for await (const batch of batches) {
+    keys += batch.length;
+    for (const item of batch) bytes += item.bytes;
+  }
+  return { keys, bytes, approximate: false };
+}

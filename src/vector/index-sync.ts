@@ -1,8 +1,8 @@
 // Keeps the index like the store: built from it at the start, told of what others store, rid of what is gone.
 import type { Clock } from "../core/clock.ts";
 import { UnsupportedError } from "../core/errors.ts";
+import { nextTurn } from "../core/event-loop.ts";
 import { toError } from "../core/events.ts";
-import { nextTurn } from "../core/next-turn.ts";
 import type { XCache } from "../xcache.ts";
 import { readEntries } from "./answer-reader.ts";
 import { ChangeFeed } from "./change-feed.ts";

@@ -1,7 +1,7 @@
 // The nearest of many vectors: by looking at each up to a number of them, by a graph beyond.
 import { systemClock } from "../core/clock.ts";
+import { nextTurn } from "../core/event-loop.ts";
 import { toError } from "../core/events.ts";
-import { nextTurn } from "../core/next-turn.ts";
 import { BestMatches } from "../search/best-matches.ts";
 import { DISTANCES, type Distance, type DistanceName, prepare } from "./distance.ts";
 import { type Graph, type OpenGraph, openGraph } from "./graph.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { holdProcess, releaseProcess } from "../../src/core/process-hold.ts";
+import { holdProcess, releaseProcess } from "../../src/core/event-loop.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

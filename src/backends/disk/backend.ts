@@ -1,20 +1,20 @@
 // The store on disk: LMDB in a folder, shared by all processes of a machine, with no server.
-import type {
-  Backend,
-  BackendHost,
-  Capabilities,
-  Failed,
-  KeyedRecord,
-  RecordTaker,
-  ScanItem,
-  ScanOptions,
-  SwapResult,
-  Usage,
+import {
+  type Backend,
+  type BackendHost,
+  type Capabilities,
+  deliverTo,
+  type Failed,
+  type KeyedRecord,
+  type RecordTaker,
+  type ScanItem,
+  type ScanOptions,
+  type SwapResult,
+  type Usage,
 } from "../../core/backend.ts";
 import { systemClock } from "../../core/clock.ts";
+import { payloadLength } from "../../core/codec.ts";
 import { CodecError, ConnectionError } from "../../core/errors.ts";
-import { payloadLength } from "../../core/frame/payload-slice.ts";
-import { deliverTo } from "../../core/hand-to.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type DiskOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import type { Records } from "./records.ts";

@@ -1,6 +1,6 @@
 // Looks through the keys of a store in steps, each of which lets others have their turn.
 import type { ScanItem, Usage } from "../../core/backend.ts";
-import { nextTurn } from "../../core/next-turn.ts";
+import { nextTurn } from "../../core/event-loop.ts";
 import type { Environment, Range } from "./environment.ts";
 import { AREA, plainPrefix, rangeOf } from "./layout/disk-key.ts";
 import { storedKey } from "./layout/stored-key.ts";

@@ -3,20 +3,20 @@ import { requireShareable } from "../../core/arguments.ts";
 import { ChangeLog } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
-import { countedUsage } from "../../core/counted-usage.ts";
 import { LocalCounters } from "../../core/counters.ts";
 import { CodecError } from "../../core/errors.ts";
-import type {
-  Admission,
-  AdmissionOptions,
-  EntryOptions,
-  Found,
-  Inspection,
-  Namespace,
-  NamespaceUsage,
-  ReadCallback,
+import { nextTurn } from "../../core/event-loop.ts";
+import {
+  type Admission,
+  type AdmissionOptions,
+  countedUsage,
+  type EntryOptions,
+  type Found,
+  type Inspection,
+  type Namespace,
+  type NamespaceUsage,
+  type ReadCallback,
 } from "../../core/namespace.ts";
-import { nextTurn } from "../../core/next-turn.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
 import type { Held, Table } from "./table.ts";

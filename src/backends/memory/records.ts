@@ -1,7 +1,7 @@
 // The record-level contract on the bounded table: lets a memory store stand in for a shared one, in tests above all.
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
-import { nextTurn } from "../../core/next-turn.ts";
+import { nextTurn } from "../../core/event-loop.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Page } from "./layout/page.ts";
 import { Table, type TableOptions } from "./table.ts";

@@ -1,6 +1,6 @@
 // What waits for replies on a connection, in the order of the commands, and the deadline of what was sent.
 import type { Clock, Timer } from "../../core/clock.ts";
-import { ProcessHold } from "../../core/process-hold.ts";
+import { ProcessHold } from "../../core/event-loop.ts";
 
 /** Something that waits for a reply. */
 export interface Awaiting {

@@ -1,8 +1,9 @@
 // A cursor over the bytes of a frame, which nobody vouches for: nothing is made of bytes that are not there.
+
+import { PayloadSlice } from "../codec.ts";
 import { CodecError } from "../errors.ts";
 import type { TagStamp, Token } from "../record.ts";
 import { knownNameAt, knownStampAt, TIME_LENGTH, TOKEN_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
-import { PayloadSlice } from "./payload-slice.ts";
 
 const CHECK_SEED = 0x5a;
 /** Longer names are decoded each time. */

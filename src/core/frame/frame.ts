@@ -14,6 +14,8 @@
 // Invariant: the first HEAD_LENGTH bytes hold the kind and the version in full, so a store that can compare a prefix
 // can swap on it. A count or length is LEB128. A text is its byte length doubled, plus 1 when it is UTF-16LE instead of
 // UTF-8, so that names with lone surrogates survive.
+
+import { PayloadSlice } from "../codec.ts";
 import { CodecError } from "../errors.ts";
 import type { Entry, Lease, StoreRecord, TagStamp } from "../record.ts";
 import { knownLineageAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
@@ -28,7 +30,6 @@ import {
   writeToken,
   writeTokens,
 } from "./frame-writer.ts";
-import { PayloadSlice } from "./payload-slice.ts";
 
 /** How many leading bytes identify a record: its kind and its version. */
 export const HEAD_LENGTH = 9;

@@ -10,9 +10,8 @@ import type { Backend, MetServer } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { endOfTurn } from "../event-loop.ts";
 import type { Entry } from "../record.ts";
-import { deliver, type PendingInvalidation } from "./outbox.ts";
+import { deliver, isRefusal, type PendingInvalidation } from "./outbox.ts";
 import { REPLICATION_MS, type RecentInvalidations } from "./recent-invalidations.ts";
-import { isRefusal } from "./replace-stamp.ts";
 
 /** What is told apart by its own note: a root namespace. */
 export interface FailoverSubject {

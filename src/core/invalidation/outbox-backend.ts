@@ -1,21 +1,21 @@
 // A backend whose keys are settled before they are used: what the outbox still has for them goes first.
-import type {
-  Backend,
-  Capabilities,
-  Failed,
-  KeyedRecord,
-  PoolState,
-  PushChannel,
-  RecordTaker,
-  ScanItem,
-  ScanOptions,
-  SwapResult,
-  TakenMany,
-  Usage,
+import {
+  type Backend,
+  type Capabilities,
+  deliverTo,
+  type Failed,
+  type KeyedRecord,
+  type PoolState,
+  type PushChannel,
+  type RecordTaker,
+  type ScanItem,
+  type ScanOptions,
+  type SwapResult,
+  type TakenMany,
+  type Usage,
 } from "../backend.ts";
 import { type Clock, COARSE_LAG_MS } from "../clock.ts";
 import { OperationTimeoutError } from "../errors.ts";
-import { deliverTo } from "../hand-to.ts";
 import { type StoreRecord, stampId, type Token } from "../record.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import type { Outbox } from "./outbox.ts";

@@ -4,11 +4,10 @@
 // twice without harm, so an outcome that is not known is simply a thing to be done.
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
-import { OperationTimeoutError } from "../errors.ts";
+import { BackendError, ConnectionError, OperationTimeoutError } from "../errors.ts";
 import { toError } from "../events.ts";
 import { isPassing } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
-import { isRefusal, replaceStamp } from "./replace-stamp.ts";
 
 /** What makes up for an invalidation whose outcome is not known. */
 export interface PendingInvalidation {
@@ -139,4 +138,34 @@ export async function deliver(
 ): Promise<void> {
   if (stampMs === undefined) await records.take(key);
   else await replaceStamp(records, clock, key, stampMs);
+}
+
+/**
+ * Writes a new stamp: every entry that carries the old one is dead afterwards. A store without room for the new stamp is
+ * asked to remove the old one, since a missing stamp has the same effect. Returns whether the first attempt succeeded.
+ */
+export async function replaceStamp(
+  records: Pick<Backend, "write" | "take" | "now">,
+  clock: Clock,
+  key: string,
+  lifetimeMs: number,
+): Promise<boolean> {
+  const expires = records.now() + lifetimeMs;
+  try {
+    await records.write({ key, record: { kind: "stamp", version: clock.token(), expires }, lifetimeMs });
+    return true;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    await records.take(key);
+    return false;
+  }
+}
+
+/** Whether the store replied with an error, as opposed to being unreachable or late. */
+export function isRefusal(error: unknown): boolean {
+  return (
+    error instanceof BackendError &&
+    !(error instanceof ConnectionError) &&
+    !(error instanceof OperationTimeoutError)
+  );
 }

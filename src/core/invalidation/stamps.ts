@@ -4,11 +4,11 @@
 // present one; a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
+import { atEndOfTurn } from "../event-loop.ts";
 import type { Stamp, StoreRecord, Token } from "../record.ts";
 import { InflightReads, type WatchedRead } from "./inflight-reads.ts";
+import { replaceStamp } from "./outbox.ts";
 import type { OutboxBackend } from "./outbox-backend.ts";
-import { replaceStamp } from "./replace-stamp.ts";
-import { StampChecks } from "./stamp-checks.ts";
 
 /** How many stamps are kept at hand; the oldest leaves first. */
 const MOST_AT_HAND = 100_000;
@@ -32,6 +32,48 @@ export class HeldStamp {
     this.expires = expires;
     this.epoch = epoch;
   }
+}
+
+export interface StampTrust {
+  /** Look again. */
+  revoke(): void;
+}
+
+export class StampChecks {
+  /** One at a time: so what is served on a look does not grow with the namespaces. */
+  #assured: StampTrust | undefined;
+  #isTurnWatched = false;
+  readonly #used: () => void;
+
+  /** `used` is told in every turn in which somebody relies on stamps. */
+  constructor(used: () => void = () => {}) {
+    this.#used = used;
+  }
+
+  /**
+   * He is told to doubt when any stamp is forgotten, when somebody else is assured, and at the latest when this turn of the
+   * event loop is over.
+   */
+  assure(someone: StampTrust): void {
+    if (this.#assured === someone) return;
+    this.revoke();
+    this.#assured = someone;
+    if (this.#isTurnWatched) return;
+    this.#isTurnWatched = true;
+    this.#used();
+    atEndOfTurn(this.#endTurn);
+  }
+
+  revoke(): void {
+    const assured = this.#assured;
+    this.#assured = undefined;
+    assured?.revoke();
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnWatched = false;
+    this.revoke();
+  };
 }
 
 export class StampBook {

@@ -1,7 +1,7 @@
 // The in-process tier over a store that tells nothing of changes but answers at once: what is kept near is a decoded value,
 // and at every hit the store is asked whether the entry and its stamps are still those it was made of.
 import type { Clock } from "../clock.ts";
-import { payloadLength } from "../frame/payload-slice.ts";
+import { payloadLength } from "../codec.ts";
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
 import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
 import type { Entry, Token } from "../record.ts";

@@ -1,12 +1,11 @@
 // The in-process tier of one namespace: values decoded before, served while the store would have told of any change.
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
-import { payloadLength } from "../frame/payload-slice.ts";
+import { payloadLength } from "../codec.ts";
 import { InflightReads, type WatchedRead } from "../invalidation/inflight-reads.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
-import type { StampChecks, StampTrust } from "../invalidation/stamp-checks.ts";
-import type { HeldStamp } from "../invalidation/stamps.ts";
+import type { HeldStamp, StampChecks, StampTrust } from "../invalidation/stamps.ts";
 import type { Entry } from "../record.ts";
 
 /** Where a near tier keeps its entries; see backends/near.ts. */

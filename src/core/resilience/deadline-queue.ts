@@ -1,7 +1,6 @@
 // Deadlines of one length for many calls: they fall due in the order they were set, so one timer serves them all.
 import type { Clock, Timer } from "../clock.ts";
-import { atEndOfTurn } from "../event-loop.ts";
-import { holdProcess, releaseProcess } from "../process-hold.ts";
+import { atEndOfTurn, holdProcess, releaseProcess } from "../event-loop.ts";
 
 /** The calls made in one turn of the event loop: their time begins when the turn is over and they are sent. */
 class Turn {

@@ -1,10 +1,9 @@
 // Looking through the entries of one namespace of a shared store: one by one, all of them, or how much they take.
 import type { ScanItem } from "../backend.ts";
-import { countedUsage } from "../counted-usage.ts";
+import { payloadLength } from "../codec.ts";
 import { UnsupportedError } from "../errors.ts";
-import { payloadLength } from "../frame/payload-slice.ts";
 import type { Spelling } from "../keys.ts";
-import type { Inspection, NamespaceUsage } from "../namespace.ts";
+import { countedUsage, type Inspection, type NamespaceUsage } from "../namespace.ts";
 import type { Entries } from "./entries.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
 

@@ -1,5 +1,5 @@
 // Streams of response bodies on their way: begun to see whether they are short, watched by a tap, read for nobody.
-import { nextTurn } from "../../core/next-turn.ts";
+import { nextTurn } from "../../core/event-loop.ts";
 import type { Tap } from "../message/exchange.ts";
 
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;

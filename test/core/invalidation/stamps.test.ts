@@ -2,8 +2,7 @@
 import { beforeEach, expect, it } from "vitest";
 import type { PushChannel } from "../../../src/core/backend.ts";
 import type { WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
-import { StampChecks } from "../../../src/core/invalidation/stamp-checks.ts";
-import { HeldStamp, type StampBook } from "../../../src/core/invalidation/stamps.ts";
+import { HeldStamp, type StampBook, StampChecks } from "../../../src/core/invalidation/stamps.ts";
 import { type NearPage, PushedNear } from "../../../src/core/near/pushed-near.ts";
 import type { Entry } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
