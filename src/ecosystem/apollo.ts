@@ -2,9 +2,9 @@
 import type { KeyValueCache, KeyValueCacheSetOptions } from "@apollo/utils.keyvaluecache";
 import { requireOptions } from "../core/arguments.ts";
 import { BackendError, CodecError } from "../core/errors.ts";
-import { type CacheSource, holdCache } from "./held-cache.ts";
+import { type CacheSource, holdCache } from "./cache-source.ts";
 
-export type { CacheSource } from "./held-cache.ts";
+export type { CacheSource } from "./cache-source.ts";
 
 export interface ApolloCacheOptions {
   /** The part of the cache that Apollo uses. Default: `apollo`. */

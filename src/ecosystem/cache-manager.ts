@@ -3,10 +3,10 @@ import type { Keyv } from "keyv";
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { requireNamespace } from "../core/keys.ts";
 import { requiredPackage } from "../metrics/peer-package.ts";
-import type { CacheSource } from "./held-cache.ts";
+import type { CacheSource } from "./cache-source.ts";
 import { XCacheKeyvStore } from "./keyv.ts";
 
-export type { CacheSource } from "./held-cache.ts";
+export type { CacheSource } from "./cache-source.ts";
 
 export interface CacheManagerStoreOptions {
   /** What `clear()` empties. Default: `cache-manager`. */

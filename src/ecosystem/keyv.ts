@@ -3,9 +3,9 @@ import type { KeyvStoreAdapter, StoredData } from "keyv";
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { type CacheEvents, toError } from "../core/events.ts";
 import type { XCache } from "../xcache.ts";
-import { type CacheSource, type HeldCache, holdCache } from "./held-cache.ts";
+import { type CacheSource, type HeldCache, holdCache } from "./cache-source.ts";
 
-export type { CacheSource } from "./held-cache.ts";
+export type { CacheSource } from "./cache-source.ts";
 
 export interface KeyvStoreOptions {
   /**

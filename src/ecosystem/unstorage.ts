@@ -3,9 +3,9 @@ import type { Driver, TransactionOptions } from "unstorage";
 import { requireOptions } from "../core/arguments.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import type { XCache } from "../xcache.ts";
-import { type CacheSource, holdCache } from "./held-cache.ts";
+import { type CacheSource, holdCache } from "./cache-source.ts";
 
-export type { CacheSource } from "./held-cache.ts";
+export type { CacheSource } from "./cache-source.ts";
 
 export interface UnstorageDriverOptions {
   /** The part of the cache that the driver uses. Default: `unstorage`. */

@@ -24,7 +24,7 @@ import {
   lostConnection,
   requireTarget,
 } from "./chaos-script.ts";
-import { seededRandom } from "./seeded-random.ts";
+import { seededRandom } from "./manual-clock.ts";
 import { requireError, requireMethods, requireSpan, requireWhole } from "./test-arguments.ts";
 
 export interface ChaosOptions {

@@ -1,6 +1,5 @@
 // A clock that stands still until a test moves it.
 import type { Clock, Timer } from "../core/clock.ts";
-import { seededRandom } from "./seeded-random.ts";
 import { requireSpan } from "./test-arguments.ts";
 
 interface Pending {
@@ -87,4 +86,15 @@ export class ManualClock implements Clock {
 /** Lets everything that is ready to run do so. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Numbers in [0, 1) by mulberry32: small, fast, good enough to spread test cases. */
+export function seededRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
 }

@@ -4,8 +4,7 @@ import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
 import type { HeaderList } from "./message/header-list.ts";
-import { arrivalOf, expectArrival } from "./node-http/node-arrival.ts";
-import { type Handler, NodeExchange } from "./node-http/node-exchange.ts";
+import { arrivalOf, expectArrival, type Handler, NodeExchange } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";

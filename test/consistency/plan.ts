@@ -1,5 +1,5 @@
 // What the processes do and what happens to the store, drawn from a seed: the same seed gives the same plan.
-import { seededRandom } from "../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../src/testing/manual-clock.ts";
 import type { FaultKind } from "./history.ts";
 
 export type StoreKind = "one" | "sentinel" | "cluster";

@@ -1,7 +1,7 @@
 // Readers and writers of one row who clash at random, and a checker of what the readers were shown.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CacheForSessions } from "../../src/core/db-session.ts";
-import { seededRandom } from "../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../src/testing/manual-clock.ts";
 import type { UserSession, UserTransaction } from "./library-rules.ts";
 
 /** Moments are numbers of events: whatever began after something else had returned has a greater one. */

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MissingPeerError } from "../../src/core/errors.ts";
-import { seededRandom } from "../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../src/testing/manual-clock.ts";
 import { DISTANCES, type DistanceName, METRICS, prepare } from "../../src/vector/distance.ts";
 import { VectorIndex, type VectorIndexOptions } from "../../src/vector/vector-index.ts";
 import { until } from "../support/until.ts";

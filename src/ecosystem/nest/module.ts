@@ -8,9 +8,15 @@ import type {
 } from "@nestjs/common";
 import type { CacheConfig } from "../../config/types.ts";
 import { requireOptions } from "../../core/arguments.ts";
+import { requiredPackage } from "../../metrics/peer-package.ts";
 import { XCache } from "../../xcache.ts";
-import { holdCache } from "../held-cache.ts";
-import { nest } from "./library.ts";
+import { holdCache } from "../cache-source.ts";
+
+// This entry point is useless without Nest and RxJS, so they are loaded with it.
+const FEATURE = "xcache/ecosystem/nest";
+
+export const nest = requiredPackage("@nestjs/common", FEATURE) as typeof import("@nestjs/common");
+export const rx = requiredPackage("rxjs", FEATURE) as typeof import("rxjs");
 
 interface ModuleTerms {
   /** Tells several caches apart: inject this one with `@InjectXCache(name)`. Default: none, inject `XCache`. */

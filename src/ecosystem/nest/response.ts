@@ -4,7 +4,7 @@ import type { Observable } from "rxjs";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import { isPlain } from "../../db/tracking/plain-value.ts";
 import { XCache } from "../../xcache.ts";
-import { nest, rx } from "./library.ts";
+import { nest, rx } from "./module.ts";
 
 /** What is used of a request, of Express or Fastify. */
 export interface CachedRequest {

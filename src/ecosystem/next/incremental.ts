@@ -1,12 +1,13 @@
 // `cacheHandler` of Next 16: pages, route handlers, data of `fetch` and images.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type {
   CacheHandlerContext,
   CacheHandlerValue,
   CacheHandler as NextHandler,
 } from "next/dist/server/lib/incremental-cache/index.js";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { CacheSource } from "../held-cache.ts";
-import { buildIdOf } from "./build-id.ts";
+import type { CacheSource } from "../cache-source.ts";
 import { type NextCacheOptions, openStock, type Stock } from "./options.ts";
 
 type GetContext = Parameters<NextHandler["get"]>[1];
@@ -139,3 +140,25 @@ function agedValue(stored: Stored, context: GetContext, now: number): CacheHandl
 
 const olderThan = (seconds: number, lastModified: number, now: number): number =>
   Math.min(lastModified, now - seconds * 1000 - 1);
+
+const known = new Map<string, string>();
+
+/** `development` where there is no build. */
+export function buildIdOf(serverDistDir: string | undefined): string {
+  if (serverDistDir === undefined) return "development";
+  let id = known.get(serverDistDir);
+  if (id === undefined) {
+    id = readBuildId(join(serverDistDir, "..", "BUILD_ID"));
+    if (id === undefined) return "development";
+    known.set(serverDistDir, id);
+  }
+  return id;
+}
+
+function readBuildId(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}

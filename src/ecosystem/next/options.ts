@@ -3,7 +3,7 @@ import { requireOptions } from "../../core/arguments.ts";
 import type { Clock } from "../../core/clock.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { BackendError, CodecError } from "../../core/errors.ts";
-import { type CacheSource, holdCache } from "../held-cache.ts";
+import { type CacheSource, holdCache } from "../cache-source.ts";
 import { TaggedEntries } from "./tagged-entries.ts";
 
 export interface NextCacheOptions {

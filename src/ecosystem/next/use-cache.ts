@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { CacheEntry, CacheHandler } from "next/cache.js";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { CacheSource } from "../held-cache.ts";
+import type { CacheSource } from "../cache-source.ts";
 import { type NextCacheOptions, openStock } from "./options.ts";
 
 interface Stored extends Omit<CacheEntry, "value"> {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { XCacheError } from "../../core/errors.ts";
 import { MAX_KEY_BYTES } from "../../core/keys.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { assertSameRecord, FOR_EVER, keyedEntry } from "./sample.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 /** Names that a store, a protocol or an object used as a map might mix up or choke on. */
 export const AWKWARD_NAMES: readonly string[] = [

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { XCacheError } from "../../core/errors.ts";
 import { MAX_KEY_BYTES } from "../../core/keys.ts";
 import type { XCache } from "../../xcache.ts";
-import { type ContractGroup, rule } from "./case.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 /** As a caller without types sees it. */
 type Untyped = Readonly<Record<keyof XCache, (...given: unknown[]) => Promise<unknown>>>;

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { spelling } from "../../core/keys.ts";
 import { AWKWARD_NAMES } from "./binary-safety.ts";
 import { assertAbsent, listedKeys } from "./cache-operation.ts";
-import { type ContractCase, type ContractGroup, rule } from "./case.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractCase, type ContractGroup, rule, type Stage } from "./stage.ts";
 
 const byTag = [
   rule("invalidateTags removes every entry that carries one of the tags, and no other", async (stage) => {

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { spelling } from "../../core/keys.ts";
 import type { Lease, Token } from "../../core/record.ts";
 import type { XCache } from "../../xcache.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { sampleLease, sampleStamp } from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
 /** The stamps a lease of the default namespace is sealed with just now. */
 async function lineageOf(stage: Stage, cache: XCache): Promise<readonly Token[]> {

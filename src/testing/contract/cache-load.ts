@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { CodecError, OperationTimeoutError } from "../../core/errors.ts";
 import type { LoadContext } from "../../core/options.ts";
 import { assertAbsent } from "./cache-operation.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 const CALLERS = 50;
 

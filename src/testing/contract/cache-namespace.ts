@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { spelling } from "../../core/keys.ts";
 import { assertAbsent, listedKeys } from "./cache-operation.ts";
-import { type ContractGroup, rule } from "./case.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
 /** Keys and names made of the characters that separate parts of a spelled key. */
 const SEPARATORS = [

@@ -4,8 +4,8 @@ import { UnsupportedError } from "../../core/errors.ts";
 import { MAX_KEY_BYTES } from "../../core/keys.ts";
 import type { XCache } from "../../xcache.ts";
 import { AWKWARD_NAMES } from "./binary-safety.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 /** The keys a cache lists, each once, sorted. */
 export async function listedKeys(cache: XCache, pattern?: string): Promise<string[]> {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import type { LoadContext } from "../../core/options.ts";
 import type { XCache } from "../../xcache.ts";
-import { type ContractCase, type ContractGroup, rule } from "./case.ts";
 import { gate, HeldLoad } from "./held-load.ts";
+import { type ContractCase, type ContractGroup, rule } from "./stage.ts";
 import type { ContractOffers } from "./subject.ts";
 
 /** One way to invalidate the key "key" with the tag "tag" in the namespace "child"; `left` is what stands there then. */

@@ -1,8 +1,8 @@
 // Contract cases: several processes on one store, each with a cache of its own.
 import assert from "node:assert/strict";
 import { type Invalidation, invalidations, notStored } from "./cache-overtaken.ts";
-import { type ContractCase, type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
+import { type ContractCase, type ContractGroup, rule } from "./stage.ts";
 
 const together = [
   rule("callers in two processes share one load", async (stage) => {

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import type { GetOrSetOptions, LoadContext } from "../../core/options.ts";
 import type { XCache } from "../../xcache.ts";
 import { assertAbsent } from "./cache-operation.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
 const failing = (): never => {
   throw new Error("the load failed");

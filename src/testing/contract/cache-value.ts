@@ -1,8 +1,8 @@
 // Contract cases: values come back exactly, and belong to whoever received them.
 import assert from "node:assert/strict";
 import { CodecError } from "../../core/errors.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { HeldLoad } from "./held-load.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 function deep(levels: number): unknown {
   let value: unknown = "bottom";

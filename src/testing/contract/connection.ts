@@ -1,7 +1,7 @@
 // Contract cases: a backend's life, and what it says about itself.
 import assert from "node:assert/strict";
-import { type ContractGroup, rule } from "./case.ts";
 import { assertSameRecord, keyedEntry } from "./sample.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 const cases = [
   rule("the backend has a name and is what the subject says", async (stage) => {

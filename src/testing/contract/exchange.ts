@@ -1,6 +1,5 @@
 // Contract cases: records go in and come out as they were, one by one and in batches.
 import assert from "node:assert/strict";
-import { type ContractGroup, rule } from "./case.ts";
 import {
   assertSameHead,
   assertSameRecord,
@@ -10,7 +9,7 @@ import {
   sampleLease,
   sampleStamp,
 } from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
 /** Versions that a store which trims, decodes or compares text would damage. */
 const AWKWARD_VERSIONS = [

@@ -1,7 +1,7 @@
 // Contract cases: how long the store keeps a record.
 import assert from "node:assert/strict";
-import { type ContractGroup, rule } from "./case.ts";
 import { assertSameRecord, FOR_EVER, sampleEntry, sampleLease, sampleStamp } from "./sample.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import type { Backend, PushChannel } from "../../core/backend.ts";
 import type { StoreRecord } from "../../core/record.ts";
-import { type ContractCase, type ContractGroup, rule } from "./case.ts";
 import { FOR_EVER, keyedEntry, sampleEntry } from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractCase, type ContractGroup, rule, type Stage } from "./stage.ts";
 
 /** A reader that keeps what it reads by the rules of PushChannel. */
 class Keeper {

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { Backend, ScanItem, ScanOptions } from "../../core/backend.ts";
 import { UnsupportedError } from "../../core/errors.ts";
 import { AWKWARD_NAMES } from "./binary-safety.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { assertSameHead, FOR_EVER, keyedEntry, sampleEntry, sampleLease, sampleStamp } from "./sample.ts";
+import { type ContractGroup, rule } from "./stage.ts";
 
 /** Every record of a scan by its key: one may come twice. */
 async function scanned(

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import type { Backend, SwapResult } from "../../core/backend.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { type ContractGroup, rule } from "./case.ts";
 import { assertSameRecord, FOR_EVER, sampleEntry, sampleLease, sampleStamp } from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
 const kept = (record: StoreRecord) => ({ record, lifetimeMs: FOR_EVER });
 

@@ -9,12 +9,17 @@ import { type Forwarded, StatusField } from "../protocol/cache-status.ts";
 import { hasPrecondition } from "../protocol/conditional.ts";
 import { type PathTest, pathExclusion } from "../protocol/path-exclusion.ts";
 import { builtKey, invalidatedKeys, isSafe, requestKey } from "../protocol/url-key.ts";
-import { isPromise, requireAnswer } from "./callback.ts";
 import { DONE, tryFastPath } from "./fast-path.ts";
 import { HitForMiss } from "./hit-for-miss.ts";
 import { Lookup } from "./lookup.ts";
 import type { LookupHost } from "./lookup-state.ts";
-import { type CheckedOptions, checkOptions, type HttpCacheOptions } from "./options.ts";
+import {
+  type CheckedOptions,
+  checkOptions,
+  type HttpCacheOptions,
+  isPromise,
+  requireAnswer,
+} from "./options.ts";
 import { PassThrough } from "./pass-through.ts";
 import { ReadyResponses } from "./ready-response.ts";
 import { RequestDirectives } from "./request-directives.ts";

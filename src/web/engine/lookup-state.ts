@@ -2,7 +2,7 @@
 import type { Timer } from "../../core/clock.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import type { SyncPeek } from "../../core/sync-peek.ts";
-import type { Exchange } from "../message/exchange.ts";
+import type { Exchange, Reply } from "../message/exchange.ts";
 import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
 import type { HitForMiss } from "./hit-for-miss.ts";
 import type { CheckedOptions } from "./options.ts";
@@ -60,4 +60,19 @@ export interface LookupState<Request> {
   thrown: { readonly error: unknown } | undefined;
   /** Answers with a stored response. `said`: what the status field says in place of a hit. */
   answer(stored: ReadyResponse, value: StoredValue, said?: string): void;
+}
+
+export class HandlerFailure extends Error {
+  /** The request whose handler it was. */
+  readonly visit: unknown;
+  /** What it said; undefined: it threw. */
+  readonly reply: Reply | undefined;
+
+  constructor(visit: unknown, reply: Reply | undefined, cause?: unknown) {
+    const what = reply === undefined ? "threw an error" : `answered with status ${reply.status}`;
+    super(`the handler ${what}`, { cause });
+    this.name = "HandlerFailure";
+    this.visit = visit;
+    this.reply = reply;
+  }
 }

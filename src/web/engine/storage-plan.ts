@@ -5,9 +5,8 @@ import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
 import { type PolicyInput, type StoragePlan, storagePlan } from "../protocol/policy.ts";
 import { addedControl, ownControl, tagsOfHeaders } from "../protocol/stored-headers.ts";
-import { requireAnswer } from "./callback.ts";
 import type { LookupState } from "./lookup-state.ts";
-import type { ResponseView } from "./options.ts";
+import { type ResponseView, requireAnswer } from "./options.ts";
 import type { StoredHead } from "./stored-response.ts";
 
 /** The terms, or in a word why it is not stored. */

@@ -1,8 +1,8 @@
 // A request and a response of node:http or node:http2, as the engine sees them.
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Exchange, Reply, RequestChange, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
-import { canRunAgain, copyRequest, detachedResponse } from "./node-background.ts";
 import { changeRequest, NodeFacts, type NodeRequest } from "./node-message.ts";
 import { Interception, type NodeResponse, send, setHeaders } from "./node-response.ts";
 
@@ -121,7 +121,7 @@ class DetachedExchange<Native> extends NodeFacts implements Exchange<Native> {
   reply(): void {}
 
   forward(change: RequestChange | undefined, tap: Tap): void {
-    const response = detachedResponse(this.#copy);
+    const response = new ServerResponse(this.#copy);
     const interception = new Interception(response, tap, true);
     this.#interception = interception;
     this.#handler.runAgain(this.#copy, response, {
@@ -142,4 +142,45 @@ class DetachedExchange<Native> extends NodeFacts implements Exchange<Native> {
   background(): never {
     throw new Error("a request without a client is not run again");
   }
+}
+
+/** A request of node:http can be made again; one of node:http2 is a stream of its connection. */
+function canRunAgain(request: NodeRequest): request is IncomingMessage {
+  return request instanceof IncomingMessage && (request.method === "GET" || request.method === "HEAD");
+}
+
+/** A request like the given one, already at its end. It knows the client's socket but cannot close it. */
+function copyRequest(request: IncomingMessage, url: string): IncomingMessage {
+  const socket = Object.create(request.socket, {
+    destroy: { value: () => socket, writable: true },
+    destroySoon: { value: () => {}, writable: true },
+    end: { value: () => socket, writable: true },
+    write: { value: () => true, writable: true },
+  }) as Socket;
+  const copy = new IncomingMessage(socket);
+  copy.method = request.method ?? "GET";
+  copy.url = url;
+  copy.httpVersion = request.httpVersion;
+  copy.httpVersionMajor = request.httpVersionMajor;
+  copy.httpVersionMinor = request.httpVersionMinor;
+  copy.headers = { ...request.headers };
+  copy.rawHeaders = [...request.rawHeaders];
+  copy.complete = true;
+  copy.push(null);
+  return copy;
+}
+
+const expected = new WeakMap<object, { readonly engine: unknown; readonly arrival: Arrival }>();
+
+/** Before a copy is sent on its way: whom to tell when it comes to the middleware of this engine. */
+export function expectArrival(copy: IncomingMessage, engine: unknown, arrival: Arrival): void {
+  expected.set(copy, { engine, arrival });
+}
+
+/** Whom to tell when this is a copy that has arrived; undefined: it is a client's request, or another middleware's. */
+export function arrivalOf(message: object, engine: unknown): Arrival | undefined {
+  const found = expected.get(message);
+  if (found === undefined || found.engine !== engine) return undefined;
+  expected.delete(message);
+  return found.arrival;
 }

@@ -3,9 +3,29 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { RequestChange, RequestFacts } from "../message/exchange.ts";
 import { beginFill } from "../message/nested-caches.ts";
-import { listensToClose } from "./heeded.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
+
+const HEEDED: ReadonlySet<string> = new Set([
+  "authorization",
+  "cache-control",
+  "content-length",
+  "cookie",
+  "if-match",
+  "if-modified-since",
+  "if-none-match",
+  "if-range",
+  "if-unmodified-since",
+  "range",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** One look at each field that is there costs less than one question for each that might be. */
+export function listensToClose(headers: object): boolean {
+  for (const name in headers) if (HEEDED.has(name)) return true;
+  return false;
+}
 
 export class NodeFacts implements RequestFacts {
   readonly message: NodeRequest;

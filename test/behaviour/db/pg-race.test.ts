@@ -2,7 +2,7 @@
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { CacheForSessions } from "../../../src/core/db-session.ts";
-import { seededRandom } from "../../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../../src/testing/manual-clock.ts";
 import { cachedDependency, testDatabase } from "../../db/database.ts";
 import type { UserSession, UserTransaction } from "../../db/library-rules.ts";
 import { RACE_AGAIN, race, raceSeed, slowCache } from "../../db/race.ts";

@@ -10,7 +10,7 @@ import { factsOf } from "../../../src/backends/disk/layout/stored-record.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { openApart } from "../../../src/backends/disk/lock/gate.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { seededRandom } from "../../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../../src/testing/manual-clock.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
 import { opened } from "../../support/disk/opened.ts";
 import { compiled, OwnProcess } from "../../support/disk/own-process.ts";

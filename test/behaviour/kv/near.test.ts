@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { UnsupportedError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
-import { seededRandom } from "../../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { binaryOf } from "../../support/machine.ts";
 import { startRedis } from "../../support/redis.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LoadContext } from "../../../src/core/options.ts";
 import { ChaosBackend, type ChaosChances, cacheWithClock } from "../../../src/testing/index.ts";
-import { seededRandom } from "../../../src/testing/seeded-random.ts";
+import { seededRandom } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { type ReferenceOptions, ReferenceStore } from "../../support/reference-backend.ts";
 import { RunningClock } from "../../support/running-clock.ts";

@@ -4,7 +4,7 @@ import type { RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { countOutcome, proxyTo, runConformance } from "../../../scripts/conformance.mjs";
+import { countOutcome, proxyTo, runConformance } from "../../../scripts/conformance/conformance.mjs";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { httpCache } from "../../../src/web/node.ts";
 import { XCache } from "../../../src/xcache.ts";
