@@ -23,4 +23,4 @@ if (!existsSync(here("../node_modules/typescript"))) {
   console.error("xcache itself cannot be compiled yet: run npm install in the root folder first.");
   process.exit(1);
 }
-run(process.execPath, [here("../scripts/build.mjs"), "--if-stale"], here(".."));
+run(process.execPath, [here("../scripts/build/build.mjs"), "--if-stale"], here(".."));

@@ -1,7 +1,7 @@
 // Every TypeScript and JavaScript block of the docs runs to its end and prints what it says.
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 import { type PostgresAddress, type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { problemsOf } from "./page-run.ts";
 import { pages, readPage } from "./pages.ts";

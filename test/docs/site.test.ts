@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { leaving, slugOf } from "../../docs/.vitepress/links.ts";
 import { sidebar } from "../../docs/.vitepress/sidebar.ts";
-import { entryPoints } from "../../scripts/docs.mjs";
+import { entryPoints } from "../../scripts/docs/site.mjs";
 import { anchorsOf } from "../support/markdown.ts";
 import { pages, ROOT } from "./pages.ts";
 

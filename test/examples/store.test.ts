@@ -1,6 +1,6 @@
 // The examples of shared stores, of alerts and of answers by likeness tell the story that their READMEs promise.
 import { beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 import { startCluster } from "../support/redis-cluster.ts";
 import { storyOf } from "./example.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const START = join(import.meta.dirname, "../../scripts/start.mjs");
+const START = join(import.meta.dirname, "../../scripts/build/start.mjs");
 
 test("npm start tells its story to the end", { timeout: 60_000 }, async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [START], {

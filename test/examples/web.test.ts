@@ -1,6 +1,6 @@
 // The examples of web frameworks serve from the cache what may be served, and show a change to the next visitor.
 import { beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 import { startPostgres } from "../support/postgres.ts";
 import { storyOf, visitsOf } from "./example.ts";
 

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 import {
   ADAPTED,
   ADAPTER_CHECKS,
@@ -10,7 +10,7 @@ import {
   install,
   pack,
   runtimeDependencies,
-} from "../../scripts/extras-folder.mjs";
+} from "../../scripts/test/extras-folder.mjs";
 import { runFolder } from "../support/run-folder.ts";
 import { typeErrorsOf } from "./compiler.ts";
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 import {
   emptyFolder,
   install,
@@ -10,7 +10,7 @@ import {
   run,
   runtimeDependencies,
   TYPE_CHECKS,
-} from "../../scripts/extras-folder.mjs";
+} from "../../scripts/test/extras-folder.mjs";
 import { EXTRAS } from "../../src/cli/doctor/extras.ts";
 import { startMemcached } from "../support/memcached.ts";
 import { startRedis } from "../support/redis.ts";

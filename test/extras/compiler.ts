@@ -1,7 +1,7 @@
 // Compiles consumers in a folder with our own TypeScript, and looks at them and at the declarations of the package.
 import { join } from "node:path";
 import ts from "typescript";
-import { STRICT, type TYPE_CHECKS } from "../../scripts/extras-folder.mjs";
+import { STRICT, type TYPE_CHECKS } from "../../scripts/test/extras-folder.mjs";
 
 const TYPES = join(import.meta.dirname, "../../node_modules/@types");
 

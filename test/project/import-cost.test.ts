@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 import { yamlFolder } from "../config/file.ts";
 
 const DIST = join(import.meta.dirname, "../../dist");

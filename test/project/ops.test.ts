@@ -2,9 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { opsFiles } from "../../scripts/ops.mjs";
-import { panels } from "../../scripts/ops-dashboard.mjs";
-import { alertRules } from "../../scripts/ops-rules.mjs";
+import { panels } from "../../scripts/ops/dashboard.mjs";
+import { opsFiles } from "../../scripts/ops/ops.mjs";
+import { alertRules } from "../../scripts/ops/rules.mjs";
 import { CATALOGUE, METRICS } from "../../src/metrics/catalogue.ts";
 import { promtool } from "../support/prometheus.ts";
 import { runFolder } from "../support/run-folder.ts";
@@ -22,7 +22,7 @@ function written(name: string, content: unknown): string {
 }
 
 describe("ops/", () => {
-  it.each(Object.entries(opsFiles(CATALOGUE)))("%s is what scripts/ops.mjs writes", (path, text) => {
+  it.each(Object.entries(opsFiles(CATALOGUE)))("%s is what scripts/ops/ops.mjs writes", (path, text) => {
     expect(readFileSync(join(ROOT, "ops", path), "utf8")).toBe(text);
   });
 

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build.mjs";
-import { readReport } from "../../scripts/test-report.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
+import { readReport } from "../../scripts/test/report.mjs";
 import { runFolder } from "../support/run-folder.ts";
 
 const folder = mkdtempSync(join(runFolder(), "scripts-"));
@@ -15,7 +15,7 @@ describe("dist", () => {
     for (const [path, modified] of Object.entries({
       "tsconfig.json": 1,
       "tsconfig.build.json": 1,
-      "scripts/bundle.mjs": 1,
+      "scripts/build/bundle.mjs": 1,
       ...files,
     })) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -51,8 +51,8 @@ describe("dist", () => {
     ],
     [
       "stale when modules are put together in another way",
-      { ...built, "dist/b.js": 6, "scripts/bundle.mjs": 7 },
-      "is older than scripts/bundle.mjs",
+      { ...built, "dist/b.js": 6, "scripts/build/bundle.mjs": 7 },
+      "is older than scripts/build/bundle.mjs",
     ],
     ["stale when an entry point is not there", built, "dist/b.js is missing"],
     [

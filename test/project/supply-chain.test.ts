@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { lockProblems, runtimePackages } from "../../scripts/lock-file.mjs";
-import { billOfMaterials } from "../../scripts/sbom.mjs";
+import { lockProblems, runtimePackages } from "../../scripts/release/lock-file.mjs";
+import { billOfMaterials } from "../../scripts/release/sbom.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
 const readLock = (path: string) =>

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { whyStale } from "../../../scripts/build.mjs";
+import { whyStale } from "../../../scripts/build/build.mjs";
 import { runFolder } from "../../support/run-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../../scripts/build.mjs";
+import { whyStale } from "../../../scripts/build/build.mjs";
 import { type PostgresServer, startPostgres } from "../../support/postgres.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../examples");

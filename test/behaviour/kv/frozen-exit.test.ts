@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../../scripts/build.mjs";
+import { whyStale } from "../../../scripts/build/build.mjs";
 import { SLACK_MS, TIMEOUT_MS } from "../../support/kv/trouble.ts";
 import { startRedis } from "../../support/redis.ts";
 

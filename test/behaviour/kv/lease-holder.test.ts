@@ -2,7 +2,7 @@
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { whyStale } from "../../../scripts/build.mjs";
+import { whyStale } from "../../../scripts/build/build.mjs";
 import type { GetOrSetOptions, Load } from "../../../src/core/options.ts";
 import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";

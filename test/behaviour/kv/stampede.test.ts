@@ -1,6 +1,6 @@
 // Four processes with 250 callers each and one cold key: it is loaded once, and those who wait leave the store alone.
 import { beforeAll, describe, expect, test } from "vitest";
-import { whyStale } from "../../../scripts/build.mjs";
+import { whyStale } from "../../../scripts/build/build.mjs";
 import { oneServer, REAL_STORES, type RealStore } from "../../support/kv/real-store.ts";
 import { StampedeProcess, type StampedeSettings } from "../../support/kv/stampede-process.ts";
 import { until } from "../../support/until.ts";

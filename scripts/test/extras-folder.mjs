@@ -4,9 +4,9 @@ import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSy
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { npmEnvironment } from "./npm-environment.mjs";
+import { npmEnvironment } from "../release/npm-environment.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CONSUMERS = join(ROOT, "test", "extras", "consumer");
 const QUIET = ["--no-audit", "--no-fund", "--loglevel=error"];
 

@@ -1,8 +1,8 @@
 // The dashboard for Grafana: the hit rate first, then what explains it, in the series of the catalogue.
-import { seriesNames } from "./ops-rules.mjs";
+import { seriesNames } from "./rules.mjs";
 
 /**
- * @typedef {import("./ops-rules.mjs").Catalogue} Catalogue
+ * @typedef {import("./rules.mjs").Catalogue} Catalogue
  * @typedef {{ legend: string; expr: string }} Query
  * @typedef {{ title: string; help: string; unit: string; queries: Query[]; most?: number }} Panel
  */

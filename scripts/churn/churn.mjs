@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { buildIfStale } from "./build.mjs";
+import { buildIfStale } from "../build/build.mjs";
 
-const WORK = fileURLToPath(new URL("churn-work.mjs", import.meta.url));
+const WORK = fileURLToPath(new URL("work.mjs", import.meta.url));
 
 const { values: options } = parseArgs({
   options: {

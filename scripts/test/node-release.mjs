@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { npmEnvironment } from "./npm-environment.mjs";
+import { npmEnvironment } from "../release/npm-environment.mjs";
 
-const CACHE = fileURLToPath(new URL("../.cache", import.meta.url));
+const CACHE = fileURLToPath(new URL("../../.cache", import.meta.url));
 const QUIET = ["--no-save", "--no-audit", "--no-fund", "--no-package-lock"];
 
 /**

@@ -7,7 +7,7 @@ import { lockProblems, runtimePackages } from "./lock-file.mjs";
 import { npmEnvironment } from "./npm-environment.mjs";
 import { inPublishedFolder } from "./published-folder.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** How many vulnerabilities the registry knows of in the runtime dependencies; undefined when it did not answer. */
 function audit() {
@@ -21,7 +21,7 @@ function audit() {
 }
 
 /** @param {string} path */
-const readLock = (path) => JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), "utf8"));
+const readLock = (path) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"));
 
 const LOCKS = ["package-lock.json", "bench/package-lock.json"];
 const problems = LOCKS.flatMap((path) =>

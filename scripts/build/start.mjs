@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { buildIfStale } from "./build.mjs";
 
-const story = fileURLToPath(new URL("../examples/story/story.mjs", import.meta.url));
+const story = fileURLToPath(new URL("../../examples/story/story.mjs", import.meta.url));
 
 process.exitCode =
   buildIfStale() ||

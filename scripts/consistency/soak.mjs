@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { runnerImport } from "vite";
-import { buildIfStale } from "./build.mjs";
+import { buildIfStale } from "../build/build.mjs";
 
 /**
- * @typedef {import("../test/consistency/round.ts")} Round
- * @typedef {import("../test/support/servers.global.ts")} Servers
- * @typedef {import("../test/consistency/plan.ts").Setting} Setting
+ * @typedef {import("../../test/consistency/round.ts")} Round
+ * @typedef {import("../../test/support/servers.global.ts")} Servers
+ * @typedef {import("../../test/consistency/plan.ts").Setting} Setting
  */
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** A run that is longer is made of several, each with a seed and servers of its own. */
 const LONGEST_ROUND_S = 150;
 const STORES = /** @type {const} */ (["one", "sentinel", "cluster"]);
@@ -78,7 +78,7 @@ function settings({ seconds, seed, store, near }) {
 }
 
 /**
- * @param {import("../test/consistency/round.ts").Outcome} outcome
+ * @param {import("../../test/consistency/round.ts").Outcome} outcome
  * @param {string} report
  */
 function keep({ setting, history, violations }, report) {

@@ -1,17 +1,17 @@
-// Writes ops/: `node scripts/ops.mjs [--namespace shop] [--out folder]`, from the catalogue of metrics.
+// Writes ops/: `node scripts/ops/ops.mjs [--namespace shop] [--out folder]`, from the catalogue of metrics.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { buildIfStale } from "./build.mjs";
-import { dashboardFile } from "./ops-dashboard.mjs";
-import { rulesFile } from "./ops-rules.mjs";
+import { buildIfStale } from "../build/build.mjs";
+import { dashboardFile } from "./dashboard.mjs";
+import { rulesFile } from "./rules.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
  * Each file by its path in ops/.
- * @param {import("./ops-rules.mjs").Catalogue} catalogue
+ * @param {import("./rules.mjs").Catalogue} catalogue
  * @returns {Record<string, string>}
  */
 export function opsFiles(catalogue, namespace = "xcache") {
@@ -27,7 +27,7 @@ async function main() {
   });
   const status = buildIfStale();
   if (status !== 0) return status;
-  const compiled = new URL("../.cache/modules/metrics/catalogue.js", import.meta.url).href;
+  const compiled = new URL("../../.cache/modules/metrics/catalogue.js", import.meta.url).href;
   const { CATALOGUE } = await import(compiled);
   for (const [path, text] of Object.entries(opsFiles(CATALOGUE, values.namespace))) {
     const file = join(values.out ?? join(ROOT, "ops"), path);

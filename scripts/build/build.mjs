@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { entriesOf } from "./bundle.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Where each source file's own output is kept, for benchmarks and scripts that look inside. */
 const MODULES = ".cache/modules";
@@ -27,7 +27,7 @@ export function whyStale(root = ROOT) {
   const outputs = new Set(list(join(root, MODULES), (path) => path.endsWith(".js")));
   /** @param {string} path */
   const modified = (path) => statSync(join(root, path)).mtimeMs;
-  const settings = ["tsconfig.json", "tsconfig.build.json", "scripts/bundle.mjs"];
+  const settings = ["tsconfig.json", "tsconfig.build.json", "scripts/build/bundle.mjs"];
   let latest = 0;
   for (const source of sources) {
     const output = source.replace(/ts$/, "js");
@@ -57,7 +57,7 @@ export function build(root = ROOT) {
   const [modules, dist] = [join(work, "modules"), join(work, "dist")];
   try {
     const compiler = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-    const bundler = join(root, "scripts/bundle.mjs");
+    const bundler = join(root, "scripts/build/bundle.mjs");
     for (const args of [
       [compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", modules],
       [bundler, root, modules, dist],

@@ -6,10 +6,10 @@ const body = "x".repeat(Number(size));
 const isCached = variant === "cached";
 
 /** @param {string} name */
-const adapterOf = (name) => import(`../dist/web/${name}.js`);
+const adapterOf = (name) => import(`../../dist/web/${name}.js`);
 
 async function cacheOptions() {
-  const { MemoryBackend, XCache } = await import("../dist/index.js");
+  const { MemoryBackend, XCache } = await import("../../dist/index.js");
   return { cache: new XCache({ backend: new MemoryBackend() }), ttl: 3_600 };
 }
 

@@ -9,9 +9,9 @@ import { createServer as createTcpServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { writePage } from "./conformance-page.mjs";
+import { writePage } from "./page.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Cases that run side by side; most of each is a pause of three seconds. */
 const AT_ONCE = 100;

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { npmEnvironment } from "./npm-environment.mjs";
 import { inPublishedFolder } from "./published-folder.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FORMAT = ["--omit=dev", "--sbom-format=cyclonedx", "--sbom-type=library", "--package-lock-only"];
 
 export function billOfMaterials(root = ROOT) {

@@ -2,13 +2,13 @@
 // Arguments: address of the server, minutes, keys, "on" or "off" for the near tier. Needs --expose-gc.
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as pause } from "node:timers/promises";
-import { growth, printRow, verdict } from "./churn-report.mjs";
-import { waitingTimers } from "./churn-timers.mjs";
+import { growth, printRow, verdict } from "./report.mjs";
+import { waitingTimers } from "./timers.mjs";
 
-/** @typedef {import("./churn-report.mjs").Sample} Sample */
+/** @typedef {import("./report.mjs").Sample} Sample */
 
-/** @type {typeof import("../src/index.ts")} */
-const { XCache } = await import(new URL("../dist/index.js", import.meta.url).href);
+/** @type {typeof import("../../src/index.ts")} */
+const { XCache } = await import(new URL("../../dist/index.js", import.meta.url).href);
 
 const [url = "", minutesText, keysText, near] = process.argv.slice(2);
 const [minutes, keyCount] = [Number(minutesText), Number(keysText)];

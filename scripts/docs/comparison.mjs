@@ -5,8 +5,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 /** @type {{ startServer(): Promise<{ url: string, command(...words: string[]): Promise<unknown> }> }} */
-const { startServer } = await import(new URL("../bench/kv/server.mjs", import.meta.url).href);
-const bench = createRequire(new URL("../bench/package.json", import.meta.url));
+const { startServer } = await import(new URL("../../bench/kv/server.mjs", import.meta.url).href);
+const bench = createRequire(new URL("../../bench/package.json", import.meta.url));
 /** @param {string} name */
 const load = (name) => import(pathToFileURL(bench.resolve(name)).href);
 

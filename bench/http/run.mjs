@@ -1,14 +1,14 @@
 // `npm run bench:http [-- --only <framework>]... [--rounds <n>] [--seconds <n>]`: requests a second with the HTTP cache in front of a
 // handler, as a ratio to the bare framework with the same constant in the same round. A run of all frameworks with at least five
-// rounds takes about eleven minutes and is kept in bench-http/results.md once it is complete.
+// rounds takes about eleven minutes and is kept in bench/http/results.md once it is complete.
 import { execFileSync, fork, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import os from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { whyStale } from "./build.mjs";
+import { whyStale } from "../../scripts/build/build.mjs";
 
-const here = (/** @type {string} */ path) => fileURLToPath(new URL(`../bench-http/${path}`, import.meta.url));
+const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 
 const FRAMEWORKS = ["node", "express", "fastify", "koa", "hono"];
 const SIZES = [1_024, 51_200];
@@ -221,7 +221,7 @@ async function main() {
   console.log(page);
   if (!isKept) return;
   writeFileSync(here("results.md"), page);
-  console.error("kept in bench-http/results.md");
+  console.error("kept in bench/http/results.md");
 }
 
 try {

@@ -139,5 +139,5 @@ export function rulesFile(catalogue, namespace) {
       `          description: ${quoted(rule.description)}`,
     ].join("\n"),
   );
-  return `# Written by scripts/ops.mjs from the catalogue of metrics; thresholds are made to be changed.\ngroups:\n  - name: xcache\n    rules:\n${rules.join("\n")}\n`;
+  return `# Written by scripts/ops/ops.mjs from the catalogue of metrics; thresholds are made to be changed.\ngroups:\n  - name: xcache\n    rules:\n${rules.join("\n")}\n`;
 }

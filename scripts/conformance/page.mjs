@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const PAGE = fileURLToPath(new URL("../docs/reference/http-conformance.md", import.meta.url));
+const PAGE = fileURLToPath(new URL("../../docs/reference/http-conformance.md", import.meta.url));
 
 /** @typedef {{ id: string, group: string, kind: string, result: string }} Item */
 
