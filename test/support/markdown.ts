@@ -67,6 +67,18 @@ export function linksOf(markdown: string): Link[] {
   });
 }
 
+/** What follows a top folder of the repository, or ends like a source file. URLs and package names are neither. */
+const PATH =
+  /(?<![\w./@:-])(?:(?:src|test|scripts|bench|docs|examples|ops|\.ci|\.github)\/[\w./-]*|[\w./-]+\.ts\b)/g;
+
+/** Files and folders of the repository that the prose of a page names. The targets of links are not among them. */
+export function pathsOf(markdown: string): Link[] {
+  return read(markdown).prose.flatMap(({ text, number }) => {
+    const shown = text.replace(/\]\([^)]*\)/g, "]");
+    return [...shown.matchAll(PATH)].map(([path]) => ({ target: path.replace(/[./]+$/, ""), line: number }));
+  });
+}
+
 /** The anchors of a page as GitHub makes them: one a heading, numbered when repeated, and explicit ids. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
