@@ -83,6 +83,7 @@ export const sidebar: readonly SidebarGroup[] = [
     python: "the Python library",
   }),
   group("Reference", "reference", {
+    architecture: "Architecture",
     configuration: "Configuration",
     errors: "Errors",
     limits: "Limits",
