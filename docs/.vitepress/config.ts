@@ -8,7 +8,7 @@ const repository = repositoryUrl();
 // biome-ignore lint/style/noDefaultExport: VitePress asks for it
 export default defineConfig({
   title: "xcache",
-  description: "Async caching for Node.js that stays right under concurrency and failure.",
+  description: "Async caching for Node.js that stays correct under concurrency and failure.",
   lang: "en",
   base: process.env.DOCS_BASE ?? "/",
   markdown: {

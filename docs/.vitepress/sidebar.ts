@@ -63,7 +63,7 @@ export const sidebar: readonly SidebarGroup[] = [
     extras: "Optional packages",
     testing: "Testing",
   }),
-  group("Seeing what it does", "guide", {
+  group("Observability", "guide", {
     metrics: "Metrics and traces",
     health: "Health",
     alerts: "Alerts",
