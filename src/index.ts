@@ -86,7 +86,7 @@ export type {
   HealthResult,
   OperationMetrics,
 } from "./core/stats.ts";
-export { tableTag } from "./db/tracking/table-tag.ts";
+export { tableTag } from "./db/tracking/cached-tables.ts";
 export {
   asCached,
   type CacheControls,

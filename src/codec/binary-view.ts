@@ -10,7 +10,7 @@ interface TypedArrayConstructor {
   new (buffer: ArrayBuffer): ArrayBufferView;
 }
 
-// The positions are what is stored: append only.
+// The positions are stored: append only.
 const VIEW_NAMES = [
   "DataView",
   "Uint8Array",
@@ -49,33 +49,33 @@ export function viewTypeOf(view: ArrayBufferView): number {
   return VIEW_NAMES.indexOf(typedArrayName.call(view) ?? "DataView");
 }
 
-/** The bytes as they are to be stored; a view of the given one wherever the host's byte order allows. */
+/** The bytes in stored order; shares memory with the view unless the host is big-endian. */
 export function storedBytesOf(view: ArrayBufferView, viewType: number): Uint8Array {
   const bytes = new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
   const width = VIEW_TYPES[viewType]?.bytesPerElement ?? 1;
   return HOST_IS_BIG_ENDIAN ? swapped(bytes, width) : bytes;
 }
 
-/** A view with memory of its own; undefined when this Node has no such type or the length does not fit it. */
+/** A view with its own memory; undefined if this Node lacks the type or the length does not fit it. */
 export function viewFrom(viewType: number, stored: Uint8Array): ArrayBufferView | undefined {
   const type = VIEW_TYPES[viewType];
   if (type === undefined || stored.length % type.bytesPerElement !== 0) return undefined;
   return type.make(ownMemory(HOST_IS_BIG_ENDIAN ? swapped(stored, type.bytesPerElement) : stored));
 }
 
-/** A private ArrayBuffer of exactly these bytes: neither pooled nor a window into a larger one. */
+/** A private ArrayBuffer of exactly these bytes: neither pooled nor part of a larger one. */
 export function ownMemory(bytes: Uint8Array): ArrayBuffer {
   const memory = new ArrayBuffer(bytes.length);
   new Uint8Array(memory).set(bytes);
   return memory;
 }
 
-/** A Buffer that shares nothing with the pool: a small one must not keep a large chunk alive. */
+/** A Buffer outside the pool: a small one must not keep a large chunk alive. */
 export function ownBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(ownMemory(bytes));
 }
 
-/** Throws TypeError for a detached buffer, as structuredClone does: its content is gone. */
+/** Throws TypeError for a detached buffer, as structuredClone does. */
 export function bytesOfBuffer(buffer: ArrayBuffer): Uint8Array {
   return new Uint8Array(buffer);
 }

@@ -1,26 +1,26 @@
-// Reads the plain part of MessagePack from bytes nobody vouches for: every length is held against what is left.
+// Reads standard MessagePack from untrusted bytes: every length is checked against what is left.
 import { CodecError } from "../core/errors.ts";
 
 const NOTHING = Buffer.alloc(0);
 /** Longer keys are decoded each time. */
 const CACHED_KEY_BYTES = 32;
 const KEY_SLOTS = 1024;
-/** Strings up to this length are cut from a window; of a longer one, looking at every byte costs more than a call. */
+/** Strings up to this length are cut from a window; for a longer one, checking every byte costs more than a native call. */
 const WINDOW_TEXT_BYTES = 64;
-/** What a string cut from a window may keep alive at most. */
+/** The most memory that a string cut from a window can keep alive. */
 const WINDOW_BYTES = 2048;
 
-// Keys repeat from object to object; one string each also makes them identical, which property access likes.
+// Keys repeat from object to object; reusing one string instance also makes property access faster.
 const knownKeys: string[] = new Array(KEY_SLOTS).fill("");
-/** Their bytes, since those of a string are slow to come by; first the length of each. */
+/** The bytes of each key after its length, because reading them from the string is slow. */
 const knownBytes = new Uint8Array(KEY_SLOTS * (CACHED_KEY_BYTES + 1));
 
 export class ByteReader {
   #bytes: Buffer = NOTHING;
   #at = 0;
   #end = 0;
-  // A call into native code per string costs more than a loop over it: one call decodes a whole window as latin1, and
-  // the ASCII strings in it are cut out.
+  // A native call per string costs more than a loop over its bytes, so one call decodes a whole window as latin1 and the
+  // ASCII strings are sliced from it.
   #window = "";
   #windowStart = 0;
   #windowEnd = 0;
@@ -33,7 +33,7 @@ export class ByteReader {
     this.#end = to;
   }
 
-  /** Lets go of the bytes. */
+  /** Releases the bytes. */
   stop(): void {
     this.#bytes = NOTHING;
     this.#window = "";
@@ -81,7 +81,7 @@ export class ByteReader {
     return this.#bytes.readBigUInt64BE(this.#advance(8));
   }
 
-  /** A view of the next bytes: copy what is to be kept. */
+  /** A view of the next bytes; copy them to keep them. */
   binary(length: number): Buffer {
     const at = this.#advance(length);
     return this.#bytes.subarray(at, at + length);
@@ -101,7 +101,7 @@ export class ByteReader {
     return this.#window.slice(at - this.#windowStart, end - this.#windowStart);
   }
 
-  /** A string that is likely to have been seen before. */
+  /** A string that has probably been read before. */
   key(length: number): string {
     if (length === 0 || length > CACHED_KEY_BYTES) return this.text(length);
     const at = this.#at;
@@ -129,7 +129,7 @@ export class ByteReader {
     return true;
   }
 
-  /** Without a question at every byte: nearly all are. */
+  /** Without a branch per byte, because nearly all strings are ASCII. */
   #isAscii(at: number, end: number): boolean {
     const bytes = this.#bytes;
     let all = 0;

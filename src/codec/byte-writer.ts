@@ -1,20 +1,20 @@
-// A growing buffer that writes the plain part of MessagePack, always in the shortest form.
+// Writes standard MessagePack into a growing buffer, always in the shortest form.
 // https://github.com/msgpack/msgpack/blob/master/spec.md
 import { tooLarge } from "./descent.ts";
-import { EXTENSION } from "./extension.ts";
 import type { CodecLimits } from "./options.ts";
+import { EXTENSION } from "./payload-format.ts";
 
 const INITIAL_BYTES = 8 * 1024;
-/** A buffer that one large value has made larger than this is not kept. */
+/** A buffer that has grown beyond this is not reused. */
 const KEPT_BYTES = 1024 * 1024;
-/** How far a reservation may reach beyond the limit; what is really written is checked at the end. */
+/** How far a reservation may exceed the limit; the bytes actually written are checked at the end. */
 const SLACK_BYTES = 64 * 1024;
-/** Up to this many characters a loop beats the call into native code. */
+/** Up to this many characters a loop beats a native call. */
 const SHORT_TEXT = 64;
-/** Up to this many characters the worst case, three bytes each, is reserved without counting. */
+/** Up to this many characters three bytes each, the worst case, are reserved without counting. */
 const MEDIUM_TEXT = 4096;
 
-/** The most entries a map with a header of one byte can have. */
+/** The most entries of a map with a one-byte header. */
 const FIXMAP_MOST = 15;
 
 type WellFormedTest = { isWellFormed(): boolean };
@@ -30,7 +30,7 @@ export class ByteWriter {
     this.#limits = limits;
   }
 
-  /** A private copy of what was written; the writer can be started again. */
+  /** A private copy of what was written; the writer can then be restarted. */
   finish(): Buffer {
     if (this.#at > this.#limits.maxBytes) throw tooLarge(this.#limits);
     const result = Buffer.allocUnsafe(this.#at);
@@ -43,7 +43,7 @@ export class ByteWriter {
     return this.#at;
   }
 
-  /** Forgets what was written after `position`. */
+  /** Discards what was written after `position`. */
   rewind(position: number): void {
     this.#at = position;
   }
@@ -135,7 +135,7 @@ export class ByteWriter {
     else this.#long(0xdf, count);
   }
 
-  /** Opens a map whose size is not known yet; `closeMap` wants the result. */
+  /** Opens a map of unknown size; pass the result to `closeMap`. */
   openMap(): number {
     this.#reserve(5);
     return this.#at++;
@@ -155,7 +155,7 @@ export class ByteWriter {
     this.#at = end + headerBytes - 1;
   }
 
-  /** An extension of known content. */
+  /** An extension whose content is ready. */
   extension(type: number, content: Uint8Array): void {
     const { length } = content;
     this.#reserve(length + 6);
@@ -175,7 +175,7 @@ export class ByteWriter {
     this.#at += 8;
   }
 
-  /** Opens an extension whose content is written next; `closeExtension` wants the result. */
+  /** Opens an extension whose content is written next; pass the result to `closeExtension`. */
   openExtension(type: number): number {
     this.#reserve(6);
     this.#bytes[this.#at] = 0xc9;

@@ -1,8 +1,8 @@
-// Thirty-two places that all do `{ ...value }`. The engine remembers up to four object shapes per place and copies those
-// in one step; at a single place an application with more shapes than that would pay per property instead
-// (measured in docs/decisions/0003-payload-codec.md).
+// Thirty-two call sites of `{ ...value }`. V8's inline cache holds up to four object shapes per site and clones those in one
+// step; with a single site an application with more shapes would pay per property (measured in
+// docs/decisions/0003-payload-codec.md).
 
-/** A shallow copy. Objects of one shape should come with one number, different shapes with different ones. */
+/** A shallow copy. Pass the same number for objects of one shape, different numbers for different shapes. */
 export function cloneAtSite<T extends object>(site: number, value: T): T {
   switch (site & 31) {
     case 0:

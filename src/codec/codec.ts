@@ -1,4 +1,4 @@
-// The codec: MessagePack or JSON text, compressed or not, within limits; and copies for the in-process tiers.
+// The codec: MessagePack or JSON text, optionally compressed, within limits; and copies for the in-process tiers.
 import { type Codec, PayloadSlice } from "../core/codec.ts";
 import { CodecError } from "../core/errors.ts";
 import type { Payload } from "../core/record.ts";
@@ -14,7 +14,7 @@ import { formatByte, PLAIN_MSGPACK, readFormat, type Serialization } from "./pay
 import { refusalOf } from "./refusal.ts";
 import { sizeOf } from "./retained-size.ts";
 
-/** Throws ConfigError for options that make no sense, or that this Node cannot do. */
+/** Throws ConfigError for invalid options, or for ones that this Node does not support. */
 export function createCodec(options: CodecOptions = {}): Codec {
   const settings = settingsOf(options);
   const { limits } = settings;
@@ -61,7 +61,7 @@ export function createCodec(options: CodecOptions = {}): Codec {
   };
 }
 
-/** What most payloads are, where they lie. */
+/** The most common format, decoded in place. */
 function decodePlain(payload: Payload, limits: CodecSettings["limits"]): unknown {
   const part = payload instanceof PayloadSlice;
   const start = part ? payload.start : 0;

@@ -7,7 +7,7 @@ export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "z
 
 interface Unpacked {
   readonly buffer: Buffer;
-  /** What zlib consumed of the input. */
+  /** How many bytes of the input zlib consumed. */
   readonly engine: { readonly bytesWritten: number };
 }
 
@@ -19,12 +19,12 @@ interface Method {
 type ZlibCall = (bytes: Uint8Array, options: object) => unknown;
 type Methods = Readonly<Record<CompressionAlgorithm, Method | undefined>>;
 
-// Speed first: a cache that compresses slower than it loads is of no use. The default quality of brotli (11) is
+// Fast settings: a cache that compresses more slowly than the value loads is useless. brotli's default quality (11) is
 // hundreds of times slower than 1 for a few per cent of size.
 function allMethods(): Methods {
   const zlib = nodeZlib();
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT, Z_BEST_SPEED } = zlib.constants;
-  // Absent from the types and from the runtime of older Nodes.
+  // Missing in older Nodes, and in their types.
   const { zstdCompressSync, zstdDecompressSync } = zlib as {
     zstdCompressSync?: ZlibCall;
     zstdDecompressSync?: ZlibCall;
@@ -53,7 +53,7 @@ function allMethods(): Methods {
 
 let known: Methods | undefined;
 
-function methodIfAny(algorithm: CompressionAlgorithm): Method | undefined {
+function methodIfAvailable(algorithm: CompressionAlgorithm): Method | undefined {
   known ??= allMethods();
   return known[algorithm];
 }
@@ -62,16 +62,16 @@ function unpackWith(call: ZlibCall, bytes: Uint8Array, maxOutputLength: number):
   return call(bytes, { maxOutputLength, info: true }) as Unpacked;
 }
 
-/** Whether this Node can do it. */
+/** Whether this Node supports it. */
 export function isAvailable(algorithm: CompressionAlgorithm): boolean {
-  return methodIfAny(algorithm) !== undefined;
+  return methodIfAvailable(algorithm) !== undefined;
 }
 
 export function compress(algorithm: CompressionAlgorithm, bytes: Uint8Array): Buffer {
   return methodOf(algorithm).pack(bytes);
 }
 
-/** Throws CodecError for damaged bytes, and for bytes that unfold to more than `maxBytes`. */
+/** Throws CodecError for damaged bytes, and if the output would exceed `maxBytes`. */
 export function decompress(algorithm: CompressionAlgorithm, bytes: Uint8Array, maxBytes: number): Buffer {
   const method = methodOf(algorithm);
   let unpacked: Unpacked;
@@ -81,7 +81,7 @@ export function decompress(algorithm: CompressionAlgorithm, bytes: Uint8Array, m
     if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
       throw new CodecError(
         "VALUE_TOO_LARGE",
-        `A ${algorithm} payload of ${bytes.length} bytes unfolds to more than ${maxBytes}.`,
+        `A ${algorithm} payload of ${bytes.length} bytes decompresses to more than ${maxBytes}.`,
         {
           cause,
         },
@@ -100,12 +100,12 @@ export function decompress(algorithm: CompressionAlgorithm, bytes: Uint8Array, m
 }
 
 function methodOf(algorithm: CompressionAlgorithm): Method {
-  const method = methodIfAny(algorithm);
+  const method = methodIfAvailable(algorithm);
   if (method === undefined) {
     throw new CodecError(
       "FRAME_VERSION",
       `A payload is compressed with ${algorithm}, which the node:zlib of Node ${process.versions.node} does not have.`,
-      { hint: "Run Node 22.15, 23.8 or later here, or let the writers use brotli." },
+      { hint: "Run Node 22.15, 23.8 or later here, or have the writers use brotli." },
     );
   }
   return method;

@@ -1,13 +1,11 @@
-// Private copies without a detour through bytes. The result equals decode(encode(value)), part by part.
+// Deep copies without encoding. The result equals decode(encode(value)).
 import { bytesOfBuffer, ownBuffer, ownMemory, storedBytesOf, viewFrom, viewTypeOf } from "./binary-view.ts";
-import { unbox } from "./boxed-primitive.ts";
 import { cloneAtSite } from "./clone-site.ts";
+import { holes, isHole, isPrototypePolluted, presentIndexes, setOwn } from "./containers.ts";
 import { Descent, refuse } from "./descent.ts";
 import { errorFactsOf, errorFrom } from "./error-object.ts";
-import { kindOf } from "./kind.ts";
+import { kindOf, unbox } from "./kind.ts";
 import type { CodecLimits } from "./options.ts";
-import { isPrototypePolluted, setOwn } from "./plain-object.ts";
-import { holes, isHole, presentIndexes } from "./sparse-array.ts";
 
 /** Throws WalkRefused, CodecError, or whatever an accessor of the value throws. */
 export function copyChecked(value: unknown, limits: CodecLimits): unknown {
@@ -15,7 +13,7 @@ export function copyChecked(value: unknown, limits: CodecLimits): unknown {
   return new Copier(new Descent(limits, value)).value(value, 0);
 }
 
-/** For a value made by `copyChecked` or `decode` and not changed since: nothing is checked twice. */
+/** For an unchanged result of `copyChecked` or `decode`: it is not checked again. */
 export function copyTrusted(value: unknown): unknown {
   return typeof value === "object" && value !== null ? trustedObject(value) : value;
 }
@@ -44,7 +42,7 @@ class Copier {
   }
 
   #object(value: object, depth: number): object {
-    this.#descent.meet();
+    this.#descent.countObject();
     switch (kindOf(value)) {
       case "plain":
         return this.#polluted ? this.#properties(value, depth) : this.#plain(value, depth);
@@ -168,7 +166,7 @@ class Copier {
 }
 
 const UNBOUNDED: CodecLimits = { maxBytes: Number.MAX_SAFE_INTEGER, maxDepth: Number.MAX_SAFE_INTEGER };
-/** Longer arrays may have holes that `slice` would visit one by one. */
+/** Longer arrays may have many holes, which `slice` would visit one by one. */
 const SLICED_LENGTH = 1024;
 
 function trustedObject(value: object): object {
@@ -194,7 +192,7 @@ function trustedPlain(value: Record<string, unknown>): Record<string, unknown> {
   if (nested) {
     for (const key in copy) {
       const part = copy[key];
-      // `__proto__` is an own property of the copy by now, so this assignment finds it and not the accessor.
+      // An own `__proto__` exists in the copy already, so this assignment does not reach the accessor.
       if (typeof part === "object" && part !== null && Object.hasOwn(copy, key))
         copy[key] = trustedObject(part);
     }

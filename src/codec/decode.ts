@@ -1,14 +1,13 @@
-// MessagePack back to a value. Runs no code, changes no prototype, and allocates in proportion to the bytes it is given.
+// Decodes MessagePack. Runs no code of the payload, changes no prototype, and allocates in proportion to the input.
 import { CodecError } from "../core/errors.ts";
 import { ownBuffer, ownMemory, viewFrom } from "./binary-view.ts";
 import { ByteReader, damaged } from "./byte-reader.ts";
+import { holes, setOwn } from "./containers.ts";
 import { errorFrom } from "./error-object.ts";
-import { EXTENSION, LAST_VIEW } from "./extension.ts";
 import type { CodecLimits } from "./options.ts";
-import { setOwn } from "./plain-object.ts";
-import { holes } from "./sparse-array.ts";
+import { EXTENSION, LAST_VIEW } from "./payload-format.ts";
 
-// Decoding calls nobody, so it is never entered twice.
+// Decoding runs no foreign code, so it is never re-entered and can share its state.
 const reader = new ByteReader();
 let latest: Decoder | undefined;
 
@@ -99,7 +98,7 @@ class Decoder {
       case 0xdf:
         return this.#object(reader.uint32(), depth);
       default:
-        throw damaged(`it holds the reserved byte 0x${head.toString(16)}`);
+        throw damaged(`it contains the reserved byte 0x${head.toString(16)}`);
     }
   }
 
@@ -132,7 +131,7 @@ class Decoder {
     return array;
   }
 
-  /** Refuses a container before anything is allocated for it: every part takes at least one byte. */
+  /** Refuses an impossible container before allocating anything: every part takes at least one byte. */
   #enter(depth: number, parts: number): void {
     if (depth >= this.maxDepth) {
       throw new CodecError(
@@ -178,7 +177,7 @@ class Decoder {
   #exactly<T>(length: number, read: () => T): T {
     const end = reader.position + length;
     const value = read();
-    if (reader.position !== end) throw damaged("an extension has another length than its content");
+    if (reader.position !== end) throw damaged("the length of an extension does not match its content");
     return value;
   }
 
@@ -199,7 +198,7 @@ class Decoder {
     const head = reader.byte();
     const count =
       head >> 4 === 8 ? head & 0x0f : head === 0xde ? reader.uint16() : head === 0xdf ? reader.uint32() : -1;
-    if (count < 0) throw damaged("a Map has no map inside");
+    if (count < 0) throw damaged("a Map contains no map");
     this.#enter(depth, count * 2);
     const map = new Map<unknown, unknown>();
     for (let i = 0; i < count; i++) {
@@ -214,7 +213,7 @@ class Decoder {
     if (head >> 4 === 9) return head & 0x0f;
     if (head === 0xdc) return reader.uint16();
     if (head === 0xdd) return reader.uint32();
-    throw damaged("an extension has no array inside");
+    throw damaged("an extension contains no array");
   }
 
   #sparse(depth: number): unknown[] {
@@ -257,7 +256,7 @@ class Decoder {
   #boxed(): object {
     const primitive = this.value(this.maxDepth);
     if (primitive === null || primitive === undefined || typeof primitive === "object") {
-      throw damaged("a boxed primitive has none inside");
+      throw damaged("a boxed primitive contains none");
     }
     return Object(primitive);
   }
@@ -290,6 +289,6 @@ function view(type: number, length: number): ArrayBufferView {
 function unknownExtension(type: number): never {
   throw new CodecError(
     "FRAME_VERSION",
-    `Extension ${type} in a payload is not known to this version of xcache.`,
+    `Extension ${type} in a payload is unknown to this version of xcache.`,
   );
 }

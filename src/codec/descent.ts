@@ -1,78 +1,78 @@
-// Guards one walk through a value: how deep it goes, how much it has met, and whether it goes in circles.
+// Limits one walk through a value: its depth, the objects and bytes it may visit, and cycles.
 import { CodecError } from "../core/errors.ts";
 import type { CodecLimits } from "./options.ts";
-import { type Amount, unfold } from "./unfolding.ts";
+import { type Size, unfold } from "./unfolding.ts";
 
 /**
- * Thrown inside a walk at a part that cannot be stored, and never seen outside the codec: the walks keep no path, so
- * that they stay fast; refusal.ts walks again and finds it.
+ * Thrown by a walk at a part that cannot be stored; it never leaves the codec. The fast walks keep no path: refusal.ts
+ * walks again to find it.
  */
 class WalkRefused extends Error {}
 
-const WALK_REFUSED = new WalkRefused("A part of the value cannot be stored.");
+const WALK_REFUSED = new WalkRefused("a part of the value cannot be stored");
 
 export function refuse(): never {
   throw WALK_REFUSED;
 }
 
-/** Ancestors above this depth are not remembered: a circle is noticed when it comes round below it. */
+/** Ancestors above this depth are not tracked: a cycle is detected once it repeats below it. */
 const UNTRACKED_DEPTH = 8;
-/** What an object takes in memory at the very least, whatever it takes when encoded. */
+/** The least memory an object takes, however small its encoding. */
 const LEAST_OBJECT_BYTES = 32;
-/** So many objects are allowed under any limit. */
+/** Allowed under any limit. */
 const FEWEST_OBJECTS = 1_024;
-/** After so many objects or bytes the walk finds out whether it will end within the limits, before it does the work. */
-const UNSUSPECTED_OBJECTS = 4_096;
-const UNSUSPECTED_BYTES = 1024 * 1024;
+/** After this many objects or bytes the walk first checks whether the whole value is within the limits. */
+const UNCHECKED_OBJECTS = 4_096;
+const UNCHECKED_BYTES = 1024 * 1024;
 
 export class Descent {
   readonly #limits: CodecLimits;
   readonly #root: unknown;
-  /** How many more there may be before the walk looks closer, or ends. */
+  /** How many more there may be before the walk checks ahead, or ends. */
   #objectsLeft: number;
   #bytesLeft: number;
-  #hasLooked = false;
+  #hasChecked = false;
   readonly #ancestors: object[] = [];
 
-  /** `root`: what is walked through; undefined where it is known to be within the limits. */
+  /** `root`: the value being walked; undefined if it is known to be within the limits. */
   constructor(limits: CodecLimits, root: unknown) {
     this.#limits = limits;
     this.#root = root;
-    this.#objectsLeft = Math.min(mostObjects(limits), UNSUSPECTED_OBJECTS);
-    this.#bytesLeft = Math.min(limits.maxBytes, UNSUSPECTED_BYTES);
+    this.#objectsLeft = Math.min(mostObjects(limits), UNCHECKED_OBJECTS);
+    this.#bytesLeft = Math.min(limits.maxBytes, UNCHECKED_BYTES);
   }
 
-  /** Call it before looking into `part`, which lies under `depth` others. */
+  /** Call it before visiting the parts of `part`, which is nested `depth` levels deep. */
   enter(part: object, depth: number): void {
     if (depth >= this.#limits.maxDepth) refuse();
     if (depth >= UNTRACKED_DEPTH) this.#track(part, depth - UNTRACKED_DEPTH);
   }
 
-  /** Call it before anything is done about an object, whether it has parts or not. */
-  meet(): void {
-    if (--this.#objectsLeft < 0) this.#look();
+  /** Call it for every object before processing it. */
+  countObject(): void {
+    if (--this.#objectsLeft < 0) this.#checkLimits();
   }
 
-  /** For walks that write nothing: what is copied or kept, at no more bytes than it takes when encoded. */
+  /** For walks that write no bytes: counts at most as many as the encoding would take. */
   count(bytes: number): void {
     this.#bytesLeft -= bytes;
-    if (this.#bytesLeft < 0) this.#look();
+    if (this.#bytesLeft < 0) this.#checkLimits();
   }
 
-  #look(): void {
-    if (!this.#hasLooked) {
-      this.#hasLooked = true;
-      const most: Amount = { objects: mostObjects(this.#limits), bytes: this.#limits.maxBytes };
-      this.#objectsLeft += Math.max(0, most.objects - UNSUSPECTED_OBJECTS);
-      this.#bytesLeft += Math.max(0, most.bytes - UNSUSPECTED_BYTES);
-      if (this.#root !== undefined) this.#lookAhead(most);
+  #checkLimits(): void {
+    if (!this.#hasChecked) {
+      this.#hasChecked = true;
+      const most: Size = { objects: mostObjects(this.#limits), bytes: this.#limits.maxBytes };
+      this.#objectsLeft += Math.max(0, most.objects - UNCHECKED_OBJECTS);
+      this.#bytesLeft += Math.max(0, most.bytes - UNCHECKED_BYTES);
+      if (this.#root !== undefined) this.#checkAhead(most);
     }
     if (this.#objectsLeft < 0 || this.#bytesLeft < 0) throw tooLarge(this.#limits);
   }
 
-  #lookAhead(most: Amount): void {
+  #checkAhead(most: Size): void {
     const unfolding = unfold(this.#root, most, this.#limits.maxDepth);
-    if (unfolding === "circular") refuse();
+    if (unfolding === "cyclic") refuse();
     if (unfolding === "beyond") throw tooLarge(this.#limits);
   }
 

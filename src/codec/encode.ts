@@ -1,20 +1,18 @@
-// A value as MessagePack: plain data in the standard forms, everything else as the extensions of extension.ts.
+// Encodes a value as MessagePack: plain data in the standard forms, everything else as the extensions of payload-format.ts.
 import { bytesOfBuffer, storedBytesOf, viewTypeOf } from "./binary-view.ts";
-import { unbox } from "./boxed-primitive.ts";
 import { ByteWriter } from "./byte-writer.ts";
+import { isHole, isPrototypePolluted, presentIndexes } from "./containers.ts";
 import { Descent, refuse } from "./descent.ts";
 import { errorFactsOf } from "./error-object.ts";
-import { EXTENSION } from "./extension.ts";
-import { kindOf } from "./kind.ts";
+import { kindOf, unbox } from "./kind.ts";
 import type { CodecLimits } from "./options.ts";
-import { isPrototypePolluted } from "./plain-object.ts";
-import { isHole, presentIndexes } from "./sparse-array.ts";
+import { EXTENSION } from "./payload-format.ts";
 
 let idleWriter: ByteWriter | undefined = new ByteWriter();
 
 /** Throws WalkRefused, CodecError, or whatever an accessor of the value throws. */
 export function encode(value: unknown, limits: CodecLimits): Buffer {
-  // An accessor may itself call a cache: then the writer is taken and that call gets another.
+  // An accessor of the value may call a cache: the shared writer is then in use, and that call gets its own.
   const writer = idleWriter ?? new ByteWriter();
   idleWriter = undefined;
   try {
@@ -64,7 +62,7 @@ class Encoder {
   }
 
   #object(value: object, depth: number): void {
-    this.#descent.meet();
+    this.#descent.countObject();
     switch (kindOf(value)) {
       case "plain":
         if (this.#polluted) this.#properties(value, depth);
@@ -173,7 +171,7 @@ class Encoder {
   }
 
   #set(value: Set<unknown>, depth: number): void {
-    // A snapshot, so that the count written first holds even if an accessor changes the set meanwhile.
+    // A snapshot: the count is written first and must hold even if an accessor changes the set meanwhile.
     const items: unknown[] = [];
     Set.prototype.forEach.call(value, (item) => items.push(item));
     this.#descent.enter(value, depth);

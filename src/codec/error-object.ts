@@ -1,5 +1,4 @@
-// Error objects as structuredClone keeps them: name, message, stack and cause. A name of the application's own is
-// kept as well, on a plain Error.
+// Errors reduced to what structuredClone keeps: name, message, stack and cause. A custom name is kept too, on a plain Error.
 
 export interface ErrorFacts {
   readonly name: string;

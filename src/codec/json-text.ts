@@ -1,10 +1,10 @@
-// Values as JSON text, for those that JSON represents exactly.
+// JSON text for values that JSON represents exactly.
 import { CodecError } from "../core/errors.ts";
 import { damaged } from "./byte-reader.ts";
 
 /**
- * Whether parsing its JSON text gives the same value back. Wants a value made by `copyChecked`: plain data, with no
- * accessor or toJSON that could answer differently the second time.
+ * Whether parsing its JSON text returns the same value. Requires a result of `copyChecked`: plain data, with no accessor
+ * or toJSON that could return something else the second time.
  */
 export function isExactInJson(value: unknown): boolean {
   switch (typeof value) {
@@ -22,7 +22,7 @@ export function isExactInJson(value: unknown): boolean {
   }
 }
 
-/** A hole reads as undefined, so it ends the loop: the length of a sparse array costs nothing. */
+/** A hole reads as undefined and ends the loop, so a long sparse array costs nothing. */
 function everyPart(array: readonly unknown[]): boolean {
   for (let i = 0; i < array.length; i++) if (!isExactInJson(array[i])) return false;
   return true;

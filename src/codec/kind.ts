@@ -1,10 +1,10 @@
-// What an object is, told by its internal slots where JavaScript lets one see them, as structuredClone does.
-// Proxies of plain objects, arrays and class instances are read through their traps; any other Proxy is refused.
+// Classifies an object by its internal slots where JavaScript exposes them, as structuredClone does. Proxies of plain
+// objects, arrays and class instances are read through their traps; any other Proxy is refused.
 import * as types from "node:util/types";
 
 /**
- * `plain` and `object`: its own enumerable properties are the value, whatever class it has; those of a `plain` one are
- * all its enumerable properties as long as nobody has polluted Object.prototype.
+ * `plain` and `object`: the own enumerable properties are the value, whatever the class. A `plain` object has no other
+ * enumerable properties unless Object.prototype is polluted.
  */
 export type Kind =
   | "plain"
@@ -20,7 +20,7 @@ export type Kind =
   | "view"
   | "unsupported";
 
-/** Anything but null and functions. May throw what a Proxy or an accessor throws. */
+/** May throw whatever a Proxy or an accessor throws. */
 export function kindOf(value: object): Kind {
   if (Array.isArray(value)) return "array";
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -55,7 +55,7 @@ function slottedKindOf(value: object): Kind | undefined {
   return refused ? "unsupported" : undefined;
 }
 
-/** A Proxy of a Date and the like: its properties are not its value, and its value is out of reach. */
+/** A Proxy of a Date and the like: its properties are not its value, and its internal slots cannot be read. */
 function hidesInternalState(value: object): boolean {
   const slotted =
     value instanceof Date ||
@@ -68,8 +68,8 @@ function hidesInternalState(value: object): boolean {
 }
 
 /**
- * URL, Headers, Blob, WeakRef, Intl.DateTimeFormat, generators and the rest of the platform keep their state out of
- * sight: storing their properties would lose it without a word.
+ * URL, Headers, Blob, WeakRef, Intl.DateTimeFormat, generators and other platform objects hide their state: storing their
+ * properties would lose it silently.
  */
 function isPlatformTag(tag: string): boolean {
   return (
@@ -81,3 +81,11 @@ function isPlatformTag(tag: string): boolean {
 
 const PLATFORM_PREFIXES = ["Intl.", "Temporal.", "WebAssembly."];
 const PLATFORM_SUFFIXES = ["Iterator", "Generator", " Helper"];
+
+/** The primitive inside a Number, String, Boolean or BigInt object, whatever its own valueOf returns. */
+export function unbox(boxed: object): number | string | boolean | bigint {
+  if (types.isNumberObject(boxed)) return Number.prototype.valueOf.call(boxed);
+  if (types.isStringObject(boxed)) return String.prototype.valueOf.call(boxed);
+  if (types.isBooleanObject(boxed)) return Boolean.prototype.valueOf.call(boxed);
+  return BigInt.prototype.valueOf.call(boxed);
+}

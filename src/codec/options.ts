@@ -1,9 +1,9 @@
-// The options of the codec: their defaults, and the checks that refuse what makes no sense.
+// The options of the codec: their types, defaults and checks.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { ALGORITHMS, type CompressionAlgorithm, isAvailable } from "./compression.ts";
 
 export interface CompressionOptions {
-  /** Only payloads of at least this many bytes are compressed. Default: 1024. */
+  /** Payloads smaller than this are not compressed. Default: 1024. */
   readonly thresholdBytes?: number;
   /** `zstd` needs a Node whose node:zlib has it (22.15, 23.8 or later). Default: `brotli`. */
   readonly algorithm?: CompressionAlgorithm;
@@ -12,14 +12,14 @@ export interface CompressionOptions {
 export interface CodecLimits {
   /** The most bytes one value may take, before compression and after decompression. Default: 67108864 (64 MiB). */
   readonly maxBytes: number;
-  /** How many objects, arrays, maps, sets and error causes may be nested in one another, 1 to 1000. Default: 512. */
+  /** How deep objects, arrays, maps, sets and error causes may be nested, 1 to 1000. Default: 512. */
   readonly maxDepth: number;
 }
 
 export interface CodecOptions {
   /**
-   * `json`: a value that JSON represents exactly is stored as JSON text, for people and tools that read the store;
-   * any other value is stored as MessagePack all the same. Default: `msgpack`.
+   * `json`: a value that JSON represents exactly is stored as JSON text, for people and tools that read the store; any
+   * other value is still stored as MessagePack. Default: `msgpack`.
    */
   readonly serialization?: "msgpack" | "json";
   /** Default: false. */
@@ -36,9 +36,9 @@ export interface CodecSettings {
 const DEFAULT_THRESHOLD_BYTES = 1024;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MAX_DEPTH = 512;
-/** Beyond it the recursion of a walk could exhaust the stack of the caller. */
+/** Deeper recursion could exhaust the caller's stack. */
 const GREATEST_MAX_DEPTH = 1000;
-/** The largest byte count that every Node this runs on can hold in one Buffer. */
+/** The largest Buffer that every supported Node can allocate. */
 const GREATEST_MAX_BYTES = 2 ** 31 - 1;
 
 /** Throws ConfigError for an unknown key or a value out of range. */

@@ -1,24 +1,24 @@
-// Says why a value was refused: walks it once more, slowly, and names the path of the first part that cannot be stored.
-// The walk keeps its own stack: it may be called because the engine's was nearly used up.
+// Explains why a value was refused: walks it again, slowly, and gives the path of the first part that cannot be stored.
+// The walk is not recursive, because the engine's stack may be nearly exhausted.
 import { CodecError } from "../core/errors.ts";
 import { bytesOfBuffer, storedBytesOf } from "./binary-view.ts";
+import { isHole, presentIndexes } from "./containers.ts";
 import { errorFactsOf } from "./error-object.ts";
 import { type Kind, kindOf, tagOf } from "./kind.ts";
 import type { CodecLimits } from "./options.ts";
-import { isHole, presentIndexes } from "./sparse-array.ts";
 import { pathOf, type Step } from "./value-path.ts";
 
-/** How many parts of a value that is too large anyway are searched for a reason that can be named better. */
+/** How many parts of a value that is too large are searched for a more specific reason. */
 const SEARCHED_IF_TOO_LARGE = 10_000;
 
-/** `thrown` is what stopped the fast walk. */
+/** `thrown`: what stopped the fast walk. */
 export function refusalOf(value: unknown, limits: CodecLimits, thrown: unknown): CodecError {
   const mostParts = thrown instanceof CodecError ? SEARCHED_IF_TOO_LARGE : Number.POSITIVE_INFINITY;
   const found = new Search(limits.maxDepth).run(value, mostParts);
   if (found !== undefined) return found;
   if (thrown instanceof CodecError) return thrown;
   const why = messageOf(thrown);
-  return new CodecError("VALUE_UNSUPPORTED", `Cannot store the value at $: reading it failed once: ${why}`, {
+  return new CodecError("VALUE_UNSUPPORTED", `Cannot store the value at $: reading it failed: ${why}`, {
     path: "$",
     cause: thrown,
   });
@@ -36,13 +36,13 @@ interface Level {
 
 class Search {
   readonly #maxDepth: number;
-  /** The objects on the way from the root to where the search is; `#steps` lead from each to the next. */
+  /** The objects from the root to the current position; `#steps` lead from each to the next. */
   readonly #levels: Level[] = [];
   readonly #steps: Step[] = [];
-  /** The same objects, with the place of each among the levels. */
-  readonly #places = new Map<object, number>();
-  /** Objects found sound, with the greatest depth they were seen at: shared ones are looked through once. */
-  readonly #sound = new Map<object, number>();
+  /** The same objects, with their index in `#levels`. */
+  readonly #indexes = new Map<object, number>();
+  /** Objects without a problem, with the greatest depth they were seen at: shared ones are searched once. */
+  readonly #valid = new Map<object, number>();
 
   constructor(maxDepth: number) {
     this.#maxDepth = maxDepth;
@@ -50,16 +50,16 @@ class Search {
 
   run(root: unknown, mostParts: number): CodecError | undefined {
     if (root === undefined) return this.#unsupported("undefined", "Store null, or delete the key.");
-    let found = this.#attempt(() => this.#visit(root));
+    let found = this.#attempt(() => this.#check(root));
     for (let parts = 0; found === undefined && this.#levels.length > 0 && parts < mostParts; parts++) {
       found = this.#attempt(() => this.#proceed());
     }
     return found;
   }
 
-  #attempt(look: () => CodecError | undefined): CodecError | undefined {
+  #attempt(search: () => CodecError | undefined): CodecError | undefined {
     try {
-      return look();
+      return search();
     } catch (cause) {
       return this.#refused(`what is at ${pathOf(this.#steps)}: reading it threw: ${messageOf(cause)}`, {
         cause,
@@ -67,7 +67,7 @@ class Search {
     }
   }
 
-  /** Visits the next part of the innermost object, or leaves that object. */
+  /** Checks the next part of the innermost object, or leaves that object. */
   #proceed(): CodecError | undefined {
     const depth = this.#levels.length - 1;
     const level = this.#levels[depth]!;
@@ -75,15 +75,15 @@ class Search {
     const next = level.parts.next();
     if (next.done === true) {
       this.#levels.pop();
-      this.#places.delete(level.object);
-      this.#sound.set(level.object, depth);
+      this.#indexes.delete(level.object);
+      this.#valid.set(level.object, depth);
       return undefined;
     }
     this.#steps.push(next.value.step);
-    return this.#visit(next.value.read());
+    return this.#check(next.value.read());
   }
 
-  #visit(value: unknown): CodecError | undefined {
+  #check(value: unknown): CodecError | undefined {
     if (typeof value === "function") return this.#unsupported("a function");
     if (typeof value === "symbol") return this.#unsupported("a symbol");
     if (typeof value !== "object" || value === null) return undefined;
@@ -95,12 +95,12 @@ class Search {
 
   #enter(object: object, parts: Generator<Part>): CodecError | undefined {
     const depth = this.#levels.length;
-    const place = this.#places.get(object);
+    const place = this.#indexes.get(object);
     if (place !== undefined) {
       const target = pathOf(this.#steps.slice(0, place));
       return this.#refused(`the cyclic reference at ${pathOf(this.#steps)}: it leads back to ${target}.`);
     }
-    if ((this.#sound.get(object) ?? -1) >= depth) return undefined;
+    if ((this.#valid.get(object) ?? -1) >= depth) return undefined;
     if (depth >= this.#maxDepth) {
       const path = pathOf(this.#steps);
       return new CodecError(
@@ -112,7 +112,7 @@ class Search {
       );
     }
     this.#levels.push({ object, parts });
-    this.#places.set(object, depth);
+    this.#indexes.set(object, depth);
     return undefined;
   }
 
@@ -132,7 +132,7 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** What an object is made of, in the order of encoding; undefined for those without parts, which are tried out at once. */
+/** The parts of an object in encoding order; undefined if it has none, in which case it is tested right away. */
 function partsOf(value: object, kind: Kind): Generator<Part> | undefined {
   switch (kind) {
     case "plain":

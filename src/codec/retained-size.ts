@@ -1,11 +1,10 @@
-// A guess at the memory a value keeps alive: near enough to hold a cache to a byte limit.
+// Estimates the memory a value keeps alive, closely enough to hold a cache to a byte limit.
 //
-// Every part is weighed, so that nothing large can hide between small ones. Only where there are very many, the rest is
-// judged by those that were weighed; the first of them is drawn at random, so that no order of parts escapes for long.
-import { unbox } from "./boxed-primitive.ts";
-import { kindOf } from "./kind.ts";
+// Up to a number of parts every one is weighed, so nothing large can hide between small ones. Beyond it a sample stands for
+// the rest; each container is sampled from a random first part, so no order of parts escapes for long.
+import { kindOf, unbox } from "./kind.ts";
 
-// What V8 spends on a 64-bit machine, to the nearest handful.
+// Approximate costs in V8 on a 64-bit machine.
 const SLOT = 8;
 const OBJECT = 24;
 const STRING = 16;
@@ -13,36 +12,46 @@ const HASH_ENTRY = 40;
 const DICTIONARY_ENTRY = 24;
 const BINARY = 96;
 const OTHER = 64;
-/** Larger objects are dictionaries, which store their keys; the names of small ones are shared by all of their shape. */
+/** Larger objects are dictionaries, which store their keys; smaller ones share the names with all objects of their shape. */
 const SHAPED_KEYS = 32;
-/** A longer name is hardly shared. */
+/** A longer name is unlikely to be shared. */
 const SHARED_NAME = 32;
-/** Small buffers are windows into a pool, which is not theirs; Node adds a little to its size. */
+/** Small buffers are views of Node's shared pool, whose memory is not theirs; Node adds a little to the pool's size. */
 const POOL_BYTES = Buffer.poolSize + 128;
 
-/** Up to so many parts all of them are weighed, in a few milliseconds. */
+/** Up to this many parts every one is weighed, in a few milliseconds. */
 const MOST_PARTS = 100_000;
-/** Where there are more, so many are; then objects have to be remembered, so that shared ones count once. */
+/** Beyond that only this many are, because objects then have to be remembered, so that shared ones count once. */
 const SAMPLED_PARTS = 20_000;
-/** Of those that may still be weighed then, so many are left to each sibling of a part, but to all of them no more than a share. */
+/** While sampling, parts held back for each sibling of the current part, up to a share of all that are left. */
 const PARTS_PER_SIBLING = 4;
 const SIBLINGS_SHARE = 1 / 8;
-/** As deep as a codec can be told to go. */
+/** The deepest nesting a codec allows. */
 const MOST_LEVELS = 1_000;
+/** Listing the keys of a larger object is slow (about 10 ms for 40,000), so it is done once per value. */
+const KEYS_LISTED_ONCE = 1_000;
+
+type KeyLists = Map<object, readonly string[]>;
 
 /** Never throws: what cannot be read counts as an object. */
 export function sizeOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return SLOT + primitiveBytes(value);
+  const scale = new Scale(undefined);
   try {
-    return SLOT + new Scale(undefined).weigh(value, 0, 0);
+    return SLOT + scale.weigh(value, 0, 0);
   } catch {
-    return SLOT + Math.round(new Scale(new Set()).weigh(value, 0, 0));
+    return sampledSizeOf(value, scale.keyLists);
   }
 }
 
-/** A string with one of these takes two bytes a character. V8 looks for it only in strings that are kept that way. */
+/** For a value of too many parts to weigh each. */
+export function sampledSizeOf(value: object, keyLists?: KeyLists): number {
+  return SLOT + Math.round(new Scale(new Set(), keyLists).weigh(value, 0, 0));
+}
+
+/** A string with one of these takes two bytes per character. V8 scans only strings that it stores that way. */
 const WIDE = /[\u0100-\uffff]/;
-/** Of so short a text most is overhead, and its first character tells enough. */
+/** A text this short is mostly overhead, so its first character decides. */
 const SHORT_TEXT = 24;
 
 function textBytes(text: string): number {
@@ -64,21 +73,23 @@ function primitiveBytes(value: unknown): number {
   }
 }
 
-/** Thrown inside the first attempt at a value of more than `MOST_PARTS`. */
-const TOO_MANY = new Error("There are too many parts to weigh all of them.");
+/** Thrown by the first attempt at a value of more than `MOST_PARTS`. */
+const TOO_MANY = new Error("too many parts to weigh each of them");
 
 class Scale {
   #partsLeft: number;
-  /** What must be left of them where the walk is. */
+  /** How many of them are held back for siblings of the objects the walk is in. */
   #reserved = 0;
-  /** What was weighed: a second reference to it weighs nothing more. */
+  /** Objects that were weighed: another reference to one adds nothing. */
   readonly #weighed: Set<object> | undefined;
-  /** The same while nothing is remembered: only what leads back to an object above the one being weighed is known. */
-  readonly #above: object[] = [];
+  /** Without that set, only the ancestors of the object being weighed, to end a cycle. */
+  readonly #ancestors: object[] = [];
+  keyLists: KeyLists | undefined;
 
-  /** Without a set to remember objects in, it throws TOO_MANY rather than judge some parts by others. */
-  constructor(weighed: Set<object> | undefined) {
+  /** Without a set to remember objects in, it throws TOO_MANY instead of sampling. */
+  constructor(weighed: Set<object> | undefined, keyLists?: KeyLists) {
     this.#weighed = weighed;
+    this.keyLists = keyLists;
     this.#partsLeft = weighed === undefined ? MOST_PARTS : SAMPLED_PARTS;
   }
 
@@ -101,10 +112,10 @@ class Scale {
   #isKnown(value: object, level: number): boolean {
     const weighed = this.#weighed;
     if (weighed === undefined) {
-      const above = this.#above;
-      for (let i = 0; i < level; i++) if (above[i] === value) return true;
-      above[level] = value;
-      // The comparisons are work as well.
+      const ancestors = this.#ancestors;
+      for (let i = 0; i < level; i++) if (ancestors[i] === value) return true;
+      ancestors[level] = value;
+      // The comparisons count as work too.
       this.#partsLeft -= level >> 3;
       return false;
     }
@@ -131,7 +142,7 @@ class Scale {
         return OBJECT + this.#array(value as unknown[], level);
       case "plain":
       case "object":
-        return OBJECT + this.#properties(value, Object.keys(value), level);
+        return OBJECT + this.#properties(value, this.#keysOf(value), level);
       case "map":
         return OTHER + this.#map(value as Map<unknown, unknown>, level);
       case "set":
@@ -151,11 +162,22 @@ class Scale {
     }
   }
 
+  #keysOf(value: object): readonly string[] {
+    const known = this.keyLists?.get(value);
+    if (known !== undefined) return known;
+    const keys = Object.keys(value);
+    if (keys.length > KEYS_LISTED_ONCE) {
+      this.keyLists ??= new Map();
+      this.keyLists.set(value, keys);
+    }
+    return keys;
+  }
+
   #array(value: readonly unknown[], level: number): number {
     const { length } = value;
     const first = this.#first(length);
     if (length > this.#partsLeft && isSparse(value)) {
-      return this.#properties(value, Object.keys(value), level);
+      return this.#properties(value, this.#keysOf(value), level);
     }
     let total = 0;
     for (let seen = 0; seen < length; seen++) {
@@ -194,7 +216,7 @@ class Scale {
     const first = this.#first(size);
     let total = 0;
     let seen = 0;
-    // From the first one to the end, then from the beginning to there.
+    // From the first part to the end, then from the beginning up to it.
     for (const from of first === 0 ? [0] : [first, 0]) {
       let at = 0;
       for (const [key, part] of open()) {
@@ -213,14 +235,14 @@ class Scale {
     return this.#part(value.stack, level, 1) + this.#part(value.cause, level, 0);
   }
 
-  /** Where to begin among so many parts. */
+  /** The index to begin at. */
   #first(parts: number): number {
     if (this.#weighed !== undefined) return Math.floor(random() * parts);
     if (parts > this.#partsLeft) throw TOO_MANY;
     return 0;
   }
 
-  /** Whether no part can be weighed any more; the first of each container always is. */
+  /** Whether the budget is used up; the first part of each container is always weighed. */
   #isOver(seen: number): boolean {
     this.#partsLeft--;
     if (this.#weighed !== undefined) return this.#partsLeft < this.#reserved && seen > 0;
@@ -229,13 +251,13 @@ class Scale {
   }
 }
 
-/** Whether a long array has places for much that is not there; it keeps no slots for its holes then. */
+/** Whether a long array is mostly holes: it then has no slots for them. */
 function isSparse(value: readonly unknown[]): boolean {
   for (let probe = 0; probe < 16; probe++) if (!(Math.floor(random() * value.length) in value)) return true;
   return false;
 }
 
-/** A buffer keeps all its memory alive, however small the view of it. */
+/** A view keeps its whole buffer alive, however small it is. */
 function viewBytes(view: ArrayBufferView): number {
   const whole = view.buffer.byteLength;
   return whole > POOL_BYTES ? whole : view.byteLength;
@@ -243,7 +265,7 @@ function viewBytes(view: ArrayBufferView): number {
 
 let state = 0x2545_f491;
 
-/** A number in [0, 1), by Marsaglia's xorshift. It need not be secret, only out of step with what is weighed. */
+/** A number in [0, 1), by Marsaglia's xorshift: it only has to be independent of the order of the parts. */
 function random(): number {
   state ^= state << 13;
   state ^= state >>> 17;

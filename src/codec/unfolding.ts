@@ -1,24 +1,25 @@
-// How much a value is when every reference to a shared object is followed, known from about one visit of each object: a
-// few dozen objects that refer to each other twice can stand for billions of parts.
+// The size of a value with every reference to a shared object followed, from about one visit per object: a few dozen objects
+// that refer to each other twice can expand to billions of parts.
+
+import { isHole, presentIndexes } from "./containers.ts";
 import { errorFactsOf } from "./error-object.ts";
 import { kindOf } from "./kind.ts";
-import { isHole, presentIndexes } from "./sparse-array.ts";
 
-export interface Amount {
+export interface Size {
   readonly objects: number;
-  /** Those of strings and binary data, and one for every other part. */
+  /** The bytes of strings and binary data, plus one for every other part. */
   readonly bytes: number;
 }
 
-/** Stands for an object that is being looked into: whatever leads back to it closes a circle. */
-const UNDER_WAY: Amount = { objects: 0, bytes: 0 };
-/** An object without others in it that is smaller is counted anew each time: that is cheaper than to remember it. */
+/** Marks an object that is being visited: a reference back to it is a cycle. */
+const IN_PROGRESS: Size = { objects: 0, bytes: 0 };
+/** A smaller object without nested objects is counted again each time, which is cheaper than remembering it. */
 const REMEMBERED_BYTES = 256;
 
-export type Unfolding = "within" | "beyond" | "circular";
+export type Unfolding = "within" | "beyond" | "cyclic";
 
-/** Whether it is more than `most` in one respect. What cannot be read, or lies deeper than `maxDepth`, counts for nothing. */
-export function unfold(value: unknown, most: Amount, maxDepth: number): Unfolding {
+/** Compares it with `most`. Parts that cannot be read or lie deeper than `maxDepth` are not counted. */
+export function unfold(value: unknown, most: Size, maxDepth: number): Unfolding {
   const sum = new Sum(most, maxDepth);
   sum.add(value, 0);
   return sum.outcome;
@@ -26,14 +27,14 @@ export function unfold(value: unknown, most: Amount, maxDepth: number): Unfoldin
 
 class Sum {
   outcome: Unfolding = "within";
-  readonly #most: Amount;
+  readonly #most: Size;
   readonly #maxDepth: number;
-  readonly #known = new Map<object, Amount>();
-  readonly #above: object[] = [];
+  readonly #known = new Map<object, Size>();
+  readonly #ancestors: object[] = [];
   #objects = 0;
   #bytes = 0;
 
-  constructor(most: Amount, maxDepth: number) {
+  constructor(most: Size, maxDepth: number) {
     this.#most = most;
     this.#maxDepth = maxDepth;
   }
@@ -47,32 +48,32 @@ class Sum {
   #object(value: object, depth: number): void {
     const objects = this.#objects;
     const bytes = this.#bytes;
-    // Those without an object in them are not entered.
-    if (objects === 1 && depth > 0) this.#known.set(this.#above[depth - 1]!, UNDER_WAY);
-    let amount = this.#known.get(value);
-    if (amount === UNDER_WAY) {
-      this.outcome = "circular";
+    // Only now is the parent known to contain an object; parents that do not are never recorded.
+    if (objects === 1 && depth > 0) this.#known.set(this.#ancestors[depth - 1]!, IN_PROGRESS);
+    let size = this.#known.get(value);
+    if (size === IN_PROGRESS) {
+      this.outcome = "cyclic";
       return;
     }
-    amount ??= this.#amountOf(value, depth);
-    this.#objects = objects + amount.objects;
-    this.#bytes = bytes + amount.bytes;
-    // Every sum on the way is part of the whole.
+    size ??= this.#sizeOf(value, depth);
+    this.#objects = objects + size.objects;
+    this.#bytes = bytes + size.bytes;
+    // Every partial sum is a lower bound of the whole.
     if (this.#objects > this.#most.objects || this.#bytes > this.#most.bytes) this.outcome = "beyond";
   }
 
-  #amountOf(value: object, depth: number): Amount {
-    this.#above[depth] = value;
+  #sizeOf(value: object, depth: number): Size {
+    this.#ancestors[depth] = value;
     this.#objects = 1;
     this.#bytes = 1;
     try {
       this.#parts(value, depth + 1);
     } catch {
-      // The walk that asks comes to it as well.
+      // The calling walk will meet the same error.
     }
-    const amount = { objects: this.#objects, bytes: this.#bytes };
-    if (amount.objects > 1 || amount.bytes >= REMEMBERED_BYTES) this.#known.set(value, amount);
-    return amount;
+    const size = { objects: this.#objects, bytes: this.#bytes };
+    if (size.objects > 1 || size.bytes >= REMEMBERED_BYTES) this.#known.set(value, size);
+    return size;
   }
 
   #parts(value: object, depth: number): void {

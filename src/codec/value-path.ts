@@ -1,8 +1,8 @@
-// How the place of a part inside a value is written: `$.items[3].run`, `$["odd key"]`, `$.byId.get("k")` for what a Map
-// holds under a primitive key, `$.byId.values()[2]` under any other, `$.byId.keys()[2]` and `$.tags.values()[2]` for the
-// keys of a Map and the members of a Set, counted from 0.
+// Formats the path of a part inside a value: `$.items[3].run`, `$["odd key"]`, `$.byId.get("k")` for a Map value under a
+// primitive key, `$.byId.values()[2]` under any other, `$.byId.keys()[2]` and `$.tags.values()[2]` for the keys of a Map and
+// the members of a Set, counted from 0.
 
-/** A number is an index, a string a property. */
+/** A number is an index, a string a property name. */
 export type Step =
   | number
   | string
@@ -15,12 +15,12 @@ const MOST_STEPS = 32;
 const LONGEST_KEY = 64;
 
 export function pathOf(steps: readonly Step[]): string {
-  if (steps.length <= MOST_STEPS) return `$${steps.map(written).join("")}`;
+  if (steps.length <= MOST_STEPS) return `$${steps.map(formatStep).join("")}`;
   const half = MOST_STEPS / 2;
-  return `$${steps.slice(0, half).map(written).join("")}\u2026${steps.slice(-half).map(written).join("")}`;
+  return `$${steps.slice(0, half).map(formatStep).join("")}\u2026${steps.slice(-half).map(formatStep).join("")}`;
 }
 
-function written(step: Step): string {
+function formatStep(step: Step): string {
   if (typeof step === "number") return `[${step}]`;
   if (typeof step === "string") return isPlainName(step) ? `.${shortened(step)}` : `[${quoted(step)}]`;
   if ("mapKey" in step) return `.keys()[${step.mapKey}]`;
@@ -41,7 +41,7 @@ function shortened(key: string): string {
   return key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}\u2026`;
 }
 
-// Not a regular expression: compiling one when the stack is nearly used up ends the process.
+// Not a regular expression: compiling one with the stack nearly exhausted ends the process.
 function isPlainName(key: string): boolean {
   for (let i = 0; i < key.length; i++) {
     const char = key[i]!;

@@ -1,4 +1,4 @@
-// Sessions of drizzle over node-postgres or sqlite-proxy, and its `cache` option.
+// drizzle over node-postgres or sqlite-proxy: its sessions for cachedDependency, and its `cache` option.
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
@@ -15,13 +15,12 @@ import {
 } from "./drizzle/library.ts";
 import { watchRemote } from "./drizzle/remote.ts";
 import { pgSessions } from "./pg.ts";
-import { hasMethod, notWanted } from "./tracking/handed-over.ts";
-import { perSession } from "./tracking/per-session.ts";
-import { requireCache } from "./tracking/watch-options.ts";
+import { perSession } from "./tracking/proxy.ts";
+import { hasMethod, requireCache, wrongArgument } from "./tracking/watch-options.ts";
 
 export type { DrizzleCacheOptions, DrizzleChange, DrizzleTable } from "./drizzle/cache.ts";
 
-/** For `cachedDependency`, which finds it by itself. */
+/** `cachedDependency` recognises these sessions on its own. */
 export const drizzleSessions: SessionAdapter<object> = {
   name: "drizzle",
   recognises: (session): session is object =>
@@ -30,8 +29,8 @@ export const drizzleSessions: SessionAdapter<object> = {
 };
 
 /**
- * drizzle's cache, to be given as `cache` together with `client(pool)` as `client`. Its members are those of drizzle's class
- * `Cache`, which is another one in a CommonJS module than in an ES module.
+ * Pass it to drizzle as `cache`, together with `client(pool)` as `client`. It lists the members of drizzle's class `Cache`
+ * instead of extending it, because drizzle declares that class twice: once for import and once for require.
  */
 export interface XCacheForDrizzle {
   strategy(): "explicit" | "all";
@@ -49,7 +48,7 @@ export interface XCacheForDrizzle {
     config?: object,
   ): Promise<void>;
   onMutate(change: DrizzleChange): Promise<void>;
-  /** The pool or client of node-postgres whose commits count and whose marked reads are cached. */
+  /** Wraps a node-postgres pool or client: its commits invalidate, and the reads that drizzle marks are cached. */
   client<Client extends object>(client: Client): Client;
   invalidate(change: DrizzleChange): Promise<void>;
 }
@@ -57,8 +56,8 @@ export interface XCacheForDrizzle {
 const CACHE_OPTION_NAMES: readonly (keyof DrizzleCacheOptions)[] = ["cache", "ttl", "global"];
 
 /**
- * Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, also when `client` is given anything but a pool or a
- * client of node-postgres.
+ * Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD,
+ * as does `client` for anything but a node-postgres pool or client.
  */
 export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
   requireOptions(options, CACHE_OPTION_NAMES);
@@ -70,7 +69,7 @@ export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
     client<Client extends object>(client: Client): Client {
       if (hasMethod(client, "query") && pgSessions.recognises(client))
         return pgSessions.wrap(client, cache.tracker) as typeof client;
-      throw notWanted("drizzleCache().client", "a pool or a client of node-postgres", client);
+      throw wrongArgument("drizzleCache().client", "a node-postgres pool or client", client);
     },
   });
 }
@@ -80,28 +79,28 @@ function wrapSession(session: object, tracker: SessionTracker): object {
   if (isRemoteDatabase(session)) return overRemote(session, tracker);
   throw new ConfigError(
     "ARGUMENT_INVALID",
-    "drizzle over better-sqlite3 answers at once, so that there is no time to ask a cache.",
-    { hint: "Use drizzle-orm/sqlite-proxy with a callback that asks better-sqlite3." },
+    "drizzle over better-sqlite3 is synchronous and cannot use an async cache.",
+    { hint: "Use drizzle-orm/sqlite-proxy with a callback that queries better-sqlite3." },
   );
 }
 
 function overPostgres(session: DrizzleDatabase<PgSession>, tracker: SessionTracker): object {
   const { client, schema, options } = session.session;
   const watched = pgSessions.wrap(client, tracker);
-  const own = madeLike(session.session, watched, session.dialect, schema, options);
-  const made = madeLike(session, session.dialect, own, schema);
-  return Object.assign(made, { $client: watched, $cache: session.$cache });
+  const ownSession = sameClass(session.session, watched, session.dialect, schema, options);
+  const database = sameClass(session, session.dialect, ownSession, schema);
+  return Object.assign(database, { $client: watched, $cache: session.$cache });
 }
 
 function overRemote(session: DrizzleDatabase<RemoteSession>, tracker: SessionTracker): object {
   const { schema, logger, cache } = session.session;
   const { client, batch } = watchRemote(session.session, tracker);
-  const own = madeLike(session.session, client, session.dialect, schema, batch, { logger, cache });
-  const made = madeLike(session, session.resultKind, session.dialect, own, schema);
-  return Object.assign(made, { $cache: session.$cache });
+  const ownSession = sameClass(session.session, client, session.dialect, schema, batch, { logger, cache });
+  const database = sameClass(session, session.resultKind, session.dialect, ownSession, schema);
+  return Object.assign(database, { $cache: session.$cache });
 }
 
-/** An object of the same class. */
-function madeLike(one: object, ...parts: readonly unknown[]): object {
-  return new (one.constructor as DatabaseClass)(...parts);
+/** A new object of the same class. */
+function sameClass(original: object, ...parts: readonly unknown[]): object {
+  return new (original.constructor as DatabaseClass)(...parts);
 }

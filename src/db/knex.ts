@@ -1,4 +1,4 @@
-// Sessions of knex: `knex` itself over PostgreSQL or SQLite, or a transaction of it.
+// knex over PostgreSQL or SQLite: wraps `knex` itself, or one of its transactions, for cachedDependency.
 import { EventEmitter } from "node:events";
 import type { Knex } from "knex";
 import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/db-session.ts";
@@ -6,11 +6,11 @@ import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client
 import { isKnex, type KnexClient, type KnexConnection, type KnexSession } from "./knex/library.ts";
 import { watchClient } from "./pg/client.ts";
 import type { PgClient } from "./pg/library.ts";
-import { perSession } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/proxy.ts";
 
 const wrapped = perSession(wrapSession);
 
-/** For `cachedDependency`, which finds it by itself. */
+/** `cachedDependency` recognises these sessions on its own. */
 export const knexSessions: SessionAdapter<Knex> = {
   name: "knex",
   recognises: (session): session is Knex => isKnex(session),
@@ -24,7 +24,7 @@ function wrapSession(session: KnexSession, tracker: SessionTracker): KnexSession
   return withClient(session, derivedClient(session.client, watchedClass(session.client, tracker)));
 }
 
-/** The same `knex`, whose builders run on another client. */
+/** The same `knex`, with builders that run on `client`. */
 function withClient(
   session: KnexSession,
   client: KnexClient,
@@ -41,11 +41,11 @@ function withClient(
   });
 }
 
-/** Everything the client has, at any time, with the methods of `derived` in place of its own. */
+/** Inherits every member of the client, with the methods of `derived` overriding its own. */
 function derivedClient(client: KnexClient, derived: WatchedClass): KnexClient {
   const descriptors = Object.getOwnPropertyDescriptors(derived.prototype) as PropertyDescriptorMap;
   const watched = Object.create(client, descriptors) as KnexClient;
-  // What changes the client must reach the client: its pool, and its listeners.
+  // Methods that change the pool or the listeners must run on the client itself.
   for (const name of [...Object.keys(EventEmitter.prototype), "destroy", "initializePool"]) {
     const method: unknown = client[name as keyof KnexClient];
     if (typeof method !== "function") continue;
@@ -58,7 +58,7 @@ function derivedClient(client: KnexClient, derived: WatchedClass): KnexClient {
   return watched;
 }
 
-/** It was begun where nobody watched: its reads are its own, its commit counts. */
+/** The transaction began unwatched, so its reads are never cached; its commit still invalidates. */
 async function connectionOf(client: KnexClient, tracker: SessionTracker): Promise<TrackedConnection> {
   const connection = await client.acquireConnection();
   return client.driverName === "pg"
@@ -72,9 +72,9 @@ function wrapTransaction(session: KnexSession, tracker: SessionTracker): KnexSes
   const run = async <Result>(text: string, execute: () => Promise<Result>): Promise<Result> =>
     (await connection).run({ text, execute, commands: (result) => commandsOf(result) });
   class Watched extends (client.constructor as WatchedClass) {
-    override query(...[held, query]: Parameters<KnexClient["query"]>) {
+    override query(...[connectionHeld, query]: Parameters<KnexClient["query"]>) {
       const text = typeof query === "string" ? query : query.sql;
-      return run(text, () => client.query(held as KnexConnection, query));
+      return run(text, () => client.query(connectionHeld as KnexConnection, query));
     }
   }
   return withClient(session, derivedClient(client, Watched), {

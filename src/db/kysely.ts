@@ -1,4 +1,4 @@
-// Sessions of kysely over PostgreSQL or SQLite, and a dialect whose connections are watched.
+// kysely over PostgreSQL or SQLite: its sessions for cachedDependency, and a dialect whose connections are watched.
 import type { Dialect, Driver, KyselyPlugin, QueryExecutor } from "kysely";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ConfigError } from "../core/errors.ts";
@@ -13,13 +13,12 @@ import {
   isKysely,
 } from "./kysely/library.ts";
 import type { SqlDialect } from "./sql/sql-tokens.ts";
-import { notWanted } from "./tracking/handed-over.ts";
-import { perSession } from "./tracking/per-session.ts";
-import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
+import { perSession } from "./tracking/proxy.ts";
+import { trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 
-/** For `cachedDependency`, which finds it by itself. */
+/** `cachedDependency` recognises these sessions on its own. */
 export const kyselySessions: SessionAdapter<AnyKysely> = {
   name: "kysely",
   recognises: isKysely,
@@ -27,8 +26,8 @@ export const kyselySessions: SessionAdapter<AnyKysely> = {
 };
 
 /**
- * A dialect like the given one, with reads of the named tables cached and commits invalidating. Throws ConfigError
- * ARGUMENT_INVALID, also for a dialect of another database than PostgreSQL or SQLite.
+ * Wraps a dialect: reads of the named tables are cached, commits invalidate them. Throws ConfigError ARGUMENT_INVALID,
+ * also for a dialect of a database other than PostgreSQL or SQLite.
  */
 export function cachedDialect<Given extends AnyDialect>(
   dialect: Given,
@@ -36,12 +35,12 @@ export function cachedDialect<Given extends AnyDialect>(
 ): DialectLike<Given> {
   const tracker = trackerOf("cachedDialect", options);
   const library: unknown = dialect;
-  if (!isDialect(library)) throw notWanted("cachedDialect", "a dialect of PostgreSQL or SQLite", library);
+  if (!isDialect(library)) throw wrongArgument("cachedDialect", "a PostgreSQL or SQLite dialect", library);
   const sql = dialectOf(library.createAdapter());
   if (sql === undefined) {
     throw new ConfigError(
       "ARGUMENT_INVALID",
-      "cachedDialect(): expected a dialect of PostgreSQL or SQLite, got one of another database.",
+      "cachedDialect(): expected a PostgreSQL or SQLite dialect, got one for another database.",
     );
   }
   const watched: Dialect = {
@@ -58,7 +57,7 @@ function wrapSession(session: AnyKysely, tracker: SessionTracker): AnyKysely {
   const dialect = dialectOf(executor.adapter)!;
   const source = session.isTransaction
     ? foreignTransaction(executor, dialect, tracker)
-    : sourceOf({ dialect, pool: session, ...heldBy(executor) }, tracker);
+    : sourceOf({ dialect, pool: session, ...connectionsOf(executor) }, tracker);
   const provider = {
     async provideConnection<T>(consumer: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
       const connection = new WatchedConnection(tracker, source);
@@ -73,8 +72,8 @@ function wrapSession(session: AnyKysely, tracker: SessionTracker): AnyKysely {
 }
 
 /**
- * The same session with another executor: what it makes for itself and a plugin, whose executor the present one is
- * asked for. Everything else that a session holds is out of reach.
+ * The same session with another executor. A session's state is private, and `withPlugin` is the only method that clones
+ * it with the executor its own executor returns: so that one returns ours for the length of the call.
  */
 function withExecutor(session: AnyKysely, executor: QueryExecutor): AnyKysely {
   const present = session.getExecutor();
@@ -86,8 +85,8 @@ function withExecutor(session: AnyKysely, executor: QueryExecutor): AnyKysely {
   }
 }
 
-/** Connections that an executor provides to whoever asks, for as long as that takes. */
-function heldBy(executor: QueryExecutor) {
+/** An executor provides a connection for the length of a callback; this turns that into take and giveBack. */
+function connectionsOf(executor: QueryExecutor) {
   const ends = new WeakMap<DatabaseConnection, () => void>();
   return {
     take: () =>
@@ -118,7 +117,7 @@ function watchedDriver(driver: Driver, dialect: SqlDialect, tracker: SessionTrac
     destroy: () => driver.destroy(),
     acquireConnection: async () => new WatchedConnection(tracker, source),
     releaseConnection: async (connection) => (connection as WatchedConnection).release(),
-    // The driver sends its statements over whatever connection it is given.
+    // The driver sends BEGIN and the like over the connection it is passed, so the tracker sees them.
     beginTransaction: (connection, settings) => driver.beginTransaction(connection, settings),
     commitTransaction: (connection) => driver.commitTransaction(connection),
     rollbackTransaction: (connection) => driver.rollbackTransaction(connection),

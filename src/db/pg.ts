@@ -1,15 +1,15 @@
-// Sessions of node-postgres: a Pool, a Client, or a client of a pool.
+// node-postgres: wraps a Pool, a Client or a pooled client for cachedDependency.
 import type { SessionAdapter } from "../core/db-session.ts";
 import { watchClient, wrapClient } from "./pg/client.ts";
 import { isClient, isPool, type PgClient, type PgPool } from "./pg/library.ts";
 import { wrapPool } from "./pg/pool.ts";
-import { perSession } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/proxy.ts";
 
 export type { PgClient, PgPool } from "./pg/library.ts";
 
 const pooled = perSession(wrapPool);
 
-/** For `cachedDependency`, which finds it by itself. */
+/** `cachedDependency` recognises these sessions on its own. */
 export const pgSessions: SessionAdapter<PgClient | PgPool> = {
   name: "node-postgres",
   recognises: (session) => isClient(session) || isPool(session),

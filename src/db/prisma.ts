@@ -1,5 +1,4 @@
-// Sessions of prisma over its adapters for node-postgres and libsql, as a client, an extension or an adapter.
-
+// prisma over its adapters for node-postgres and libsql: wraps a client, extends one, or wraps an adapter.
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ConfigError } from "../core/errors.ts";
 import { pgSessions } from "./pg.ts";
@@ -12,22 +11,21 @@ import {
   type SqlDriverAdapterFactory,
 } from "./prisma/library.ts";
 import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
-import { hasMethod } from "./tracking/handed-over.ts";
-import { perSession } from "./tracking/per-session.ts";
-import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
+import { perSession } from "./tracking/proxy.ts";
+import { hasMethod, trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 
 const wrapped = perSession(wrapClient);
 
-/** For `cachedDependency`, which finds it by itself. */
+/** `cachedDependency` recognises these sessions on its own. */
 export const prismaSessions: SessionAdapter<object> = {
   name: "prisma",
   recognises: (session): session is object => isPrismaClient(session),
   wrap: (session, tracker) => wrapped(session as ClientParts, tracker),
 };
 
-/** For `client.$extends`: the same client, with reads of the named tables cached and commits invalidating. */
+/** For `client.$extends`: reads of the named tables are cached, commits invalidate them. */
 export function prismaCache(options: WatchOptions): <Client extends object>(client: Client) => Client {
   const tracker = trackerOf("prismaCache", options);
   return <Client extends object>(client: Client): Client => {
@@ -56,37 +54,37 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
     const adapter = await factory.connect();
     if (isLibsqlAdapter(adapter)) return watchedLibsql(adapter, tracker);
     if (!isPgAdapter(adapter)) throw wrongAdapter(caller);
-    // Everything that the adapter sends goes through its pool.
+    // The adapter sends everything through its pool.
     return Object.assign(adapter, { client: pgSessions.wrap(adapter.client, tracker) });
   };
   return Object.create(factory, { connect: { value: connect } }) as Factory;
 }
 
-/** As `$extends` makes a client of another one, with an engine whose adapter is watched. */
+/** Derives a client the way `$extends` does, with an engine whose adapter is watched. */
 function wrapClient(client: ClientParts, tracker: SessionTracker): ClientParts {
   const original = client._originalClient;
   const { _engine: engine, _engineConfig: config, _requestHandler: handler } = original;
   const adapter = watchedFactory(config.adapter!, tracker, "cachedDependency");
   const engineConfig = { ...config, adapter };
-  const watchedEngine: Engine = madeLike(engine, engineConfig);
+  const watchedEngine: Engine = sameClass(engine, engineConfig);
   stopTogether(engine, watchedEngine);
   const base = Object.create(original) as ClientParts;
   Object.defineProperties(base, {
     _originalClient: { value: base },
     _engine: { value: watchedEngine },
     _engineConfig: { value: engineConfig },
-    _requestHandler: { value: madeLike(handler, base, handler.logEmitter) },
+    _requestHandler: { value: sameClass(handler, base, handler.logEmitter) },
     _extensions: { value: client._extensions },
   });
   const extended = base.$extends({}) as ClientParts;
-  // Extended clients have none; the emitter is the same.
+  // Extended clients have no `$on`; both clients share the emitter.
   const listen = typeof client.$on === "function" ? client.$on.bind(client) : undefined;
   return new Proxy(Object.create(extended) as ClientParts, {
     get: (_, property) => (property === "$on" ? listen : Reflect.get(extended, property, extended)),
   });
 }
 
-/** Whoever ends the client that the application holds ends both. */
+/** Disconnecting the application's client stops both engines. */
 function stopTogether(engine: Engine, watched: Engine): void {
   const stop = engine.stop.bind(engine);
   const both = async (): Promise<void> => {
@@ -95,8 +93,9 @@ function stopTogether(engine: Engine, watched: Engine): void {
   Object.defineProperty(engine, "stop", { value: both, configurable: true, writable: true });
 }
 
-function madeLike<T extends object>(one: T, ...parts: readonly unknown[]): T {
-  return new (one.constructor as new (...parts: readonly unknown[]) => T)(...parts);
+/** A new object of the same class. */
+function sameClass<T extends object>(original: T, ...parts: readonly unknown[]): T {
+  return new (original.constructor as new (...parts: readonly unknown[]) => T)(...parts);
 }
 
 function wrongAdapter(caller: string): ConfigError {

@@ -1,7 +1,7 @@
-// Sessions of typeorm over PostgreSQL or SQLite: a data source, its manager or a query runner; and its `cache` option.
+// typeorm over PostgreSQL or SQLite: wraps a data source, its manager or a query runner; and its `cache` option.
 import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { perSession } from "./tracking/per-session.ts";
+import { perSession } from "./tracking/proxy.ts";
 import { requireCache } from "./tracking/watch-options.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
 import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";
@@ -18,10 +18,10 @@ import {
 
 export type { TypeormCacheOptions } from "./typeorm/cache.ts";
 
-/** What of typeorm hands out connections. */
+/** The objects of typeorm that own a connection or hand one out. */
 export type TypeormSession = DataSource | EntityManager | QueryRunner;
 
-/** For `cachedDependency`, which finds it by itself. */
+/** `cachedDependency` recognises these sessions on its own. */
 export const typeormSessions: SessionAdapter<TypeormSession> = {
   name: "typeorm",
   recognises: (session): session is TypeormSession =>
@@ -45,10 +45,10 @@ export function typeormCache(options: TypeormCacheOptions): (source: DataSource)
 
 const watchedSource = perSession(watchSource);
 
-/** What changes the data source must reach it. */
+/** These change the data source, so they must run on the original. */
 const OWN_METHODS = ["initialize", "destroy", "setOptions", "buildMetadatas"] as const;
 
-/** Everything the data source has, at any time, with a driver whose connections are watched. */
+/** Inherits every member of the data source, with a driver whose connections are watched. */
 function watchSource(source: DataSource, tracker: SessionTracker): DataSource {
   const driver = driverOf(source);
   const watched = Object.create(source) as DataSource;
@@ -73,11 +73,11 @@ function watchSource(source: DataSource, tracker: SessionTracker): DataSource {
   return watched;
 }
 
-/** A manager of its own, so that entities are read and written by the watched runner. */
+/** Gives the watched runner its own manager, so that entities are read and written through it. */
 function withManager(runner: QueryRunner, source: DataSource): QueryRunner {
   const { manager } = runner;
   const own = source.createEntityManager(runner);
-  // Making it has put it into the runner that the application holds.
+  // createEntityManager has assigned it to the application's runner: undo that.
   Object.assign(runner, { manager });
   return new Proxy(runner, {
     get: (target, property, receiver) =>

@@ -1,4 +1,4 @@
-// The closest keys met so far, no more than wanted: a heap with the worst of them on top.
+// The closest keys so far, up to a limit: a heap with the worst of them on top.
 
 export interface Candidate {
   readonly key: string;
@@ -9,7 +9,7 @@ export class BestMatches {
   readonly #limit: number;
   readonly #heap: Candidate[] = [];
   readonly #keys = new Set<string>();
-  /** Keys beyond this distance cannot get in any more. */
+  /** Keys beyond this distance can no longer be among the best. */
   furthest: number;
 
   constructor(limit: number, furthest: number) {
@@ -17,7 +17,7 @@ export class BestMatches {
     this.furthest = furthest;
   }
 
-  /** `distance`: at most `furthest`. A key that is already here is left out. */
+  /** `distance` must be at most `furthest`. A key that is already included is ignored. */
   offer(key: string, distance: number): void {
     const candidate = { key, distance };
     const heap = this.#heap;
@@ -32,7 +32,7 @@ export class BestMatches {
     if (heap.length === this.#limit) this.furthest = heap[0]!.distance;
   }
 
-  /** Best first, equally good ones by key. */
+  /** Best first, equal distances by key. */
   sorted(): Candidate[] {
     return this.#heap.toSorted(compare);
   }
@@ -49,7 +49,7 @@ export class BestMatches {
     heap[at] = candidate;
   }
 
-  /** Puts the candidate in the place of the worst. */
+  /** Replaces the worst with the candidate. */
   #sink(candidate: Candidate): void {
     const heap = this.#heap;
     let at = 0;
@@ -64,7 +64,7 @@ export class BestMatches {
   }
 }
 
-/** Positive: `a` is the worse. */
+/** Positive if `a` is worse. */
 function compare(a: Candidate, b: Candidate): number {
   if (a.distance !== b.distance) return a.distance - b.distance;
   return a.key === b.key ? 0 : a.key < b.key ? -1 : 1;

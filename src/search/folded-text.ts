@@ -1,25 +1,25 @@
-// Text as fuzzy search compares it: normalised (NFKC) and case-folded code points that know where they came from.
+// Text as fuzzy search compares it: normalised (NFKC), case-folded code points with their positions in the original.
 
 /**
- * What can merge with what stands before it under NFKC: marks, the Thai and Lao AM, Hangul vowels and finals in all
- * their widths, and the halfwidth voicing marks. Cutting before anything else changes nothing, so each piece is folded on its own.
+ * Characters that NFKC may combine with the one before: marks, the Thai and Lao AM, Hangul vowels and finals in all widths,
+ * and the halfwidth voicing marks. Splitting before any other character is safe, so each piece is folded separately.
  */
 const JOINS_BEFORE = /[\p{M}\u0e33\u0eb3\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7fb\uff9e-\uffdc]/u;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/gu;
 
 export interface FoldedText {
   readonly points: readonly number[];
-  /** Where in the original, in UTF-16 units, the piece of each point starts and ends. */
+  /** For each point, where its piece starts and ends in the original, in UTF-16 units. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** Where in the original the rest begins. */
+  /** Where the rest of the original begins. */
   readonly next: number;
 }
 
-/** More than any language joins; normalising takes the square of their number. */
+/** More than any language combines; normalising takes quadratic time in their number. */
 const MOST_JOINED = 32;
 
-/** `from`: the `next` of the part before. `most`: about so many points. */
+/** `from`: the `next` of the previous part. `most`: the approximate number of points to return. */
 export function foldText(text: string, from = 0, most = Number.POSITIVE_INFINITY): FoldedText {
   const points: number[] = [];
   const starts: number[] = [];
@@ -50,7 +50,7 @@ function widthAt(text: string, index: number): number {
   return text.codePointAt(index)! > 0xffff ? 2 : 1;
 }
 
-// Both answers are kept per UTF-16 unit: the expressions are slow and keys repeat their characters. At most 65,536 each.
+// Cached per UTF-16 unit, at most 65,536 each: the expressions are slow, and keys repeat their characters.
 const knownJoins = new Map<number, boolean>();
 const knownFolds = new Map<number, readonly number[]>();
 
@@ -74,7 +74,7 @@ function foldedPoints(text: string, start: number, end: number): readonly number
   return points;
 }
 
-/** Down, up and down again is what unites the likes of "ẞ", "ß" and "ss", "ς" and "σ", "ı" and "i". */
+/** Lower, upper and lower case again makes "ẞ", "ß" and "ss" equal, as well as "ς" and "σ", and "ı" and "i". */
 function foldPiece(piece: string): string {
   const folded = piece.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase();
   return folded.normalize("NFKC").replace(IGNORABLE, "");

@@ -1,28 +1,28 @@
-// What is searched for: the words of a text, each found wherever it comes closest, in any order.
+// A fuzzy query: the words of a text, each matched where it comes closest in the key, in any order.
 import { AsciiText } from "./ascii-text.ts";
 import { foldText } from "./folded-text.ts";
 import { WordMatcher } from "./word-matcher.ts";
 
-/** More than any distance: the key is out. */
+/** Greater than any distance: the key does not match. */
 const OUT = Number.POSITIVE_INFINITY;
 
-/** Keys of more UTF-16 units are looked at part by part, each of so many code points. */
+/** Keys of more UTF-16 units are matched in parts of this many code points. */
 const LONG = 4_096;
 const PART = 1_024;
 
-/** How much more work a character is when the text must be folded first. */
+/** How many times more work a character is if the text must be folded first. */
 const FOLDING_WORK = 16;
 
 export class FuzzyQuery {
   /** In code points, without the space between words. */
   readonly length: number;
-  /** The longest first: it rules out most keys. */
+  /** Longest first, because it rules out most keys. */
   readonly #words: readonly WordMatcher[];
   readonly #workPerCharacter: number;
   readonly #ascii = new AsciiText();
-  /** How many there are. */
+  /** The number of words. */
   readonly words: number;
-  /** How much work the last key was, in about 5 ns. */
+  /** The work done for the last key, in units of about 5 ns. */
   work = 0;
 
   constructor(text: string) {
@@ -33,7 +33,7 @@ export class FuzzyQuery {
     this.#workPerCharacter = words.reduce((sum, word) => sum + word.blocks, 0);
   }
 
-  /** The sum over the words of the distance to the closest part of the key; OUT when it is more than `furthest`. */
+  /** The sum over the words of the distance to the closest part of the key; OUT if it exceeds `furthest`. */
   distance(key: string, furthest: number): number {
     this.work = 8 + key.length * this.#workPerCharacter;
     return this.#ascii.load(key) ? this.#distanceInAscii(furthest) : this.#distanceInFolded(key, furthest);
@@ -63,12 +63,12 @@ export class FuzzyQuery {
     return distance;
   }
 
-  /** Whether the key must be looked at in steps. */
+  /** Whether the key must be matched in steps. */
   isLong(key: string): boolean {
     return key.length > LONG;
   }
 
-  /** The distance, in steps that yield the work each was. No other key may be looked at in between. */
+  /** The distance, in steps that yield their work. No other key may be matched in between. */
   *distanceInSteps(key: string): Generator<number, number> {
     for (const word of this.#words) word.begin();
     for (let at = 0; at < key.length; ) {
@@ -80,7 +80,7 @@ export class FuzzyQuery {
     return this.#words.reduce((sum, word) => sum + word.distance, 0);
   }
 
-  /** From the first matched character to the last, in UTF-16 units of the key; in steps as well. */
+  /** From the first matched character to the last, in UTF-16 units of the key; also in steps. */
   *range(key: string): Generator<number, readonly [start: number, end: number]> {
     const points: number[] = [];
     const starts: number[] = [];

@@ -1,9 +1,9 @@
 // Fuzzy search over streamed keys.
 //
-// A key's score says how much of the text is found in it: 100 · (1 − edits / length), rounded down. `length` counts the
-// characters of the text without spaces; `edits` is the least number of characters to insert, delete, replace or
-// swap with their neighbour until each word of the text occurs somewhere in the key. So 100 is an exact occurrence
-// anywhere, one typo in a text of ten is 90, and what else the key holds does not matter. Words match in any order.
+// A key's score says how much of the text it contains: 100 · (1 − edits / length), rounded down. `length` counts the
+// characters of the text without spaces; `edits` is the least number of characters to insert, delete, replace or swap with
+// their neighbour until each word of the text occurs somewhere in the key. So 100 is an exact occurrence anywhere, one typo
+// in a text of ten is 90, and the rest of the key does not matter. Words match in any order.
 // Both sides are normalised (NFKC) and case-folded first; a character is a code point.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { BestMatches } from "./best-matches.ts";
@@ -28,18 +28,18 @@ export interface FuzzyMatch {
 
 export type KeySource = Iterable<string> | AsyncIterable<string | readonly string[]>;
 
-/** About 0.15 ms at 5 ns each, but many times that before the engine has compiled the loop. */
+/** About 0.15 ms at 5 ns each, but many times that before the loop is compiled. */
 const WORK_PER_TURN = 30_000;
 
-/** The longest text, in UTF-16 units and in characters after normalising, and the most words: they bound the work on a key. */
+/** Limits of the text in UTF-16 units, in characters after normalising and in words; they bound the work per key. */
 const MOST_CHARACTERS = 256;
 const MOST_WORDS = 16;
 const TOO_LONG = `text must be at most ${MOST_CHARACTERS} characters`;
 
 /**
- * The keys that resemble `text`, best first, equal scores by key. Keys come singly or in batches and may come twice.
- * Rejects with ConfigError ARGUMENT_INVALID for options out of range and for a text without a visible character, or one
- * of more than 256 characters or 16 words.
+ * The keys that match `text`, best first, equal scores by key. Keys come singly or in batches and may repeat. Rejects with
+ * ConfigError ARGUMENT_INVALID for options out of range, and for a text without a visible character or of more than 256
+ * characters or 16 words.
  */
 export async function fuzzySearch(
   keys: KeySource,
@@ -50,9 +50,9 @@ export async function fuzzySearch(
   requireThat(typeof text === "string", "text must be a string", text);
   requireThat(text.length <= MOST_CHARACTERS, TOO_LONG, text);
   const query = new FuzzyQuery(text);
-  requireThat(query.length > 0, "text must hold a visible character", text);
-  requireThat(query.length <= MOST_CHARACTERS, `${TOO_LONG}, also once it is normalised`, text);
-  requireThat(query.words <= MOST_WORDS, `text must hold at most ${MOST_WORDS} words`, text);
+  requireThat(query.length > 0, "text must contain a visible character", text);
+  requireThat(query.length <= MOST_CHARACTERS, `${TOO_LONG} after normalising`, text);
+  requireThat(query.words <= MOST_WORDS, `text must have at most ${MOST_WORDS} words`, text);
   requireThat(
     Number.isInteger(threshold) && threshold >= 0 && threshold <= 100,
     "threshold must be an integer from 0 to 100",
@@ -76,14 +76,14 @@ function scoreOf(distance: number, length: number): number {
   return Math.floor((100 * (length - distance)) / length);
 }
 
-/** The greatest distance of the same score: in a text of more than 100 characters several have it, and count as equal. */
-function alike(distance: number, length: number): number {
+/** The greatest distance of the same score: beyond 100 characters several distances share a score and count as equal. */
+function greatestAlike(distance: number, length: number): number {
   return length - Math.ceil((scoreOf(distance, length) * length) / 100);
 }
 
 async function search(keys: KeySource, query: FuzzyQuery, best: BestMatches, turns: Turns): Promise<void> {
   const offer = (key: string, distance: number): void => {
-    if (distance <= best.furthest) best.offer(key, alike(distance, query.length));
+    if (distance <= best.furthest) best.offer(key, greatestAlike(distance, query.length));
   };
   const endsTurn = (key: string): boolean => {
     if (query.isLong(key)) return true;
@@ -99,7 +99,7 @@ async function search(keys: KeySource, query: FuzzyQuery, best: BestMatches, tur
     return;
   }
   for await (const item of keys) {
-    turns.goOn();
+    turns.throwIfAborted();
     if (typeof item === "string") {
       if (endsTurn(item)) await endTurn(item);
     } else {
@@ -108,7 +108,7 @@ async function search(keys: KeySource, query: FuzzyQuery, best: BestMatches, tur
   }
 }
 
-/** Shares the event loop: after so much work, others come first. Counting work needs no clock. */
+/** Yields to the event loop after a fixed amount of work, which is counted and needs no clock. */
 class Turns {
   readonly #signal: AbortSignal | undefined;
   #work = 0;
@@ -122,7 +122,7 @@ class Turns {
     return this.#work >= WORK_PER_TURN;
   }
 
-  /** Takes steps that yield the work each was. */
+  /** Runs steps that yield their work. */
   async through<R>(steps: Iterator<number, R>): Promise<R> {
     for (;;) {
       const step = steps.next();
@@ -134,16 +134,16 @@ class Turns {
   async next(): Promise<void> {
     this.#work = 0;
     await new Promise((resolve) => setImmediate(resolve));
-    this.goOn();
+    this.throwIfAborted();
   }
 
-  /** Throws the reason once the signal has aborted. */
-  goOn(): void {
+  /** Throws the signal's reason if it has aborted. */
+  throwIfAborted(): void {
     this.#signal?.throwIfAborted();
   }
 }
 
-/** Does not wait for a source that never answers. */
+/** Rejects on abort even if the source never yields. */
 function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

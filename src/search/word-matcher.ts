@@ -1,6 +1,6 @@
-// How far a word is from the part of a text that comes closest to it, all places at once: the bit-parallel algorithm of
-// Myers (1999) in the form of Hyyrö (2003), which counts a swap of neighbours as one edit. A row of the edit table
-// is a character of the word, a column one of the text; 32 rows lie in one integer, a block.
+// The edit distance of a word to the closest part of a text: the bit-parallel algorithm of Myers (1999) in the form of
+// Hyyrö (2003), which counts a swap of neighbours as one edit. A row of the edit table is a character of the word, a column
+// one of the text; 32 rows are packed into one integer, a block.
 import { ASCII, type AsciiText, kindOf } from "./ascii-text.ts";
 
 const ROWS = 32;
@@ -10,17 +10,17 @@ export class WordMatcher {
   readonly length: number;
   readonly blocks: number;
   readonly #points: readonly number[];
-  /** The rows that hold a character, its blocks one after the other; at 0 those of any character the word lacks. */
+  /** For each character the rows that hold it, block by block; index 0 is for characters the word lacks. */
   readonly #rows: Int32Array;
   readonly #rowsAt = new Map<number, number>();
-  /** The same for ASCII characters, upper case like lower. */
+  /** The same for ASCII characters, ignoring case. */
   readonly #asciiRowsAt = new Int32Array(ASCII);
   readonly #asciiRows = new Int32Array(ASCII);
   readonly #kinds: number;
-  /** How many rows hold characters of each kind. */
+  /** The number of rows with a character of each kind. */
   readonly #rowsOfKind = new Int32Array(32);
   #rowsBeyondAscii = 0;
-  /** Up, down, diagonal and rows of the column before, block by block. */
+  /** Up, down, diagonal and rows of the previous column, block by block. */
   readonly #column: Int32Array;
   #anchored = false;
   #columns = 0;
@@ -57,7 +57,7 @@ export class WordMatcher {
     }
   }
 
-  /** A distance that no text with these kinds of characters can beat: each character it lacks costs an edit. */
+  /** A lower bound for texts with these kinds of characters: each character of the word they lack costs an edit. */
   leastDistance(kinds: number): number {
     let least = this.#rowsBeyondAscii;
     for (let missing = this.#kinds & ~kinds; missing !== 0; missing &= missing - 1) {
@@ -82,12 +82,12 @@ export class WordMatcher {
   }
 
   /**
-   * The closest part of a text, all of which was fed. Of several, one that ends like the word, else the first to end; and
-   * of those, one that begins like the word, else the shortest.
+   * The closest part of a text that was fed completely. Of several, one that ends like the word, else the first to end; of
+   * those, one that begins like the word, else the shortest.
    */
   locate(text: readonly number[]): { readonly start: number; readonly end: number } {
     const end = this.#end;
-    // Back from the end, where the match must begin, it cannot be longer than this.
+    // Searching backwards from the end, the match cannot be longer than this.
     const before = text.slice(Math.max(0, end - this.length - this.#best), end).reverse();
     const backwards = new WordMatcher([...this.#points].reverse());
     backwards.begin();
@@ -96,7 +96,7 @@ export class WordMatcher {
     return { start: end - backwards.#end, end };
   }
 
-  /** A new text. */
+  /** Starts a new text. */
   begin(): void {
     const column = this.#column;
     column.fill(0);
@@ -109,7 +109,7 @@ export class WordMatcher {
     this.#endsAlike = false;
   }
 
-  /** The text, or the next part of it. */
+  /** Processes the text or its next part. */
   feed(text: readonly number[]): void {
     this.#scan(this.#columnsOf(text));
   }
@@ -137,7 +137,7 @@ export class WordMatcher {
       const fall = diagonal & up;
       distance += ((rise >>> lastRow) & 1) - ((fall >>> lastRow) & 1);
       if (distance < best) best = distance;
-      // Nothing is shifted in: above the first row the distance stays 0, for a match may begin anywhere.
+      // Nothing is shifted in: the distance above the first row stays 0, because a match may begin anywhere.
       up = (fall << 1) | ~(diagonal | (rise << 1));
       down = (rise << 1) & diagonal;
       rowsBefore = rows;
@@ -146,8 +146,8 @@ export class WordMatcher {
   }
 
   /**
-   * The same over any number of blocks; what leaves one block at the bottom enters the next at the top.
-   * Anchored, a match must begin at the start of the text.
+   * The same over any number of blocks; carries leave one block at the bottom and enter the next at the top. If anchored,
+   * a match must begin at the start of the text.
    */
   #scan(columns: Int32Array): void {
     const { blocks } = this;
@@ -171,8 +171,8 @@ export class WordMatcher {
         const rows = rowsOf[columns[i]! + block]!;
         const swappable = ~column[at + 2]! & rows;
         const swapped = ((swappable << 1) | swapIn) & column[at + 3]!;
-        const met = rows | fallIn;
-        const diagonal = (((met & up) + up) ^ up) | met | down | swapped;
+        const matched = rows | fallIn;
+        const diagonal = (((matched & up) + up) ^ up) | matched | down | swapped;
         rise = down | ~(diagonal | up);
         fall = diagonal & up;
         const shiftedRise = (rise << 1) | riseIn;

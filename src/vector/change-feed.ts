@@ -1,15 +1,15 @@
-// News among the processes of one semantic cache: which keys got an answer lately, kept in the store itself.
+// The change feed among the processes of one semantic cache: which keys got an answer lately, kept in the store itself.
 //
-// Each writer has a record of its own, the ring, with the last keys it stored, counted from its first. `head` is a token
-// that changes with every announcement: while it is the same there is no news, and where the store keeps what was read at
-// hand until it changes, asking costs nothing. A reader that has missed more than a ring holds is told so, and lists the
-// store instead. Nothing is relied on but single keys: last writer wins, and any record may vanish.
+// Each writer has its own record, a ring of the last keys it stored, numbered from its first. `head` is a token that changes
+// with every announcement: while it is unchanged there is nothing new, and with a near tier the check costs nothing. A
+// reader that missed more than a ring holds gets `isIncomplete` and lists the store instead. The feed relies on single keys
+// only: the last writer wins, and any record may vanish.
 import type { Clock } from "../core/clock.ts";
 import type { XCache } from "../xcache.ts";
 
 export interface VectorChange {
   readonly keys: readonly string[];
-  /** There may be more that was not told. */
+  /** Some changes may have been missed. */
   readonly isIncomplete: boolean;
 }
 
@@ -24,16 +24,16 @@ interface Ring {
 const NONE: VectorChange = { keys: [], isIncomplete: false };
 
 const HEAD = "head";
-/** A writer that says nothing for so long gives its place up; one who has not listened for half as long lists the store. */
+/** A writer that is silent for this long loses its slot; a reader that has not read for half of it lists the store. */
 const LIFETIME_SECONDS = 3_600;
-const LONGEST_SILENCE_MS = (LIFETIME_SECONDS * 1000) / 2;
-/** How long to wait for another writer that is about to take a place. */
+const LONGEST_PAUSE_MS = (LIFETIME_SECONDS * 1000) / 2;
+/** How long to wait for another writer that is claiming the same slot. */
 const CLAIM_SECONDS = 1;
 const MOST_KEYS = 256;
 const MOST_UNITS = 8_192;
 const MOST_WRITERS = 256;
-/** Places looked at beyond the last one that was taken. */
-const OUTLOOK = 4;
+/** Slots to read beyond the last one in use. */
+const LOOKAHEAD = 4;
 
 export class ChangeFeed {
   readonly #records: XCache;
@@ -41,17 +41,17 @@ export class ChangeFeed {
   readonly #writer: string;
   /** By writer: how many of its keys are known here. */
   #known = new Map<string, number>();
-  /** Places below this one may be taken. */
+  /** Slots below this one may be in use. */
   #width = 0;
   #seenHead: string | undefined;
-  #listenedAt: number | undefined;
+  #readAt: number | undefined;
 
   #count = 0;
   #keys: string[] = [];
-  #place: number | undefined;
+  #slot: number | undefined;
   #wroteAt = 0;
   #writing: Promise<void> | undefined;
-  #isOwed = false;
+  #isDirty = false;
 
   constructor(records: XCache, clock: Clock) {
     this.#records = records;
@@ -59,26 +59,26 @@ export class ChangeFeed {
     this.#writer = clock.token();
   }
 
-  /** What others have announced since the last call; the first one tells all there is. */
+  /** What others announced since the last call; the first call returns everything there is. */
   async read(): Promise<VectorChange> {
     const now = this.#clock.now();
     const head = await this.#records.get(HEAD);
-    const silence = this.#listenedAt === undefined ? 0 : now - this.#listenedAt;
-    if (head === undefined || (head === this.#seenHead && silence < LONGEST_SILENCE_MS)) {
-      // Without a head there were no announcements, or they are lost with it.
-      const isIncomplete = head === undefined && silence >= LONGEST_SILENCE_MS;
-      this.#listenedAt = now;
+    const pause = this.#readAt === undefined ? 0 : now - this.#readAt;
+    if (head === undefined || (head === this.#seenHead && pause < LONGEST_PAUSE_MS)) {
+      // Without a head there were no announcements, or they were lost with it.
+      const isIncomplete = head === undefined && pause >= LONGEST_PAUSE_MS;
+      this.#readAt = now;
       return isIncomplete ? { keys: [], isIncomplete } : NONE;
     }
     const rings = await this.#rings();
-    // Only now: what was announced after the head was read changes it again.
+    // Only now: an announcement after the head was read changes it again.
     this.#seenHead = typeof head === "string" ? head : undefined;
-    this.#listenedAt = now;
-    const news = this.#newsOf(rings);
-    return silence >= LONGEST_SILENCE_MS ? { ...news, isIncomplete: true } : news;
+    this.#readAt = now;
+    const change = this.#changesIn(rings);
+    return pause >= LONGEST_PAUSE_MS ? { ...change, isIncomplete: true } : change;
   }
 
-  /** Resolves once others can know of the key. */
+  /** Resolves once others can see the key. */
   announce(key: string): Promise<void> {
     this.#count++;
     this.#keys.push(key);
@@ -86,7 +86,7 @@ export class ChangeFeed {
     while (this.#keys.length > MOST_KEYS || (units > MOST_UNITS && this.#keys.length > 1)) {
       units -= this.#keys.shift()!.length;
     }
-    this.#isOwed = true;
+    this.#isDirty = true;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
@@ -94,23 +94,23 @@ export class ChangeFeed {
   }
 
   async #write(): Promise<void> {
-    // Others that are announced in the same turn go with this one.
+    // Keys announced in the same turn are written together.
     await undefined;
-    while (this.#isOwed) {
-      this.#isOwed = false;
-      if (!(await this.#isMine())) this.#place = undefined;
-      this.#place ??= await this.#claim();
-      await this.#records.set(ringName(this.#place), this.#ring(), { ttl: LIFETIME_SECONDS });
-      // After the ring: who sees the new head sees the key.
+    while (this.#isDirty) {
+      this.#isDirty = false;
+      if (!(await this.#ownsSlot())) this.#slot = undefined;
+      this.#slot ??= await this.#claim();
+      await this.#records.set(ringName(this.#slot), this.#ring(), { ttl: LIFETIME_SECONDS });
+      // After the ring, so that a reader of the new head also finds the key.
       await this.#records.set(HEAD, this.#clock.token(), { ttl: 24 * LIFETIME_SECONDS });
       this.#wroteAt = this.#clock.now();
     }
   }
 
-  /** Whether the place can be written to: after a clear or an eviction another writer may have taken it. */
-  async #isMine(): Promise<boolean> {
-    if (this.#place === undefined || this.#clock.now() - this.#wroteAt > LONGEST_SILENCE_MS) return false;
-    const ring = await this.#records.get(ringName(this.#place));
+  /** Whether the slot is still ours: after a clear or an eviction another writer may have claimed it. */
+  async #ownsSlot(): Promise<boolean> {
+    if (this.#slot === undefined || this.#clock.now() - this.#wroteAt > LONGEST_PAUSE_MS) return false;
+    const ring = await this.#records.get(ringName(this.#slot));
     return !isRing(ring) || ring.writer === this.#writer;
   }
 
@@ -118,43 +118,43 @@ export class ChangeFeed {
     return { writer: this.#writer, count: this.#count, keys: [...this.#keys] };
   }
 
-  /** The first free place: whoever stores a ring there first has it. */
+  /** The first free slot: the first writer to store a ring there owns it. */
   async #claim(): Promise<number> {
-    for (let place = 0; place < MOST_WRITERS; place++) {
-      const ring = await this.#records.getOrSet(ringName(place), () => this.#ring(), {
+    for (let slot = 0; slot < MOST_WRITERS; slot++) {
+      const ring = await this.#records.getOrSet(ringName(slot), () => this.#ring(), {
         ttl: LIFETIME_SECONDS,
         hardTimeout: CLAIM_SECONDS,
       });
-      if (ring.writer === this.#writer) return place;
+      if (ring.writer === this.#writer) return slot;
     }
-    // More writers than places: they overwrite each other, and readers that miss something list the store.
+    // More writers than slots: they overwrite each other, and readers that miss something list the store.
     return Math.floor(this.#clock.random() * MOST_WRITERS);
   }
 
   async #rings(): Promise<readonly Ring[]> {
     const rings: Ring[] = [];
-    let taken = 0;
-    for (let from = 0; from < MOST_WRITERS && from < Math.max(this.#width, taken) + OUTLOOK; ) {
-      const to = Math.min(MOST_WRITERS, Math.max(this.#width, taken) + OUTLOOK);
+    let used = 0;
+    for (let from = 0; from < MOST_WRITERS && from < Math.max(this.#width, used) + LOOKAHEAD; ) {
+      const to = Math.min(MOST_WRITERS, Math.max(this.#width, used) + LOOKAHEAD);
       const names = Array.from({ length: to - from }, (_, at) => ringName(from + at));
       const found = await this.#records.getMany(names);
       for (const [at, name] of names.entries()) {
         const ring = found.get(name);
         if (isRing(ring)) {
           rings.push(ring);
-          taken = from + at + 1;
+          used = from + at + 1;
         }
         const isMine = isRing(ring) && ring.writer === this.#writer;
-        // Lost to somebody else, or gone with the store's room: the next announcement looks for another.
-        if (from + at === this.#place && !isMine && this.#writing === undefined) this.#place = undefined;
+        // Claimed by another writer or evicted: the next announcement claims another slot.
+        if (from + at === this.#slot && !isMine && this.#writing === undefined) this.#slot = undefined;
       }
       from = to;
     }
-    this.#width = taken;
+    this.#width = used;
     return rings;
   }
 
-  #newsOf(rings: readonly Ring[]): VectorChange {
+  #changesIn(rings: readonly Ring[]): VectorChange {
     const keys: string[] = [];
     const known = new Map<string, number>();
     let isIncomplete = false;
@@ -171,7 +171,7 @@ export class ChangeFeed {
   }
 }
 
-const ringName = (place: number): string => `ring:${place}`;
+const ringName = (slot: number): string => `ring:${slot}`;
 
 function isRing(found: unknown): found is Ring {
   if (typeof found !== "object" || found === null) return false;

@@ -1,4 +1,4 @@
-// How near two vectors are, by four metrics. Inside, nearness is a number that grows as they come nearer; outside, a score.
+// The four metrics. Internally they compute a nearness, which grows as vectors get closer; callers see a score.
 
 /**
  * - `cosine`: the cosine of the angle, 0 to 1, to six decimals; opposite directions count as 0.
@@ -9,18 +9,18 @@
 export type DistanceName = "cosine" | "euclidean" | "dot" | "manhattan";
 
 export interface Distance {
-  /** Whether vectors are brought to length 1 first. */
+  /** Whether vectors are normalised to length 1 first. */
   readonly normalises: boolean;
-  /** Whether its scores are from 0 to 1. */
+  /** Whether scores lie between 0 and 1. */
   readonly isBounded: boolean;
-  /** Of the vector that begins at `offset` of `rows`. */
+  /** Of `vector` to the one that begins at `offset` in `rows`. */
   nearness(rows: Float32Array, offset: number, vector: Float32Array): number;
   score(nearness: number): number;
-  /** No nearness below it has a score of `score`. */
+  /** A lower bound: nothing less near reaches `score`. */
   leastNearness(score: number): number;
 }
 
-/** Nearness is rounded on its way to a score: what lies so close to the border is not ruled out before. */
+/** Scores are rounded, so a nearness this close to the bound must not be ruled out early. */
 const SLACK = 1e-6;
 
 export const DISTANCES: Readonly<Record<DistanceName, Distance>> = {
@@ -58,7 +58,7 @@ export const METRICS = Object.keys(DISTANCES) as readonly DistanceName[];
 
 const distanceFor = (score: number): number => (score <= 0 ? Number.POSITIVE_INFINITY : 1 / score - 1);
 
-// Four sums at a time: one alone would wait for itself at every step.
+// Four accumulators: with one, each addition would wait for the one before.
 function dotProduct(rows: Float32Array, offset: number, vector: Float32Array): number {
   const length = vector.length;
   const even = length - (length % 4);
@@ -104,14 +104,14 @@ function sumOfDifferences(rows: Float32Array, offset: number, vector: Float32Arr
   return a + b;
 }
 
-/** The vector as this measure compares it: a copy of length 1, or itself. */
-export function prepare(vector: Float32Array, measure: Distance): Float32Array {
-  if (!measure.normalises) return vector;
+/** The vector as this metric compares it: a normalised copy, or itself. */
+export function prepare(vector: Float32Array, metric: Distance): Float32Array {
+  if (!metric.normalises) return vector;
   const length = lengthOf(vector);
   return vector.map((part) => part / length);
 }
 
-/** In double precision: a vector of the smallest or the largest single numbers has a length as well. */
+/** In double precision, so that the smallest and largest 32-bit floats neither underflow nor overflow. */
 export function lengthOf(vector: Float32Array): number {
   let sum = 0;
   for (const part of vector) sum += part * part;

@@ -1,10 +1,10 @@
-// Vectors of answers on their way into the store: each joins the index when the cache tells that its entry was written.
+// Vectors of answers that are being stored: each joins the index when the cache reports that its entry was written.
 import type { Clock } from "../core/clock.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
 
-/** Of loads that store nothing the vectors stay behind; the oldest make room. */
+/** Loads that store nothing leave their vectors behind, so the oldest are dropped. */
 const MOST_FRESH = 1_000;
-/** An answer is at hand and its caller waits: a store that has become slow is not waited for. */
+/** The answer is ready and its caller is waiting, so a slow store is not waited for any longer. */
 const LONGEST_WAIT_MS = 1_000;
 
 export class FreshVectors {
@@ -19,7 +19,7 @@ export class FreshVectors {
     this.#stored = stored;
   }
 
-  /** Until the entry is written, which may be after its callers have left. */
+  /** Until the entry is written, which may be after its callers got their answer. */
   remember(key: string, vector: Float32Array): void {
     this.#fresh.delete(key);
     this.#fresh.set(key, vector);

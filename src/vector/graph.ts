@@ -1,9 +1,9 @@
-// The approximate index for many vectors: HNSW by the package usearch, loaded on first use.
+// The approximate index for many vectors: HNSW from the package usearch, loaded on first use.
 import { createRequire } from "node:module";
 import { MissingPeerError } from "../core/errors.ts";
 import type { DistanceName } from "./distance.ts";
 
-/** What is used of usearch; its numbers of vectors are bigints. */
+/** The part of usearch that is used; it identifies vectors by bigint. */
 interface UsearchIndex {
   add(id: bigint, vector: Float32Array, threads: number): void;
   search(vector: Float32Array, count: number, threads: number): { readonly keys: BigUint64Array };
@@ -14,9 +14,9 @@ interface Usearch {
   readonly Index: new (settings: Readonly<Record<string, unknown>>) => UsearchIndex;
 }
 
-/** Manhattan is not among the metrics of usearch. */
+/** usearch has no Manhattan distance. */
 const METRIC_NAMES: Readonly<Partial<Record<DistanceName, string>>> = {
-  // Its vectors have length 1, and then it is the same.
+  // Vectors are normalised, so the inner product is the cosine.
   cosine: "ip",
   dot: "ip",
   euclidean: "l2sq",
@@ -25,20 +25,20 @@ const METRIC_NAMES: Readonly<Partial<Record<DistanceName, string>>> = {
 const CONNECTIVITY = 16;
 const EXPANSION_ADD = 64;
 const EXPANSION_SEARCH = 256;
-/** Work on the caller's thread only: others have a use for the cores. */
+/** Only the calling thread: the other cores belong to the application. */
 const THREADS = 1;
 
-/** Vectors by number. What is removed is forgotten here and stays in the graph until that is built anew. */
+/** Vectors by number. A removed vector is only forgotten here; it stays in the graph until that is rebuilt. */
 export class Graph {
   readonly #index: UsearchIndex;
-  /** The slot of each vector by its number. */
+  /** The slot of each vector, by its number. */
   readonly #slots = new Map<number, number>();
 
   constructor(index: UsearchIndex) {
     this.#index = index;
   }
 
-  /** Vectors in the graph, the forgotten ones included. */
+  /** Vectors in the graph, including forgotten ones. */
   get size(): number {
     return this.#index.size();
   }
@@ -76,7 +76,7 @@ export type OpenGraph = (metric: DistanceName, dimensions: number) => Graph | un
 
 const load = createRequire(import.meta.url);
 
-/** An empty graph; undefined where there is none for the metric. Throws MissingPeerError where usearch does not load. */
+/** An empty graph; undefined if usearch lacks the metric. Throws MissingPeerError if usearch does not load. */
 export const openGraph: OpenGraph = (metric, dimensions) => {
   const name = METRIC_NAMES[metric];
   if (name === undefined) return undefined;

@@ -1,8 +1,7 @@
-// Published as xcache/vector: a cache that finds answers by likeness.
-
+// Published as xcache/vector: a semantic cache, which finds answers by similarity.
 export type { DistanceName } from "./distance.ts";
 export type { EmbedContext, EmbeddedVector, Embedder } from "./embedding.ts";
-export { EmbeddingError, type EmbeddingProblem } from "./embedding-error.ts";
+export { EmbeddingError, type EmbeddingProblem } from "./embedding.ts";
 export { type LexicalEmbedderOptions, lexicalEmbedder } from "./lexical-embedder.ts";
 export type { SemanticCacheOptions } from "./options.ts";
 export {

@@ -1,4 +1,4 @@
-// An embedder without a model: two texts are near when they share words and parts of words. It knows spelling, not meaning.
+// An embedder without a model: texts are close if they share words and parts of words. It compares spelling, not meaning.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { type Embedder, MOST_DIMENSIONS } from "./embedding.ts";
@@ -8,29 +8,29 @@ export interface LexicalEmbedderOptions {
   /** The length of the vectors, at least 64. Default: 512. */
   readonly dimensions?: number;
   /**
-   * Texts like those to come, in which to count how common each word is. Vectors depend on it: give the same texts in
-   * every process. Default: a table of the commonest English words.
+   * Typical texts, in which to count how common each word is. Vectors depend on it, so pass the same texts in every
+   * process. Default: a table of the most common English words.
    */
   readonly corpus?: Iterable<string>;
 }
 
 const DEFAULT_DIMENSIONS = 512;
 const LEAST_DIMENSIONS = 64;
-/** Of longer texts only the beginning counts: the work is done at once, on the thread that serves requests. */
+/** Only the beginning of a longer text counts: embedding is synchronous, on the thread that serves requests. */
 const MOST_UNITS = 32_768;
-/** Marks beyond what any language stacks on a letter: putting thousands of them in order takes their square of time. */
+/** More combining marks than any language stacks on a letter: normalising thousands of them takes quadratic time. */
 const LONG_MARKS = /(\p{M}{32})\p{M}+/gu;
-/** Raised whenever the same text would get another vector. */
+/** Increment it when the same text would get a different vector. */
 const VERSION = 1;
 
-/** Weights of what a word is made of, beside 1 for the word itself. */
+/** Weights of word pairs and character n-grams, relative to 1 for the word itself. */
 const PAIR_WEIGHT = 0.3;
 const PART_WEIGHT = 0.7;
 const PART_LENGTHS = [3, 4];
 
 /**
  * Hashes words, pairs of words and character n-grams into a vector, weighted by how rare each word is. The same text gives
- * the same vector in every process. Texts that say the same in other words are not near.
+ * the same vector in every process. Texts that say the same in other words are not close.
  */
 export function lexicalEmbedder(options: LexicalEmbedderOptions = {}): Embedder {
   requireOptions(options, ["dimensions", "corpus"]);
@@ -63,7 +63,7 @@ function* wordsOfAll(corpus: Iterable<string>): Iterable<readonly string[]> {
   const isList = typeof corpus === "object" && corpus !== null && Symbol.iterator in corpus;
   if (!isList) throw wrong("corpus must be a list of strings", corpus);
   for (const text of corpus) {
-    if (typeof text !== "string") throw wrong("corpus must hold nothing but strings", text);
+    if (typeof text !== "string") throw wrong("corpus must contain only strings", text);
     yield wordsOf(text);
   }
 }
@@ -72,7 +72,7 @@ function wrong(expected: string, arrived: unknown): ConfigError {
   return new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
 }
 
-/** Runs of letters and digits; a text without any consists of its other visible characters. */
+/** Runs of letters and digits, or the single visible characters of a text without any. */
 function wordsOf(text: string): readonly string[] {
   const folded = text
     .slice(0, MOST_UNITS)
@@ -83,7 +83,7 @@ function wordsOf(text: string): readonly string[] {
   return folded.match(/[\p{L}\p{N}\p{M}]+/gu) ?? folded.match(/\S/gu) ?? [];
 }
 
-/** The parts of a word weigh together as much as a fraction of it, however long it is. */
+/** The n-grams of a word together weigh a fixed fraction of it, however long it is. */
 function addParts(vector: Float32Array, word: string, weight: number): void {
   const characters = [..."<", ...word, ...">"];
   for (const length of PART_LENGTHS) {
@@ -96,14 +96,14 @@ function addParts(vector: Float32Array, word: string, weight: number): void {
   }
 }
 
-/** The hash says where and with which sign: what meets in one place by chance cancels out on average. */
+/** The hash gives position and sign, so that collisions cancel out on average. */
 function add(vector: Float32Array, feature: string, weight: number): void {
   const hash = hashOf(feature);
   const at = (hash >>> 1) % vector.length;
   vector[at] = vector[at]! + (hash & 1 ? weight : -weight);
 }
 
-/** FNV-1a over UTF-16 units, then mixed as MurmurHash3 ends: stable across processes and versions. */
+/** FNV-1a over UTF-16 units with the finaliser of MurmurHash3: stable across processes and versions. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

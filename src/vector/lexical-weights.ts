@@ -1,7 +1,7 @@
-// How much a word says: rare words much, common ones little (inverse document frequency).
+// Word weights by inverse document frequency: rare words weigh more than common ones.
 import { createHash } from "node:crypto";
 
-/** The most common words of English text, in about this order: what a text is about is never in them. */
+/** The most common English words, roughly in order; they say nothing about the subject of a text. */
 const COMMON_WORDS = (
   "the of and to a in is that it was for on are with as be at by this have from or had not but what all were when we " +
   "there can an your which their said if do will each about how up out them then she many some so these would other into " +
@@ -10,14 +10,14 @@ const COMMON_WORDS = (
 ).split(" ");
 
 export interface LexicalWeights {
-  /** Tells one table from another. */
+  /** Identifies the table. */
   readonly name: string;
   of(word: string): number;
 }
 
 const LEAST_WEIGHT = 0.1;
 
-/** Without texts to count in: the commonest word weighs a tenth, and weights rise with the rank to one. */
+/** Without a corpus: weights rise with the rank from a tenth for the most common word; a word not listed weighs one. */
 export const builtInWeights: LexicalWeights = weightsBy(
   "english",
   COMMON_WORDS.map(rankWeight),
@@ -28,7 +28,7 @@ function rankWeight(_word: string, rank: number): number {
   return LEAST_WEIGHT + 0.4 * (Math.log(1 + rank) / Math.log(1 + COMMON_WORDS.length));
 }
 
-/** Counted in the texts: log((1 + texts) / (1 + texts with the word)), brought to at most one. */
+/** From a corpus: log((1 + texts) / (1 + texts with the word)), scaled to at most one. */
 export function countedWeights(texts: Iterable<readonly string[]>): LexicalWeights {
   const counts = new Map<string, number>();
   let total = 0;

@@ -1,4 +1,4 @@
-// Options of a semantic cache: as they are written, and checked with their defaults.
+// Options of a semantic cache: their types, defaults and checks.
 import { requireClock, requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
@@ -11,25 +11,25 @@ import { lexicalEmbedder } from "./lexical-embedder.ts";
 export interface SemanticCacheOptions {
   /** Where answers and their vectors are stored. */
   readonly cache: XCache;
-  /** The namespace of `cache` they are stored in, as of `cache.namespace(name)`. */
+  /** The namespace of `cache` to store them in, as for `cache.namespace(name)`. */
   readonly namespace: string;
-  /** The least score at which the answer to another text is an answer to this one; what a score is, `metric` says. */
+  /** The least score at which the answer to another text is used. `metric` defines the score. */
   readonly threshold: number;
   /** Turns a text into a vector. Default: `lexicalEmbedder()`, which compares spelling, not meaning. */
   readonly embed?: Embedder;
   /** How vectors are compared. Default: cosine. */
   readonly metric?: DistanceName;
-  /** The length of the vectors. Default: the embedder's own, else that of its first vector. */
+  /** The length of the vectors. Default: that of the embedder, else of its first vector. */
   readonly dimensions?: number;
-  /** Names the model: vectors stored under another name are not compared. Default: the embedder's own, else "default". */
+  /** Names the model: vectors stored under another name are not compared. Default: that of the embedder, else "default". */
   readonly model?: string;
-  /** Seconds to wait for the embedder, and for the index while it is built. Default: 5. */
+  /** Seconds to wait for the embedder, and for the index while it is being built. Default: 5. */
   readonly timeout?: number;
-  /** Up to so many vectors each is compared; beyond, an approximate index is used if `usearch` is installed. Default: 20,000. */
+  /** Up to this many vectors search is exact; beyond, it is approximate if `usearch` is installed. Default: 20,000. */
   readonly exactUpTo?: number;
-  /** The most vectors in memory; answers beyond are found by their exact text only. Default: 100,000. */
+  /** The most vectors in memory; further answers are found by exact text only. Default: 100,000. */
   readonly maxVectors?: number;
-  /** Where time comes from. Default: the system. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
@@ -52,7 +52,7 @@ const DEFAULT_EXACT_UP_TO = 20_000;
 const DEFAULT_MAX_VECTORS = 100_000;
 
 export interface Settings {
-  readonly space: XCache;
+  readonly namespace: XCache;
   readonly threshold: number;
   readonly embed: Embedder;
   readonly metric: DistanceName;
@@ -86,7 +86,7 @@ export function settingsOf(options: SemanticCacheOptions): Settings {
     dimensions,
   );
   return {
-    space: cache.namespace(namespace),
+    namespace: cache.namespace(namespace),
     threshold: requireThreshold(options.threshold, metric),
     embed,
     metric,

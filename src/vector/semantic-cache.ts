@@ -1,13 +1,19 @@
-// class SemanticCache: answers to texts, found again by texts that are alike.
+// class SemanticCache: answers to texts, found again by similar texts.
 import { requireOptions, requireValue } from "../core/arguments.ts";
 import { requireLoad } from "../core/entry-options.ts";
 import { MissingPeerError } from "../core/errors.ts";
 import { type CacheEvents, Emitter, type Listener, toError } from "../core/events.ts";
 import type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "../core/options.ts";
 import type { XCache } from "../xcache.ts";
-import { type ChangeCount, changesOf } from "./change-count.ts";
 import { FreshVectors } from "./fresh-vectors.ts";
-import { answerTo, type HandedOut, handOut, ofTheValue } from "./handed-out.ts";
+import {
+  answerTo,
+  type ChangeCount,
+  changesOf,
+  type UnstoredAnswer,
+  unstored,
+  withValuePath,
+} from "./load-result.ts";
 import {
   requireThat,
   requireThreshold,
@@ -21,17 +27,17 @@ import { keyOf, type StoredAnswer } from "./stored-answer.ts";
 export interface SearchOptions {
   /** The most matches to return, 1 to 1,000. Default: 10. */
   readonly limit?: number;
-  /** The least score of a match. Default: that of the cache. */
+  /** The least score of a match. Default: the cache's threshold. */
   readonly threshold?: number;
 }
 
-/** What happened in this object. */
+/** Counts of this object. */
 export interface SemanticStats {
-  /** Texts answered with the answer to another text. */
+  /** Texts that got the answer to a similar text. */
   readonly likeHits: number;
-  /** Loads that were run because nothing was found. */
+  /** Loads run because nothing was found. */
   readonly loads: number;
-  /** Failures that no caller saw: of the embedder, the store, the index. */
+  /** Failures of the embedder, the store or the index that no caller saw. */
   readonly failures: number;
   /** Vectors in memory. */
   readonly vectors: number;
@@ -39,7 +45,7 @@ export interface SemanticStats {
   readonly usesGraph: boolean;
 }
 
-/** `hit`: the answer stored under `key` was given for another text. `miss`: a load is run. `error`: told to no caller. */
+/** `hit`: a similar text got the answer stored under `key`. `miss`: a load runs. `error`: a failure no caller saw. */
 export type SemanticEvent = "hit" | "miss" | "error";
 
 const EVENTS: readonly unknown[] = ["hit", "miss", "error"] satisfies SemanticEvent[];
@@ -47,50 +53,52 @@ const EVENTS: readonly unknown[] = ["hit", "miss", "error"] satisfies SemanticEv
 const MOST_MATCHES = 1_000;
 
 /**
- * Remembers answers and gives them again for texts that are alike. Answers are entries of a namespace of the cache, each
- * with its vector, so they follow its ttl, tags, clear() and eviction. Direct operations throw typed errors; getOrSet
- * runs the load instead.
+ * Caches answers and returns them for similar texts. Answers are entries of a namespace of the cache, each with its vector,
+ * so its ttl, tags, clear() and eviction apply. Direct operations throw typed errors; getOrSet runs the load instead.
  */
 export class SemanticCache {
   readonly #settings: Settings;
-  readonly #space: XCache;
-  readonly #likeness: Similarity;
+  readonly #namespace: XCache;
+  readonly #similarity: Similarity;
   readonly #events = new Emitter();
   readonly #changes: ChangeCount;
   readonly #fresh: FreshVectors;
   readonly #stopListening: () => void;
-  /** The key of the load whose synchronous part is running right now. */
+  /** The key of the load whose synchronous part is currently running. */
   #running: string | undefined;
   #isClosed = false;
   #likeHits = 0;
   #loads = 0;
   #failures = 0;
 
-  /** Throws ConfigError. Nothing is read before the first use. */
+  /** Throws ConfigError. Nothing is read before first use. */
   constructor(options: SemanticCacheOptions) {
     this.#settings = settingsOf(options);
-    this.#space = this.#settings.space;
-    this.#likeness = new Similarity(this.#settings, (error) => this.#failed("index", error));
-    this.#fresh = new FreshVectors(this.#settings.clock, (key, vector) => this.#likeness.stored(key, vector));
-    this.#changes = changesOf(this.#space);
+    this.#namespace = this.#settings.namespace;
+    this.#similarity = new Similarity(this.#settings, (error) => this.#failed("index", error));
+    this.#fresh = new FreshVectors(this.#settings.clock, (key, vector) =>
+      this.#similarity.stored(key, vector),
+    );
+    this.#changes = changesOf(this.#namespace);
     this.#stopListening = this.#listen();
   }
 
   /**
-   * The stored answer to this text, or to the nearest one whose score reaches the threshold, or what `load` returns, which
-   * is then stored. One load per text at a time. A failing embedder or store never fails the call; a failing load does.
+   * The stored answer to this text, else to the nearest text whose score reaches the threshold, else what `load` returns,
+   * which is then stored. One load per text at a time. A failing embedder or store never fails the call, a failing load
+   * does.
    */
   async getOrSet<T, S = T>(text: string, load: LoadAs<T, S>, options?: GetOrSetOptions): Promise<T> {
     const key = this.#keyOf(text);
     requireLoad(load);
-    requireThat(this.#running !== key, "load must not ask for the text it loads", text);
-    for (let terms = options; ; ) {
+    requireThat(this.#running !== key, "load must not call getOrSet for the text it loads", text);
+    for (let loadOptions = options; ; ) {
       const calledAt = this.#changes.value;
-      const given = await this.#ask(key, text, load as unknown as Load<T>, terms);
-      const answer = answerTo(text, given);
-      // Something else stands under this key: it makes room.
-      if (answer === undefined) terms = replacing(options);
-      // The answer of another text was read for a caller before this one, and things have changed in between.
+      const result = await this.#load(key, text, load as unknown as Load<T>, loadOptions);
+      const answer = answerTo(text, result);
+      // The key holds something else, which is replaced.
+      if (answer === undefined) loadOptions = replacing(options);
+      // Else a similar text's answer was read for an earlier caller, and something changed since: try again.
       else if (answer.readAt >= calledAt) {
         await this.#fresh.announced(key);
         return answer.value as T;
@@ -98,31 +106,31 @@ export class SemanticCache {
     }
   }
 
-  /** The stored answer to this text, or to the nearest one; undefined when there is none. */
+  /** The stored answer to this text or to the nearest one; undefined if there is none. */
   async get<T = unknown>(text: string): Promise<T | undefined> {
-    const exact = answerTo(text, await this.#space.get(this.#keyOf(text)));
+    const exact = answerTo(text, await this.#namespace.get(this.#keyOf(text)));
     if (exact !== undefined) return exact.value as T;
-    const match = await this.#likeness.nearest(await this.#likeness.vectorOf(text));
+    const match = await this.#similarity.nearest(await this.#similarity.vectorOf(text));
     if (match !== undefined) this.#hit(match);
     return match?.value as T | undefined;
   }
 
-  /** Stores an answer for `ttl` seconds under `tags`. Throws EmbeddingError where the text cannot be embedded. */
+  /** Stores an answer for `ttl` seconds under `tags`. Throws EmbeddingError if the text cannot be embedded. */
   async set(text: string, value: unknown, options?: SetOptions): Promise<void> {
     const key = this.#keyOf(text);
     requireValue(value);
-    const vector = await this.#likeness.vectorOf(text);
+    const vector = await this.#similarity.vectorOf(text);
     const answer: StoredAnswer = { text, model: this.#settings.model, vector, value };
     this.#fresh.remember(key, vector);
     try {
-      await this.#space.set(key, answer, options);
+      await this.#namespace.set(key, answer, options);
     } catch (error) {
-      throw ofTheValue(error);
+      throw withValuePath(error);
     }
     await this.#fresh.announced(key);
   }
 
-  /** Stored answers to texts like this one, best first, equal scores by key. */
+  /** Stored answers to similar texts, best first, equal scores by key. */
   async search<T = unknown>(text: string, options: SearchOptions = {}): Promise<SemanticMatch<T>[]> {
     this.#keyOf(text);
     requireOptions(options, ["limit", "threshold"]);
@@ -130,31 +138,31 @@ export class SemanticCache {
     const isLimit = Number.isInteger(limit) && limit >= 1 && limit <= MOST_MATCHES;
     requireThat(isLimit, `limit must be a whole number from 1 to ${MOST_MATCHES}`, limit);
     requireThreshold(threshold, this.#settings.metric);
-    const vector = await this.#likeness.vectorOf(text);
-    return (await this.#likeness.search(vector, { limit, threshold })) as SemanticMatch<T>[];
+    const vector = await this.#similarity.vectorOf(text);
+    return (await this.#similarity.search(vector, { limit, threshold })) as SemanticMatch<T>[];
   }
 
-  /** Removes the answer to exactly this text; whether there was one. */
+  /** Removes the answer to exactly this text; returns whether there was one. */
   async delete(text: string): Promise<boolean> {
-    return (await this.#space.delete(this.#keyOf(text))) > 0;
+    return (await this.#namespace.delete(this.#keyOf(text))) > 0;
   }
 
-  /** As of the namespace: every answer stored under one of the tags is gone once this resolves. */
+  /** Like that of the namespace: no answer stored under one of the tags is returned once this resolves. */
   async invalidateTags(tags: string | readonly string[]): Promise<void> {
     this.#requireOpen();
-    await this.#space.invalidateTags(tags);
+    await this.#namespace.invalidateTags(tags);
   }
 
   /** Removes all answers. */
   async clear(): Promise<void> {
     this.#requireOpen();
-    await this.#likeness.clear(() => this.#space.clear());
+    await this.#similarity.clear(() => this.#namespace.clear());
   }
 
-  /** Optional: builds the index now instead of at the first use. */
+  /** Optional: builds the index now instead of on first use. */
   async ready(): Promise<void> {
     this.#requireOpen();
-    await this.#likeness.ready();
+    await this.#similarity.ready();
   }
 
   getStats(): SemanticStats {
@@ -162,8 +170,8 @@ export class SemanticCache {
       likeHits: this.#likeHits,
       loads: this.#loads,
       failures: this.#failures,
-      vectors: this.#likeness.size,
-      usesGraph: this.#likeness.usesGraph,
+      vectors: this.#similarity.size,
+      usesGraph: this.#similarity.usesGraph,
     };
   }
 
@@ -179,42 +187,42 @@ export class SemanticCache {
     return this;
   }
 
-  /** Frees the index and stops listening to the cache, which stays open. Later calls are refused. */
+  /** Frees the index and stops listening to the cache, which stays open. Later calls throw. */
   close(): void {
     this.#isClosed = true;
     this.#stopListening();
-    this.#likeness.close();
+    this.#similarity.close();
   }
 
-  async #ask<T>(key: string, text: string, load: Load<T>, options?: GetOrSetOptions): Promise<unknown> {
+  async #load<T>(key: string, text: string, load: Load<T>, options?: GetOrSetOptions): Promise<unknown> {
     const isForced = options?.forceLoad === true;
-    const answer = (context: LoadContext<unknown>): Promise<StoredAnswer | HandedOut> =>
+    const answer = (context: LoadContext<unknown>): Promise<StoredAnswer | UnstoredAnswer> =>
       this.#answer(key, text, load, context, isForced);
-    // The cache asks a function how many parameters it declares: one without cannot name tags.
-    const asked = load.length > 0 ? answer : (...given: [LoadContext<unknown>?]) => answer(given[0]!);
+    // The cache reads the load's parameter count: without one a load cannot set tags.
+    const wrapped = load.length > 0 ? answer : (...args: [LoadContext<unknown>?]) => answer(args[0]!);
     try {
-      return await this.#space.getOrSet<unknown, unknown>(key, asked, options);
+      return await this.#namespace.getOrSet<unknown, unknown>(key, wrapped, options);
     } catch (error) {
-      throw ofTheValue(error);
+      throw withValuePath(error);
     }
   }
 
-  /** The load of the entry: for all who ask for this text, in all processes, one at a time. */
+  /** The load of the entry: one at a time per text, across all processes. */
   async #answer<T>(
     key: string,
     text: string,
     load: Load<T>,
     context: LoadContext<unknown>,
     isForced: boolean,
-  ): Promise<StoredAnswer | HandedOut> {
-    const vector = await this.#unlessFailing(() => this.#likeness.vectorOf(text));
+  ): Promise<StoredAnswer | UnstoredAnswer> {
+    const vector = await this.#unlessFailing(() => this.#similarity.vectorOf(text));
     if (vector !== undefined && !isForced) {
       const readAt = this.#changes.value;
-      const match = await this.#unlessFailing(() => this.#likeness.nearest(vector));
+      const match = await this.#unlessFailing(() => this.#similarity.nearest(vector));
       if (match !== undefined) {
         this.#hit(match);
         context.skip();
-        return handOut(text, match.value, readAt);
+        return unstored(text, match.value, readAt);
       }
     }
     this.#loads++;
@@ -228,7 +236,7 @@ export class SemanticCache {
     });
     if (value === undefined) {
       context.skip();
-      return handOut(text, value, Number.POSITIVE_INFINITY);
+      return unstored(text, value, Number.POSITIVE_INFINITY);
     }
     if (vector !== undefined) this.#fresh.remember(key, vector);
     return { text, model: this.#settings.model, vector: vector ?? null, value };
@@ -255,9 +263,9 @@ export class SemanticCache {
 
   #listen(): () => void {
     const written = ({ key }: CacheEvents["set"]): void => this.#fresh.written(key);
-    this.#space.on("set", written);
+    this.#namespace.on("set", written);
     return () => {
-      this.#space.off("set", written);
+      this.#namespace.off("set", written);
     };
   }
 
@@ -276,7 +284,6 @@ export class SemanticCache {
     if (this.#isClosed) throw closedError();
   }
 
-  /** The key of a text. */
   #keyOf(text: unknown): string {
     this.#requireOpen();
     requireThat(typeof text === "string" && text.length > 0, "text must be a non-empty string", text);
@@ -284,7 +291,7 @@ export class SemanticCache {
   }
 }
 
-/** For a load whose answer takes the place of something else, which must not be given in its stead. */
+/** Options for a load that replaces a foreign entry, which must never be served as a stale answer. */
 function replacing({ softTimeout: _, ...options }: GetOrSetOptions = {}): GetOrSetOptions {
   return { ...options, forceLoad: true, staleIfError: 0, staleWhileRevalidate: 0 };
 }

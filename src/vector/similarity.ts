@@ -1,26 +1,24 @@
-// Finds stored answers to texts that are alike. Whatever the index says, an answer is read from the store before it is given.
-
+// Finds stored answers to similar texts. Candidates come from the index; the answer itself is always read from the store.
 import { ConnectionError } from "../core/errors.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
-import { readEntries } from "./answer-reader.ts";
 import { Embedding } from "./embedding.ts";
 import { IndexSync } from "./index-sync.ts";
 import type { Settings } from "./options.ts";
-import { comparableVector, type StoredAnswer } from "./stored-answer.ts";
+import { comparableVector, readEntries, type StoredAnswer } from "./stored-answer.ts";
 import { VectorIndex } from "./vector-index.ts";
 
-/** A stored answer and how near its text is. */
+/** A stored answer and the score of its text. */
 export interface SemanticMatch<T = unknown> {
   /** The key of the entry in the namespace. */
   readonly key: string;
   /** The text it was stored for. */
   readonly text: string;
-  /** What it means, the metric says; higher is nearer. */
+  /** Defined by the metric; higher is closer. */
   readonly score: number;
   readonly value: T;
 }
 
-interface Wanted {
+interface MatchOptions {
   readonly limit: number;
   readonly threshold: number;
 }
@@ -28,14 +26,14 @@ interface Wanted {
 /** Answers read at once. */
 const BATCH = 16;
 
-/** A text to learn the length of vectors from. */
+/** Embedded to find out the length of the vectors. */
 const SAMPLE_TEXT = "sample";
 
 export class Similarity {
   readonly #settings: Settings;
   readonly #embedding: Embedding;
   readonly #report: (error: Error) => void;
-  #opened: { readonly index: VectorIndex; readonly keeper: IndexSync } | undefined;
+  #opened: { readonly index: VectorIndex; readonly sync: IndexSync } | undefined;
   #isClosed = false;
 
   constructor(settings: Settings, report: (error: Error) => void) {
@@ -59,37 +57,37 @@ export class Similarity {
 
   async ready(): Promise<void> {
     const { dimensions = (await this.vectorOf(SAMPLE_TEXT)).length } = this.#embedding;
-    await this.#open(dimensions).keeper.ready();
+    await this.#open(dimensions).sync.ready();
   }
 
-  /** The nearest answer above the threshold. Others are asked for news only before the answer would be: none. */
+  /** The nearest answer above the threshold. The change feed is read only if the index has none. */
   async nearest(vector: Float32Array): Promise<SemanticMatch | undefined> {
-    const { keeper } = this.#open(vector.length);
+    const { sync } = this.#open(vector.length);
     const { clock, threshold, timeoutMs } = this.#settings;
-    if (!keeper.isBuilt) await withDeadline(clock, timeoutMs, keeper.ready(), () => undefined);
+    if (!sync.isBuilt) await withDeadline(clock, timeoutMs, sync.ready(), () => undefined);
     const wanted = { limit: 1, threshold };
     const [known] = await this.#find(vector, wanted);
-    if (known !== undefined || !(await keeper.catchUp({ waits: false }))) return known;
-    const [told] = await this.#find(vector, wanted);
-    return told;
+    if (known !== undefined || !(await sync.catchUp({ waits: false }))) return known;
+    const [found] = await this.#find(vector, wanted);
+    return found;
   }
 
-  async search(vector: Float32Array, wanted: Wanted): Promise<SemanticMatch[]> {
-    const { keeper } = this.#open(vector.length);
-    await keeper.ready();
-    await keeper.catchUp({ waits: true });
+  async search(vector: Float32Array, wanted: MatchOptions): Promise<SemanticMatch[]> {
+    const { sync } = this.#open(vector.length);
+    await sync.ready();
+    await sync.catchUp({ waits: true });
     return this.#find(vector, wanted);
   }
 
-  /** An entry with this vector is in the store. Resolves once other processes can find it; never rejects. */
+  /** This process stored an entry with this vector. Resolves once other processes can find it; never rejects. */
   stored(key: string, vector: Float32Array): Promise<void> {
-    return this.#open(vector.length).keeper.stored(key, vector);
+    return this.#open(vector.length).sync.stored(key, vector);
   }
 
-  /** Runs what empties the namespace, and frees the vectors of what was in it. */
-  async clear(emptying: () => Promise<void>): Promise<void> {
+  /** Runs `clearNamespace` and frees the vectors of its entries. */
+  async clear(clearNamespace: () => Promise<void>): Promise<void> {
     const order = this.#opened?.index.order ?? 0;
-    await emptying();
+    await clearNamespace();
     this.#opened?.index.deleteUpTo(order);
   }
 
@@ -100,16 +98,16 @@ export class Similarity {
     this.#opened = undefined;
   }
 
-  async #find(vector: Float32Array, { limit, threshold }: Wanted): Promise<SemanticMatch[]> {
+  async #find(vector: Float32Array, { limit, threshold }: MatchOptions): Promise<SemanticMatch[]> {
     const { index } = this.#open(vector.length);
-    // Entries that are gone leave the index when they are met, so more are asked for only while there are such.
+    // Entries that are gone are dropped from the index when found; only then more candidates are needed.
     for (let count = limit; ; count *= 4) {
       const candidates = await index.nearest(vector, count, threshold);
       const live: SemanticMatch[] = [];
       for (let from = 0; from < candidates.length && live.length < limit; from += BATCH) {
         const batch = candidates.slice(from, from + BATCH);
         const found = await readEntries(
-          this.#settings.space,
+          this.#settings.namespace,
           batch.map(({ key }) => key),
         );
         for (const { key, order } of batch) {
@@ -132,15 +130,15 @@ export class Similarity {
     return comparableVector(found, this.#settings.model, dimensions);
   }
 
-  #open(dimensions: number): { readonly index: VectorIndex; readonly keeper: IndexSync } {
+  #open(dimensions: number): { readonly index: VectorIndex; readonly sync: IndexSync } {
     if (this.#opened !== undefined) return this.#opened;
     if (this.#isClosed) throw closedError();
-    const { space, clock, metric, exactUpTo, maxVectors } = this.#settings;
+    const { namespace, clock, metric, exactUpTo, maxVectors } = this.#settings;
     const report = this.#report;
     const index = new VectorIndex({ metric, dimensions, exactUpTo, maxVectors, report });
     const vectorOf = (found: unknown): Float32Array | undefined => this.#comparable(found, dimensions);
-    const keeper = new IndexSync({ space, index, clock, vectorOf, report });
-    this.#opened = { index, keeper };
+    const sync = new IndexSync({ namespace, index, clock, vectorOf, report });
+    this.#opened = { index, sync };
     return this.#opened;
   }
 }

@@ -1,5 +1,7 @@
-// What is stored for a text: its answer together with its vector, so that both live and die as one entry.
+// What is stored for a text: its answer and its vector in one entry, so that they expire together.
 import { createHash } from "node:crypto";
+import { CodecError } from "../core/errors.ts";
+import type { XCache } from "../xcache.ts";
 import { lengthOf } from "./distance.ts";
 
 export interface StoredAnswer {
@@ -10,23 +12,23 @@ export interface StoredAnswer {
   readonly value: unknown;
 }
 
-/** Longer texts get a key of fixed length. */
+/** Longer texts are keyed by a digest. */
 const LONGEST_KEY_BYTES = 200;
 const DIGEST = "sha256:";
 
-const HALF_PAIR = /\p{Surrogate}/u;
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The key of a text: itself while it is short, a digest else. The text is stored as well and compared. */
+/** The text itself if it is short, else a digest. The text is also stored in the entry and compared. */
 export function keyOf(text: string): string {
-  const isTorn = HALF_PAIR.test(text);
+  const hasLoneSurrogate = LONE_SURROGATE.test(text);
   const isShort = text.length <= LONGEST_KEY_BYTES && Buffer.byteLength(text) <= LONGEST_KEY_BYTES;
-  if (isShort && !isTorn && !text.startsWith(DIGEST)) return text;
-  // Half of a pair has no UTF-8 of its own: two such texts must not become one.
-  const encoding = isTorn ? "utf16le" : "utf8";
+  if (isShort && !hasLoneSurrogate && !text.startsWith(DIGEST)) return text;
+  // A lone surrogate has no UTF-8 encoding: two texts that differ only in one must not share a key.
+  const encoding = hasLoneSurrogate ? "utf16le" : "utf8";
   return DIGEST + createHash("sha256").update(encoding).update(text, encoding).digest("hex");
 }
 
-/** The namespace is open to others: whatever is found there may be anything. */
+/** Anyone may write to the namespace, so an entry there may be anything. */
 export function isStoredAnswer(found: unknown): found is StoredAnswer {
   if (typeof found !== "object" || found === null) return false;
   const { text, model, vector, value } = found as Partial<StoredAnswer>;
@@ -38,7 +40,7 @@ export function isStoredAnswer(found: unknown): found is StoredAnswer {
   );
 }
 
-/** The vector, if it can be compared with those of this model. */
+/** The vector, if it is comparable with those of this model. */
 export function comparableVector(
   found: unknown,
   model: string,
@@ -48,4 +50,25 @@ export function comparableVector(
     return undefined;
   const length = lengthOf(found.vector);
   return length > 0 && Number.isFinite(length) ? found.vector : undefined;
+}
+
+/** The entries that exist. One that cannot be decoded is skipped, so that the others are still found. */
+export async function readEntries(
+  namespace: XCache,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, unknown>> {
+  try {
+    return await namespace.getMany(keys);
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+  }
+  const found = new Map<string, unknown>();
+  for (const key of keys) {
+    try {
+      found.set(key, await namespace.get(key));
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error;
+    }
+  }
+  return found;
 }

@@ -1,4 +1,4 @@
-// The nearest of many vectors: by looking at each up to a number of them, by a graph beyond.
+// Finds the nearest vectors: by comparing every one up to a limit, with an approximate graph beyond it.
 import { systemClock } from "../core/clock.ts";
 import { nextTurn } from "../core/event-loop.ts";
 import { toError } from "../core/events.ts";
@@ -10,11 +10,11 @@ import { VectorTable } from "./vector-table.ts";
 export interface VectorIndexOptions {
   readonly metric: DistanceName;
   readonly dimensions: number;
-  /** Beyond so many vectors a graph is built. */
+  /** Beyond this many vectors a graph is built. */
   readonly exactUpTo: number;
-  /** The oldest are dropped beyond so many. */
+  /** Beyond this many the oldest are dropped. */
   readonly maxVectors: number;
-  /** Told once why there is no graph. */
+  /** Called once with the reason if there can be no graph. */
   readonly report: (error: Error) => void;
   readonly openGraph?: OpenGraph;
 }
@@ -22,33 +22,33 @@ export interface VectorIndexOptions {
 export interface Candidate {
   readonly key: string;
   readonly score: number;
-  /** Tells this vector of the key from a later one. */
+  /** Distinguishes this vector of the key from a later one. */
   readonly order: number;
 }
 
-/** Numbers multiplied before others have a turn: about 0.3 ms, and several before the engine has compiled the loop. */
+/** Multiplications per event-loop turn: about 0.3 ms, or a few ms before the loop is compiled. */
 const WORK_PER_TURN = 100_000;
-/** A vector is added to the graph in 0.1 to 1 ms. */
+/** Adding a vector to the graph takes 0.1 to 1 ms. */
 const ADDED_PER_TURN = 8;
 
-/** Nobody waits for the graph, so building it does not keep the process alive; an immediate would. */
+/** A timer, because building the graph must not keep the process alive; an immediate would. */
 const idleTurn = (): Promise<void> => new Promise((resolve) => void systemClock.after(0, resolve));
 
 export class VectorIndex {
   readonly dimensions: number;
   readonly #options: VectorIndexOptions;
-  readonly #measure: Distance;
+  readonly #metric: Distance;
   readonly #table: VectorTable;
   #graph: Graph | undefined;
   /** The graph has every vector. */
   #isGraphComplete = false;
-  /** There is no graph to be had. */
+  /** No graph can be built. */
   #isExactOnly = false;
 
   constructor(options: VectorIndexOptions) {
     this.#options = options;
     this.dimensions = options.dimensions;
-    this.#measure = DISTANCES[options.metric];
+    this.#metric = DISTANCES[options.metric];
     this.#table = new VectorTable(options.dimensions);
   }
 
@@ -86,12 +86,12 @@ export class VectorIndex {
     this.delete(key);
     const oldest = this.#table.size >= this.#options.maxVectors ? this.#table.oldest() : undefined;
     if (oldest !== undefined) this.delete(oldest);
-    const slot = this.#table.set(key, prepare(vector, this.#measure));
+    const slot = this.#table.set(key, prepare(vector, this.#metric));
     if (this.#graph === undefined) this.#considerGraph();
     else this.#addToGraph(this.#graph, slot);
   }
 
-  /** `order`: only if it is still that vector. */
+  /** With `order`: only if the key still has that vector. */
   delete(key: string, order?: number): void {
     const slot = this.#table.slotOf(key);
     if (slot === undefined) return;
@@ -109,28 +109,28 @@ export class VectorIndex {
     this.deleteUpTo(this.order);
   }
 
-  /** All that were set until the order was this. */
+  /** Deletes the vectors set up to this order. */
   deleteUpTo(order: number): void {
     for (const entry of this.entries()) if (entry.order <= order) this.delete(entry.key);
   }
 
-  /** Of two vectors as an embedder gave them. */
+  /** The score of two vectors as returned by the embedder. */
   score(one: Float32Array, other: Float32Array): number {
-    const [a, b] = [prepare(one, this.#measure), prepare(other, this.#measure)];
-    return this.#measure.score(this.#measure.nearness(a, 0, b));
+    const [a, b] = [prepare(one, this.#metric), prepare(other, this.#metric)];
+    return this.#metric.score(this.#metric.nearness(a, 0, b));
   }
 
-  /** Up to `count` keys whose score is at least `threshold`, best first, equally good ones by key. */
+  /** Up to `count` keys with a score of at least `threshold`, best first, equal scores by key. */
   async nearest(vector: Float32Array, count: number, threshold: number): Promise<Candidate[]> {
-    const query = prepare(vector, this.#measure);
-    const least = this.#measure.leastNearness(threshold);
+    const query = prepare(vector, this.#metric);
+    const least = this.#metric.leastNearness(threshold);
     const best = new BestMatches(count, -least);
     const graph = this.#isGraphComplete ? this.#graph : undefined;
     if (graph === undefined) await this.#offerAll(query, best);
     else this.#offerNear(graph, query, count, least, best);
     return best.sorted().flatMap(({ key, distance }) => {
       const order = this.orderOf(key);
-      const score = this.#measure.score(-distance);
+      const score = this.#metric.score(-distance);
       return order === undefined || score < threshold ? [] : [{ key, score, order }];
     });
   }
@@ -145,13 +145,13 @@ export class VectorIndex {
   }
 
   #offerNear(graph: Graph, query: Float32Array, count: number, least: number, best: BestMatches): void {
-    for (let asked = count; ; asked *= 4) {
-      const slots = graph.near(query, Math.min(asked, graph.size));
+    for (let wanted = count; ; wanted *= 4) {
+      const slots = graph.near(query, Math.min(wanted, graph.size));
       const last = slots.at(-1);
-      // Enough, all there are, or the rest is too far away anyway.
+      // Stop at enough, at all there are, or when the rest is too far away.
       if (
         slots.length < count &&
-        asked < graph.size &&
+        wanted < graph.size &&
         (last === undefined || this.#near(last, query) >= least)
       )
         continue;
@@ -161,7 +161,7 @@ export class VectorIndex {
   }
 
   #near(slot: number, query: Float32Array): number {
-    return this.#measure.nearness(this.#table.rows, slot * this.#table.dimensions, query);
+    return this.#metric.nearness(this.#table.rows, slot * this.#table.dimensions, query);
   }
 
   #offer(slot: number, query: Float32Array, best: BestMatches): void {
@@ -184,7 +184,7 @@ export class VectorIndex {
     if (this.#graph !== undefined) this.#fill(this.#graph).catch((error) => report(toError(error)));
   }
 
-  /** What is set meanwhile is added where it is set. */
+  /** Vectors set meanwhile are added by `set`. */
   async #fill(graph: Graph): Promise<void> {
     const table = this.#table;
     let added = 0;
@@ -206,7 +206,7 @@ export class VectorIndex {
       this.#options.report(toError(error));
       return;
     }
-    // More forgotten than known: searches would look at the forgotten for most of their time.
+    // More forgotten than live vectors: searches would spend most of their time on forgotten ones.
     if (graph.forgotten > this.#table.size) {
       this.#dropGraph();
       this.#considerGraph();

@@ -1,14 +1,14 @@
-// Vectors by key in one contiguous array. A slot stays where it is, so a search may pause while others add and remove.
+// Vectors by key in one contiguous array. Slots never move, so a search may pause while vectors are added and removed.
 
 export class VectorTable {
   readonly dimensions: number;
-  /** Slot after slot; replaced when it grows. */
+  /** Slot after slot; replaced by a larger array when full. */
   rows: Float32Array;
-  /** By slot; undefined where it is free. */
+  /** By slot; undefined if it is free. */
   readonly keys: (string | undefined)[] = [];
-  /** By slot: when it was filled, counted up by one for every vector that was ever set. */
+  /** By slot: the sequence number of its vector. */
   readonly #orders: number[] = [];
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #slots = new Map<string, number>();
   readonly #free: number[] = [];
   #order = 0;
@@ -47,7 +47,7 @@ export class VectorTable {
     return this.#slots.keys().next().value;
   }
 
-  /** The slot it is in now. A key that is there is replaced and becomes the youngest. */
+  /** Returns its slot. An existing key is replaced and becomes the youngest. */
   set(key: string, vector: Float32Array): number {
     const slot = this.#slots.get(key) ?? this.#free.pop() ?? this.keys.length;
     if ((slot + 1) * this.dimensions > this.rows.length) this.#grow();

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { Packr } from "msgpackr";
 import { expect, test } from "vitest";
@@ -73,7 +74,8 @@ test("headers of every length are written and read", () => {
     expect(JSON.stringify(codec.decode(codec.encode([object, "after"])))).toBe(
       JSON.stringify([object, "after"]),
     );
-    expect(peer.unpack(codec.encode(object).bytes as Buffer)).toEqual(object);
+    // toEqual takes seconds on 65,536 fields.
+    expect(isDeepStrictEqual(peer.unpack(codec.encode(object).bytes as Buffer), object)).toBe(true);
   }
 });
 

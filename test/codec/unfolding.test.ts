@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCodec } from "../../src/codec/codec.ts";
-import { type Amount, unfold } from "../../src/codec/unfolding.ts";
+import { type Size, unfold } from "../../src/codec/unfolding.ts";
 import { CodecError } from "../../src/core/errors.ts";
 
 const codec = createCodec();
@@ -151,14 +151,14 @@ describe("the search for what is wrong with a value", () => {
 });
 
 describe("what a value unfolds to", () => {
-  const most = (objects: number, bytes: number): Amount => ({ objects, bytes });
+  const most = (objects: number, bytes: number): Size => ({ objects, bytes });
 
   test("is what a walk along every reference counts", () => {
-    const count = (value: unknown): Amount => {
+    const count = (value: unknown): Size => {
       if (typeof value === "string") return most(0, value.length);
       if (!Array.isArray(value)) return most(0, 1);
       const parts = value.map(count);
-      const sum = (field: keyof Amount): number => parts.reduce((total, part) => total + part[field], 1);
+      const sum = (field: keyof Size): number => parts.reduce((total, part) => total + part[field], 1);
       return most(sum("objects"), sum("bytes"));
     };
     const leaf = fc.oneof(fc.integer(), fc.string(), fc.string({ minLength: 300, maxLength: 400 }));
@@ -176,7 +176,7 @@ describe("what a value unfolds to", () => {
     );
   });
 
-  test("does not count what cannot be read or lies too deep, and says when it is circular", () => {
+  test("does not count what cannot be read or lies too deep, and reports a cycle", () => {
     const broken = {
       get part(): never {
         throw new Error("no");
@@ -186,6 +186,6 @@ describe("what a value unfolds to", () => {
     expect(unfold([[["deep"]]], most(2, 2), 2)).toBe("within");
     const self: unknown[] = [];
     self.push(1, self);
-    expect(unfold(self, most(1e9, 1e9), 100)).toBe("circular");
+    expect(unfold(self, most(1e9, 1e9), 100)).toBe("cyclic");
   });
 });

@@ -17,7 +17,7 @@ import {
   UnsupportedError,
   XCacheError,
 } from "../../src/core/errors.ts";
-import { EmbeddingError } from "../../src/vector/embedding-error.ts";
+import { EmbeddingError } from "../../src/vector/embedding.ts";
 
 const { peerDependencies } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),

@@ -104,7 +104,7 @@ describe("drizzle's cache option", () => {
     for (const table of [{}, [5], null, { users }])
       await expect(cache.invalidate({ tables: table as never })).rejects.toMatchObject({
         code: "ARGUMENT_INVALID",
-        message: expect.stringContaining("expected a table of drizzle or its name"),
+        message: expect.stringContaining("expected a drizzle table or its name"),
       });
     expect(db.cache.invalidated).toEqual([]);
   });
@@ -112,7 +112,7 @@ describe("drizzle's cache option", () => {
   test("refuses clients of other libraries, and options that would do nothing", () => {
     for (const handed of [{}, undefined, null, "postgres://ada:secret@db/shop"])
       expect(() => drizzleCache({ cache: db.cache }).client(handed as object)).toThrow(
-        /^drizzleCache\(\)\.client\(\): expected a pool or a client of node-postgres, got (?!.*secret)/,
+        /^drizzleCache\(\)\.client\(\): expected a node-postgres pool or client, got (?!.*secret)/,
       );
     for (const wrong of [{}, { ttl: -1 }, { global: "yes" }, { tableName: "users" }]) {
       const cache = Object.keys(wrong).length === 0 ? undefined : db.cache;

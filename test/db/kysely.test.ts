@@ -50,7 +50,7 @@ describe("kysely", () => {
       [{}, "an object (Object)"],
       ["postgres://ada:secret@db/shop", '"postgres://***@db/shop"'],
     ] as const) {
-      const message = `cachedDialect(): expected a dialect of PostgreSQL or SQLite, got ${arrived}.`;
+      const message = `cachedDialect(): expected a PostgreSQL or SQLite dialect, got ${arrived}.`;
       expect(() => cachedDialect(handed as never, options)).toThrow(
         new ConfigError("ARGUMENT_INVALID", message),
       );

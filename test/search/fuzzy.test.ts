@@ -125,13 +125,13 @@ describe("the options", () => {
   });
 
   it.each<[string, string, object]>([
-    ["text must hold a visible character", "", {}],
-    ["text must hold a visible character", " \t\u00a0\u200d", {}],
+    ["text must contain a visible character", "", {}],
+    ["text must contain a visible character", " \t\u00a0\u200d", {}],
     ["text must be a string; got 5", 5 as never, {}],
     ["text must be at most 256 characters; got a string of 257 characters", "a".repeat(257), {}],
     ["text must be at most 256 characters; got a string of 10000000 characters", "a".repeat(1e7), {}],
-    ["text must be at most 256 characters, also once it is normalised; got", "\ufdfa".repeat(40), {}],
-    ["text must hold at most 16 words; got", "a ".repeat(17), {}],
+    ["text must be at most 256 characters after normalising; got", "\ufdfa".repeat(40), {}],
+    ["text must have at most 16 words; got", "a ".repeat(17), {}],
     ["threshold must be an integer from 0 to 100; got 101", "a", { threshold: 101 }],
     ["threshold must be an integer from 0 to 100; got -1", "a", { threshold: -1 }],
     ["threshold must be an integer from 0 to 100; got 0.8", "a", { threshold: 0.8 }],

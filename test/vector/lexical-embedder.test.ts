@@ -94,7 +94,7 @@ describe("the lexical embedder", () => {
     [{ dimension: 64 }, "dimensions"],
     [{ corpus: "one text" }, "corpus must be a list of strings"],
     [{ corpus: 5 }, "corpus must be a list of strings"],
-    [{ corpus: ["a", 1] }, "corpus must hold nothing but strings"],
+    [{ corpus: ["a", 1] }, "corpus must contain only strings"],
   ])("refuses %o", (options, message) => {
     expect(() => lexicalEmbedder(options as never)).toThrow(message);
   });

@@ -1,26 +1,25 @@
-// drizzle's `cache` option: results of `$withCache()` are cached, and dropped when a commit has changed their tables.
+// drizzle's `cache` option: results of `$withCache()` are cached until a commit changes their tables.
 import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
-import { ANY_TABLE } from "../tracking/cached-tables.ts";
-import { notWanted } from "../tracking/handed-over.ts";
+import { ANY_TABLE, tableTag } from "../tracking/cached-tables.ts";
 import { LibraryCache } from "../tracking/library-cache.ts";
 import { trackSessions } from "../tracking/session.ts";
-import { tableTag } from "../tracking/table-tag.ts";
+import { wrongArgument } from "../tracking/watch-options.ts";
 
 export interface DrizzleCacheOptions {
   readonly cache: CacheForSessions;
-  /** Seconds. Default: the smallest of the tables', else the cache's `defaultTtl`. */
+  /** Seconds. Default: the smallest ttl of the tables read, else the cache's `defaultTtl`. */
   readonly ttl?: number;
-  /** Whether every query is cached, not only those with `$withCache()`. Default: false. */
+  /** Cache every query, not only those with `$withCache()`. Default: false. */
   readonly global?: boolean;
 }
 
-/** A table as drizzle declares it, once for import and once for require. */
+/** A drizzle table, described structurally: drizzle declares its classes once for import and once for require. */
 export interface DrizzleTable {
   readonly _: { readonly brand: "Table" };
 }
 
-/** What `invalidate` is told: tables by name or as drizzle has them, and tags. */
+/** What `invalidate` takes: tables by name or as drizzle objects, and tags. */
 export interface DrizzleChange {
   readonly tables?: string | DrizzleTable | readonly (string | DrizzleTable)[];
   readonly tags?: string | readonly string[];
@@ -29,8 +28,8 @@ export interface DrizzleChange {
 const TABLE_NAME = Symbol.for("drizzle:Name");
 
 /**
- * Only marks what drizzle asks for. It is read and stored where statements are sent: drizzle itself tells of writes
- * before they are committed, and asks within transactions as well.
+ * Only marks the reads that drizzle looks up. They are read and stored where statements are sent, because drizzle reports
+ * writes before they are committed and uses its cache inside transactions too.
  */
 export class DrizzleCache implements Cache {
   readonly tracker: SessionTracker;
@@ -57,7 +56,7 @@ export class DrizzleCache implements Cache {
 
   async onMutate(): Promise<void> {}
 
-  /** As `db.$cache.invalidate({ tables, tags })`. */
+  /** Behind `db.$cache.invalidate({ tables, tags })`. */
   get invalidate(): (change: DrizzleChange) => Promise<void> {
     return async ({ tables = [], tags = [] }) =>
       this.#cache.invalidateTags([
@@ -66,7 +65,7 @@ export class DrizzleCache implements Cache {
       ]);
   }
 
-  /** drizzle puts `onMutate` here. */
+  /** drizzle assigns `onMutate` to this property, which is ignored. */
   set invalidate(_: (change: DrizzleChange) => Promise<void>) {}
 }
 
@@ -74,5 +73,5 @@ function nameOf(table: string | DrizzleTable): string {
   const name =
     typeof table === "string" ? table : (table as { readonly [TABLE_NAME]?: unknown })?.[TABLE_NAME];
   if (typeof name === "string") return name;
-  throw notWanted("drizzleCache().invalidate", "a table of drizzle or its name", table);
+  throw wrongArgument("drizzleCache().invalidate", "a drizzle table or its name", table);
 }

@@ -1,4 +1,4 @@
-// What of drizzle is used, as its objects look; the package itself is never imported.
+// The parts of drizzle that are used, described structurally; the package itself is never imported.
 import type { Cache } from "drizzle-orm/cache/core";
 import { isClient, isPool, type PgClient, type PgPool } from "../pg/library.ts";
 
@@ -20,7 +20,7 @@ export interface PgSession extends SessionParts {
   readonly options: SessionOptions;
 }
 
-/** Sends a statement to wherever the database is. */
+/** Sends a statement to the database, wherever it is. */
 export type RemoteCallback = (sql: string, params: unknown[], method: string) => Promise<{ rows?: unknown }>;
 export type RemoteBatch = (
   queries: readonly { readonly sql: string; readonly params: readonly unknown[] }[],
@@ -55,7 +55,7 @@ export function isRemoteDatabase(session: object): session is DrizzleDatabase<Re
   return kindOf(session) === "SqliteRemoteDatabase";
 }
 
-/** One that answers at once, so that there is no time to ask a cache. */
+/** Its driver is synchronous, so it cannot use an async cache. */
 export function isSynchronousDatabase(session: object): boolean {
   return kindOf(session) === "BetterSQLite3Database";
 }

@@ -1,5 +1,5 @@
-// The callback of drizzle's sqlite-proxy, with its statements watched.
-import type { Keeping, SessionTracker } from "../../core/db-session.ts";
+// Watches the callback of drizzle's sqlite-proxy.
+import type { CacheableResult, SessionTracker } from "../../core/db-session.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { RemoteBatch, RemoteCallback, RemoteSession } from "./library.ts";
 
@@ -18,7 +18,7 @@ export function watchRemote({ client, batchCLient }: RemoteSession, tracker: Ses
         text,
         values,
         execute: () => client(text, values, method),
-        keeping: keeping(method, () => client(text, values, method)),
+        cacheable: keeping(method, () => client(text, values, method)),
       }),
     batch:
       batchCLient &&
@@ -30,8 +30,8 @@ export function watchRemote({ client, batchCLient }: RemoteSession, tracker: Ses
   };
 }
 
-/** The rows look different for each way of asking, so that way is kept along. */
-function keeping(method: string, send: () => Promise<Answer>): Keeping<Answer> {
+/** The shape of the rows depends on the method, so the method is stored with them. */
+function keeping(method: string, send: () => Promise<Answer>): CacheableResult<Answer> {
   return {
     fetch: async () => ({ method, answer: await send() }),
     restore(data) {
@@ -41,7 +41,7 @@ function keeping(method: string, send: () => Promise<Answer>): Keeping<Answer> {
   };
 }
 
-/** Between it and the file may be a network. */
+/** There may be a network between the callback and the file: only an error with a SQLite code is a refusal. */
 class RemoteDriver extends SqliteDriver {
   constructor(client: RemoteCallback) {
     super({ all: async (text, values) => namedRows((await client(text, [...values], "all")).rows) });
@@ -53,9 +53,9 @@ class RemoteDriver extends SqliteDriver {
   }
 }
 
-const COLUMNS = ["fingerprint", "file", "sample", "isolation", "peculiar", "tables"];
+const COLUMNS = ["fingerprint", "file", "sample", "isolation", "unshareable", "tables"];
 
-/** Answers come as lists of values, in the order of the question. */
+/** The callback returns arrays of values, in the order of the columns queried. */
 function namedRows(rows: unknown): readonly Record<string, unknown>[] {
   return (rows as unknown[]).map((row) =>
     Array.isArray(row)

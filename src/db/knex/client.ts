@@ -1,4 +1,4 @@
-// The client of knex with its statements watched: a class of it, since transactions make clients of that class.
+// Watches knex's client. It derives a class, because transactions instantiate the class of the client.
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { watchClient, wrapClient } from "../pg/client.ts";
 import { LeasedClient } from "../pg/leased-client.ts";
@@ -13,7 +13,7 @@ export function watchedClass(client: KnexClient, tracker: SessionTracker): Watch
   return client.driverName === "pg" ? postgresClass(client, tracker) : sqliteClass(client, tracker);
 }
 
-/** Each statement is sent over a watched client of node-postgres, so that there is nothing else to do. */
+/** Statements go over watched node-postgres clients, which do everything else. */
 function postgresClass(client: KnexClient, tracker: SessionTracker): WatchedClass {
   const wrappers = new WeakMap<object, KnexConnection>();
   const handOut = (connection: KnexConnection): KnexConnection => {
@@ -31,7 +31,7 @@ function postgresClass(client: KnexClient, tracker: SessionTracker): WatchedClas
     },
     tracker,
   );
-  /** A statement on its own takes a connection when it needs one. */
+  /** A statement outside a transaction takes a connection only when it needs one. */
   const lazy = {
     acquireConnection: { value: async () => leased(clients, tracker) },
     releaseConnection: { value: async (connection: LeasedClient) => connection.release() },
@@ -58,7 +58,7 @@ function postgresClass(client: KnexClient, tracker: SessionTracker): WatchedClas
   };
 }
 
-/** What knex notes on a connection is meant for the client that is held. */
+/** knex marks a broken connection with `__knex__disposed`: the mark belongs on the client that is checked out. */
 function leased(clients: PooledClients, tracker: SessionTracker): LeasedClient {
   const lease = new LeasedClient(clients, tracker);
   return Object.defineProperty(lease, "__knex__disposed", {
@@ -68,7 +68,7 @@ function leased(clients: PooledClients, tracker: SessionTracker): LeasedClient {
   });
 }
 
-/** SQLite answers with rows of plain values, which are kept as they are. */
+/** SQLite rows are plain values and are stored as they are. */
 function sqliteClass(client: KnexClient, tracker: SessionTracker): WatchedClass {
   const tracked = new WeakMap<KnexConnection, TrackedConnection>();
   return class extends (client.constructor as KnexClientClass) {
@@ -102,13 +102,13 @@ function rowStatement(
   query: QueryObject,
   send: (query: QueryObject) => Promise<QueryObject>,
 ): SessionStatement<QueryObject> {
-  // They change how values are read.
+  // Options change how values are parsed.
   const hasOptions = Object.keys(query.options ?? {}).length > 0;
   return {
     text: query.sql,
     values: query.bindings,
     execute: () => send(query),
-    keeping: hasOptions
+    cacheable: hasOptions
       ? undefined
       : {
           fetch: async () => (await send(query)).response,

@@ -1,7 +1,7 @@
-// What of knex is used, as its objects look; the package itself is never imported.
+// The parts of knex that are used, described structurally; the package itself is never imported.
 import type { EventEmitter } from "node:events";
 
-/** A compiled statement, and what came of it. */
+/** A compiled statement and, once it has run, its response. */
 export interface QueryObject {
   sql: string;
   bindings?: readonly unknown[];
@@ -10,7 +10,7 @@ export interface QueryObject {
   response?: unknown;
 }
 
-/** A connection of its pool: whatever the driver has. */
+/** A pooled connection: the driver's own object. */
 export interface KnexConnection {
   readonly inTransaction?: boolean;
   __knex__disposed?: unknown;
@@ -20,7 +20,7 @@ export interface KnexClient extends EventEmitter {
   readonly dialect: string;
   readonly driverName: string;
   readonly pool?: object;
-  /** Of the client of a transaction. */
+  /** True for the client of a transaction. */
   readonly transacting?: boolean;
   acquireConnection(): Promise<KnexConnection>;
   releaseConnection(connection: KnexConnection): Promise<void>;
@@ -34,7 +34,7 @@ export interface KnexClient extends EventEmitter {
 
 export type KnexClientClass = abstract new (...args: never[]) => KnexClient;
 
-/** `knex` itself, or a transaction, which looks the same and can be committed. */
+/** `knex` itself or a transaction, which has the same members and can be committed. */
 export interface KnexSession {
   (...args: never[]): object;
   readonly client: KnexClient;

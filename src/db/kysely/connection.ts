@@ -1,4 +1,4 @@
-// A connection of kysely whose queries are watched. It stands for one of the library's, which is taken when it is needed.
+// A watched kysely connection. It takes one of kysely's own connections when a query first needs it.
 import type {
   ConnectionDriver,
   SessionStatement,
@@ -8,8 +8,8 @@ import type {
 } from "../../core/db-session.ts";
 import { isServerRefusal } from "../pg/driver.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
-import { isPlain } from "../tracking/plain-value.ts";
 import { type ConnectionSource, PoolCheckout } from "../tracking/pool-checkout.ts";
+import { isPlain } from "../tracking/read-cache.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult } from "./library.ts";
 import { SAMPLE, sampleDigest } from "./sample.ts";
@@ -19,7 +19,7 @@ type Row = Readonly<Record<string, unknown>>;
 /** Where connections come from: a driver, or another session. */
 export interface Connections {
   readonly dialect: SqlDialect;
-  /** Stands for all of them. */
+  /** Identifies the pool they belong to. */
   readonly pool: object;
   take(): Promise<DatabaseConnection>;
   giveBack(connection: DatabaseConnection): void;
@@ -34,7 +34,7 @@ export function sourceOf(connections: Connections, tracker: SessionTracker): Sou
     pool,
     async take() {
       const connection = await connections.take();
-      // SQLite has one connection, which nobody else can have changed.
+      // SQLite has a single connection, so nothing else can have changed it.
       if (dialect === "postgres" || !tracked.has(connection)) {
         tracked.set(
           connection,
@@ -50,24 +50,24 @@ export function sourceOf(connections: Connections, tracker: SessionTracker): Sou
 }
 
 export class WatchedConnection implements DatabaseConnection {
-  readonly #lease: PoolCheckout<DatabaseConnection>;
+  readonly #checkout: PoolCheckout<DatabaseConnection>;
   readonly #source: Source;
 
   constructor(tracker: SessionTracker, source: Source) {
-    this.#lease = new PoolCheckout(tracker, source);
+    this.#checkout = new PoolCheckout(tracker, source);
     this.#source = source;
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const { sql: text, parameters: values } = query;
-    return this.#lease.run<QueryResult<R>>({ text, values, restore }, (connection) =>
+    return this.#checkout.run<QueryResult<R>>({ text, values, restore }, (connection) =>
       statementOf(connection, query),
     );
   }
 
-  /** Not cached. It is under way until its reader has had enough. */
+  /** Not cached. The statement runs until its reader stops. */
   async *streamQuery<R>(query: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
-    const connection = await this.#lease.take();
+    const connection = await this.#checkout.take();
     let begin = (): void => {};
     const turn = new Promise<void>((resolve) => {
       begin = resolve;
@@ -93,7 +93,7 @@ export class WatchedConnection implements DatabaseConnection {
   }
 
   release(): void {
-    this.#lease.release();
+    this.#checkout.release();
   }
 }
 
@@ -106,7 +106,7 @@ function statementOf<R>(
     text: query.sql,
     values: query.parameters,
     execute,
-    keeping: { fetch: execute, isKeepable: isPlain, restore },
+    cacheable: { fetch: execute, isCacheable: isPlain, restore },
   };
 }
 
@@ -123,16 +123,16 @@ function driverOf(connection: DatabaseConnection, dialect: SqlDialect): Connecti
 
 class PostgresDriver implements ConnectionDriver {
   readonly dialect = "postgres";
-  /** The address is the library's secret; the server tells which one it is. */
+  /** kysely does not expose the address; the fingerprint that the server reports identifies it. */
   readonly database = "kysely";
-  readonly #all: ConnectionDriver["ask"];
+  readonly #all: ConnectionDriver["query"];
   #sample: string | undefined;
 
-  constructor(all: ConnectionDriver["ask"]) {
+  constructor(all: ConnectionDriver["query"]) {
     this.#all = all;
   }
 
-  async ask(text: string, values: readonly string[]): Promise<readonly Row[]> {
+  async query(text: string, values: readonly string[]): Promise<readonly Row[]> {
     this.#sample ??= sampleDigest((await this.#all(SAMPLE, []))[0]);
     const [row] = await this.#all(text, values);
     return [{ ...row, fingerprint: `${String(row?.fingerprint)}${this.#sample}` }];
@@ -144,11 +144,11 @@ class PostgresDriver implements ConnectionDriver {
 }
 
 function isRefusal(error: unknown): boolean {
-  // What a lost client says of a statement that it has not sent.
+  // The error of a lost client for a statement it did not send.
   return isServerRefusal(error) || (error instanceof Error && error.message.includes("is not queryable"));
 }
 
-/** As the library's `CompiledQuery.raw` makes it. */
+/** The same object as `CompiledQuery.raw` returns. */
 function queryOf(sql: string, parameters: readonly unknown[]): CompiledQuery {
   return {
     sql,
@@ -158,7 +158,7 @@ function queryOf(sql: string, parameters: readonly unknown[]): CompiledQuery {
   } as CompiledQuery;
 }
 
-/** A transaction that was begun where nobody watched: it is open until it is told to end, and its reads are its own. */
+/** A transaction that began unwatched: it is open until it commits or rolls back, and its reads are not cached. */
 export function foreignTransaction(
   executor: Pick<QueryExecutor, "provideConnection">,
   dialect: SqlDialect,

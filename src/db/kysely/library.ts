@@ -1,4 +1,4 @@
-// What of kysely is used, as its objects look; the package itself is never imported.
+// The parts of kysely that are used, described structurally; the package itself is never imported.
 import type {
   CompiledQuery,
   DatabaseConnection,
@@ -10,11 +10,11 @@ import type {
   QueryResult,
 } from "kysely";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
-import { hasMethod } from "../tracking/handed-over.ts";
+import { hasMethod } from "../tracking/watch-options.ts";
 
 export type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult };
 export type AnyKysely = Kysely<unknown>;
-/** kysely has its classes declared once for import and once for require, and takes neither for the other: either will do. */
+/** Structural, because kysely declares its classes once for import and once for require, and the two are not compatible. */
 export interface AnyDialect {
   createAdapter(): object;
   createDriver(): object;
@@ -24,7 +24,7 @@ export interface AnyDialect {
 
 type DriverOf<Given extends AnyDialect> = ReturnType<Given["createDriver"]>;
 
-/** A dialect like the given one, whose driver has what any driver has. */
+/** A dialect like the given one, whose driver has only the members of any driver. */
 export interface DialectLike<Given extends AnyDialect> {
   readonly createAdapter: Given["createAdapter"];
   createDriver(): Pick<DriverOf<Given>, keyof Driver & keyof DriverOf<Given>>;
@@ -39,10 +39,10 @@ const MEMBERS: readonly (keyof Dialect)[] = [
   "createQueryCompiler",
 ];
 
-export const isDialect = (handed: unknown): handed is Dialect =>
-  MEMBERS.every((name) => hasMethod(handed, name));
+export const isDialect = (value: unknown): value is Dialect =>
+  MEMBERS.every((name) => hasMethod(value, name));
 
-/** Its dialects differ in what they can, which tells those that are known here from all others. */
+/** kysely does not name its dialects; their capabilities tell PostgreSQL and SQLite from the others. */
 export function dialectOf(adapter: DialectAdapter | undefined): SqlDialect | undefined {
   if (adapter?.supportsReturning !== true) return undefined;
   return adapter.supportsTransactionalDdl ? "postgres" : "sqlite";

@@ -1,4 +1,4 @@
-// How a connection shows values of PostgreSQL's types: its parsers are out of sight, but not what they make of a sample.
+// A fingerprint of a connection's type parsers: kysely hides them, so a sample value of each PostgreSQL type is parsed.
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ const TYPES: Readonly<Record<string, string>> = {
   inet: "10.0.0.1",
 };
 
-/** Every type by itself and as an array. */
+/** Each type as a single value and as an array. */
 export const SAMPLE = `SELECT ${Object.entries(TYPES)
   .flatMap(([type, text], at) => [
     `'${text}'::${type} AS v${at}`,
@@ -35,11 +35,11 @@ export const SAMPLE = `SELECT ${Object.entries(TYPES)
   .join(", ")}`;
 
 export function sampleDigest(row: Readonly<Record<string, unknown>> | undefined): string {
-  return nodeCrypto().hash("sha256", JSON.stringify(Object.values(row ?? {}).map(look)), "base64url");
+  return nodeCrypto().hash("sha256", JSON.stringify(Object.values(row ?? {}).map(parsedForm)), "base64url");
 }
 
-function look(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(look);
+function parsedForm(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(parsedForm);
   if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
   return [name, value instanceof Date ? value.getTime() : JSON.stringify(value)];

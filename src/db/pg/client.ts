@@ -1,4 +1,4 @@
-// A client of node-postgres whose queries are watched.
+// A node-postgres client whose queries are watched.
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { proxyOf } from "../tracking/proxy.ts";
 import { PgDriver } from "./driver.ts";
@@ -7,10 +7,11 @@ import {
   type Callback,
   isSubmittable,
   type PgClient,
+  type QueryCall,
   type QueryResult,
+  queryCall,
   type Submittable,
 } from "./library.ts";
-import { type QueryCall, queryCall } from "./query-call.ts";
 
 export interface WatchedClient {
   readonly client: PgClient;
@@ -20,7 +21,7 @@ export interface WatchedClient {
 
 const drivers = new WeakMap<PgClient, PgDriver>();
 
-/** To be called whenever a client is handed out. */
+/** Call it whenever a client is handed out. */
 export function watchClient(client: PgClient, tracker: SessionTracker): WatchedClient {
   let driver = drivers.get(client);
   const connection = tracker.connection(client, () => {
@@ -58,7 +59,7 @@ export function submit(
   submittable: Submittable,
   others: readonly unknown[],
 ): Submittable {
-  // Whoever made it is told of its failure by itself.
+  // A submittable reports its failure to its owner itself.
   watched.connection.run(submission(watched, submittable, others)).catch(() => {});
   return submittable;
 }
@@ -71,14 +72,14 @@ export function statementOf({ client }: WatchedClient, call: QueryCall): Session
     values: config.values,
     execute: async () => client.query(...(sent as [unknown, unknown])),
     commands: commandsOf,
-    keeping: maker && {
+    cacheable: maker && {
       fetch: () => fetchKept(client, config),
       restore: (data) => restoreKept(data, maker, config),
     },
   };
 }
 
-/** Over once the server is ready for another query: a cursor takes as long as its reader. */
+/** Finished once the server is ready for the next query: a cursor takes as long as its reader. */
 function submission(
   { client, driver }: WatchedClient,
   submittable: Submittable,
@@ -89,17 +90,17 @@ function submission(
     text: typeof text === "string" ? text : undefined,
     execute: async () => {
       client.query(submittable, ...others);
-      if (!(await driver.answered())) throw new Error("The connection was lost during a query.");
+      if (!(await driver.answered())) throw new Error("the connection was lost during a query");
     },
   };
 }
 
 function commandsOf(result: unknown): readonly string[] {
   const results = (Array.isArray(result) ? result : [result]) as readonly (QueryResult | undefined)[];
-  return results.map((one) => one?.command ?? "");
+  return results.map((each) => each?.command ?? "");
 }
 
-/** Outside of any promise, so that what the callback throws is uncaught, as with the library itself. */
+/** Called outside any promise, so an exception in the callback is uncaught, as with node-postgres itself. */
 export function callBack(result: Promise<unknown>, callback: Callback, noError: null | undefined): undefined {
   result.then(
     (value) => process.nextTick(callback, noError, value),

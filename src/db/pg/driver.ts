@@ -1,13 +1,13 @@
-// A connection of node-postgres as the tracker sees it: what the server says of it, whoever it says that to.
+// The tracker's view of a node-postgres connection, from the messages that the server sends.
 import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
 import type { PgClient, QueryResult } from "./library.ts";
 
 const STATUSES: Readonly<Record<string, TransactionStatus>> = { I: "idle", T: "open", E: "failed" };
 
-/** Commands after which the settings of a session may be others. Seen also when they come past the session. */
+/** Command tags after which session settings may have changed; seen even for statements that bypass the tracker. */
 const CHANGES_SETTINGS = /^(SET|RESET|DISCARD|DO|CALL|CREATE|ALTER)\b/;
 
-/** Errors that a server sends while it ends the connection, or about an outcome that it does not know. */
+/** Errors sent while the server closes the connection, or about an outcome it does not know. */
 const NO_REFUSAL = /^(08...|40003|57P..|25P0[34]|58...)$/;
 
 export class PgDriver implements ConnectionDriver {
@@ -23,7 +23,7 @@ export class PgDriver implements ConnectionDriver {
     this.database = `${client.host}:${client.port}/${client.database}`;
     this.#status = STATUSES[client.getTransactionStatus?.() ?? ""];
     const { connection } = client;
-    // Before the client's own listeners, which call back whoever waits for the answer.
+    // Before the client's own listeners, which run the callbacks of the query.
     connection?.prependListener("readyForQuery", ({ status }: { readonly status?: string }) => {
       this.#status = STATUSES[status ?? ""];
       this.#wake(true);
@@ -37,7 +37,10 @@ export class PgDriver implements ConnectionDriver {
     });
   }
 
-  async ask(text: string, values: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  async query(
+    text: string,
+    values: readonly string[],
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const result = (await this.#client.query({ text, values })) as QueryResult;
     return result.rows as Readonly<Record<string, unknown>>[];
   }
@@ -57,7 +60,7 @@ export class PgDriver implements ConnectionDriver {
 
   answered(): Promise<boolean> {
     if (!this.isUsable()) return Promise.resolve(false);
-    // Also where it never was sent, since the client itself refused it.
+    // Also when the client itself refused the query and sent nothing.
     if (this.#client.readyForQuery !== false) return Promise.resolve(true);
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -71,11 +74,11 @@ export class PgDriver implements ConnectionDriver {
   }
 }
 
-/** Whether the server itself refused a statement, and the connection lives on. */
+/** Whether the server refused the statement and the connection is still usable. */
 export function isServerRefusal(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;
   const { code, severity } = error as { readonly code?: unknown; readonly severity?: unknown };
-  // An error of the system has a code as well, but no severity.
+  // System errors have a code too, but no severity.
   if (typeof code !== "string" || typeof severity !== "string") return false;
   return severity !== "FATAL" && severity !== "PANIC" && !NO_REFUSAL.test(code);
 }

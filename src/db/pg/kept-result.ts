@@ -1,5 +1,5 @@
-// A result as it is kept in the cache: the text of every field as the server sent it. What the application makes of it,
-// with its own type parsers and its own row mode, is made anew for every caller.
+// A result as it is cached: the text of every field as the server sent it. Each caller's own type parsers and row mode are
+// applied when it is read.
 import type { Field, PgClient, QueryClass, QueryConfig, QueryResult, TypeParsers } from "./library.ts";
 
 interface KeptResult {
@@ -12,13 +12,13 @@ interface KeptResult {
 
 const AS_SENT: TypeParsers = { getTypeParser: () => (value) => value };
 
-/** What makes results for a client: the library's own class of them, and the client's parsers. */
+/** Builds results for a client with the library's own class and the client's parsers. */
 export interface ResultMaker {
   readonly query: QueryClass;
   readonly types: TypeParsers | undefined;
 }
 
-/** undefined: a version of the library, or another one in its place, whose results cannot be made. */
+/** undefined: results of this version of the library, or of a substitute for it, cannot be built. */
 export function resultMaker(client: PgClient): ResultMaker | undefined {
   const { Query: query } = client.constructor as { readonly Query?: QueryClass };
   if (typeof query !== "function" || client.binary === true || client.connection === undefined)
@@ -31,7 +31,7 @@ export function resultMaker(client: PgClient): ResultMaker | undefined {
   }
 }
 
-/** Whether results of such a call can be kept: binary fields are not text, and pages of rows are an affair of the connection. */
+/** Whether the result can be cached: binary fields are not text, and paged rows depend on the connection. */
 export function isKeepable({ binary, rows, text }: QueryConfig): boolean {
   return binary !== true && !rows && typeof text === "string";
 }
@@ -43,7 +43,7 @@ export async function fetchKept(client: PgClient, config: QueryConfig): Promise<
   return { command, rowCount, oid, fields: fields.map((field) => ({ ...field })), rows };
 }
 
-/** What the library would have returned for this call; undefined when `data` is not a kept result. */
+/** What the library would have returned for this call; undefined if `data` is not a cached result. */
 export function restoreKept(
   data: unknown,
   { query, types: ownTypes }: ResultMaker,

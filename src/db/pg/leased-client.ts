@@ -1,35 +1,36 @@
-// What a library gets for a client of its pool: a client is taken from the pool only when a statement needs one.
+// A client, and a pool of such clients, that take a real client from the pool only when a statement needs one.
 import { EventEmitter } from "node:events";
 import type { SessionTracker } from "../../core/db-session.ts";
 import { PoolCheckout } from "../tracking/pool-checkout.ts";
+import { proxyOf } from "../tracking/proxy.ts";
 import { callBack, statementOf, submit, type WatchedClient } from "./client.ts";
-import { isSubmittable, type PgClient } from "./library.ts";
-import type { PooledClients } from "./pooled-clients.ts";
-import { queryCall } from "./query-call.ts";
+import { isSubmittable, type PgClient, type PgPool, queryCall } from "./library.ts";
+import { clientsOf, wrapPool } from "./pool.ts";
+import { PooledClients } from "./pooled-clients.ts";
 
 const FORWARDED = ["error", "end", "notice", "notification", "drain"];
 
-/** Used by libraries that take a client for each statement: they would take one for an answer of the cache as well. */
+/** For libraries that take a client for every statement: they would take one for a cache hit too. */
 export class LeasedClient extends EventEmitter {
   readonly #clients: PooledClients;
-  readonly #lease: PoolCheckout<WatchedClient>;
+  readonly #checkout: PoolCheckout<WatchedClient>;
   readonly #forwarders = FORWARDED.map((event) => ({
     event,
-    // An error that nobody listens to would be thrown; the statement is told of it anyway.
+    // An error event without a listener would be thrown; the statement rejects with it anyway.
     forward: (...args: unknown[]) => {
       if (event !== "error" || this.listenerCount("error") > 0) this.emit(event, ...args);
     },
   }));
-  /** The client itself, while it is held. */
+  /** The real client, while one is checked out. */
   held: PgClient | undefined;
 
   constructor(clients: PooledClients, tracker: SessionTracker) {
     super();
     this.#clients = clients;
-    this.#lease = new PoolCheckout(tracker, {
+    this.#checkout = new PoolCheckout(tracker, {
       pool: clients.pool,
-      take: async () => this.#hold(await clients.take()),
-      giveBack: (watched, error) => this.#letGo(watched, error),
+      take: async () => this.#checkedOut(await clients.take()),
+      giveBack: (watched, error) => this.#giveBack(watched, error),
       track: (watched) => clients.track(watched),
     });
   }
@@ -41,7 +42,7 @@ export class LeasedClient extends EventEmitter {
   query(...args: unknown[]): unknown {
     const [first, ...others] = args;
     if (isSubmittable(first)) {
-      this.#lease.take().then(
+      this.#checkout.take().then(
         (watched) => submit(watched, first, others),
         (error: unknown) => first.handleError?.(error, undefined),
       );
@@ -49,23 +50,39 @@ export class LeasedClient extends EventEmitter {
     }
     const call = queryCall(args);
     if (call === undefined) throw new TypeError("Client was passed a null or undefined query");
-    const result = this.#lease.run(this.#clients.statement(call), (watched) => statementOf(watched, call));
+    const result = this.#checkout.run(this.#clients.statement(call), (watched) => statementOf(watched, call));
     return call.callback === undefined ? result : callBack(result, call.callback, null);
   }
 
   release(error?: unknown): void {
-    this.#lease.release(error);
+    this.#checkout.release(error);
   }
 
-  #hold(watched: WatchedClient): WatchedClient {
+  #checkedOut(watched: WatchedClient): WatchedClient {
     this.held = watched.client;
     for (const { event, forward } of this.#forwarders) watched.client.on(event, forward);
     return watched;
   }
 
-  #letGo(watched: WatchedClient, error: unknown): void {
+  #giveBack(watched: WatchedClient, error: unknown): void {
     for (const { event, forward } of this.#forwarders) watched.client.removeListener(event, forward);
     this.#clients.giveBack(watched, error);
     this.held = undefined;
   }
+}
+
+type Handler = (error: unknown, client?: PgClient, done?: (error?: unknown) => void) => void;
+
+/** A pool whose `connect` hands out such clients. */
+export function leasingPool(pool: PgPool, tracker: SessionTracker): PgPool {
+  const clients = new PooledClients(clientsOf(pool), tracker);
+  const lend = (): PgClient => new LeasedClient(clients, tracker) as unknown as PgClient;
+  return proxyOf(wrapPool(pool, tracker), {
+    connect(handler?: Handler) {
+      const client = lend();
+      if (handler === undefined) return Promise.resolve(client);
+      handler(undefined, client, (error) => client.release?.(error));
+      return undefined;
+    },
+  });
 }

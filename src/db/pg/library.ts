@@ -1,7 +1,7 @@
-// What of node-postgres is used, as its objects look; the package itself is never imported.
+// The parts of node-postgres that are used, described structurally; the package itself is never imported.
 import type { EventEmitter } from "node:events";
 
-/** As `client.query` takes it. */
+/** The argument of `client.query`. */
 export interface QueryConfig {
   readonly text?: string;
   readonly values?: readonly unknown[];
@@ -48,7 +48,7 @@ export interface QueryResult {
   fields: Field[];
 }
 
-/** A result while it is being put together. */
+/** A result while it is being built. */
 export interface ResultBuilder extends QueryResult {
   _types?: TypeParsers | undefined;
   addFields(fields: readonly Field[]): void;
@@ -71,7 +71,7 @@ export interface PgClient extends EventEmitter {
   readonly _ending?: boolean;
   readonly _ended?: boolean;
   readonly processID?: unknown;
-  /** Of a client that belongs to a pool. */
+  /** Only on a client that belongs to a pool. */
   release?(error?: unknown): void;
   connect(callback?: Callback): Promise<unknown> | undefined;
   query(query: unknown, values?: unknown, callback?: unknown): unknown;
@@ -104,4 +104,33 @@ export function isSubmittable(query: unknown): query is Submittable {
   return (
     typeof query === "object" && query !== null && "submit" in query && typeof query.submit === "function"
   );
+}
+
+/** A call of `query` in any of its forms: text or config, values, callback. */
+export interface QueryCall {
+  readonly config: QueryConfig;
+  readonly callback: Callback | undefined;
+  /** The original arguments, without the callback. */
+  readonly sent: readonly unknown[];
+}
+
+/** undefined: the arguments are invalid, and the library's own error should say why. */
+export function queryCall(args: readonly unknown[]): QueryCall | undefined {
+  const [query, second, third] = args;
+  if (typeof query !== "string" && (typeof query !== "object" || query === null)) return undefined;
+  const given: QueryConfig = typeof query === "string" ? { text: query } : query;
+  const values = typeof second === "function" || !second ? given.values : (second as readonly unknown[]);
+  const callback = third || (typeof second === "function" ? second : undefined) || given.callback;
+  if (callback !== undefined && typeof callback !== "function") return undefined;
+  const config = configOf(given, values);
+  // The object may be of a class with more members than are known here.
+  const sent = given.callback === undefined ? [query, values] : [config];
+  return { config, callback: callback as Callback | undefined, sent };
+}
+
+/** Copies the fields that the library reads, which may be getters of a class. */
+function configOf(given: QueryConfig, values: readonly unknown[] | undefined): QueryConfig {
+  const { text, name, rowMode, types, binary, rows, portal, queryMode, query_timeout } = given;
+  const config = { text, values, name, rowMode, types, binary, rows, portal, queryMode, query_timeout };
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 }

@@ -1,10 +1,16 @@
-// A pool of node-postgres whose queries, and those of the clients it hands out, are watched.
+// A node-postgres pool whose queries, and those of the clients it hands out, are watched.
 import type { SessionTracker } from "../../core/db-session.ts";
 import { proxyOf } from "../tracking/proxy.ts";
 import { callBack, watchClient, wrapClient } from "./client.ts";
-import { type Callback, isSubmittable, type PgClient, type PgPool, type Submittable } from "./library.ts";
+import {
+  type Callback,
+  isSubmittable,
+  type PgClient,
+  type PgPool,
+  queryCall,
+  type Submittable,
+} from "./library.ts";
 import { type ClientSource, PooledClients } from "./pooled-clients.ts";
-import { queryCall } from "./query-call.ts";
 
 export function clientsOf(pool: PgPool): ClientSource {
   return {
@@ -15,7 +21,7 @@ export function clientsOf(pool: PgPool): ClientSource {
 }
 
 export function wrapPool(pool: PgPool, tracker: SessionTracker): PgPool {
-  /** One for each client, so that what an application remembers of a client stays true. */
+  /** One wrapper per client, so that an application can use a client as a map key or compare it. */
   const wrappers = new WeakMap<PgClient, PgClient>();
   const clients = new PooledClients(clientsOf(pool), tracker);
 

@@ -1,10 +1,9 @@
-// The clients of a pool, whichever library's it is: taken for a statement, watched, and given back.
+// The clients of any library's pool: taken for a statement, watched, and given back.
 import type { PooledStatement, SessionStatement, SessionTracker } from "../../core/db-session.ts";
 import type { ConnectionSource } from "../tracking/pool-checkout.ts";
 import { statementOf, type WatchedClient, watchClient } from "./client.ts";
 import { isKeepable, type ResultMaker, restoreKept, resultMaker } from "./kept-result.ts";
-import type { PgClient } from "./library.ts";
-import type { QueryCall } from "./query-call.ts";
+import type { PgClient, QueryCall } from "./library.ts";
 
 /** Where clients come from. */
 export interface ClientSource {
@@ -16,7 +15,7 @@ export interface ClientSource {
 export class PooledClients implements ConnectionSource<WatchedClient> {
   readonly #source: ClientSource;
   readonly #tracker: SessionTracker;
-  /** As the latest client has it: parsers may be set when a client connects. */
+  /** That of the latest client, because parsers may be set when a client connects. */
   #maker: ResultMaker | undefined;
 
   constructor(source: ClientSource, tracker: SessionTracker) {
@@ -31,7 +30,7 @@ export class PooledClients implements ConnectionSource<WatchedClient> {
   async take(): Promise<WatchedClient> {
     const client = await this.#source.take();
     this.#maker = resultMaker(client);
-    // A client without a listener would end the process when its connection is lost; the query is told of it anyway.
+    // Without an error listener a lost connection would end the process; the query rejects with the error anyway.
     client.on("error", ignore);
     return watchClient(client, this.#tracker);
   }
@@ -54,7 +53,7 @@ export class PooledClients implements ConnectionSource<WatchedClient> {
     };
   }
 
-  /** Runs a statement on any of them. */
+  /** Runs a statement on any client of the pool. */
   run<Result>(
     statement: PooledStatement<Result>,
     over: (watched: WatchedClient) => SessionStatement<Result>,

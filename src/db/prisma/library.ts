@@ -1,4 +1,4 @@
-// What of prisma is used, as its objects look; the package itself is never imported.
+// The parts of prisma that are used, described structurally; the package itself is never imported.
 import type { SqlDriverAdapterFactory } from "@prisma/client/runtime/client";
 import { isPool, type PgPool } from "../pg/library.ts";
 
@@ -18,7 +18,7 @@ export interface LibsqlAdapter extends SqlDriverAdapter {
 }
 
 export interface LibsqlTransaction extends Transaction {
-  /** `closed`: it is over, whoever ended it. */
+  /** `closed`: the transaction has ended, by commit or otherwise. */
   readonly client: { readonly closed: boolean };
   readonly adapterOptions?: unknown;
 }
@@ -36,7 +36,7 @@ interface EngineConfig {
   readonly adapter?: SqlDriverAdapterFactory;
 }
 
-/** What a client is under its surface. */
+/** The internals of a client. */
 export interface ClientParts {
   readonly _originalClient: ClientParts;
   readonly _engine: Engine;
@@ -59,7 +59,7 @@ export function isLibsqlAdapter(adapter: SqlDriverAdapter): adapter is LibsqlAda
 const LIBSQL = "@prisma/adapter-libsql";
 const ADAPTERS: readonly unknown[] = ["@prisma/adapter-pg", LIBSQL];
 
-/** A client over an adapter that is known; that of a transaction cannot be extended. */
+/** A client over a supported adapter; a transaction client has no `$extends` and is not one. */
 export function isPrismaClient(session: object): session is ClientParts {
   const { $extends, _engine, _engineConfig } = session as Partial<ClientParts>;
   const looksRight = typeof $extends === "function" && typeof _engine === "object";

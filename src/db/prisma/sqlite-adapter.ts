@@ -1,11 +1,11 @@
-// The adapter of prisma for libsql, with its statements and those of its transactions watched.
+// Watches the statements and transactions of prisma's libsql adapter.
 import type { ConnectionDriver, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { LibsqlAdapter, LibsqlTransaction, ResultSet, SqlQuery } from "./library.ts";
 
 type Queryable = LibsqlAdapter | LibsqlTransaction;
 
-/** Errors of the file itself, after which it is not known what was written: IOERR, CORRUPT, PROTOCOL, NOTADB. */
+/** Errors of the file itself, after which it is unknown what was written: IOERR, CORRUPT, PROTOCOL, NOTADB. */
 const NO_REFUSAL = [10, 11, 15, 26];
 
 export function watchedLibsql(adapter: LibsqlAdapter, tracker: SessionTracker): LibsqlAdapter {
@@ -14,7 +14,7 @@ export function watchedLibsql(adapter: LibsqlAdapter, tracker: SessionTracker): 
     try {
       await connection.run({ text: script, execute: () => adapter.executeScript(script) });
     } finally {
-      // The library ends a transaction that a script has left open.
+      // The library rolls back a transaction that the script left open.
       await connection.run({ text: "ROLLBACK", execute: async () => {} });
     }
   };
@@ -27,7 +27,7 @@ export function watchedLibsql(adapter: LibsqlAdapter, tracker: SessionTracker): 
   }) as LibsqlAdapter;
 }
 
-/** It has begun, on a connection of its own, and reads a snapshot. Its savepoints are statements of its own. */
+/** The transaction has begun on its own connection and reads a snapshot. Savepoints inside it are plain statements. */
 function watchedTransaction(
   transaction: LibsqlTransaction,
   tracker: SessionTracker,
@@ -52,10 +52,10 @@ function statements(queryable: Queryable, connection: TrackedConnection): Proper
     const fetch = () => queryable.queryRaw(query);
     return connection.run({
       text: query.sql,
-      // How a value is sent depends on its type and on the adapter's options.
+      // Part of the key: how a value is sent depends on its type and the adapter's options.
       values: [...query.args, JSON.stringify([query.argTypes, options])],
       execute: fetch,
-      keeping: { fetch, restore },
+      cacheable: { fetch, restore },
     });
   };
   const executeRaw = (query: SqlQuery): Promise<number> =>
@@ -70,7 +70,7 @@ function restore(data: unknown): ResultSet | undefined {
   return { ...result, rows: result.rows.map((row) => [...row]) };
 }
 
-/** Others are on a server, which may answer from a replica. */
+/** Any other protocol means a server, which may answer from a replica. */
 function isFile({ client }: LibsqlAdapter): boolean {
   return client.protocol === "file";
 }
@@ -79,20 +79,20 @@ class LibsqlDriver extends SqliteDriver implements ConnectionDriver {
   readonly #isLocal: boolean;
 
   constructor(queryable: Queryable, isLocal: boolean) {
-    super({ all: (text, values) => askedOf(queryable, text, values) });
+    super({ all: (text, values) => queryRows(queryable, text, values) });
     this.#isLocal = isLocal;
   }
 
-  override async ask(
+  override async query(
     text: string,
     values: readonly string[],
   ): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const rows = await super.ask(text, values);
-    // The library opens one connection after another: each has a database in memory of its own.
-    return rows.map((row) => (this.#isLocal && row.file !== "" ? row : { ...row, peculiar: "true" }));
+    const rows = await super.query(text, values);
+    // The library reopens connections, and each has its own in-memory database.
+    return rows.map((row) => (this.#isLocal && row.file !== "" ? row : { ...row, unshareable: "true" }));
   }
 
-  /** The library passes on SQLite's number; over a network there may be none. */
+  /** The library passes on SQLite's error number; over a network there may be none. */
   override isRefusal(error: unknown): boolean {
     const { cause, rawCode } = error as { cause?: { originalCode?: string } | null; rawCode?: number };
     const code = rawCode ?? cause?.originalCode;
@@ -100,7 +100,7 @@ class LibsqlDriver extends SqliteDriver implements ConnectionDriver {
   }
 }
 
-async function askedOf(
+async function queryRows(
   queryable: Queryable,
   sql: string,
   args: readonly string[],

@@ -1,31 +1,31 @@
-// Which tables a SELECT reads: every name in a FROM clause, at any depth, that is not a name of its own WITH clause.
+// Which tables a SELECT reads: every name in a FROM clause, at any depth, that its own WITH clause does not define.
 import { isMark, isWord, type Token } from "./sql-tokens.ts";
 
-/** A part of a query between parentheses, or the whole. */
+/** A parenthesised part of a query, or the whole query. */
 interface Level {
-  /** `query`: may have a FROM clause. `tables`: a parenthesis in one. `list`: anything else, as the arguments of a call. */
+  /** `query`: may have a FROM clause. `tables`: parentheses inside one. `list`: anything else, such as call arguments. */
   kind: "query" | "tables" | "list";
   /** Inside the FROM clause. */
   inFrom: boolean;
   /** The next word is a table. */
   expectsTable: boolean;
-  /** What stands before the parenthesis. */
+  /** The token before the parenthesis. */
   readonly opener: string;
 }
 
-/** What ends a FROM clause: words that cannot be the name of anything without quotes, and need something after them. */
+/** Words that end a FROM clause: reserved words that something must follow. */
 const AFTER_FROM: ReadonlySet<string> = new Set([
   ...["where", "group", "having", "window", "order", "limit", "offset", "fetch", "for", "union"],
   ...["intersect", "except", "select"],
 ]);
-/** Calls whose arguments are separated by FROM. */
+/** Functions with FROM among their arguments. */
 const CALLS_WITH_FROM: ReadonlySet<string> = new Set(["extract", "substring", "trim", "overlay", "position"]);
-/** What makes the rest a guess, or its rows a sample. */
+/** Words after which the tables are uncertain, or the rows a sample. */
 const UNSURE_WORDS: ReadonlySet<string> = new Set(["tablesample", "rows", "table"]);
 
 interface CommonTable {
   readonly name: string;
-  /** The tokens of its own query. */
+  /** The index of the token that closes its query. */
   readonly end: number;
 }
 
@@ -35,7 +35,7 @@ interface Reference {
   readonly at: number;
 }
 
-/** As they are written, without schema. undefined: not surely all of them. */
+/** Table names as written, without schema. undefined: the list may be incomplete. */
 export function tablesRead(tokens: readonly Token[]): readonly string[] | undefined {
   const common = commonTables(tokens);
   if (common === undefined) return undefined;
@@ -63,9 +63,9 @@ function tableReferences(tokens: readonly Token[], withs: number): readonly Refe
     }
     if (kind === "word" && !isNamePart(tokens, at)) {
       if (UNSURE_WORDS.has(text)) return undefined;
-      // SQLite: IN and the name of a table.
+      // SQLite: IN followed by a table name.
       if (text === "in" && !isMark(tokens[at + 1], "(")) return undefined;
-      // Names of an inner WITH would hide tables of the same name.
+      // Names in an inner WITH would hide tables of the same name.
       if (text === "with" && !isOptionWith(tokens, at) && --withsLeft < 0) return undefined;
       if (text === "from") {
         const isClause = fromBegins(level, tokens, at);
@@ -89,7 +89,7 @@ function tableReferences(tokens: readonly Token[], withs: number): readonly Refe
     level.expectsTable = false;
     if (kind !== "word" && kind !== "name") return undefined;
     const end = endOfName(tokens, at);
-    // A call in the place of a table: judged where calls are.
+    // A function call in place of a table: statement.ts classifies calls.
     if (!isMark(tokens[end + 1], "(")) {
       references.push({ name: tokens[end]!.text, isQualified: end > at, at });
     }
@@ -108,11 +108,11 @@ function opened(outer: Level, tokens: readonly Token[], at: number): Level {
     outer.expectsTable = false;
     return { kind: "tables", inFrom: true, expectsTable: true, opener };
   }
-  // A query in further parentheses is seen when they open.
+  // A query in further parentheses is recognised when those open.
   return { kind: "list", inFrom: false, expectsTable: false, opener };
 }
 
-/** Whether FROM begins a clause here. undefined: unsure. */
+/** Whether FROM begins a clause here. undefined: uncertain. */
 function fromBegins(level: Level, tokens: readonly Token[], at: number): boolean | undefined {
   const earlier = tokens[at - 2];
   if (isWord(tokens[at - 1], "distinct") && (isWord(earlier, "is") || isWord(earlier, "not"))) return false;
@@ -120,12 +120,12 @@ function fromBegins(level: Level, tokens: readonly Token[], at: number): boolean
   return CALLS_WITH_FROM.has(level.opener) ? false : undefined;
 }
 
-/** Whether a word is surely a name, whatever else it may mean. */
+/** Whether a word must be a name here, even if it is a keyword elsewhere. */
 function isNamePart(tokens: readonly Token[], at: number): boolean {
   return isMark(tokens[at - 1], ".") || isWord(tokens[at - 1], "as");
 }
 
-/** Whether nothing follows that a keyword could be about. */
+/** Whether nothing follows that a keyword could apply to. */
 function endsHere(next: Token | undefined): boolean {
   return next === undefined || isMark(next, ",") || isMark(next, ")") || isWord(next, "join");
 }
@@ -142,7 +142,7 @@ function endOfName(tokens: readonly Token[], start: number): number {
   return end;
 }
 
-/** The names that the statement's own WITH clause gives. undefined: not understood. */
+/** The names that the statement's own WITH clause defines. undefined: not understood. */
 function commonTables(tokens: readonly Token[]): readonly CommonTable[] | undefined {
   if (!isWord(tokens[0], "with")) return [];
   const tables: CommonTable[] = [];

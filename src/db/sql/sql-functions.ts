@@ -1,7 +1,7 @@
-// What functions that a statement calls may do. A function that is on no list may do anything.
+// What the functions called in a statement may do. A function on no list may do anything.
 import type { SqlDialect } from "./sql-tokens.ts";
 
-/** Between the lines of a query: words that stand before a parenthesis and call nothing. */
+/** Words that can precede a parenthesis without calling anything. */
 const NOT_CALLS = `
   all and any array as between by case check conflict cross cube distinct do else end except exists filter from full
   group grouping having ilike in inner intersect interval into is isnull join key lateral left like limit match
@@ -11,7 +11,7 @@ const NOT_CALLS = `
   text time timestamp timestamptz timetz varbit varchar varying vector halfvec without precision zone
   excluded insert nothing`;
 
-/** The same arguments over the same rows give the same result, under the settings that are part of every key. */
+/** Deterministic: the same arguments and rows give the same result under the settings that are part of every key. */
 const PLAIN = `
   count sum avg min max array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg bool_and bool_or every
   any_value bit_and bit_or bit_xor corr covar_pop covar_samp regr_slope regr_intercept stddev stddev_pop stddev_samp
@@ -44,7 +44,7 @@ const PLAIN = `
   group_concat total ifnull iif instr printf hex typeof unicode char glob json_extract json_valid json_type json_array
   json_group_array json_group_object zeroblob unhex`;
 
-/** Not the same twice, or about the session rather than the rows, and yet without effect on any table. */
+/** Not deterministic, or dependent on the session, but without effect on any table. */
 const VOLATILE = `
   now clock_timestamp statement_timestamp transaction_timestamp timeofday age random random_normal setseed
   gen_random_uuid uuid_generate_v1 uuid_generate_v1mc uuid_generate_v4 uuidv4 uuidv7 gen_random_bytes
@@ -58,10 +58,10 @@ const VOLATILE = `
   datetime julianday strftime unixepoch timediff randomblob changes total_changes last_insert_rowid
   sqlite_version`;
 
-/** Their caller holds something until its transaction ends, or its session, and must not be told of the past from then on. */
+/** The caller holds a lock until its transaction or session ends, and must not read older data from the cache meanwhile. */
 const LOCKING = /^pg_(try_)?advisory_(xact_)?/;
 
-/** What a call means for the statement it stands in. */
+/** What a call means for the statement that contains it. */
 export type CallKind = "none" | "plain" | "volatile" | "lock" | "hold" | "setting" | "unknown";
 
 function listOf(words: string, kind: CallKind): [string, CallKind][] {
@@ -78,10 +78,10 @@ const KINDS = new Map<string, CallKind>([
   ["set_config", "setting"],
 ]);
 
-/** In SQLite these are functions, which without an argument tell the moment. */
+/** In SQLite these are functions, which return the current time if called without an argument. */
 const SQLITE_CALLS: ReadonlySet<string> = new Set(["date", "time"]);
 
-/** `schema`: what stands before the name and a dot. */
+/** `schema`: the qualifier before the dot. */
 export function callKind(name: string, schema: string | undefined, dialect: SqlDialect): CallKind {
   if (schema !== undefined && schema !== "pg_catalog") return "unknown";
   if (dialect === "sqlite" && SQLITE_CALLS.has(name)) return "volatile";
@@ -93,14 +93,14 @@ export function callKind(name: string, schema: string | undefined, dialect: SqlD
 const VOLATILE_WORD = /^(current_\w+|localtime|localtimestamp)$/;
 const POSTGRES_USER = /^(user|session_user|system_user)$/;
 
-/** Words that are a function call by themselves. */
+/** Words that call a function without parentheses. */
 export function isVolatileWord(word: string, dialect: SqlDialect): boolean {
   return VOLATILE_WORD.test(word) || (dialect === "postgres" && POSTGRES_USER.test(word));
 }
 
 const CHANGING_TEXT = /\b(now|today|tomorrow|yesterday)\b/i;
 
-/** Whether a literal or a value may mean another moment each time: `'today'::date`. */
-export function meansTheMoment(text: string): boolean {
+/** Whether a literal or a value may denote the current time, as in `'today'::date`. */
+export function mayDenoteNow(text: string): boolean {
   return CHANGING_TEXT.test(text);
 }

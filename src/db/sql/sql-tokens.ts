@@ -1,8 +1,8 @@
-// SQL as a list of tokens: enough to see statements, words, names and parentheses, and to notice where that is unsure.
+// Splits SQL into tokens: enough to find statements, words, names and parentheses, and to notice what is ambiguous.
 
 export interface Token {
   /**
-   * `word`: unquoted, in lower case. `name`: quoted, as it is. `text`: the content of a literal string. `value`: a
+   * `word`: unquoted, in lower case. `name`: quoted, as written. `text`: the content of a string literal. `value`: a
    * placeholder. `mark`: punctuation or an operator, one character each.
    */
   readonly kind: "word" | "name" | "text" | "number" | "value" | "mark";
@@ -12,32 +12,32 @@ export interface Token {
 export type SqlDialect = "postgres" | "sqlite";
 
 interface Rule {
-  readonly kind: Token["kind"] | "space" | "comment" | "escaped" | "dollar" | "unsure";
+  readonly kind: Token["kind"] | "space" | "comment" | "escaped" | "dollar" | "ambiguous";
   readonly pattern: RegExp;
 }
 
 const POSTGRES = { dialect: "postgres" } as const;
 const SQLITE = { dialect: "sqlite" } as const;
 
-/** In order of trial. */
+/** Tried in order. */
 const RULES: readonly (Rule & { readonly dialect?: SqlDialect })[] = [
-  // Not \s: PostgreSQL takes every character beyond ASCII for a letter.
+  // Not \s: PostgreSQL treats every character beyond ASCII as a letter.
   { kind: "space", pattern: /[ \t\n\r\f\v]+/y },
   // A carriage return alone ends a comment in one database and not in the other.
-  { kind: "unsure", pattern: /--[^\n\r]*\r(?!\n)/y },
+  { kind: "ambiguous", pattern: /--[^\n\r]*\r(?!\n)/y },
   { kind: "space", pattern: /--[^\n]*/y },
   { kind: "comment", pattern: /\/\*/y },
   { kind: "escaped", pattern: /e'((?:[^'\\]|''|\\[\s\S])*)'/iy, ...POSTGRES },
-  // These have escapes of their own.
-  { kind: "unsure", pattern: /u&['"]/iy },
+  // Unicode strings have their own escapes.
+  { kind: "ambiguous", pattern: /u&['"]/iy },
   { kind: "text", pattern: /[bxn]'((?:[^'\\]|'')*)'/iy },
   { kind: "word", pattern: /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y },
   {
     kind: "number",
     pattern: /(?:0[xob][\da-f_]+|\d[\d_]*(?:\.[\d_]*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?)/iy,
   },
-  // Whether a backslash escapes the quote after it is a setting.
-  { kind: "unsure", pattern: /'(?:[^'\\]|'')*\\/y, ...POSTGRES },
+  // Whether a backslash escapes the following quote depends on a setting.
+  { kind: "ambiguous", pattern: /'(?:[^'\\]|'')*\\/y, ...POSTGRES },
   { kind: "text", pattern: /'((?:[^']|'')*)'/y },
   { kind: "name", pattern: /"((?:[^"]|"")*)"/y },
   { kind: "name", pattern: /`((?:[^`]|``)*)`/y, ...SQLITE },
@@ -53,10 +53,10 @@ const RULES_OF: Record<SqlDialect, readonly Rule[]> = {
   sqlite: RULES.filter((rule) => rule.dialect !== "postgres"),
 };
 
-/** Old servers read `1from` as two tokens, new ones refuse it. */
+/** Old servers read `1from` as two tokens, newer ones refuse it. */
 const STARTS_WORD = /[A-Za-z_\u0080-\uffff]/;
 
-/** undefined: not surely understood. */
+/** undefined: ambiguous or not understood. */
 export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | undefined {
   const tokens: Token[] = [];
   const rules = RULES_OF[dialect];
@@ -78,7 +78,7 @@ export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | u
     } else if (kind === "name") {
       const quote = match[0][0] ?? "";
       tokens.push({ kind, text: (match[1] ?? "").replaceAll(quote + quote, quote) });
-    } else if (kind === "unsure") return undefined;
+    } else if (kind === "ambiguous") return undefined;
     else if (kind !== "space") tokens.push({ kind, text: match[1] ?? match[0] });
     at = end;
   }
@@ -116,7 +116,7 @@ function endOfText(sql: string, start: number, quote: string): number | undefine
   return at < 0 ? undefined : at + quote.length;
 }
 
-/** The statements between semicolons; empty ones are left out. */
+/** The statements between semicolons, without empty ones. */
 export function statementsOf(tokens: readonly Token[]): readonly (readonly Token[])[] {
   const statements: Token[][] = [[]];
   for (const token of tokens) {

@@ -1,17 +1,17 @@
-// What a text of SQL does, as far as that can be proven from the text: when unsure, it reads nothing and writes everything.
+// Classifies SQL text as far as the text proves. An uncertain statement is never cached and counts as writing every table.
 import { tablesRead } from "./query-tables.ts";
-import { type CallKind, callKind, isVolatileWord, meansTheMoment } from "./sql-functions.ts";
+import { type CallKind, callKind, isVolatileWord, mayDenoteNow } from "./sql-functions.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
 
 type Write = { readonly kind: "write"; readonly tables: readonly string[]; readonly effects: Effects };
 
 export type Statement =
-  /** Its result is decided by its text, its values, the rows of these tables and the settings of the session. */
+  /** Its result depends only on its text, its values, the rows of these tables and the session settings. */
   | { readonly kind: "read"; readonly tables: readonly string[] }
   | Write
-  /** Not cached, and no table is changed. */
+  /** Not cacheable, and changes no table. */
   | { readonly kind: "harmless"; readonly effects: Effects }
-  /** `isPlain`: at an isolation level that the settings already tell. */
+  /** `isPlain`: at an isolation level that the settings already report. */
   | { readonly kind: "begin"; readonly isPlain: boolean }
   | { readonly kind: "commit" }
   | { readonly kind: "rollback" }
@@ -19,11 +19,11 @@ export type Statement =
 
 /** What a statement may do besides reading and writing the tables it names. */
 export interface Effects {
-  /** It may have written tables that it does not name. */
+  /** It may write tables that it does not name. */
   readonly anything: boolean;
-  /** Until when whoever ran it holds a lock, and may have learnt by it more than others were told. */
+  /** How long its session holds a lock, behind which it may see more than the cache. */
   readonly locks: "transaction" | "session" | undefined;
-  /** The session's settings may be others now. */
+  /** It may change the session's settings. */
   readonly settings: boolean;
 }
 
@@ -35,22 +35,22 @@ const ANYTHING: Write = {
   effects: { anything: true, locks: "transaction", settings: true },
 };
 
-const LONGEST_REMEMBERED = 10_000;
-const MOST_REMEMBERED = 1_000;
-const remembered = new Map<string, readonly Statement[]>();
+const LONGEST_CACHED = 10_000;
+const MOST_CACHED = 1_000;
+const classified = new Map<string, readonly Statement[]>();
 
 /** The statements of a text, in order. */
 export function statementsIn(sql: string | undefined, dialect: SqlDialect): readonly Statement[] {
   if (sql === undefined) return [ANYTHING];
   const key = `${dialect} ${sql}`;
-  let statements = remembered.get(key);
+  let statements = classified.get(key);
   if (statements !== undefined) return statements;
   const tokens = tokensOf(sql, dialect);
   statements =
     tokens === undefined ? [ANYTHING] : statementsOf(tokens).map((statement) => classify(statement, dialect));
-  if (key.length <= LONGEST_REMEMBERED) {
-    if (remembered.size >= MOST_REMEMBERED) remembered.delete(remembered.keys().next().value ?? "");
-    remembered.set(key, statements);
+  if (key.length <= LONGEST_CACHED) {
+    if (classified.size >= MOST_CACHED) classified.delete(classified.keys().next().value ?? "");
+    classified.set(key, statements);
   }
   return statements;
 }
@@ -103,7 +103,7 @@ function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {
     case "deallocate":
       return HARMLESS;
     case "prepare":
-      // A prepared transaction has ended here, and is not committed: COMMIT PREPARED may have written anything.
+      // PREPARE TRANSACTION ends it here without committing; COMMIT PREPARED counts as writing anything.
       return isWord(second, "transaction") ? { kind: "rollback" } : HARMLESS;
     case "copy":
       return copy(tokens);
@@ -114,26 +114,26 @@ function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {
   }
 }
 
-/** SELECT, or WITH and anything. */
+/** SELECT, or WITH followed by any statement. */
 function query(tokens: readonly Token[], dialect: SqlDialect): Statement {
   if (changesWithin(tokens) || tokens.some((token) => isWord(token, "into"))) {
     return { ...ANYTHING, tables: changedWithin(tokens) };
   }
-  const { isPlain, effects } = judge(tokens, dialect);
+  const { isPlain, effects } = analyse(tokens, dialect);
   if (effects.anything) return { kind: "write", tables: [], effects };
   const tables = isPlain ? tablesRead(tokens) : undefined;
-  // Without a table there is no tag: `SELECT 1` is there to ask the database whether it is alive.
+  // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
     ? { kind: "harmless", effects }
     : { kind: "read", tables };
 }
 
-/** INSERT, UPDATE, DELETE, MERGE. */
+/** INSERT, REPLACE, UPDATE, DELETE or MERGE. */
 function change(tokens: readonly Token[], dialect: SqlDialect): Statement {
   const { at, name } = changedTable(tokens);
   if (name === undefined) return ANYTHING;
-  // The table's own column list looks like a call.
-  const { effects } = judge(tokens.slice(at + 1), dialect);
+  // The column list of the table looks like a call.
+  const { effects } = analyse(tokens.slice(at + 1), dialect);
   const hasInner = tokens.some((token) => isWord(token, "with"));
   return { kind: "write", tables: [name], effects: { ...effects, anything: effects.anything || hasInner } };
 }
@@ -161,11 +161,11 @@ function copy(tokens: readonly Token[]): Statement {
 
 function rollback(tokens: readonly Token[]): Statement {
   if (isWord(tokens[1], "prepared")) return HARMLESS;
-  const goesBack = tokens.some((token) => isWord(token, "to"));
-  return goesBack ? { kind: "rollback to", name: savepointName(tokens.at(-1)) } : { kind: "rollback" };
+  const isPartial = tokens.some((token) => isWord(token, "to"));
+  return isPartial ? { kind: "rollback to", name: savepointName(tokens.at(-1)) } : { kind: "rollback" };
 }
 
-/** For SQLite case never counts. Where it does, the later one of two is taken, which has written no less. */
+/** SQLite ignores case. Where case matters, the later of two savepoints is taken, which has written no less. */
 function savepointName(token: Token | undefined): string {
   return token?.text.toLowerCase() ?? "";
 }
@@ -184,7 +184,7 @@ const PLAIN_BEGIN: ReadonlySet<string> = new Set([
     "deferrable",
     ",",
   ],
-  // SQLite, where every transaction is one of a snapshot.
+  // SQLite, where every transaction reads a snapshot.
   ...["deferred", "immediate", "exclusive"],
 ]);
 
@@ -192,7 +192,7 @@ function isPlainBegin(options: readonly Token[]): boolean {
   return options.every(({ text }) => PLAIN_BEGIN.has(text));
 }
 
-/** The names after INTO, UPDATE and FROM: among them are those that a WITH clause changes. */
+/** The names after INTO, UPDATE and FROM, which include the tables that a WITH clause changes. */
 function changedWithin(tokens: readonly Token[]): readonly string[] {
   return tokens.flatMap((token, at) =>
     ["into", "update", "from"].some((word) => isWord(token, word)) ? (nameAfter(tokens, at) ?? []) : [],
@@ -204,7 +204,7 @@ function nameAfter(tokens: readonly Token[], start: number): string | undefined 
   return changedTable([{ kind: "word", text: "update" }, ...tokens.slice(start + 1, start + 8)]).name;
 }
 
-/** Whether something in it is an INSERT, UPDATE, DELETE or MERGE of its own; those of FOR UPDATE are not. */
+/** Whether it contains an INSERT, UPDATE, DELETE or MERGE; the UPDATE of FOR UPDATE does not count. */
 function changesWithin(tokens: readonly Token[]): boolean {
   return tokens.some((token, at) => {
     if (token.kind !== "word" || !/^(insert|update|delete|merge)$/.test(token.text)) return false;
@@ -212,18 +212,18 @@ function changesWithin(tokens: readonly Token[]): boolean {
   });
 }
 
-/** Every name that may be a table's. */
+/** Every name that may be a table. */
 function namesIn(tokens: readonly Token[]): readonly string[] {
   return [
     ...new Set(tokens.filter(({ kind }) => kind === "word" || kind === "name").map(({ text }) => text)),
   ];
 }
 
-/** What the calls, words and literals of a statement mean for it. */
-function judge(tokens: readonly Token[], dialect: SqlDialect): { isPlain: boolean; effects: Effects } {
+/** What the calls, keywords and literals in a statement imply. */
+function analyse(tokens: readonly Token[], dialect: SqlDialect): { isPlain: boolean; effects: Effects } {
   const calls = new Set<CallKind>();
   tokens.forEach((token, at) => {
-    if (token.kind === "text" && meansTheMoment(token.text)) calls.add("volatile");
+    if (token.kind === "text" && mayDenoteNow(token.text)) calls.add("volatile");
     if (token.kind === "word" && !isMark(tokens[at - 1], ".") && isVolatileWord(token.text, dialect)) {
       calls.add("volatile");
     }
@@ -234,7 +234,7 @@ function judge(tokens: readonly Token[], dialect: SqlDialect): { isPlain: boolea
       calls.add("lock");
     }
     if ((token.kind !== "word" && token.kind !== "name") || !isMark(tokens[at + 1], "(")) return;
-    // The name of a common table, with its columns.
+    // The name of a common table expression with its column list.
     if (isWord(tokens[at - 1], "with") || isWord(tokens[at - 1], "recursive")) return;
     const schema = isMark(tokens[at - 1], ".") ? (tokens[at - 2]?.text ?? "") : undefined;
     calls.add(token.kind === "name" ? "unknown" : callKind(token.text, schema, dialect));

@@ -1,11 +1,9 @@
-// The tables whose reads are cached, with the tags and the lifetime of their entries.
-
-import type { SessionScope, StatementTerms, TableSettings } from "../../core/db-session.ts";
+// The tables whose reads are cached, with the tags and ttl of their entries.
+import type { SessionScope, StatementOptions, TableSettings } from "../../core/db-session.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
-import { bareName, tableTag } from "./table-tag.ts";
 import type { Writes } from "./transaction.ts";
 
-/** In place of a name: all tables. Their reads carry its tag, for what may have written anything. */
+/** Instead of a name: all tables. Reads then also carry its tag, for statements that may have written any table. */
 export const ANY_TABLE = "*";
 
 export class CachedTables {
@@ -21,26 +19,26 @@ export class CachedTables {
     return this.#named.has(ANY_TABLE);
   }
 
-  /** Whether all of them are cached tables, which is what a read must be of. */
+  /** Whether a read of exactly these tables may be cached. */
   include(tables: readonly string[]): boolean {
     return this.#isAny || tables.every((table) => this.#named.has(table.toLowerCase()));
   }
 
-  /** How a read of these tables is stored. What the cache does with old values elsewhere is not for sessions. */
-  termsOf(
+  /** How a read of these tables is stored. Stale values are never served to a session, whatever the cache defaults to. */
+  optionsFor(
     tables: readonly string[],
-    terms: StatementTerms = {},
+    options: StatementOptions = {},
   ): GetOrSetOptions & { readonly tags: readonly string[] } {
     const settings = tables.map(
       (table) => this.#named.get(table.toLowerCase()) ?? settingsOf(this.#scope, table),
     );
     const ttls = settings.flatMap(({ ttl }) => ttl ?? []);
-    const ttl = terms.ttl ?? this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
+    const ttl = options.ttl ?? this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
     const tagged = this.#isAny ? [...tables, ANY_TABLE] : tables;
     const tags = [
       ...tagged.map(tableTag),
       ...settings.flatMap(({ tags = [] }) => tags),
-      ...(terms.tags ?? []),
+      ...(options.tags ?? []),
     ];
     return {
       tags: [...new Set(tags)],
@@ -50,17 +48,32 @@ export class CachedTables {
     };
   }
 
-  /** The tags of what was written, whether it is cached here or by others. */
+  /** The tags of the written tables, whether they are cached here or elsewhere. */
   tagsOf(writes: Writes): readonly string[] {
     const tables = writes.anything ? [...writes.tables, ...this.#named.keys()] : [...writes.tables];
     return [...new Set(tables.map(tableTag))];
   }
 }
 
-/** Those under exactly this name come first, then those under one that differs in schema, quotes or case. */
+/** An exact name wins over one that differs in schema, quotes or case. */
 function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): TableSettings {
   if (Object.hasOwn(tables, table)) return tables[table] ?? {};
   const bare = bareName(table);
   const found = Object.entries(tables).find(([name]) => bareName(name) === bare);
   return found?.[1] ?? {};
+}
+
+/**
+ * The tag that reads of a table carry: for `invalidateTags`, or for `tables.<name>.tags` of a table that changes with it.
+ * Schema and case are ignored: `tableTag('App."User"')` equals `tableTag("user")`.
+ */
+export function tableTag(table: string): string {
+  return `table:${bareName(table)}`;
+}
+
+/** In lower case, without schema and quotes. */
+export function bareName(table: string): string {
+  const last = /(?:"((?:[^"]|"")+)"|[^".]+)$/.exec(table);
+  const name = last === null ? table : (last[1]?.replaceAll('""', '"') ?? last[0]);
+  return name.toLowerCase();
 }

@@ -1,7 +1,7 @@
-// What is known of a connection, whoever uses it: the order of its statements, its transaction and its settings.
+// What is known about a connection across its users: statement order, transaction and session settings.
 import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
 import type { Statement } from "../sql/statement.ts";
-import { askSettings, type Settings } from "./settings.ts";
+import { querySettings, type Settings } from "./settings.ts";
 import { Transaction } from "./transaction.ts";
 
 export class ConnectionState {
@@ -9,13 +9,13 @@ export class ConnectionState {
   readonly transaction: Transaction;
   #tail: Promise<unknown> | undefined;
   #settings: Settings | undefined;
-  /** The fingerprint it had before anything was seen to change it. */
+  /** The fingerprint from before any change was seen. */
   #original: string | undefined;
   #changes = 0;
-  #questions = 0;
-  #refusesQuestions = false;
-  /** It has answered the question about settings: in a transaction, one that is refused would do harm. */
-  #isAcquainted = false;
+  #queries = 0;
+  #refusesQueries = false;
+  /** The settings query has worked once: inside a transaction a refused one would abort it. */
+  #canQuerySettings = false;
   #holdsLock = false;
   #wasOpenWithOtherSettings = false;
 
@@ -32,22 +32,22 @@ export class ConnectionState {
     return this.driver.isUsable?.() ?? true;
   }
 
-  /** It holds a lock that no end of a transaction frees. */
+  /** It holds a lock that outlives its transaction. */
   get holdsLock(): boolean {
     return this.#holdsLock;
   }
 
-  /** Grows whenever the settings may have been changed. */
+  /** Incremented whenever the settings may have changed. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** How often the settings were asked for. */
-  get questions(): number {
-    return this.#questions;
+  /** How often the settings were queried. */
+  get queries(): number {
+    return this.#queries;
   }
 
-  /** Begins at once when nothing is under way, else when that is over and answered. */
+  /** Runs statements in order: starts at once when the connection is idle, else after the previous one was answered. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#tail === undefined ? work() : this.#tail.then(work);
     const over = () => {
@@ -61,7 +61,7 @@ export class ConnectionState {
     return result;
   }
 
-  /** It passes to another user: what was done with it in between is not known. */
+  /** The connection passes to another user; what happened to it in between is unknown. */
   handOut(): void {
     this.#settings = undefined;
   }
@@ -71,38 +71,39 @@ export class ConnectionState {
     this.#settings = undefined;
   }
 
-  /** The settings, if they are known and those that it was made with, as far as was seen. */
+  /** The settings, if they are known and no change to them was seen. */
   get originalSettings(): Settings | undefined {
     return this.#settings?.fingerprint === this.#original ? this.#settings : undefined;
   }
 
-  /** undefined: the database does not tell. */
-  async settings(tables: readonly string[], anew: boolean): Promise<Settings | undefined> {
+  /** undefined: the database does not answer. `refresh`: query again, even if they are known. */
+  async settings(tables: readonly string[], refresh: boolean): Promise<Settings | undefined> {
     const known = this.#settings;
-    if (!anew && known !== undefined && tables.every((table) => known.askedTables.has(table))) return known;
-    if (this.#refusesQuestions || (this.status !== "idle" && !this.#isAcquainted)) return undefined;
+    if (!refresh && known !== undefined && tables.every((table) => known.checkedTables.has(table)))
+      return known;
+    if (this.#refusesQueries || (this.status !== "idle" && !this.#canQuerySettings)) return undefined;
     const changes = this.#changes;
-    this.#questions++;
+    this.#queries++;
     try {
-      const settings = await askSettings(this.driver, [
-        ...new Set([...(known?.askedTables ?? []), ...tables]),
+      const settings = await querySettings(this.driver, [
+        ...new Set([...(known?.checkedTables ?? []), ...tables]),
       ]);
-      this.#isAcquainted = true;
+      this.#canQuerySettings = true;
       if (this.#changes === 0) this.#original = settings.fingerprint;
       if (changes === this.#changes) this.#settings = settings;
       return settings;
     } catch (error) {
-      if (this.driver.isRefusal(error)) this.#refusesQuestions = true;
+      if (this.driver.isRefusal(error)) this.#refusesQueries = true;
       return undefined;
     }
   }
 
-  /** Finds out outside of a transaction whether the database answers, so that it can be asked within one. */
-  async makeAcquaintance(): Promise<void> {
-    if (!this.#isAcquainted) await this.settings([], false);
+  /** Tries the settings query outside a transaction, so that it is safe inside one. */
+  async probeSettings(): Promise<void> {
+    if (!this.#canQuerySettings) await this.settings([], false);
   }
 
-  /** Takes note of what statements did besides reading and writing, after the transaction has. */
+  /** Records what statements did besides reading and writing; call it after the transaction was updated. */
   noteEffects(statements: readonly Statement[]): void {
     for (const statement of statements) {
       const effects =
@@ -112,7 +113,7 @@ export class ConnectionState {
       if (hasOther && this.status !== "idle") this.#wasOpenWithOtherSettings = true;
       if (effects?.locks === "session") this.#holdsLock = true;
     }
-    // What was set in a transaction may be undone at its end, and by going back in it.
+    // Settings made in a transaction may be undone when it ends or rolls back to a savepoint.
     const isOver = this.status === "idle";
     if (this.#wasOpenWithOtherSettings && (isOver || statements.some(({ kind }) => kind === "rollback to"))) {
       this.#wasOpenWithOtherSettings = !isOver;
@@ -121,17 +122,17 @@ export class ConnectionState {
   }
 
   /**
-   * Whether a transaction of SQLite is open, which some refusals end. Where the library hides that, another one is
-   * begun: SQLite refuses that within one. undefined: it cannot be found out.
+   * Whether a SQLite transaction is still open after an error, since some errors end it. Where the library does not say,
+   * BEGIN tells: SQLite refuses it inside a transaction. undefined: unknown.
    */
   async isOpenAfterRefusal(): Promise<boolean | undefined> {
     if (this.driver.status !== undefined) return this.status !== "idle";
     try {
-      await this.driver.ask("BEGIN", []);
+      await this.driver.query("BEGIN", []);
     } catch (error) {
       return String(error).includes("within a transaction") ? true : undefined;
     }
-    await this.driver.ask("ROLLBACK", []).catch(() => {});
+    await this.driver.query("ROLLBACK", []).catch(() => {});
     return false;
   }
 }

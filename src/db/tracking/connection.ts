@@ -1,4 +1,4 @@
-// One connection of a database: its statements in order, what its transaction does, and which of its reads are cached.
+// A tracked database connection: runs its statements in order, follows its transaction and caches eligible reads.
 import type { SessionStatement, TrackedConnection, TransactionStatus } from "../../core/db-session.ts";
 import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
@@ -7,7 +7,7 @@ import type { Invalidations } from "./invalidation.ts";
 import type { Fetched, ReadCache } from "./read-cache.ts";
 import { areShareable, type Settings } from "./settings.ts";
 
-/** For whom a connection is watched. */
+/** What watched connections report to. */
 export interface Watcher {
   readonly tables: CachedTables;
   readonly reads: ReadCache;
@@ -33,8 +33,8 @@ export class WatchedConnection implements TrackedConnection {
   }
 
   /**
-   * Fetches a read whose result is to be stored under `settings`, after asking whether they are still those of this
-   * connection: they may have been changed where nobody watched.
+   * Runs a read whose result is to be stored under `settings`, after querying whether this connection still has them: they
+   * may have been changed past the tracker.
    */
   fetch<Result>(
     statement: SessionStatement<Result>,
@@ -46,45 +46,45 @@ export class WatchedConnection implements TrackedConnection {
 
   async #run<Result>(statement: SessionStatement<Result>, statements: readonly Statement[]): Promise<Result> {
     const { reads } = this.#watcher;
-    const read = reads.readOf(statement, statement.keeping?.restore, statements);
+    const read = reads.readOf(statement, statement.cacheable?.restore, statements);
     if (read === undefined) return this.#execute(statement, statements);
-    const questions = this.state.questions;
+    const queries = this.state.queries;
     const settings = await this.#eligible(read.tables, false);
     if (settings === undefined) return this.#execute(statement, statements);
-    const isFresh = questions !== this.state.questions;
-    const answer = await reads.whileHolding(read, settings, () =>
+    const isFresh = queries !== this.state.queries;
+    const answer = await reads.whileConnected(read, settings, () =>
       this.#fetch(statement, settings, read.tables, !isFresh),
     );
     return answer === undefined ? this.#execute(statement, statements) : answer.result;
   }
 
   async #fetch<Result>(
-    { keeping, execute }: SessionStatement<Result>,
+    { cacheable: keeping, execute }: SessionStatement<Result>,
     settings: Settings,
     tables: readonly string[],
-    asks: boolean,
+    checksSettings: boolean,
   ): Promise<Fetched> {
     const changes = this.state.changes;
-    const present = asks ? await this.#eligible(tables, true) : settings;
+    const present = checksSettings ? await this.#eligible(tables, true) : settings;
     const wasUsable = this.state.isUsable;
     const wasOpen = this.state.status !== "idle";
     try {
       const data = await (keeping === undefined ? execute() : keeping.fetch());
       const isSame = present?.fingerprint === settings.fingerprint && changes === this.state.changes;
-      return { data, isShareable: isSame && keeping?.isKeepable?.(data) !== false };
+      return { data, isShareable: isSame && keeping?.isCacheable?.(data) !== false };
     } catch (error) {
       await this.#failed([], error, wasUsable, wasOpen);
       throw error;
     }
   }
 
-  /** The settings, when reads of these tables over this connection may be cached now. `anew`: whatever is known. */
-  async #eligible(tables: readonly string[], anew: boolean): Promise<Settings | undefined> {
+  /** The settings, if reads of these tables over this connection may be cached now. `refresh`: query them again. */
+  async #eligible(tables: readonly string[], refresh: boolean): Promise<Settings | undefined> {
     const { state } = this;
     if (!this.#mayCache(state.status)) return undefined;
-    const settings = await state.settings(tables, anew);
+    const settings = await state.settings(tables, refresh);
     if (settings === undefined || !areShareable(settings, tables)) return undefined;
-    // The answer may have told of a transaction that was not begun here.
+    // The reply may have revealed a transaction that did not begin here.
     const { status } = state;
     return status === "idle" || (settings.readsCommitted && this.#mayCache(status)) ? settings : undefined;
   }
@@ -100,7 +100,7 @@ export class WatchedConnection implements TrackedConnection {
   ): Promise<Result> {
     const { state } = this;
     const { driver, transaction } = state;
-    if (statements[0]?.kind === "begin" && state.status === "idle") await state.makeAcquaintance();
+    if (statements[0]?.kind === "begin" && state.status === "idle") await state.probeSettings();
     const wasUsable = state.isUsable;
     const before = state.status;
     const wasOpen = before !== "idle";
@@ -111,7 +111,7 @@ export class WatchedConnection implements TrackedConnection {
       await this.#failed(statements, error, wasUsable, wasOpen);
       throw error;
     }
-    const committed = transaction.carriedOut(
+    const committed = transaction.executed(
       statements,
       statement.commands?.(result) ?? [],
       before,
@@ -137,9 +137,9 @@ export class WatchedConnection implements TrackedConnection {
     const atStake = tables.tagsOf(transaction.atStake(statements));
     const isSqlite = driver.dialect === "sqlite";
     if (driver.isRefusal(error)) {
-      // Of several statements, those before the refused one may have been committed: by one of them, or in SQLite each.
-      const isAutomatic = isSqlite && !wasOpen;
-      if (statements.length > 1 && (mayHaveCommitted || isAutomatic)) await invalidations.deliver(atStake);
+      // Statements before the refused one may have been committed: by a COMMIT among them, or in SQLite one by one.
+      const isAutocommit = isSqlite && !wasOpen;
+      if (statements.length > 1 && (mayHaveCommitted || isAutocommit)) await invalidations.deliver(atStake);
       if (isSqlite) await this.#refusedBySqlite(statements, wasOpen);
       else if (mayHaveCommitted || statements.some(({ kind }) => kind === "rollback")) transaction.end();
       else if (wasOpen) transaction.aborted();
@@ -147,23 +147,23 @@ export class WatchedConnection implements TrackedConnection {
       transaction.end();
       await invalidations.deliverUnknown(atStake, driver.answered?.());
     } else if (isSqlite) {
-      transaction.doubted(statements);
+      transaction.outcomeUnknown(statements);
     } else {
       transaction.failed(statements);
     }
   }
 
-  /** It keeps a transaction whose commit had to wait for others, and ends some when a statement is refused. */
+  /** SQLite keeps a transaction open whose COMMIT failed as busy, and ends some transactions when a statement fails. */
   async #refusedBySqlite(statements: readonly Statement[], wasOpen: boolean): Promise<void> {
     const mayBegin = statements.some(({ kind }) => kind === "begin" || kind === "savepoint");
     if (!wasOpen && !mayBegin) return;
     const { transaction } = this.state;
     const isOpen = await this.state.isOpenAfterRefusal();
-    const carriedOut = statements.slice(0, -1);
-    // What it refuses to roll back is none.
-    const isNone = isOpen === undefined && statements.some(({ kind }) => kind === "rollback");
-    if (isOpen === false || isNone) transaction.end();
-    else if (isOpen === true) transaction.failed(carriedOut);
-    else transaction.doubted(carriedOut);
+    const executed = statements.slice(0, -1);
+    // A refused ROLLBACK means there is no transaction.
+    const hasNone = isOpen === undefined && statements.some(({ kind }) => kind === "rollback");
+    if (isOpen === false || hasNone) transaction.end();
+    else if (isOpen === true) transaction.failed(executed);
+    else transaction.outcomeUnknown(executed);
   }
 }

@@ -1,31 +1,31 @@
-// Reads that a library asks a cache about beforehand: only those are cached, under the terms that were named.
+// For libraries that look a read up in their cache option first: only those reads are cached, with the options given there.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type {
   PooledStatement,
   SessionStatement,
   SessionTracker,
-  StatementTerms,
+  StatementOptions,
   TrackedConnection,
 } from "../../core/db-session.ts";
 
 interface Mark {
-  terms: StatementTerms | undefined;
+  options: StatementOptions | undefined;
   readonly isFor: (text: string | undefined) => boolean;
 }
 
 export class LibraryCache {
-  /** Both calls come from one flow: the mark is for the next statement of it. */
-  readonly #flow = new AsyncLocalStorage<Mark>();
+  /** The cache lookup and the statement share an async context: a mark is for the next statement in it. */
+  readonly #context = new AsyncLocalStorage<Mark>();
 
   /**
-   * To be called, and awaited, in the flow of calls that is about to send a read. Whoever began that flow may go on at
-   * once with another read, within the same flow: so the mark counts only when it is awaited, and for the text it is for.
+   * Call and await it in the async context that is about to send a read. The caller of that code may start another read in
+   * the same context at once, so the mark takes effect only when awaited, and only for a statement that `isFor` accepts.
    */
-  mark(terms: StatementTerms, isFor: Mark["isFor"] = () => true): Promise<undefined> {
-    const mark: Mark = { terms: undefined, isFor };
-    this.#flow.enterWith(mark);
+  mark(options: StatementOptions, isFor: Mark["isFor"] = () => true): Promise<undefined> {
+    const mark: Mark = { options: undefined, isFor };
+    this.#context.enterWith(mark);
     queueMicrotask(() => {
-      mark.terms = terms;
+      mark.options = options;
     });
     return Promise.resolve(undefined);
   }
@@ -44,38 +44,38 @@ export class LibraryCache {
         return marked;
       },
       pooled: (pool, statement, acquire) => {
-        const terms = this.#take(statement.text);
-        return tracker.pooled(pool, pooledStatement(statement, terms), async () => {
+        const options = this.#take(statement.text);
+        return tracker.pooled(pool, pooledStatement(statement, options), async () => {
           const acquired = await acquire();
           return {
             ...acquired,
             connection: inner.get(acquired.connection) ?? acquired.connection,
-            statement: ownStatement(acquired.statement, terms),
+            statement: ownStatement(acquired.statement, options),
           };
         });
       },
     };
   }
 
-  #take(text: string | undefined): StatementTerms | undefined {
-    const mark = this.#flow.getStore();
-    if (mark?.terms === undefined || !mark.isFor(text)) return undefined;
-    const { terms } = mark;
-    mark.terms = undefined;
-    return terms;
+  #take(text: string | undefined): StatementOptions | undefined {
+    const mark = this.#context.getStore();
+    if (mark?.options === undefined || !mark.isFor(text)) return undefined;
+    const { options } = mark;
+    mark.options = undefined;
+    return options;
   }
 }
 
 function ownStatement<Result>(
   statement: SessionStatement<Result>,
-  terms: StatementTerms | undefined,
+  options: StatementOptions | undefined,
 ): SessionStatement<Result> {
-  return terms === undefined ? { ...statement, keeping: undefined } : { ...statement, terms };
+  return options === undefined ? { ...statement, cacheable: undefined } : { ...statement, options };
 }
 
 function pooledStatement<Result>(
   statement: PooledStatement<Result>,
-  terms: StatementTerms | undefined,
+  options: StatementOptions | undefined,
 ): PooledStatement<Result> {
-  return terms === undefined ? { ...statement, restore: undefined } : { ...statement, terms };
+  return options === undefined ? { ...statement, restore: undefined } : { ...statement, options };
 }

@@ -1,4 +1,4 @@
-// A connection of a pool that is taken when a statement needs one, not before, and kept until it is given back.
+// A lazy checkout: takes a connection from the pool when a statement first needs one, and keeps it until release.
 import type {
   AcquiredConnection,
   PooledStatement,
@@ -8,14 +8,14 @@ import type {
 } from "../../core/db-session.ts";
 
 export interface ConnectionSource<Connection extends object> {
-  /** Stands for the pool: what is learnt of its connections is kept under it. */
+  /** Identifies the pool: what is learnt about its connections is stored under this object. */
   readonly pool: object;
   take(): Promise<Connection>;
   giveBack(connection: Connection, error: unknown): void;
   track(connection: Connection): TrackedConnection;
   /**
-   * Whether an error means that the connection is lost. Where it is given, such a connection is given back at once, as
-   * the library would: nobody else listens to what a lost client emits, which would end the process.
+   * Whether an error means that the connection is lost. If set, a lost connection is given back at once, as the library
+   * would do: a lost client without a listener for its error event would end the process.
    */
   isLost?(error: unknown): boolean;
 }
@@ -28,7 +28,7 @@ export class PoolCheckout<Connection extends object> {
   #taken: Promise<Connection> | undefined;
   #tail: Promise<unknown> = Promise.resolve();
   #uses = 0;
-  #isOver = false;
+  #isReleased = false;
   #error: unknown;
 
   constructor(tracker: SessionTracker, source: ConnectionSource<Connection>) {
@@ -36,7 +36,7 @@ export class PoolCheckout<Connection extends object> {
     this.#source = source;
   }
 
-  /** In order, as on a connection. `over`: the statement as it is sent over the one that is taken. */
+  /** Runs statements in order. `over`: the statement as sent over the connection that was taken. */
   run<Result>(
     statement: PooledStatement<Result>,
     over: (connection: Connection) => SessionStatement<Result>,
@@ -47,7 +47,7 @@ export class PoolCheckout<Connection extends object> {
     return result;
   }
 
-  /** The connection itself, from now on. */
+  /** Takes the connection now. */
   take(): Promise<Connection> {
     this.#taken ??= this.#source.take().catch((error: unknown) => {
       this.#taken = undefined;
@@ -56,9 +56,9 @@ export class PoolCheckout<Connection extends object> {
     return this.#taken;
   }
 
-  /** Given back once nothing is under way: a load may outlast whoever began it. */
+  /** Gives the connection back once it is idle: a load may outlast the caller that started it. */
   release(error?: unknown): void {
-    this.#isOver = true;
+    this.#isReleased = true;
     this.#error = error;
     this.#giveBack();
   }
@@ -72,7 +72,7 @@ export class PoolCheckout<Connection extends object> {
     }
     const connection = await this.#taken;
     const sent = over(connection);
-    // After a commit of unknown outcome nothing more can be done in its transaction.
+    // A failed commit ends the transaction, so a lost connection can be given back then too.
     const isLast = COMMIT.test(statement.text ?? "");
     return this.#source.track(connection).run(isLast ? this.#guarded(sent, connection) : sent);
   }
@@ -94,7 +94,7 @@ export class PoolCheckout<Connection extends object> {
     }
   }
 
-  /** Only where nothing was done before that the next statement would rely on. */
+  /** Gives a lost connection back. Only for statements after which no open transaction depends on it. */
   #guarded<Result>(statement: SessionStatement<Result>, connection: Connection): SessionStatement<Result> {
     const { isLost } = this.#source;
     if (isLost === undefined) return statement;
@@ -109,11 +109,11 @@ export class PoolCheckout<Connection extends object> {
         throw error;
       }
     };
-    const { keeping } = statement;
+    const { cacheable: keeping } = statement;
     return {
       ...statement,
       execute: () => watch(statement.execute()),
-      keeping: keeping && { ...keeping, fetch: () => watch(keeping.fetch()) },
+      cacheable: keeping && { ...keeping, fetch: () => watch(keeping.fetch()) },
     };
   }
 
@@ -123,7 +123,7 @@ export class PoolCheckout<Connection extends object> {
   };
 
   #giveBack(): void {
-    if (!this.#isOver || this.#uses > 0 || this.#taken === undefined) return;
+    if (!this.#isReleased || this.#uses > 0 || this.#taken === undefined) return;
     const taken = this.#taken;
     this.#taken = undefined;
     taken.then(

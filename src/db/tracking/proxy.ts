@@ -1,10 +1,11 @@
-// An object that is another one in every respect, except for some of its members.
+// Wraps library objects: a proxy that replaces some members, and one wrapper per session.
+import type { SessionTracker } from "../../core/db-session.ts";
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
- * Shows `target` with `members` in place of its own. Its methods run on the target itself; one that returns the target
- * returns the mirror instead. What is assigned to the mirror is assigned to the target, or in place of a member.
+ * A proxy of `target` with `members` overriding its own. Methods run on the target itself; one that returns the target
+ * returns the proxy instead. Assignments go to the target, or replace a member.
  */
 export function proxyOf<T extends object>(target: T, members: Record<string, unknown>): T {
   const methods = new WeakMap<Method, Method>();
@@ -23,7 +24,7 @@ export function proxyOf<T extends object>(target: T, members: Record<string, unk
     get(_, property) {
       if (typeof property === "string" && Object.hasOwn(members, property)) return members[property];
       const value: unknown = Reflect.get(target, property, target);
-      // What is the object's own is data, also when it is a class or a callback; methods come from its class.
+      // An own property is data, even if it is a class or a callback; methods come from the class.
       const isMethod =
         typeof value === "function" && property !== "constructor" && !Object.hasOwn(target, property);
       return isMethod ? bound(value as Method) : value;
@@ -37,4 +38,18 @@ export function proxyOf<T extends object>(target: T, members: Record<string, unk
     },
   });
   return proxy;
+}
+
+/** Wraps each session once per tracker and returns the same wrapper afterwards. */
+export function perSession<Session extends object>(
+  wrap: (session: Session, tracker: SessionTracker) => Session,
+): (session: Session, tracker: SessionTracker) => Session {
+  const trackers = new WeakMap<SessionTracker, WeakMap<Session, Session>>();
+  return (session, tracker) => {
+    const wrapped = trackers.get(tracker) ?? new WeakMap<Session, Session>();
+    trackers.set(tracker, wrapped);
+    const found = wrapped.get(session) ?? wrap(session, tracker);
+    wrapped.set(session, found);
+    return found;
+  };
 }

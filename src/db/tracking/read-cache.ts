@@ -1,9 +1,9 @@
-// Reads answered from the cache, or loaded into it. Whatever goes wrong with the cache, the read goes to the database.
+// Reads answered from the cache or loaded into it. When the cache fails, the read goes to the database.
 import type {
   CacheForSessions,
   PooledStatement,
   SessionStatement,
-  StatementTerms,
+  StatementOptions,
 } from "../../core/db-session.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
@@ -17,11 +17,11 @@ export interface CacheableRead<Result> {
   readonly values: readonly unknown[];
   /** As the statement names them. */
   readonly tables: readonly string[];
-  readonly terms: StatementTerms | undefined;
+  readonly options: StatementOptions | undefined;
   restore(data: unknown): Result | undefined;
 }
 
-/** What a database returned, and whether others under the same key would have got the same. */
+/** What the database returned, and whether every reader of the same key would get the same. */
 export interface Fetched {
   readonly data: unknown;
   readonly isShareable: boolean;
@@ -33,7 +33,7 @@ interface Answer<Result> {
 
 interface Plan {
   readonly key: string;
-  readonly terms: ReturnType<CachedTables["termsOf"]>;
+  readonly options: ReturnType<CachedTables["optionsFor"]>;
 }
 
 export class ReadCache {
@@ -47,9 +47,9 @@ export class ReadCache {
     this.#invalidations = invalidations;
   }
 
-  /** The read of these statements, when it is one and of cached tables only. */
+  /** The read, if the text is a single read of cached tables only. */
   readOf<Result>(
-    { text, values = [], terms }: Pick<SessionStatement<Result>, "text" | "values" | "terms">,
+    { text, values = [], options }: Pick<SessionStatement<Result>, "text" | "values" | "options">,
     restore: PooledStatement<Result>["restore"],
     statements: readonly Statement[],
   ): CacheableRead<Result> | undefined {
@@ -57,16 +57,16 @@ export class ReadCache {
     if (text === undefined || restore === undefined || statements.length !== 1 || only?.kind !== "read") {
       return undefined;
     }
-    // The driver has its own words for values that are no list.
+    // Values that are not an array are left to the driver, which has its own error for them.
     if (!Array.isArray(values) || !this.#tables.include(only.tables)) return undefined;
-    return { text, values, tables: only.tables, terms, restore };
+    return { text, values, tables: only.tables, options, restore };
   }
 
   /**
-   * For somebody who holds a connection: waits for no load but its own, since that may be waiting for this connection,
-   * or for a lock that its transaction has. undefined: the cache is of no use now.
+   * For a caller that holds a connection: it never waits for another caller's load, because that load may wait for this
+   * connection or for a lock of its transaction. undefined: the cache cannot be used now.
    */
-  async whileHolding<Result>(
+  async whileConnected<Result>(
     read: CacheableRead<Result>,
     settings: Settings,
     fetch: () => Promise<Fetched>,
@@ -85,8 +85,8 @@ export class ReadCache {
     return this.#load(read, plan, fetch, true);
   }
 
-  /** For somebody who holds nothing: one load for all who ask at the same time. undefined: the cache is of no use now. */
-  async whileFree<Result>(
+  /** For a caller without a connection: concurrent reads share one load. undefined: the cache cannot be used now. */
+  async fromPool<Result>(
     read: CacheableRead<Result>,
     settings: Settings,
     fetch: () => Promise<Fetched>,
@@ -96,26 +96,26 @@ export class ReadCache {
   }
 
   async #plan<Result>(
-    { text, values, tables, terms: own }: CacheableRead<Result>,
+    { text, values, tables, options: own }: CacheableRead<Result>,
     { fingerprint }: Settings,
   ): Promise<Plan | undefined> {
-    const terms = this.#tables.termsOf(tables, own);
-    // With other tags it is another entry: one that was stored without them would not be dropped by them.
+    const options = this.#tables.optionsFor(tables, own);
+    // Other tags make another entry: invalidating them would not drop one that was stored without them.
     const key = readKey(JSON.stringify([fingerprint, ...(own?.tags ?? [])]), text, values, tables);
-    if (key === undefined || !(await this.#invalidations.isSettled(terms.tags))) return undefined;
-    return { key, terms };
+    if (key === undefined || !(await this.#invalidations.isDelivered(options.tags))) return undefined;
+    return { key, options };
   }
 
   async #load<Result>(
     read: CacheableRead<Result>,
-    { key, terms }: Plan,
+    { key, options }: Plan,
     fetch: () => Promise<Fetched>,
     forceLoad: boolean,
   ): Promise<Answer<Result> | undefined> {
     let fetching: Promise<Fetched> | undefined;
     let data: unknown;
     try {
-      // Without a parameter: the cache then knows that its tags are all named beforehand. Nothing is stored of undefined.
+      // The load declares no parameter, so the cache knows that all tags are given up front. undefined is not stored.
       data = await this.#cache.getOrSet(
         key,
         async () => {
@@ -123,14 +123,26 @@ export class ReadCache {
           const fetched = await fetching;
           return fetched.isShareable ? fetched.data : undefined;
         },
-        { ...terms, forceLoad },
+        { ...options, forceLoad },
       );
     } catch {
-      // Of its own load the caller hears below. Another's failure is not its own: it asks the database itself.
+      // An error of its own load is rethrown below. After another caller's failure it queries the database itself.
     }
     if (fetching !== undefined) data = (await fetching).data;
     if (data === undefined) return undefined;
     const result = read.restore(data);
     return result === undefined ? undefined : { result };
   }
+}
+
+/** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
+export function isPlain(value: unknown): boolean {
+  if (typeof value !== "object" || value === null)
+    return typeof value !== "function" && typeof value !== "symbol";
+  if (Array.isArray(value)) return value.every(isPlain);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Date.prototype || prototype === Buffer.prototype || prototype === Uint8Array.prototype) {
+    return true;
+  }
+  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(isPlain);
 }

@@ -1,8 +1,8 @@
-// The key of a cached read: its tables, and a digest of everything that decides its result.
+// The key of a cached read: its tables, and a digest of everything that determines its result.
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
-import { meansTheMoment } from "../sql/sql-functions.ts";
+import { mayDenoteNow } from "../sql/sql-functions.ts";
 
-/** undefined: a value has no exact text, or one that means another moment each time. */
+/** undefined: a value has no exact text, or one like "now" whose meaning changes. */
 export function readKey(
   fingerprint: string,
   text: string,
@@ -15,18 +15,18 @@ export function readKey(
   return `sql:${tables.join(",")}:${digest}`;
 }
 
-/** Different values give different texts; undefined where that cannot be said. */
+/** Different values give different texts; undefined where that is not certain. */
 function valueText(value: unknown): string | undefined {
   switch (typeof value) {
     case "string":
-      return meansTheMoment(value) ? undefined : `s${value}`;
+      return mayDenoteNow(value) ? undefined : `s${value}`;
     case "number":
       return Object.is(value, -0) ? "n-0" : `n${value}`;
     case "bigint":
       return `i${value}`;
     case "boolean":
       return `b${value}`;
-    // Databases know one kind of nothing.
+    // Drivers send undefined as NULL.
     case "undefined":
       return "0";
     case "object":
@@ -47,7 +47,7 @@ function objectText(value: object): string | undefined {
     return texts.includes(undefined) ? undefined : `a${JSON.stringify(texts)}`;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
-  // Anything with a class may be sent in a way of its own.
+  // A class instance may be serialised in its own way.
   if (prototype !== Object.prototype && prototype !== null) return undefined;
   return "toPostgres" in value ? undefined : jsonText(value);
 }

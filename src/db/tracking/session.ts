@@ -1,4 +1,4 @@
-// Watches the sessions of databases for a cache: reads are cached under the tags of their tables, commits invalidate them.
+// Tracks database sessions for a cache: reads are cached under the tags of their tables, and commits invalidate them.
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   AcquiredConnection,
@@ -17,23 +17,23 @@ import { invalidations } from "./invalidation.ts";
 import { ReadCache } from "./read-cache.ts";
 import { areShareable, combined, type Settings } from "./settings.ts";
 
-/** Shared by all who watch: a transaction may pass through several hands. */
+/** Shared by all trackers: one transaction may be used through several of them. */
 const states = new WeakMap<object, ConnectionState>();
 
-/** What the connections of a pool have in common, as the latest of them said. */
-interface Home {
+/** The settings that the connections of a pool share, as last reported by one of them. */
+interface PoolSettings {
   readonly settings: Settings;
   readonly dialect: ConnectionDriver["dialect"];
 }
 
-/** The tracker of a scope, to be given to an adapter. */
+/** The tracker of a scope, to pass to an adapter. */
 export function trackSessions(scope: SessionScope, clock: Clock = systemClock): SessionTracker {
   return new Sessions(scope, clock);
 }
 
 class Sessions implements SessionTracker {
   readonly #watcher: Watcher;
-  readonly #homes = new WeakMap<object, Home>();
+  readonly #pools = new WeakMap<object, PoolSettings>();
 
   constructor(scope: SessionScope, clock: Clock) {
     const tables = new CachedTables(scope);
@@ -57,22 +57,22 @@ class Sessions implements SessionTracker {
     statement: PooledStatement<Result>,
     acquire: () => Promise<AcquiredConnection<Result>>,
   ): Promise<Result> {
-    const home = this.#homes.get(pool);
-    const statements = home === undefined ? [] : statementsIn(statement.text, home.dialect);
+    const known = this.#pools.get(pool);
+    const statements = known === undefined ? [] : statementsIn(statement.text, known.dialect);
     const read = this.#watcher.reads.readOf(statement, statement.restore, statements);
-    if (home === undefined || read === undefined || !knows(home, read.tables)) {
+    if (known === undefined || read === undefined || !covers(known, read.tables)) {
       return this.#run(pool, acquire, (acquired) => acquired.connection.run(acquired.statement));
     }
-    const { settings } = home;
+    const { settings } = known;
     if (areShareable(settings, read.tables)) {
-      const answer = await this.#watcher.reads.whileFree(read, settings, () =>
+      const answer = await this.#watcher.reads.fromPool(read, settings, () =>
         this.#run(pool, acquire, (acquired) =>
           watched(acquired.connection).fetch(acquired.statement, settings, read.tables),
         ),
       );
       if (answer !== undefined) return answer.result;
     }
-    return this.#run(pool, acquire, ({ connection, statement: { keeping: _, ...uncached } }) =>
+    return this.#run(pool, acquire, ({ connection, statement: { cacheable: _, ...uncached } }) =>
       connection.run(uncached),
     );
   }
@@ -91,17 +91,17 @@ class Sessions implements SessionTracker {
       acquired.release(error);
       throw error;
     }
-    // Not those of a connection that somebody has changed: it comes back to the pool like that.
+    // A connection whose settings were changed goes back to the pool with them, and says nothing about the others.
     const settings = state.originalSettings;
     if (settings !== undefined) this.#learn(pool, settings, state.driver.dialect);
     acquired.release();
     return outcome;
   }
 
-  #learn(pool: object, settings: Settings, dialect: Home["dialect"]): void {
-    const known = this.#homes.get(pool)?.settings;
+  #learn(pool: object, settings: Settings, dialect: PoolSettings["dialect"]): void {
+    const known = this.#pools.get(pool)?.settings;
     const isSame = known !== undefined && known.fingerprint === settings.fingerprint;
-    this.#homes.set(pool, { dialect, settings: isSame ? combined(known, settings) : settings });
+    this.#pools.set(pool, { dialect, settings: isSame ? combined(known, settings) : settings });
   }
 }
 
@@ -113,6 +113,6 @@ function watched(connection: TrackedConnection): WatchedConnection {
   );
 }
 
-function knows({ settings }: Home, tables: readonly string[]): boolean {
-  return tables.every((table) => settings.askedTables.has(table));
+function covers({ settings }: PoolSettings, tables: readonly string[]): boolean {
+  return tables.every((table) => settings.checkedTables.has(table));
 }

@@ -1,12 +1,12 @@
-// What the transaction of a connection has done so far: which tables it wrote, and whether its reads may be cached.
+// The state of a connection's transaction: which tables it wrote, and whether its reads may be cached.
 import type { TransactionStatus } from "../../core/db-session.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
 import type { Statement } from "../sql/statement.ts";
 
-/** Tables that were written. */
+/** The tables that were written. */
 export class Writes {
   readonly tables: Set<string>;
-  /** Also tables that nobody named. */
+  /** Tables that no statement named may have been written as well. */
   anything: boolean;
 
   constructor(tables: Iterable<string> = [], anything = false) {
@@ -38,51 +38,51 @@ export class Transaction {
   #writes = new Writes();
   #savepoints: Savepoint[] = [];
   #isOpen = false;
-  /** SQLite: begun by a savepoint, whose release commits it. */
+  /** SQLite: it began with a savepoint, whose release commits it. */
   #isOfSavepoint = false;
-  /** The database has refused a statement of it and will answer its commit with a rollback. */
+  /** A statement was refused, so the database will turn its commit into a rollback. */
   #isAborted = false;
-  /** It was begun here, so that everything it did is known. */
+  /** It began here, so everything it did is known. */
   #isKnown = false;
-  /** SQLite may have ended it by itself, so that each write may be committed on its own. */
-  #isDoubtful = false;
-  /** It has written, or holds locks: it may know more than others were told, so its reads go to the database. */
+  /** SQLite may have ended it on its own, so each write may have been committed separately. */
+  #mayHaveEnded = false;
+  /** It has written or holds locks, so it may see more than the cache: its reads go to the database. */
   #readsDatabase = false;
 
   constructor(dialect: SqlDialect) {
     this.#dialect = dialect;
   }
 
-  /** As concluded from the statements; what the database says counts more. */
+  /** As inferred from the statements; what the database reports takes precedence. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Whether reads may be cached while the database says that a transaction is open. */
+  /** Whether reads may be cached while the database reports an open transaction. */
   get mayCache(): boolean {
     return this.#isKnown && !this.#readsDatabase;
   }
 
   /**
-   * Takes note of statements that were carried out, with the commands that the database answered and the state
-   * before and after them. Returns what has been committed by them.
+   * Records statements that were executed, with the command tags of the reply and the status before and after. Returns
+   * what they committed.
    */
-  carriedOut(
+  executed(
     statements: readonly Statement[],
     commands: readonly string[],
     before: TransactionStatus,
     status: TransactionStatus | undefined,
   ): Writes {
     const committed = new Writes();
-    // One that was begun elsewhere stays unknown, whatever is said here.
+    // A transaction that began elsewhere stays unknown.
     if (before !== "idle") this.#isOpen = true;
     statements.forEach((statement, at) => {
-      this.#note(statement, commands[at], committed);
+      this.#record(statement, commands[at], committed);
     });
     const isOpen = status === undefined ? this.#isOpen : status !== "idle";
     if (isOpen) {
       this.#isOpen = true;
-      if (this.#isDoubtful) this.#commit(committed);
+      if (this.#mayHaveEnded) this.#commit(committed);
     } else {
       this.#commit(committed);
       this.end();
@@ -90,7 +90,7 @@ export class Transaction {
     return committed;
   }
 
-  /** What these statements may write, together with what the transaction has written. */
+  /** What these statements may write, plus what the transaction has written. */
   atStake(statements: readonly Statement[]): Writes {
     const writes = this.#writes.copy();
     for (const statement of statements) {
@@ -99,20 +99,20 @@ export class Transaction {
     return writes;
   }
 
-  /** A statement failed in it: what it did before may count for nothing, and nothing it is told is sure. */
+  /** A statement failed in it: earlier writes may be undone, and its reads no longer come from the cache. */
   failed(statements: readonly Statement[]): void {
     this.#writes = this.atStake(statements);
     this.#isOpen = true;
     this.#readsDatabase = true;
   }
 
-  /** As `failed`, and whether it is still open is not known. */
-  doubted(statements: readonly Statement[]): void {
+  /** Like `failed`, and it is unknown whether the transaction is still open. */
+  outcomeUnknown(statements: readonly Statement[]): void {
     this.failed(statements);
-    this.#isDoubtful = true;
+    this.#mayHaveEnded = true;
   }
 
-  /** A statement was refused, so that only rolling back, to a savepoint at least, is left. */
+  /** A statement was refused: the transaction can only be rolled back, at least to a savepoint. */
   aborted(): void {
     this.failed([]);
     this.#isAborted = true;
@@ -125,20 +125,20 @@ export class Transaction {
     this.#isOfSavepoint = false;
     this.#isAborted = false;
     this.#isKnown = false;
-    this.#isDoubtful = false;
+    this.#mayHaveEnded = false;
     this.#readsDatabase = false;
   }
 
-  #note(statement: Statement, command: string | undefined, committed: Writes): void {
+  #record(statement: Statement, command: string | undefined, committed: Writes): void {
     switch (statement.kind) {
       case "begin":
-        // SQLite would have refused a second one; elsewhere it is only a warning.
-        if (this.#isDoubtful) this.end();
+        // SQLite refuses a nested BEGIN; PostgreSQL only warns.
+        if (this.#mayHaveEnded) this.end();
         if (!this.#isOpen) this.#isKnown = true;
         this.#isOpen = true;
         return;
       case "commit":
-        // A transaction that had failed is rolled back, and the answer says so where the library passes it on.
+        // COMMIT of a failed transaction rolls back; the command tag says so where the library exposes it.
         if (command === undefined ? !this.#isAborted : command !== "ROLLBACK") this.#commit(committed);
         this.end();
         return;
@@ -163,7 +163,7 @@ export class Transaction {
       case "write":
         this.#writes.add(statement.tables, statement.effects.anything);
         this.#readsDatabase = true;
-        // Of several statements in one text, PostgreSQL makes one transaction and SQLite as many.
+        // PostgreSQL runs several statements of one text as one transaction, SQLite each on its own.
         if (this.#dialect === "sqlite" && !this.#isOpen) this.#commit(committed);
         return;
       case "harmless":

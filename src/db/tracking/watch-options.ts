@@ -1,4 +1,4 @@
-// What the integrations are told that are set up with a library, not by `cachedDependency`.
+// Options of the integrations that are set up in a library instead of through `cachedDependency`, and argument checks.
 import { requireOptions } from "../../core/arguments.ts";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
@@ -7,7 +7,7 @@ import { trackSessions } from "./session.ts";
 
 export interface WatchOptions {
   readonly cache: CacheForSessions;
-  /** The table, or the tables, whose reads are cached; `*`: whichever tables a statement names. */
+  /** The table or tables whose reads are cached; `*`: every table a statement names. */
   readonly tableName: string | readonly string[];
   /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
   readonly ttl?: number;
@@ -21,7 +21,7 @@ export function trackerOf(caller: string, options: WatchOptions): SessionTracker
   const { cache, tableName, ttl } = options;
   const tables: readonly unknown[] = Array.isArray(tableName) ? tableName : [tableName];
   if (tables.length === 0 || !tables.every((name) => typeof name === "string" && name !== "")) {
-    throw invalid(caller, "tableName", "a table's name or a list of names", tableName);
+    throw invalid(caller, "tableName", "a table name or a list of names", tableName);
   }
   requireCache(caller, cache);
   if (ttl !== undefined) ttlToMs(ttl);
@@ -40,4 +40,13 @@ function invalid(caller: string, what: string, expected: string, arrived: unknow
     "ARGUMENT_INVALID",
     `${caller}(): ${what} must be ${expected}; got ${describeArrival(arrived)}.`,
   );
+}
+
+export const hasMethod = (value: unknown, name: string): boolean =>
+  typeof (value as Record<string, unknown> | null | undefined)?.[name] === "function";
+
+/** An argument that is not an object of the expected library. */
+export function wrongArgument(caller: string, expected: string, value: unknown): ConfigError {
+  const arrived = describeArrival(value);
+  return new ConfigError("ARGUMENT_INVALID", `${caller}(): expected ${expected}, got ${arrived}.`);
 }

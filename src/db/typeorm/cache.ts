@@ -1,4 +1,4 @@
-// typeorm's `cache` option: queries with `.cache()` are cached, and dropped when a commit has changed their tables.
+// typeorm's `cache` option: queries with `.cache()` are cached until a commit changes their tables.
 import type { CacheForSessions } from "../../core/db-session.ts";
 import { ANY_TABLE } from "../tracking/cached-tables.ts";
 import { LibraryCache } from "../tracking/library-cache.ts";
@@ -13,8 +13,8 @@ export interface TypeormCacheOptions {
 const ALL = "typeorm";
 
 /**
- * Only marks what typeorm asks for. It is read and stored where statements are sent: typeorm itself does not know of
- * commits, and asks within transactions as well.
+ * Only marks the reads that typeorm looks up. They are read and stored where statements are sent, because typeorm does not
+ * report commits and uses its cache inside transactions too.
  */
 export class TypeormCache implements QueryResultCache {
   readonly #source: DataSource;
@@ -38,9 +38,9 @@ export class TypeormCache implements QueryResultCache {
 
   getFromCache({ identifier, duration, query }: QueryResultCacheOptions): Promise<undefined> {
     const tags = identifier ? [ALL, identifierTag(identifier)] : [ALL];
-    const terms = { tags, ttl: duration > 0 ? duration / 1_000 : undefined };
-    // Behind the statement stand its parameters.
-    return this.#reads.mark(terms, (text) => text !== undefined && query?.startsWith(text) !== false);
+    const options = { tags, ttl: duration > 0 ? duration / 1_000 : undefined };
+    // `query` is the statement followed by its parameters.
+    return this.#reads.mark(options, (text) => text !== undefined && query?.startsWith(text) !== false);
   }
 
   async storeInCache(): Promise<void> {}

@@ -1,12 +1,12 @@
-// The driver of typeorm with the connections of its query runners watched.
+// Watches the connections that typeorm's driver gives to its query runners.
 import type { SessionTracker } from "../../core/db-session.ts";
 import { watchClient, wrapClient } from "../pg/client.ts";
-import { leasingPool } from "../pg/leasing-pool.ts";
+import { leasingPool } from "../pg/leased-client.ts";
 import type { PgClient, PgPool } from "../pg/library.ts";
 import { isPostgres, type OpenRunner, type QueryRunner, type TypeormDriver } from "./library.ts";
 import { watchedSqliteRunner } from "./sqlite-runner.ts";
 
-/** Members in place of the driver's own; they look at the driver each time, which connects later than it is made. */
+/** Overrides for members of the driver. They are getters, because the driver connects after it is constructed. */
 export function watchedMembers(driver: TypeormDriver, tracker: SessionTracker): PropertyDescriptorMap {
   if (!isPostgres(driver)) {
     const { createQueryRunner } = driver;
@@ -26,7 +26,7 @@ export function watchedMembers(driver: TypeormDriver, tracker: SessionTracker): 
   };
 }
 
-/** Watches the pools of a driver that has just connected, for everybody who uses it. */
+/** Watches the pools of a driver that has just connected, for all of its users. */
 export function watchInPlace(driver: TypeormDriver, tracker: SessionTracker): void {
   if (!isPostgres(driver)) {
     Object.defineProperties(driver, watchedMembers(driver, tracker));
@@ -36,7 +36,7 @@ export function watchInPlace(driver: TypeormDriver, tracker: SessionTracker): vo
   if (driver.slaves !== undefined) driver.slaves = driver.slaves.map((pool) => leasingPool(pool, tracker));
 }
 
-/** A runner that the application has made itself, and that it ends itself. */
+/** A runner that the application created and will release itself. */
 export function watchedRunner(runner: QueryRunner, tracker: SessionTracker): QueryRunner {
   const open = runner as unknown as OpenRunner;
   if (!isPostgres(open.driver)) return watchedSqliteRunner(runner, tracker);

@@ -1,4 +1,4 @@
-// What of typeorm is used, as its objects look; the package itself is never imported.
+// The parts of typeorm that are used, described structurally; the package itself is never imported.
 import type { DataSource, DataSourceOptions, EntityManager, QueryRunner } from "typeorm";
 import type { PgClient, PgPool } from "../pg/library.ts";
 
@@ -16,7 +16,7 @@ export interface TypeormDriver {
   /** PostgreSQL. */
   master?: PgPool;
   slaves?: PgPool[];
-  /** SQLite: one for all query runners, of which there is one as well. */
+  /** SQLite: the single connection, used by the single query runner. */
   readonly databaseConnection?: SqliteHandle;
   queryRunner?: QueryRunner | undefined;
   createQueryRunner(mode: string): QueryRunner;
@@ -27,7 +27,7 @@ export interface SqliteHandle {
   prepare(text: string): { all(...values: unknown[]): unknown[] };
 }
 
-/** A runner before it is typed away. */
+/** A runner with the members that its public type hides. */
 export interface OpenRunner {
   readonly driver: TypeormDriver;
   readonly dataSource: DataSource;
@@ -52,7 +52,7 @@ export function isDataSource(session: object): session is DataSource {
   return looksRight && driver !== undefined && TYPES.includes(driver.options.type);
 }
 
-/** One of no transaction. */
+/** A manager outside any transaction. */
 export function isManager(session: object): session is EntityManager {
   const { dataSource, getRepository, queryRunner } = session as Partial<EntityManager>;
   const looksRight = typeof getRepository === "function" && queryRunner === undefined;

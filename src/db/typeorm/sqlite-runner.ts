@@ -1,14 +1,14 @@
-// A query runner of typeorm over SQLite whose queries are watched.
+// A typeorm query runner over SQLite whose queries are watched.
 import type { SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { OpenRunner, QueryRunner, SqliteHandle } from "./library.ts";
 
-/** With structure: as the library returns it to itself. */
+/** A structured result, as the library uses internally. */
 interface Structured {
   readonly raw: unknown;
 }
 
-/** Rows of the cache, or the library's own result. */
+/** Cached rows, or the library's own result. */
 type Outcome = { readonly rows: unknown[] } | { readonly result: unknown };
 
 const tracked = new WeakMap<SessionTracker, WeakMap<SqliteHandle, TrackedConnection>>();
@@ -22,7 +22,7 @@ export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker
       text,
       values,
       execute: async () => ({ result: await open.query(text, values, isStructured) }),
-      keeping: {
+      cacheable: {
         async fetch() {
           fetched = (await open.query(text, values, true)) as Structured;
           return fetched.raw;
@@ -32,7 +32,7 @@ export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker
     });
     if ("result" in outcome) return outcome.result;
     if (fetched !== undefined) return isStructured ? fetched : fetched.raw;
-    return answeredWith(open, outcome.rows).query(text, values, isStructured);
+    return runnerReturning(open, outcome.rows).query(text, values, isStructured);
   };
   return new Proxy(runner, {
     get: (target, property, receiver) =>
@@ -40,8 +40,8 @@ export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker
   });
 }
 
-/** The runner with an answer at hand: what it tells its listeners and its caller is up to it. */
-function answeredWith(runner: OpenRunner, rows: unknown[]): OpenRunner {
+/** A runner whose statement returns these rows, so that the library notifies listeners and shapes the result itself. */
+function runnerReturning(runner: OpenRunner, rows: unknown[]): OpenRunner {
   const getStmt = async (): Promise<unknown> => ({ reader: true, all: () => rows });
   return Object.create(runner, { getStmt: { value: getStmt } }) as OpenRunner;
 }
@@ -62,7 +62,7 @@ class HandleDriver extends SqliteDriver {
     });
   }
 
-  /** The library wraps what the database has thrown. */
+  /** The library wraps the driver's error. */
   override isRefusal(error: unknown): boolean {
     const cause =
       typeof error === "object" && error !== null && "driverError" in error ? error.driverError : error;

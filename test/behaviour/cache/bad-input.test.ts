@@ -305,7 +305,7 @@ describe("the rest", () => {
   refuses("getStats", flags("exact"), ARGUMENT, (c, exact) => c.getStats({ exact }));
   const texts: readonly Wrong[] = [
     ["a number", 5, /text must be a string; got 5/],
-    ["blank", "  ", /text must hold a visible character; got " {2}"/],
+    ["blank", "  ", /text must contain a visible character; got " {2}"/],
   ];
   refuses("fuzzySearch text", texts, ARGUMENT, (c, text) => c.fuzzySearch(text));
   const limits: readonly Wrong[] = [["0", 0, /limit must be a positive integer; got 0/]];

@@ -13,17 +13,17 @@ test("each connection is asked before its first transaction, also where others o
     const driver: ConnectionDriver = {
       dialect: "postgres",
       database: "the same",
-      async ask() {
+      async query() {
         log.push("question");
         if (!answers) throw new Error("refused");
-        return [{ fingerprint: "x", isolation: "serializable", peculiar: "false", tables: "users" }];
+        return [{ fingerprint: "x", isolation: "serializable", unshareable: "false", tables: "users" }];
       },
       isRefusal: () => true,
     };
     const connection = tracker.connection({}, () => driver);
     const run = (text: string) => {
       const execute = async () => void log.push(text);
-      return connection.run({ text, execute, keeping: { fetch: execute, restore: () => undefined } });
+      return connection.run({ text, execute, cacheable: { fetch: execute, restore: () => undefined } });
     };
     return { log, run };
   };

@@ -35,7 +35,7 @@ const sqliteSessions: SessionAdapter<SqliteSession> = {
     const connection = tracker.connection(session, () => ({
       dialect: "sqlite",
       database: session.path,
-      ask: (text, values) => session.all(text, values),
+      query: (text, values) => session.all(text, values),
       // Nothing is between it and the file: what it throws is what happened.
       isRefusal: () => true,
     }));
@@ -44,7 +44,7 @@ const sqliteSessions: SessionAdapter<SqliteSession> = {
         text,
         values,
         execute: () => session.all(text, values),
-        keeping: { fetch: () => session.all(text, values), restore: (data) => data as Row[] },
+        cacheable: { fetch: () => session.all(text, values), restore: (data) => data as Row[] },
       });
     return Object.create(session, { all: { value: all } }) as SqliteSession;
   },

@@ -19,7 +19,7 @@ describe("the settings of a table", () => {
   ])("%s are found under %s: schema, quotes and case do not count", (name, configured) => {
     const tables = tablesOf([name], { other: { ttl: 1 }, [configured]: { ttl: 7, tags: ["people"] } });
     const bare = name.replace(/^.*\."|"/g, "");
-    expect(tables.termsOf([bare])).toMatchObject({
+    expect(tables.optionsFor([bare])).toMatchObject({
       ttl: 7,
       tags: [`table:${bare.toLowerCase()}`, "people"],
     });
@@ -27,16 +27,16 @@ describe("the settings of a table", () => {
 
   test("are those under exactly its name, where there are several", () => {
     const tables = tablesOf(["a.users", "users"], { "a.users": { ttl: 1 }, users: { ttl: 2 } });
-    expect(tables.termsOf(["users"]).ttl).toBe(2);
+    expect(tables.optionsFor(["users"]).ttl).toBe(2);
   });
 });
 
 describe("the lifetime of a read", () => {
   test("is what was said for it, then for the session, then the smallest of its tables", () => {
     const configured = { users: { ttl: 60 }, orders: { ttl: 5 } };
-    expect(tablesOf(["users", "orders"], configured).termsOf(["users", "orders"]).ttl).toBe(5);
-    expect(tablesOf(["users"], configured, 9).termsOf(["users"]).ttl).toBe(9);
-    expect(tablesOf(["users"], configured, 9).termsOf(["users"], { ttl: 3 }).ttl).toBe(3);
-    expect(tablesOf(["logs"], configured).termsOf(["logs"])).not.toHaveProperty("ttl");
+    expect(tablesOf(["users", "orders"], configured).optionsFor(["users", "orders"]).ttl).toBe(5);
+    expect(tablesOf(["users"], configured, 9).optionsFor(["users"]).ttl).toBe(9);
+    expect(tablesOf(["users"], configured, 9).optionsFor(["users"], { ttl: 3 }).ttl).toBe(3);
+    expect(tablesOf(["logs"], configured).optionsFor(["logs"])).not.toHaveProperty("ttl");
   });
 });

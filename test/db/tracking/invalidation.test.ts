@@ -21,12 +21,12 @@ describe("an invalidation that the cache refuses", () => {
     const { cache, delivered, invalidations } = scene();
     cache.isDown = true;
     await invalidations.deliver(["a"]);
-    expect(await invalidations.isSettled(["a"])).toBe(false);
-    expect(await invalidations.isSettled(["b"])).toBe(true);
+    expect(await invalidations.isDelivered(["a"])).toBe(false);
+    expect(await invalidations.isDelivered(["b"])).toBe(true);
     cache.isDown = false;
-    expect(await invalidations.isSettled(["a"])).toBe(true);
+    expect(await invalidations.isDelivered(["a"])).toBe(true);
     expect(delivered).toEqual(["a"]);
-    expect(await invalidations.isSettled(["a"])).toBe(true);
+    expect(await invalidations.isDelivered(["a"])).toBe(true);
     expect(delivered).toEqual(["a"]);
   });
 });
@@ -43,7 +43,7 @@ test("a debt is not settled by an invalidation that began before it", async () =
   await later;
   answers[0]?.(true);
   await earlier;
-  const settled = invalidations.isSettled(["a"]);
+  const settled = invalidations.isDelivered(["a"]);
   expect(answers).toHaveLength(3);
   answers[2]?.(true);
   expect(await settled).toBe(true);
