@@ -1,37 +1,37 @@
-// Deadlines of one length for many calls: they fall due in the order they were set, so one timer serves them all.
+// Deadlines of equal length for many calls: they expire in the order they were set, so one timer serves them all.
 import type { Clock, Timer } from "../clock.ts";
 import { atEndOfTurn, holdProcess, releaseProcess } from "../event-loop.ts";
 
-/** The calls made in one turn of the event loop: their time begins when the turn is over and they are sent. */
+/** The calls of one event-loop turn: their time starts when the turn ends and they are sent. */
 class Turn {
   due = Number.POSITIVE_INFINITY;
 }
 
 const NO_TURN = new Turn();
 
-/** Something that has to settle in time. */
+/** Something that must settle in time. */
 export abstract class Deadline {
   /** Whether it is over: met or missed. */
   isOver = false;
-  /** Of the queue it is in. */
+  /** Links of the queue. */
   turn = NO_TURN;
   next: Deadline | undefined;
-  #watch: DeadlineQueue | undefined;
+  #queue: DeadlineQueue | undefined;
 
-  constructor(watch: DeadlineQueue) {
-    this.#watch = watch;
+  constructor(queue: DeadlineQueue) {
+    this.#queue = queue;
   }
 
-  /** Ends it. Returns whether it was still open. */
+  /** Marks it as met. Returns whether it was still open. */
   meet(): boolean {
     if (this.isOver) return false;
     this.isOver = true;
-    this.#watch?.over();
-    this.#watch = undefined;
+    this.#queue?.over();
+    this.#queue = undefined;
     return true;
   }
 
-  /** Called when it was not met in time; it is over then. */
+  /** Called when the deadline passed; it is over then. */
   abstract missed(): void;
 }
 
@@ -52,14 +52,14 @@ export class DeadlineQueue {
   add(deadline: Deadline): void {
     if (++this.#open === 1) holdProcess();
     if (this.#limitMs === Number.POSITIVE_INFINITY) return;
-    this.#forgetMet();
+    this.#dropMet();
     if (this.#last === undefined) this.#first = deadline;
     else this.#last.next = deadline;
     this.#last = deadline;
     deadline.turn = this.#turn ?? this.#beginTurn();
   }
 
-  /** One of them was met or missed. */
+  /** A deadline was met or missed. */
   over(): void {
     if (--this.#open === 0) releaseProcess();
   }
@@ -78,11 +78,11 @@ export class DeadlineQueue {
   };
 
   #oldest(): Deadline | undefined {
-    this.#forgetMet();
+    this.#dropMet();
     return this.#first;
   }
 
-  #forgetMet(): void {
+  #dropMet(): void {
     while (this.#first?.isOver === true) {
       const { next }: Deadline = this.#first;
       this.#first.next = undefined;
@@ -92,27 +92,27 @@ export class DeadlineQueue {
   }
 
   #arm(delayMs: number): void {
-    this.#timer = this.#clock.after(delayMs, () => this.#look());
+    this.#timer = this.#clock.after(delayMs, () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     this.#timer = undefined;
     const now = this.#clock.now();
     const oldest = this.#oldest();
-    // The end of its turn arms the timer for one whose time has not begun.
+    // A deadline whose time has not started is armed at the end of its turn.
     if (oldest === undefined || oldest.turn.due === Number.POSITIVE_INFINITY) return;
     if (oldest.turn.due > now) this.#arm(oldest.turn.due - now);
-    // A process that was busy or stopped first looks at what has arrived meanwhile.
-    else setImmediate(() => this.#judge(now));
+    // After a blocked event loop or a stopped process, replies that have already arrived are processed first.
+    else setImmediate(() => this.#expire(now));
   }
 
-  #judge(now: number): void {
+  #expire(now: number): void {
     for (;;) {
       const oldest = this.#oldest();
       if (oldest === undefined || oldest.turn.due > now) break;
       if (oldest.meet()) oldest.missed();
     }
     this.#timer?.cancel();
-    this.#look();
+    this.#check();
   }
 }

@@ -1,4 +1,4 @@
-// Every call to a shared store passes here: breaker, deadline, and errors in our own words.
+// Guards every call to a shared store: circuit breaker, deadline, and typed errors.
 import type { CircuitBreaker, Pass } from "../breaker.ts";
 import type { Clock } from "../clock.ts";
 import { OperationTimeoutError, type XCacheError } from "../errors.ts";
@@ -6,8 +6,8 @@ import { DeadlineQueue } from "./deadline-queue.ts";
 import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
 import { countsAsFailure } from "./store-failure.ts";
 
-/** A call that is made of functions. */
-class AskedCall<T> extends GuardedCall<T> {
+/** A guarded call built from callbacks. */
+class CallbackCall<T> extends GuardedCall<T> {
   #start: ((call: Outcome<T>) => void) | undefined;
   #done: ((result: T) => void) | undefined;
   #failed: ((error: XCacheError) => void) | undefined;
@@ -45,7 +45,7 @@ class AskedCall<T> extends GuardedCall<T> {
 }
 
 export interface GuardOptions {
-  /** What must be done before the store is asked anything else. */
+  /** Work that must finish before any other call to the store. */
   before?(): Promise<void> | undefined;
   /** See Backend. */
   answersInPart?(): boolean;
@@ -68,18 +68,18 @@ export class Guard implements CallHost {
   run<T>(operation: string, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const start = (call: Outcome<T>): void => settle(work(), call);
-      this.ask<T>(operation, start, resolve, reject);
+      this.call<T>(operation, start, resolve, reject);
     });
   }
 
-  /** As `run`, calling back instead. */
-  ask<T>(
+  /** As `run`, with callbacks. */
+  call<T>(
     operation: string,
     start: (call: Outcome<T>) => void,
     done: (result: T) => void,
     failed: (error: XCacheError) => void,
   ): void {
-    this.begin(new AskedCall(this, operation, start, done, failed));
+    this.begin(new CallbackCall(this, operation, start, done, failed));
   }
 
   /** Starts a call at once, unless the circuit is open; it fails when it takes longer than the deadline. */
@@ -105,7 +105,7 @@ export class Guard implements CallHost {
     }
   }
 
-  /** What a failed call says of the store. */
+  /** Reports a failed call to the breaker. */
   failed(pass: Pass, error: XCacheError): void {
     if (countsAsFailure(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
     else this.breaker.succeed(pass);
@@ -119,7 +119,7 @@ export class Guard implements CallHost {
   }
 }
 
-/** Tells how a promise ends. */
+/** Settles a call as a promise does. */
 export function settle<T>(work: Promise<T>, call: Outcome<T>): void {
   work.then(
     (result) => call.succeed(result),

@@ -1,30 +1,30 @@
-// One call to a shared store, from the moment it may begin until its caller is told how it ended.
+// One call to a shared store, from its admission by the breaker to the outcome its caller gets.
 import type { CircuitBreaker, Pass } from "../breaker.ts";
 import type { XCacheError } from "../errors.ts";
 import { Deadline, type DeadlineQueue } from "./deadline-queue.ts";
 import { toXCacheError } from "./store-failure.ts";
 
-/** Told how a call ended; only the first time counts. */
+/** Receives the outcome of a call; only the first one counts. */
 export interface Outcome<T> {
-  /** Its caller has been told an outcome, a missed deadline maybe: nothing more may be done for it. */
+  /** The caller already has an outcome, possibly a missed deadline: nothing more may be done for it. */
   readonly isOver: boolean;
   succeed(result: T): void;
   fail(error: unknown): void;
 }
 
-/** Who lets calls through. */
+/** What a call needs of its guard. */
 export interface CallHost {
   readonly breaker: CircuitBreaker;
   readonly deadlines: DeadlineQueue;
-  /** Told what a failed call says of the store. */
+  /** Reports a failure to the breaker. */
   failed(pass: Pass, error: XCacheError): void;
-  /** The error of one that took too long. */
+  /** The error of a missed deadline. */
   late(operation: string): XCacheError;
 }
 
 /**
- * A class, not closures: there is one for every call, and it stays in the queue of deadlines for a while. Whoever extends
- * it lets go in `forget` of what only its outcome needs.
+ * A class instead of closures: there is one per call, and it stays in the deadline queue for a while. A subclass drops
+ * in `forget` whatever only its outcome needs.
  */
 export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   readonly operation: string;
@@ -37,18 +37,18 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
     this.operation = operation;
   }
 
-  /** The circuit lets it through: it is on its way. */
+  /** The breaker lets the call through. */
   admit(pass: Pass): void {
     this.#pass = pass;
   }
 
-  /** Asks the store. What it throws is a failure of the call. */
+  /** Sends the command. Whatever it throws fails the call. */
   abstract start(): void;
 
-  /** Tells its caller; called once at most, and not after `failed`. */
+  /** Hands the result to the caller; called at most once, and not after `failed`. */
   abstract succeeded(result: T): void;
 
-  /** Tells its caller. */
+  /** Hands the error to the caller. */
   abstract failed(error: XCacheError): void;
 
   protected abstract forget(): void;

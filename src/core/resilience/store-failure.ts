@@ -1,32 +1,32 @@
-// Failures of a store: which errors say something of its health, and how a client's errors are told in our own words.
+// Failures of a store: which errors concern its health, and how a client's errors become typed ones.
 import { BackendError, ConnectionError, UnsupportedError, XCacheError } from "../errors.ts";
 import { toError } from "../events.ts";
 import { redactError } from "../redact.ts";
 
-/** Whether an error says something about the store's health, not about the request. */
+/** Whether an error concerns the store's health rather than the request. */
 export function isStoreFailure(error: unknown): boolean {
   return error instanceof BackendError && !(error instanceof UnsupportedError);
 }
 
 const refusals = new WeakSet<Error>();
 
-/** Says of an error that the store is well: it has answered, and refuses this one request. */
+/** Marks an error as a refusal: the store is healthy and rejected this one request. */
 export function asRefusal<E extends Error>(error: E): E {
   refusals.add(error);
   return error;
 }
 
-const passing = new WeakSet<Error>();
+const transient = new WeakSet<Error>();
 
-/** Says of an error that it is the store's own answer, and will pass whatever was asked: it is worth asking again. */
+/** Marks an error as a transient reply of the store: the request is worth repeating. */
 export function markTransient<E extends Error>(error: E): E {
-  passing.add(error);
+  transient.add(error);
   return error;
 }
 
-export const isPassing = (error: Error): boolean => passing.has(error);
+export const isTransient = (error: Error): boolean => transient.has(error);
 
-/** Whether an error says that the next request may well fail too. */
+/** Whether an error counts as a failure for the circuit breaker: the next request is likely to fail too. */
 export const countsAsFailure = (error: XCacheError): boolean => isStoreFailure(error) && !refusals.has(error);
 
 const CONNECTION_CODES = new Set([

@@ -1,9 +1,9 @@
-// A cheap deadline around any promise: one timer, cleared as soon as the promise settles.
+// A deadline around any promise: one timer, cleared when the promise settles.
 import type { Clock } from "../clock.ts";
 
 /**
- * Settles as `work` does, or after `limitMs` as `late` does: with what it returns, or what it throws.
- * What `work` does afterwards is ignored, also its rejection; the caller decides what an unknown outcome means.
+ * Settles as `work` does, or after `limitMs` as `late` does: with its result or its error.
+ * A later outcome of `work` is ignored, a rejection included; the caller decides what an unknown outcome means.
  */
 export function withDeadline<T, L = never>(
   clock: Clock,

@@ -1,5 +1,5 @@
-// Removes what a clear() has left dead in a namespace and those below it, bit by bit. Nobody waits for it: what it does not
-// get to is removed where it is met, or goes by its ttl.
+// Reclaims in the background what clear() left dead in a namespace and its children, at a slow pace. What it does not
+// reach is reclaimed when a read finds it, or expires.
 import type { ScanItem } from "../backend.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { Spelling } from "../keys.ts";
@@ -7,33 +7,33 @@ import type { Entry } from "../record.ts";
 import type { EntryScan } from "./entry-scan.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
 
-/** Long enough that whoever clears again and again begins once. */
-const BEGINS_AFTER_MS = 1_000;
-/** Between two steps of the scan, so that it takes a small part of the store's time. */
+/** Repeated clears within this time start one sweep. */
+const START_DELAY_MS = 1_000;
+/** Between two steps of the scan, so that it takes little of the store's time. */
 const PAUSE_MS = 50;
-const AT_ONCE = 100;
+const BATCH_SIZE = 100;
 
 export class ClearSweep {
   readonly #store: NamespaceHost;
   readonly #names: Spelling;
-  readonly #seals: NamespaceStamps;
-  readonly #listing: EntryScan;
+  readonly #stamps: NamespaceStamps;
+  readonly #scan: EntryScan;
   #isRunning = false;
-  /** Something was cleared since the present round began, in this session of the store. */
+  /** The session in which something was cleared since the present round began. */
   #wantedIn: number | undefined;
 
-  constructor(store: NamespaceHost, names: Spelling, seals: NamespaceStamps, listing: EntryScan) {
+  constructor(store: NamespaceHost, names: Spelling, stamps: NamespaceStamps, scan: EntryScan) {
     this.#store = store;
     this.#names = names;
-    this.#seals = seals;
-    this.#listing = listing;
+    this.#stamps = stamps;
+    this.#scan = scan;
   }
 
   /** The namespace has a new stamp. */
   begin(): void {
     if (!this.#store.backend.capabilities.scan) return;
     this.#wantedIn = this.#store.session;
-    // The store is out of reach, or the cache was disconnected.
+    // It fails when the store is unreachable or the cache was disconnected: entries expire by themselves then.
     if (!this.#isRunning) this.#run().catch(() => {});
   }
 
@@ -41,7 +41,7 @@ export class ClearSweep {
     this.#isRunning = true;
     try {
       while (this.#wantedIn !== undefined) {
-        await this.#pause(BEGINS_AFTER_MS);
+        await this.#pause(START_DELAY_MS);
         const session = this.#wantedIn;
         this.#wantedIn = undefined;
         for (const prefix of [this.#names.entryPrefix, this.#names.below]) {
@@ -54,23 +54,26 @@ export class ClearSweep {
   }
 
   async #sweep(prefix: string, session: number): Promise<void> {
-    for await (const batch of this.#listing.records(undefined, prefix)) {
+    for await (const batch of this.#scan.records(undefined, prefix)) {
       const dead = await this.#deadAmong(batch);
-      for (let at = 0; at < dead.length; at += AT_ONCE) await this.#remove(dead.slice(at, at + AT_ONCE));
+      for (let at = 0; at < dead.length; at += BATCH_SIZE)
+        await this.#remove(dead.slice(at, at + BATCH_SIZE));
       await this.#pause(PAUSE_MS);
       if (this.#store.session !== session) return;
     }
   }
 
-  /** The stamp is asked for after the entries were met: none of them can have a newer one. */
+  /** Reads the stamp after the entries: none of them can carry a newer one. */
   async #deadAmong(batch: readonly ScanItem[]): Promise<readonly Entry[]> {
     const entries = batch.flatMap(({ record }) => (record.kind === "entry" ? [record] : []));
     if (entries.length === 0) return [];
     const { guard, stamps } = this.#store;
     const [present] = await guard.run("clear", () => stamps.confirm([this.#names.namespaceStamp()]));
-    const depth = this.#seals.lineage.length - 1;
-    // What the library keeps for itself is sealed with nothing.
-    return entries.filter(({ lineage }) => lineage.length > depth && lineage[depth] !== present);
+    const depth = this.#stamps.namespaceKeys.length - 1;
+    // The library's own records carry no stamps.
+    return entries.filter(
+      ({ namespaceStamps }) => namespaceStamps.length > depth && namespaceStamps[depth] !== present,
+    );
   }
 
   async #remove(dead: readonly Entry[]): Promise<void> {

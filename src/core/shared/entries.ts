@@ -1,4 +1,4 @@
-// The entries of one namespace of a shared store: how one is made, and what a record that was met is worth.
+// The entries of one namespace of a shared store: how one is made, and whether a record read is still live.
 import type { KeyedRecord, SwapResult } from "../backend.ts";
 import { CodecError } from "../errors.ts";
 import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/liveness.ts";
@@ -11,42 +11,42 @@ import type { NamespaceHost } from "./namespace-host.ts";
 export class Entries {
   readonly #store: NamespaceHost;
   readonly #names: Spelling;
-  readonly #seals: NamespaceStamps;
+  readonly #stamps: NamespaceStamps;
   readonly #reclaiming = new Set<string>();
 
-  constructor(store: NamespaceHost, names: Spelling, seals: NamespaceStamps) {
+  constructor(store: NamespaceHost, names: Spelling, stamps: NamespaceStamps) {
     this.#store = store;
     this.#names = names;
-    this.#seals = seals;
+    this.#stamps = stamps;
   }
 
-  make(key: string, payload: Entry["payload"], terms: EntryOptions, seal: StampSet): Entry {
+  make(key: string, payload: Entry["payload"], options: EntryOptions, stamps: StampSet): Entry {
     const created = this.#store.backend.now();
-    const expires = created + terms.ttlMs;
+    const expires = created + options.ttlMs;
     return {
       kind: "entry",
       version: this.#store.clock.token(),
       key: this.#names.entry(key),
-      lineage: seal.lineage,
-      tags: seal.tags,
+      namespaceStamps: stamps.namespaceStamps,
+      tags: stamps.tags,
       created,
       expires,
-      staleUntil: expires + terms.staleMs,
+      staleUntil: expires + options.staleMs,
       payload,
     };
   }
 
-  /** An entry as a store is given it. */
-  item(key: string, payload: Entry["payload"], terms: EntryOptions, seal: StampSet): KeyedRecord {
-    const record = this.make(key, payload, terms, seal);
+  /** An entry as it is handed to the backend. */
+  item(key: string, payload: Entry["payload"], options: EntryOptions, stamps: StampSet): KeyedRecord {
+    const record = this.make(key, payload, options, stamps);
     return { key: record.key, record, lifetimeMs: lifetimeMs(record, record.created) };
   }
 
-  /** The entry behind a record if it is sealed with present stamps; a dead one is reclaimed where it is met. */
+  /** The entry behind a record if its stamps are present; a dead one is reclaimed when a read finds it. */
   async live(key: string, record: StoreRecord | undefined): Promise<Entry | undefined> {
     const entry = entryOf(record, this.#names.entry(key));
     if (entry === undefined) return undefined;
-    if (await this.#seals.isLive(entry)) return entry;
+    if (await this.#stamps.isLive(entry)) return entry;
     if (record === entry) this.#reclaim(key, entry);
     return undefined;
   }
@@ -76,11 +76,16 @@ export class Entries {
     };
   }
 
-  /** Replaces the record of `key` if it is still `expected`. */
-  swap(key: string, expected: Token | undefined, next: StoreRecord | undefined): Promise<SwapResult> {
+  /** Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. */
+  swap(
+    key: string,
+    expected: Token | undefined,
+    next: StoreRecord | undefined,
+    now?: number,
+  ): Promise<SwapResult> {
     const { backend, guard } = this.#store;
     return guard.run("getOrSet", () => {
-      const lifeMs = next === undefined ? 0 : lifetimeMs(next, backend.now());
+      const lifeMs = next === undefined ? 0 : lifetimeMs(next, now ?? backend.now());
       return backend.swap(
         this.#names.entry(key),
         expected,
@@ -89,12 +94,12 @@ export class Entries {
     });
   }
 
-  /** Removes a record that is damaged; one of a newer version of xcache stays. Returns whether it was removed. */
+  /** Removes a damaged record; one written by a newer version of xcache stays. Returns whether it was removed. */
   async discarded(key: string, error: unknown): Promise<boolean> {
     if (!(error instanceof CodecError) || error.code !== "FRAME_INVALID") return false;
     this.#store.report(error);
     await this.#store.backend.take(this.#names.entry(key)).catch((failure: unknown) => {
-      // What was taken could not be read either.
+      // The removed record could not be decoded either.
       if (!(failure instanceof CodecError)) throw failure;
     });
     return true;

@@ -1,45 +1,146 @@
-// One read of an entry from a shared store, for `get` or for getOrSet: all it needs on its way is in one object, since
-// there is one for every read that is not answered from memory.
+// Reads one entry of a shared store: what a record is worth to its namespace, and the guarded call that fetches it.
 import type { RecordTaker } from "../backend.ts";
 import type { XCacheError } from "../errors.ts";
+import type { WatchedRead } from "../invalidation/inflight-reads.ts";
+import { isFresh } from "../invalidation/liveness.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
+import type { Spelling } from "../keys.ts";
 import type { Found, ReadCallback } from "../namespace.ts";
+import type { Near } from "../near/pushed-near.ts";
+import type { Entry, StoreRecord, Token } from "../record.ts";
 import { GuardedCall } from "../resilience/guarded-call.ts";
-import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
+import type { Entries } from "./entries.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
+/** What `valueNow` returns when only the store can decide. */
+export const UNDECIDED: unique symbol = Symbol("undecided");
+
+export type MaybeRecord = StoreRecord | undefined;
+/** A read whose value the near tier may keep. */
+export type Watched = WatchedRead | undefined;
+/** The present stamps of the namespace, where known. */
+export type Present = readonly (Token | undefined)[] | undefined;
+
+export class RecordReading {
+  readonly store: NamespaceHost;
+  readonly names: Spelling;
+  readonly stamps: NamespaceStamps;
+  readonly entries: Entries;
+  readonly near: Near | undefined;
+  readonly #copies: boolean;
+
+  constructor(
+    store: NamespaceHost,
+    names: Spelling,
+    stamps: NamespaceStamps,
+    entries: Entries,
+    near: Near | undefined,
+  ) {
+    this.store = store;
+    this.names = names;
+    this.stamps = stamps;
+    this.entries = entries;
+    this.near = near;
+    this.#copies = store.near?.sharesValues !== true;
+  }
+
+  /**
+   * The fresh value of a record just read, or undefined; UNDECIDED where the store must be asked more. `notYet`: a time
+   * that the store's clock has certainly not reached.
+   */
+  valueNow(
+    key: string,
+    record: MaybeRecord,
+    read: Watched,
+    present: Present,
+    notYet = Number.POSITIVE_INFINITY,
+  ): unknown {
+    if (record === undefined) {
+      this.end(read);
+      return undefined;
+    }
+    if (record.kind !== "entry") return UNDECIDED;
+    const { stamps, store } = this;
+    const hasStamps = present !== undefined && stamps.matches(record, present);
+    if (!hasStamps && !stamps.isKnownLive(record)) return UNDECIDED;
+    if (record.expires <= notYet && !isFresh(record, store.backend)) return UNDECIDED;
+    let value: unknown;
+    try {
+      value = store.codec.decode(record.payload);
+    } catch {
+      return UNDECIDED;
+    }
+    return read === undefined ? value : this.#kept(key, value, record, read);
+  }
+
+  /** The value, fresh or stale, after asking the store whatever is needed. */
+  async found(key: string, record: MaybeRecord, read: Watched): Promise<Found | undefined> {
+    let isKept = false;
+    try {
+      const entry = await this.entries.live(key, record);
+      const found = entry === undefined ? undefined : this.entries.found(entry, record ?? entry);
+      if (read === undefined || entry === undefined || found?.fresh !== true || record !== entry)
+        return found;
+      // While the store was asked, the stamps known here may have been replaced by newer ones.
+      if (!this.stamps.isKnownLive(entry)) return found;
+      isKept = true;
+      return { ...found, value: this.#kept(key, found.value, entry, read) };
+    } finally {
+      if (!isKept) this.end(read);
+    }
+  }
+
+  /** The read ended without a value to keep. */
+  end(read: Watched): void {
+    if (read !== undefined) this.near?.end(read);
+  }
+
+  /** What the caller gets of a value kept in the near tier: a copy, unless values are shared. */
+  own(value: unknown): unknown {
+    return this.#copies ? this.store.codec.copyTrusted(value) : value;
+  }
+
+  /** Offers a value to the near tier, and returns what the caller gets. */
+  #kept(key: string, value: unknown, entry: Entry, read: WatchedRead): unknown {
+    return this.near?.keep(key, value, entry, read, this.stamps) ? this.own(value) : value;
+  }
+}
+
+/** One object per read that memory does not answer: everything the read needs on its way is a field, not a closure. */
 abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   protected readonly reading: RecordReading;
   protected readonly key: string;
-  #asker: ReadCallback<R> | undefined;
-  /** Also when its caller was told long ago: until the store has answered, it is under way. */
+  #callback: ReadCallback<R> | undefined;
+  /** In flight until the store answers, even if its caller timed out long ago. */
   #read: Watched;
-  /** Whether the store was asked: until then, what fails is not the entry. */
-  protected isAsked = false;
+  /** Whether the command was sent: an earlier failure says nothing about the entry. */
+  protected isSent = false;
 
-  constructor(reading: RecordReading, operation: string, key: string, asker: ReadCallback<R>) {
+  constructor(reading: RecordReading, operation: string, key: string, callback: ReadCallback<R>) {
     super(reading.store.guard, operation);
     this.reading = reading;
     this.key = key;
-    this.#asker = asker;
+    this.#callback = callback;
   }
 
-  /** What its caller gets for a fresh value; undefined: there is none. */
+  /** What the caller gets for a fresh value; undefined: there is none. */
   protected abstract ofFresh(value: unknown): R;
 
   protected abstract ofFound(found: Found | undefined): R;
 
   start(): void {
-    this.isAsked = true;
-    const { names, near, seals, store } = this.reading;
+    this.isSent = true;
+    const { names, near, stamps, store } = this.reading;
     const spelled = names.entry(this.key);
     this.#read = near?.begin(this.key, spelled);
-    if (store.backend.readsStamped) store.backend.readStampedThen(spelled, seals.lineage, this);
+    if (store.backend.readsStamped) store.backend.readStampedThen(spelled, stamps.namespaceKeys, this);
     else store.backend.readThen(spelled, this.#read !== undefined, this);
   }
 
-  take(record: Met, present?: Present): boolean {
+  take(record: MaybeRecord, present?: Present): boolean {
     try {
       const value = this.reading.valueNow(this.key, record, this.#read, present);
-      if (value === NOT_NOW) {
+      if (value === UNDECIDED) {
         this.reading.found(this.key, record, this.#read).then(
           (found) => this.succeed(this.ofFound(found)),
           (error: unknown) => this.fail(error),
@@ -63,19 +164,19 @@ abstract class EntryRead<R> extends GuardedCall<R> implements RecordTaker {
   }
 
   succeeded(result: R): void {
-    this.#asker?.answered(result);
+    this.#callback?.answered(result);
   }
 
   failed(error: XCacheError): void {
-    this.#asker?.failed(error);
+    this.#callback?.failed(error);
   }
 
   protected forget(): void {
-    this.#asker = undefined;
+    this.#callback = undefined;
   }
 }
 
-/** For `get`: a value that is fresh. */
+/** For `get`: fresh values only. */
 export class ValueRead extends EntryRead<unknown> {
   protected ofFresh(value: unknown): unknown {
     return value;
@@ -96,9 +197,9 @@ export class FoundRead extends EntryRead<Found | undefined> {
     return found;
   }
 
-  /** A load puts something better in the place of what is damaged. */
+  /** A damaged record is removed and counts as absent: the load replaces it. */
   override fail(error: unknown): void {
-    if (!this.isAsked) {
+    if (!this.isSent) {
       super.fail(error);
       return;
     }

@@ -1,13 +1,19 @@
-// Reading entries of a shared store: from the near tier, else from the store, and then kept near if they may be.
-
+// Reads entries of a namespace: from the near tier, otherwise from the store, whose answer the near tier may then keep.
 import { CodecError } from "../errors.ts";
 import type { Found, ReadCallback } from "../namespace.ts";
 import type { Near } from "../near/pushed-near.ts";
 import { stampId } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
-import { FoundRead, ValueRead } from "./entry-read.ts";
-import { type Met, NOT_NOW, type Present, type RecordReading, type Watched } from "./record-reading.ts";
+import {
+  FoundRead,
+  type MaybeRecord,
+  type Present,
+  type RecordReading,
+  UNDECIDED,
+  ValueRead,
+  type Watched,
+} from "./entry-read.ts";
 
 const NO_READS: readonly Watched[] = [];
 
@@ -20,22 +26,22 @@ export class EntryReader {
     this.#near = reading.near;
   }
 
-  get(key: string, asker: ReadCallback<unknown>): void {
-    this.#reading.store.guard.begin(new ValueRead(this.#reading, "get", key, asker));
+  get(key: string, callback: ReadCallback<unknown>): void {
+    this.#reading.store.guard.begin(new ValueRead(this.#reading, "get", key, callback));
   }
 
   /** Fresh or stale, for getOrSet. */
-  seek(key: string, asker: ReadCallback<Found | undefined>): void {
-    this.#reading.store.guard.begin(new FoundRead(this.#reading, "getOrSet", key, asker));
+  seek(key: string, callback: ReadCallback<Found | undefined>): void {
+    this.#reading.store.guard.begin(new FoundRead(this.#reading, "getOrSet", key, callback));
   }
 
-  /** The fresh ones; of many, one that cannot be read is as good as absent. */
+  /** The fresh values; a damaged entry among many counts as absent. */
   getMany(keys: readonly string[]): Promise<Map<string, unknown>> {
     const values = new Map<string, unknown>();
     const missing = this.#near === undefined ? keys : this.#peekInto(this.#near, values, keys);
     if (missing.length === 0) return Promise.resolve(values);
     return new Promise((resolve, reject) => {
-      this.#reading.store.guard.ask<void>(
+      this.#reading.store.guard.call<void>(
         "getMany",
         (call) => this.#readInto(values, missing, call),
         () => resolve(values),
@@ -44,7 +50,7 @@ export class EntryReader {
     });
   }
 
-  /** Returns those that are not near. */
+  /** Returns the keys that the near tier does not have. */
   #peekInto(near: Near, values: Map<string, unknown>, keys: readonly string[]): readonly string[] {
     return keys.filter((key) => {
       const value = near.peek(key);
@@ -59,7 +65,7 @@ export class EntryReader {
     const near = this.#near;
     const reads: readonly Watched[] =
       near === undefined ? NO_READS : keys.map((key, at) => near.begin(key, spelled[at] as string));
-    const take = (records: readonly Met[], present: Present): boolean => {
+    const take = (records: readonly MaybeRecord[], present: Present): boolean => {
       try {
         return this.#takeMany(values, keys, records, reads, present, call);
       } catch (error) {
@@ -68,7 +74,7 @@ export class EntryReader {
       }
     };
     const failed = (error: unknown): void => {
-      // One of them is damaged: one by one it shows which.
+      // One of them is damaged: read them one by one to find out which.
       if (error instanceof CodecError)
         Promise.all(spelled.map((key) => backend.read(key).catch(this.#asAbsent))).then(
           (records) => take(records, undefined),
@@ -82,15 +88,15 @@ export class EntryReader {
     };
     try {
       if (backend.readsStamped)
-        // With the namespace's stamps, which have to be read with every entry.
+        // This store does not push changes, so the namespace's stamps are read along.
         backend
-          .readMany([...spelled, ...this.#reading.seals.lineage])
+          .readMany([...spelled, ...this.#reading.stamps.namespaceKeys])
           .then((records) => take(records, records.slice(spelled.length).map(stampId)), failed);
       else
         backend.readManyThen(
           spelled,
           reads.some((read) => read !== undefined),
-          (records) => take(records, this.#reading.seals.knownLineage()),
+          (records) => take(records, this.#reading.stamps.knownNamespaceStamps()),
           failed,
         );
     } catch (error) {
@@ -98,32 +104,32 @@ export class EntryReader {
     }
   }
 
-  /** Returns whether anything of the records is still needed. */
+  /** Returns whether any of the records is still needed. */
   #takeMany(
     values: Map<string, unknown>,
     keys: readonly string[],
-    records: readonly Met[],
+    records: readonly MaybeRecord[],
     reads: readonly Watched[],
     present: Present,
     call: Outcome<void>,
   ): boolean {
     const notYet = this.#reading.store.backend.notYet();
-    const doubtful: Promise<void>[] = [];
+    const undecided: Promise<void>[] = [];
     for (let at = 0; at < keys.length; at++) {
       const key = keys[at] as string;
       const value = this.#reading.valueNow(key, records[at], reads[at], present, notYet);
-      if (value === NOT_NOW) {
+      if (value === UNDECIDED) {
         const found = this.#reading.found(key, records[at], reads[at]).catch(this.#asAbsent);
-        doubtful.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
+        undecided.push(found.then((one) => void (one?.fresh && values.set(key, one.value))));
       } else if (value !== undefined) values.set(key, value);
     }
-    if (doubtful.length === 0) call.succeed();
+    if (undecided.length === 0) call.succeed();
     else
       settle(
-        Promise.all(doubtful).then(() => {}),
+        Promise.all(undecided).then(() => {}),
         call,
       );
-    return doubtful.length > 0;
+    return undecided.length > 0;
   }
 
   readonly #asAbsent = (error: unknown): undefined => {

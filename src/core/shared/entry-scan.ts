@@ -1,4 +1,4 @@
-// Looking through the entries of one namespace of a shared store: one by one, all of them, or how much they take.
+// Scans the entries of one namespace of a shared store: inspects one, lists all, or measures their memory.
 import type { ScanItem } from "../backend.ts";
 import { payloadLength } from "../codec.ts";
 import { UnsupportedError } from "../errors.ts";
@@ -46,7 +46,7 @@ export class EntryScan {
     return countedUsage(this.scan(signal));
   }
 
-  /** Every record under this namespace's entry keys, or other ones, each batch within the deadline. */
+  /** Every record under this namespace's entry prefix, or another prefix; each batch has its own deadline. */
   async *records(signal?: AbortSignal, prefix = this.#names.entryPrefix): AsyncIterable<readonly ScanItem[]> {
     const { backend, guard, report } = this.#store;
     if (!backend.capabilities.scan) {
@@ -65,7 +65,7 @@ export class EntryScan {
         yield next.value;
       }
     } finally {
-      // Not awaited: behind a batch that never comes it would never come either.
+      // Not awaited: it would queue behind a batch that may never arrive.
       iterator.return?.().catch(report);
     }
   }

@@ -1,159 +1,213 @@
-// Leases in a shared store: who may load a key now, and whether what was loaded may still be stored.
+// Leases in a shared store: which process may load a key now, and whether what it loaded may still be stored.
 //
 // The lease lives in the entry's own key, so a set or delete overwrites it and storing is one compare-and-swap.
 import type { SwapResult } from "../backend.ts";
 import type { ChangeLog } from "../change-log.ts";
-import type { Clock, Timer } from "../clock.ts";
+import type { Timer } from "../clock.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
-import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
+import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import { type Spelling, TAG_GROUPS, tagGroup } from "../keys.ts";
 import type { Admission, AdmissionOptions, EntryOptions, Found, Ticket } from "../namespace.ts";
 import type { Entry, Lease, StampSet, StoreRecord, TagStamp, Token } from "../record.ts";
+import type { Entries } from "./entries.ts";
+import type { NamespaceHost } from "./namespace-host.ts";
 
-/** A holder that has said nothing for so long is taken for dead. */
+/** A holder that has not renewed its lease for this long counts as dead. */
 const LEASE_MS = 6_000;
-/** How often a holder says that it goes on, and looks whether its load was overtaken in another process. */
+/** How often a holder renews its lease and checks whether another process has overtaken its load. */
 const RENEW_MS = 1_000;
-/** So long after its lease was last seen, a holder may have missed that it was overtaken. */
-const UNTOLD_MS = 1_500;
-/** How long a waiter sleeps at most before it looks again, where no push wakes it. */
-const FIRST_LOOK_MS = 10;
-const LONGEST_LOOK_MS = 250;
+/** A holder that last saw its lease longer ago than this may have missed being overtaken. */
+const UNPROVEN_MS = 1_500;
+/** How long a waiter sleeps before it reads the record again, unless a push wakes it earlier: doubles up to the longest. */
+const FIRST_POLL_MS = 10;
+const LONGEST_POLL_MS = 250;
 const ALL_GROUPS: readonly number[] = Array.from({ length: TAG_GROUPS }, (_, group) => group);
 
-/** What a lease needs of the namespace it is in. */
-export interface LeaseHost {
-  readonly changes: ChangeLog;
+/** What leases need of their namespace; every call to the store has the operation's deadline. */
+export class Leases {
+  readonly store: NamespaceHost;
   readonly names: Spelling;
-  readonly store: {
-    readonly clock: Clock;
-    readonly backend: OutboxBackend;
-    /** Grows when the store is disconnected: a load that is still running leaves it alone from then on. */
-    readonly session: number;
-    report(error: Error): void;
-    /** Calls `listener` whenever the store says that a key may have changed; returns how to stop. */
-    listen(key: string, listener: () => void): () => void;
-  };
-  read(key: string): Promise<StoreRecord | undefined>;
-  /** Replaces the record of `key` if it is still `expected`. */
-  swap(key: string, expected: Token | undefined, next: StoreRecord | undefined): Promise<SwapResult>;
-  /** The present stamps for these tags; each has been answered for by the store. */
-  stampsFor(tags: readonly string[], lifeMs: number): Promise<StampSet>;
-  /** Stamps of tag groups, for tags that a load names only when it is done. `anew`: from the store itself. */
-  groupStamps(groups: readonly number[], anew?: boolean): Promise<readonly (Token | undefined)[]>;
-  entryFor(key: string, value: unknown, terms: EntryOptions, seal: StampSet): Entry;
-  /** `record` is what the entry was found in. */
-  foundOf(entry: Entry, record: StoreRecord): Found;
-  /** Whether everything that something is sealed with is present. */
-  hasStamps(seal: StampSet): Promise<boolean>;
-  /** Calls `onBroken` when one of these stamps was replaced, as soon as the store tells. Returns how to stop. */
-  watchStamps(seal: StampSet, onBroken: () => void): () => void;
-}
+  readonly changes: ChangeLog;
+  readonly #stamps: NamespaceStamps;
+  readonly #entries: Entries;
 
-export async function admit(space: LeaseHost, key: string, options: AdmissionOptions): Promise<Admission> {
-  // What was invalidated until now is no reason to drop a load that begins only now.
-  let since = space.changes.now;
-  let { seal, groups } = await presentStamps(space, options);
-  // What was just read is replaced in one step; a lease found there is somebody's, and is looked at first.
-  let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
-  let seen: Token | undefined = behind?.version;
-  for (;;) {
-    const lease: Lease = {
-      kind: "lease",
-      version: space.store.clock.token(),
-      key: space.names.entry(key),
-      ...seal,
-      expires: space.store.backend.now() + LEASE_MS,
-      ...(behind === undefined ? {} : { behind: withOwnPayload(behind) }),
+  constructor(
+    store: NamespaceHost,
+    names: Spelling,
+    changes: ChangeLog,
+    stamps: NamespaceStamps,
+    entries: Entries,
+  ) {
+    this.store = store;
+    this.names = names;
+    this.changes = changes;
+    this.#stamps = stamps;
+    this.#entries = entries;
+  }
+
+  read(key: string): Promise<StoreRecord | undefined> {
+    return this.#guarded(() => this.store.backend.read(this.names.entry(key)));
+  }
+
+  /** Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. */
+  swap(
+    key: string,
+    expected: Token | undefined,
+    next: StoreRecord | undefined,
+    now?: number,
+  ): Promise<SwapResult> {
+    return this.#entries.swap(key, expected, next, now);
+  }
+
+  /** The present stamps of these tags; the store has confirmed each of them. */
+  stampsFor(tags: readonly string[], lifeMs: number): StampSet | Promise<StampSet> {
+    // Stamps this process already knows need no call to the store, and no deadline.
+    return this.#stamps.presentNow(tags, lifeMs) ?? this.#guarded(() => this.#stamps.present(tags, lifeMs));
+  }
+
+  /** Stamps of tag groups, for tags that a load names only at its end. `confirm`: read them from the store itself. */
+  groupStamps(groups: readonly number[], confirm = false): Promise<readonly (Token | undefined)[]> {
+    return this.#guarded(() => this.#stamps.groups(groups, confirm));
+  }
+
+  entryFor(key: string, value: unknown, options: EntryOptions, stamps: StampSet): Entry {
+    return this.#entries.make(key, this.store.codec.encode(value), options, stamps);
+  }
+
+  /** `record` is what the entry was found in. */
+  foundOf(entry: Entry, record: StoreRecord): Found {
+    return this.#entries.found(entry, record);
+  }
+
+  /** Whether all of these stamps are still present. */
+  hasStamps(stamps: StampSet): Promise<boolean> {
+    return this.#guarded(async () => this.#stamps.isLive(stamps));
+  }
+
+  /** Calls `onBroken` as soon as the store reports that one of these stamps was replaced; returns how to stop. */
+  watchStamps(stamps: StampSet, onBroken: () => void): () => void {
+    const stops = this.#stamps.stampsOf(stamps).map(([key, id]) => this.#watch(key, id, onBroken));
+    return () => {
+      for (const stop of stops) stop();
     };
-    const result = await space.swap(key, seen, lease).catch((error: unknown) => {
-      // It may have been carried out all the same: nobody is to wait for a holder that does not exist.
-      space.swap(key, lease.version, behind).catch(() => {});
-      throw error;
+  }
+
+  #watch(stampKey: string, id: Token, onChange: () => void): () => void {
+    return this.store.listen(stampKey, () => {
+      // A push may only mean that the stamp's lifetime was extended: compare its value.
+      this.#guarded(() => this.store.stamps.confirm([stampKey])).then(([present]) => {
+        if (present !== id) onChange();
+      }, this.store.report);
     });
-    if (result.won) return { ticket: new LeaseTicket(space, key, lease, groups, since) };
-    const opening = await untilOpen(space, key, result.current, options);
-    if (opening.admission !== undefined) return opening.admission;
-    ({ seen, behind } = opening);
-    since = space.changes.now;
-    ({ seal, groups } = await presentStamps(space, options));
+  }
+
+  #guarded<T>(work: () => Promise<T>): Promise<T> {
+    return this.store.guard.run("getOrSet", work);
   }
 }
 
-/** It is kept as long as the load lasts: what it arrived with is not. */
+export async function admit(leases: Leases, key: string, options: AdmissionOptions): Promise<Admission> {
+  // Earlier invalidations do not concern a load that begins only now.
+  let since = leases.changes.now;
+  let { stamps, groups } = await presentStamps(leases, options);
+  // An entry just read is replaced in one step; a lease found there belongs to somebody and is examined first.
+  let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
+  let seen: Token | undefined = behind?.version;
+  for (;;) {
+    const now = leases.store.backend.now();
+    const lease: Lease = {
+      kind: "lease",
+      version: leases.store.clock.token(),
+      key: leases.names.entry(key),
+      ...stamps,
+      expires: now + LEASE_MS,
+      ...(behind === undefined ? {} : { behind: withOwnPayload(behind) }),
+    };
+    const result = await leases.swap(key, seen, lease, now).catch((error: unknown) => {
+      // The swap may have happened all the same: nobody must wait for a holder that does not exist.
+      leases.swap(key, lease.version, behind).catch(() => {});
+      throw error;
+    });
+    if (result.won) return { ticket: new LeaseTicket(leases, key, lease, groups, since) };
+    const opening = await untilOpen(leases, key, result.current, options);
+    if (opening.admission !== undefined) return opening.admission;
+    ({ seen, behind } = opening);
+    since = leases.changes.now;
+    ({ stamps, groups } = await presentStamps(leases, options));
+  }
+}
+
+/** The stale entry is kept for the whole load; the buffer it arrived in must not be. */
 function withOwnPayload(entry: Entry): Entry {
   const { format, bytes } = entry.payload;
   return { ...entry, payload: { format, bytes: Uint8Array.from(bytes) } };
 }
 
 interface PresentStamps {
-  readonly seal: StampSet;
-  /** For tags that the load names only when it is done. */
+  readonly stamps: StampSet;
+  /** For tags that the load names only at its end. */
   readonly groups: readonly (Token | undefined)[] | undefined;
 }
 
-/** What a load that begins now is sealed with. */
-async function presentStamps(
-  space: LeaseHost,
-  { entry, lateTags }: AdmissionOptions,
-): Promise<PresentStamps> {
-  const seal = await space.stampsFor(entry.tags, entry.ttlMs + entry.staleMs);
-  return { seal, groups: lateTags ? await space.groupStamps(ALL_GROUPS) : undefined };
+/** The stamps that a load beginning now will store its result with. */
+async function presentStamps(leases: Leases, { entry, lateTags }: AdmissionOptions): Promise<PresentStamps> {
+  const stamps = await leases.stampsFor(entry.tags, entry.ttlMs + entry.staleMs);
+  return { stamps, groups: lateTags ? await leases.groupStamps(ALL_GROUPS) : undefined };
 }
 
 interface Opening {
-  /** The answer, where there is no need to load or no way to store. */
+  /** Set when there is no need to load, or no way to store the result. */
   readonly admission?: Admission;
-  /** What stands there now and may be replaced. */
+  /** What is there now and may be replaced. */
   readonly seen: Token | undefined;
   readonly behind: Entry | undefined;
 }
 
-/** Looks at what stands in the way of a lease, and waits while it is somebody else's. */
+/** Examines the record in the way of a lease, and waits while another holder's lease is live. */
 async function untilOpen(
-  space: LeaseHost,
+  leases: Leases,
   key: string,
   first: StoreRecord | undefined,
   { force, lock }: AdmissionOptions,
 ): Promise<Opening> {
   let current = first;
-  for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
-    const entry = entryOf(current, space.names.entry(key));
-    const behind = entry !== undefined && (await space.hasStamps(entry)) ? entry : undefined;
+  for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_POLL_MS)) {
+    const entry = entryOf(current, leases.names.entry(key));
+    const behind = entry !== undefined && (await leases.hasStamps(entry)) ? entry : undefined;
     const opening = { seen: current?.version, behind };
-    if (current !== undefined && behind !== undefined && !force && isFresh(behind, space.store.backend)) {
-      return { ...opening, admission: { found: space.foundOf(behind, current) } };
+    if (current !== undefined && behind !== undefined && !force && isFresh(behind, leases.store.backend)) {
+      return { ...opening, admission: { found: leases.foundOf(behind, current) } };
     }
-    if (current?.kind !== "lease" || force || !(await isHeld(space, current))) return opening;
+    if (current?.kind !== "lease" || force || !(await isHeld(leases, current))) return opening;
     if (!lock) return { ...opening, admission: { ticket: undefined } };
-    await changed(space, key, current, pauseMs);
-    current = await space.read(key);
+    await changed(leases, key, current, pauseMs);
+    current = await leases.read(key);
   }
 }
 
-/** A lease counts while its holder lives and what it is sealed with is present: whoever knows newer stamps takes over. */
-async function isHeld(space: LeaseHost, lease: Lease): Promise<boolean> {
-  const { backend } = space.store;
+/** A lease is held while its holder renews it and its stamps are present: a caller that knows newer stamps takes over. */
+async function isHeld(leases: Leases, lease: Lease): Promise<boolean> {
+  const { backend } = leases.store;
   if (backend.now() - backend.clockErrorMs() >= lease.expires) return false;
-  return space.hasStamps(lease);
+  return leases.hasStamps(lease);
 }
 
-/** Resolves when the record may have changed: by the store's push, else after a pause with jitter, or when it lapses. */
-async function changed(space: LeaseHost, key: string, lease: Lease, pauseMs: number): Promise<void> {
-  const { clock, backend } = space.store;
-  const lapses = Math.max(1, lease.expires + backend.clockErrorMs() - backend.now());
-  const pause = Math.min(lapses, pauseMs * (0.5 + clock.random()));
+/** Resolves when the record may have changed: on the store's push, after a pause with jitter, or when the lease expires. */
+async function changed(leases: Leases, key: string, lease: Lease, pauseMs: number): Promise<void> {
+  const { clock, backend } = leases.store;
+  const expiresInMs = Math.max(1, lease.expires + backend.clockErrorMs() - backend.now());
+  const pause = Math.min(expiresInMs, pauseMs * (0.5 + clock.random()));
   let stop: () => void = () => {};
   let timer: Timer | undefined;
   const woken = new Promise<void>((resolve) => {
-    stop = space.store.listen(space.names.entry(key), resolve);
+    stop = leases.store.listen(leases.names.entry(key), resolve);
     timer = clock.after(pause, resolve);
-    // Somebody waits for the value: a process with nothing else to do must not end meanwhile.
+    // A caller waits for the value: the process must not end meanwhile.
     timer.hold?.(true);
   });
   try {
-    // A store pushes only what was read from it.
-    if (backend.push !== undefined && (await space.read(key))?.version !== lease.version) return;
+    // A store pushes only changes of keys that were read on this connection.
+    if (backend.push !== undefined && (await leases.read(key))?.version !== lease.version) return;
     await woken;
   } finally {
     stop();
@@ -162,7 +216,7 @@ async function changed(space: LeaseHost, key: string, lease: Lease, pauseMs: num
 }
 
 class LeaseTicket implements Ticket {
-  readonly #space: LeaseHost;
+  readonly #leases: Leases;
   readonly #key: string;
   readonly #since: number;
   readonly #session: number;
@@ -174,33 +228,36 @@ class LeaseTicket implements Ticket {
   #over = false;
 
   constructor(
-    space: LeaseHost,
+    leases: Leases,
     key: string,
     lease: Lease,
     groups: readonly (Token | undefined)[] | undefined,
     since: number,
   ) {
-    this.#space = space;
+    this.#leases = leases;
     this.#key = key;
     this.#lease = lease;
     this.#groups = groups;
     this.#since = since;
-    this.#session = space.store.session;
-    this.#provenAt = space.store.clock.now();
-    this.#stopWatching = space.watchStamps(lease, () => this.#overtaken());
+    this.#session = leases.store.session;
+    this.#provenAt = leases.store.clock.now();
+    this.#stopWatching = leases.watchStamps(lease, () => this.#overtaken());
     this.#renewLater();
   }
 
-  async commit(value: unknown, terms: EntryOptions): Promise<boolean> {
-    const space = this.#space;
+  async commit(value: unknown, options: EntryOptions): Promise<boolean> {
+    const leases = this.#leases;
     const key = this.#key;
     const { version } = this.#lease;
     try {
-      if (this.#disconnected || space.changes.touched(key, terms.tags, this.#since)) return false;
-      const tags = await this.#sealedTags(terms);
+      if (this.#disconnected || leases.changes.touched(key, options.tags, this.#since)) return false;
+      const tags = await this.#tagStamps(options);
       if (tags === undefined) return false;
-      const entry = space.entryFor(key, value, terms, { lineage: this.#lease.lineage, tags });
-      const result = await space.swap(key, version, entry);
+      const entry = leases.entryFor(key, value, options, {
+        namespaceStamps: this.#lease.namespaceStamps,
+        tags,
+      });
+      const result = await leases.swap(key, version, entry, entry.created);
       this.#over = result.won;
       return result.won;
     } finally {
@@ -212,38 +269,38 @@ class LeaseTicket implements Ticket {
     this.#end();
   }
 
-  isTold(): boolean {
-    return this.#space.store.clock.now() - this.#provenAt < UNTOLD_MS;
+  noticesChanges(): boolean {
+    return this.#leases.store.clock.now() - this.#provenAt < UNPROVEN_MS;
   }
 
   get #disconnected(): boolean {
-    return this.#space.store.session !== this.#session;
+    return this.#leases.store.session !== this.#session;
   }
 
-  /** An invalidation replaces the stamp of a tag's group first, then the tag's. */
+  /** An invalidation replaces the stamp of the tag's group first, then the tag's own. */
   async areCurrent(tags: readonly string[]): Promise<boolean> {
-    const begun = new Set(this.#lease.tags.map(({ tag }) => tag));
-    const late = tags.filter((tag) => !begun.has(tag));
+    const known = new Set(this.#lease.tags.map(({ tag }) => tag));
+    const late = tags.filter((tag) => !known.has(tag));
     if (late.length === 0) return true;
     const before = this.#groups;
     if (before === undefined) return false;
     const groups = late.map(tagGroup);
-    const now = await this.#space.groupStamps(groups, true);
+    const now = await this.#leases.groupStamps(groups, true);
     return groups.every((group, at) => now[at] !== undefined && now[at] === before[group]);
   }
 
-  /** The stamps of all tags as they were when the load began; undefined if that cannot be told for one of them. */
-  async #sealedTags(terms: EntryOptions): Promise<readonly TagStamp[] | undefined> {
-    const begun = new Map(this.#lease.tags.map((stamp) => [stamp.tag, stamp.id]));
-    const present = await this.#space.stampsFor(terms.tags, terms.ttlMs + terms.staleMs);
-    // After the stamps: whoever finds the groups unchanged knows that these were still good.
-    if (!(await this.areCurrent(terms.tags))) return undefined;
-    return present.tags.map(({ tag, id }) => ({ tag, id: begun.get(tag) ?? id }));
+  /** The stamps of all tags as of the start of the load; undefined if one of them cannot be determined. */
+  async #tagStamps(options: EntryOptions): Promise<readonly TagStamp[] | undefined> {
+    const atStart = new Map(this.#lease.tags.map((stamp) => [stamp.tag, stamp.id]));
+    const present = await this.#leases.stampsFor(options.tags, options.ttlMs + options.staleMs);
+    // In this order: if the groups are unchanged after the stamps were read, those stamps were still valid.
+    if (!(await this.areCurrent(options.tags))) return undefined;
+    return present.tags.map(({ tag, id }) => ({ tag, id: atStart.get(tag) ?? id }));
   }
 
-  /** A holder that goes on says so; one that finds its lease gone or its stamps replaced stops. */
+  /** Renews the lease while the load runs; stops once the lease is gone or its stamps were replaced. */
   #renewLater(): void {
-    const { store } = this.#space;
+    const { store } = this.#leases;
     const timer = store.clock.after(RENEW_MS, () => {
       if (this.#disconnected) return;
       this.#renew().then(
@@ -261,18 +318,18 @@ class LeaseTicket implements Ticket {
   }
 
   async #renew(): Promise<boolean> {
-    const { store } = this.#space;
-    const askedAt = store.clock.now();
+    const { store } = this.#leases;
+    const sentAt = store.clock.now();
     const renewed: Lease = { ...this.#lease, expires: store.backend.now() + LEASE_MS };
-    const result = await this.#space.swap(this.#key, renewed.version, renewed);
-    const isHeld = result.won && (await this.#space.hasStamps(renewed));
-    this.#provenAt = askedAt;
+    const result = await this.#leases.swap(this.#key, renewed.version, renewed);
+    const isHeld = result.won && (await this.#leases.hasStamps(renewed));
+    this.#provenAt = sentAt;
     return isHeld;
   }
 
-  /** From now on nobody joins this load, and it stores nothing. */
+  /** From now on no caller joins this load, and its result is not stored. */
   #overtaken(): void {
-    if (!this.#over) this.#space.changes.overtake(this.#key, this.#since);
+    if (!this.#over) this.#leases.changes.overtake(this.#key, this.#since);
   }
 
   #end(): void {
@@ -281,6 +338,6 @@ class LeaseTicket implements Ticket {
     if (this.#over || this.#disconnected) return;
     this.#over = true;
     const { version, behind } = this.#lease;
-    this.#space.swap(this.#key, version, behind).catch((error: Error) => this.#space.store.report(error));
+    this.#leases.swap(this.#key, version, behind).catch((error: Error) => this.#leases.store.report(error));
   }
 }

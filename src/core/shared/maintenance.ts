@@ -1,4 +1,4 @@
-// What a store in use needs every few seconds; it rests when nobody uses the store.
+// Periodic maintenance of a store in use; it stops while the store is idle.
 import type { Clock } from "../clock.ts";
 
 const EVERY_MS = 5_000;
@@ -11,14 +11,14 @@ export class Maintenance {
   #armed = false;
   #stopped = false;
 
-  /** `isNeeded` tells whether there is something to do although nobody uses the store. */
+  /** `isNeeded`: whether there is work to do even while the store is idle. */
   constructor(clock: Clock, work: () => Promise<void>, isNeeded: () => boolean) {
     this.#clock = clock;
     this.#work = work;
     this.#isNeeded = isNeeded;
   }
 
-  /** The store is used just now. */
+  /** Called on every use of the store. */
   used(): void {
     this.#used = true;
     if (!this.#armed) this.#arm();

@@ -1,87 +1,87 @@
-// How full a store is: it is asked in the background, when somebody wants to know and the answer at hand is old.
+// Memory usage of a store, read in the background when somebody asks and the last reading is old.
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { BackendError, OperationTimeoutError } from "../errors.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
-/** A server that is near its bound is so for longer. */
+/** Usage changes slowly. */
 const EVERY_MS = 10_000;
 
 export class MemoryUsageMonitor {
-  readonly #backend: Pick<Backend, "fill">;
+  readonly #backend: Pick<Backend, "memoryUsage">;
   readonly #clock: Clock;
   readonly #limitMs: number;
-  readonly #mayAsk: () => boolean;
-  /** undefined: nothing was learnt yet. */
+  readonly #mayRead: () => boolean;
+  /** undefined until the first reading. */
   #known: number | undefined;
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #look: Promise<void> | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
 
-  /** `mayAsk` says whether the store may be asked at present. A look takes `limitMs` at most. */
-  constructor(backend: Pick<Backend, "fill">, clock: Clock, limitMs: number, mayAsk: () => boolean) {
+  /** `mayRead`: whether the store may be asked at present. A reading takes `limitMs` at most. */
+  constructor(backend: Pick<Backend, "memoryUsage">, clock: Clock, limitMs: number, mayRead: () => boolean) {
     this.#backend = backend;
     this.#clock = clock;
     this.#limitMs = limitMs;
-    this.#mayAsk = mayAsk;
+    this.#mayRead = mayRead;
   }
 
-  /** What was learnt last, 0 to 1; 0 while nothing is known, and where there is no bound. */
+  /** The last reading, 0 to 1; 0 before the first one, and for a store without a limit. */
   latest(): number {
-    this.#lookIfDue();
+    this.#readIfDue();
     return this.#known ?? 0;
   }
 
-  /** As `latest`, but a first look that is under way is waited for, as long as `spentMs` leave time. Never rejects. */
+  /** As `latest`, but awaits a first reading in progress within what `spentMs` leaves of the limit. Never rejects. */
   async first(spentMs: number): Promise<number> {
-    this.#lookIfDue();
+    this.#readIfDue();
     const leftMs = this.#limitMs - spentMs;
-    if (this.#known === undefined && this.#look !== undefined && leftMs > 0) {
-      await withDeadline(this.#clock, leftMs, this.#look, () => {});
+    if (this.#known === undefined && this.#reading !== undefined && leftMs > 0) {
+      await withDeadline(this.#clock, leftMs, this.#reading, () => {});
     }
     return this.#known ?? 0;
   }
 
-  /** The store is left: what was known of it may not hold when it is used again. */
+  /** On disconnect: the reading may not hold when the store is used again. */
   forget(): void {
     this.#known = undefined;
-    this.#lookedAt = Number.NEGATIVE_INFINITY;
-    this.#look = undefined;
+    this.#readAt = Number.NEGATIVE_INFINITY;
+    this.#reading = undefined;
   }
 
-  #lookIfDue(): void {
-    if (this.#backend.fill === undefined || this.#look !== undefined) return;
+  #readIfDue(): void {
+    if (this.#backend.memoryUsage === undefined || this.#reading !== undefined) return;
     const now = this.#clock.now();
-    if (now - this.#lookedAt < EVERY_MS || !this.#mayAsk()) return;
-    this.#lookedAt = now;
-    const look: Promise<void> = this.#ask().then(
-      (fill) => this.#end(look, () => this.#learn(fill)),
-      (error: unknown) => this.#end(look, () => this.#miss(error)),
+    if (now - this.#readAt < EVERY_MS || !this.#mayRead()) return;
+    this.#readAt = now;
+    const reading: Promise<void> = this.#fetch().then(
+      (usage) => this.#end(reading, () => this.#learn(usage)),
+      (error: unknown) => this.#end(reading, () => this.#miss(error)),
     );
-    this.#look = look;
+    this.#reading = reading;
   }
 
-  async #ask(): Promise<number | undefined> {
-    const asked = (async () => this.#backend.fill?.())();
-    return withDeadline(this.#clock, this.#limitMs, asked, () => {
-      throw new OperationTimeoutError("the store did not say in time how full it is");
+  async #fetch(): Promise<number | undefined> {
+    const fetched = (async () => this.#backend.memoryUsage?.())();
+    return withDeadline(this.#clock, this.#limitMs, fetched, () => {
+      throw new OperationTimeoutError("timed out reading the store's memory usage");
     });
   }
 
-  /** One that was begun before the store was left tells nothing. */
-  #end(look: Promise<void>, told: () => void): void {
-    if (this.#look !== look) return;
-    this.#look = undefined;
-    told();
+  /** A reading begun before a disconnect is ignored. */
+  #end(reading: Promise<void>, use: () => void): void {
+    if (this.#reading !== reading) return;
+    this.#reading = undefined;
+    use();
   }
 
-  #learn(fill: number | undefined): void {
-    this.#known = typeof fill === "number" && fill > 0 ? Math.min(1, fill) : 0;
+  #learn(usage: number | undefined): void {
+    this.#known = typeof usage === "number" && usage > 0 ? Math.min(1, usage) : 0;
   }
 
-  /** What was known stands. That a store is not connected was found out without asking it: the next look need not wait. */
+  /** Keeps the last reading. When not connected, the store was not even asked: the next reading need not wait. */
   #miss(error: unknown): void {
     if (error instanceof BackendError && error.code === "DISCONNECTED") {
-      this.#lookedAt = Number.NEGATIVE_INFINITY;
+      this.#readAt = Number.NEGATIVE_INFINITY;
     }
   }
 }

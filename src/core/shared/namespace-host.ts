@@ -1,4 +1,4 @@
-// What the namespaces of a shared store have in common.
+// What a shared store offers its namespaces.
 import type { Clock } from "../clock.ts";
 import type { Codec } from "../codec.ts";
 import type { PendingInvalidation } from "../invalidation/outbox.ts";
@@ -10,28 +10,28 @@ import type { NearTier } from "../near/pushed-near.ts";
 import type { Guard } from "../resilience/guard.ts";
 
 export interface NamespaceHost {
-  /** Grows when the store is disconnected: a load that is still running leaves it alone from then on. */
+  /** Incremented on disconnect: a load that is still running then leaves the store alone. */
   readonly session: number;
   readonly backend: OutboxBackend;
   readonly clock: Clock;
   readonly codec: Codec;
   readonly guard: Guard;
   readonly stamps: StampBook;
-  /** The in-process tier, where there is one and the store keeps it coherent. */
+  /** The near tier, where one is configured. */
   readonly near: NearTier | undefined;
-  /** A namespace is there from now on, and is told what concerns its entries. */
-  opened(space: OpenNamespace): void;
+  /** Registers a namespace for pushes and evictions of its entries. */
+  opened(namespace: OpenNamespace): void;
   report(error: Error): void;
-  /** Calls `listener` whenever the store says that a key may have changed; returns how to stop. */
+  /** Calls `listener` whenever the store reports that a key may have changed; returns how to stop. */
   listen(key: string, listener: () => void): () => void;
-  /** The store has carried these out; a server that takes over may not know. */
-  confirmed(remedies: () => readonly PendingInvalidation[]): void;
-  /** The store may not have carried these out: they are, before it is asked anything else. */
-  unconfirmed(remedies: () => readonly PendingInvalidation[], error: unknown): void;
+  /** The store has acknowledged these; a replica that takes over may not have them. */
+  confirmed(pending: () => readonly PendingInvalidation[]): void;
+  /** The outcome of these is unknown: they are delivered before the store is asked for what they concern. */
+  unconfirmed(pending: () => readonly PendingInvalidation[], error: unknown): void;
 }
 
 export interface OpenNamespace extends Namespace {
   readonly names: Spelling;
-  /** The store says that one of its entries has changed; undefined: any may have. */
+  /** The store reports that one of its entries has changed; undefined: any may have. */
   pushed(spelled: string | undefined): void;
 }

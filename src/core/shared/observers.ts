@@ -1,38 +1,38 @@
-// Who is told what happens in a store, found by namespace: there may be one for each of very many.
+// Observers of a store, indexed by namespace: there may be one for each of very many.
 import type { Namespace, StoreObserver } from "../namespace.ts";
 
 export class Observers extends Set<StoreObserver> {
-  readonly #bySpace = new Map<Namespace | undefined, readonly StoreObserver[]>();
+  readonly #byNamespace = new Map<Namespace | undefined, readonly StoreObserver[]>();
 
   override add(observer: StoreObserver): this {
     if (this.has(observer)) return this;
-    const { space } = observer;
-    this.#bySpace.set(space, [...this.#at(space), observer]);
+    const { namespace } = observer;
+    this.#byNamespace.set(namespace, [...this.#at(namespace), observer]);
     return super.add(observer);
   }
 
   override delete(observer: StoreObserver): boolean {
     if (!super.delete(observer)) return false;
-    const { space } = observer;
-    const left = this.#at(space).filter((other) => other !== observer);
-    if (left.length > 0) this.#bySpace.set(space, left);
-    else this.#bySpace.delete(space);
+    const { namespace } = observer;
+    const left = this.#at(namespace).filter((other) => other !== observer);
+    if (left.length > 0) this.#byNamespace.set(namespace, left);
+    else this.#byNamespace.delete(namespace);
     return true;
   }
 
   override clear(): void {
-    this.#bySpace.clear();
+    this.#byNamespace.clear();
     super.clear();
   }
 
-  evicted(space: Namespace, key: string): void {
-    for (const observer of this.#at(space)) observer.evicted(space, key);
-    for (const observer of this.#at(undefined)) observer.evicted(space, key);
+  evicted(namespace: Namespace, key: string): void {
+    for (const observer of this.#at(namespace)) observer.evicted(namespace, key);
+    for (const observer of this.#at(undefined)) observer.evicted(namespace, key);
   }
 
-  #at(space: Namespace | undefined): readonly StoreObserver[] {
-    return this.#bySpace.get(space) ?? NOBODY;
+  #at(namespace: Namespace | undefined): readonly StoreObserver[] {
+    return this.#byNamespace.get(namespace) ?? NO_OBSERVERS;
   }
 }
 
-const NOBODY: readonly StoreObserver[] = [];
+const NO_OBSERVERS: readonly StoreObserver[] = [];

@@ -1,4 +1,4 @@
-// The ledger of a namespace in a shared store: each row a record, which is replaced only by whoever has seen it.
+// The counters of a namespace in a shared store: each row is a record, updated by compare-and-swap.
 import type { KeyedRecord } from "../backend.ts";
 import { type CounterRow, type Counters, sumOf } from "../counters.ts";
 import { BackendError, CodecError } from "../errors.ts";
@@ -7,7 +7,7 @@ import type { Spelling } from "../keys.ts";
 import type { Entry, StoreRecord } from "../record.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
 
-/** Whoever loses finds what another has added; so often nobody loses. */
+/** A lost compare-and-swap is repeated on the newer row, at most this often. */
 const MOST_ATTEMPTS = 32;
 
 export class SharedCounters implements Counters {
@@ -26,12 +26,12 @@ export class SharedCounters implements Counters {
   add(name: string, row: CounterRow, lifeMs: number): Promise<void> {
     const key = this.#names.own(name);
     const { backend, guard } = this.#store;
-    return guard.run("ledger", async () => {
+    return guard.run("counters", async () => {
       try {
         await this.#addTo(key, row, lifeMs);
       } catch (error) {
         if (!(error instanceof CodecError)) throw error;
-        // What cannot be read makes room for what can.
+        // A damaged row is overwritten.
         await backend.write({ key, ...this.#item(key, row, lifeMs) });
       }
     });
@@ -39,7 +39,7 @@ export class SharedCounters implements Counters {
 
   read(names: readonly string[]): Promise<readonly (CounterRow | undefined)[]> {
     const keys = names.map((name) => this.#names.own(name));
-    return this.#store.guard.run("ledger", async () => {
+    return this.#store.guard.run("counters", async () => {
       const records = await this.#store.backend.readMany(keys, false);
       return records.map((record) => this.#rowOf(record));
     });
@@ -54,10 +54,10 @@ export class SharedCounters implements Counters {
       if (swapped.won) return;
       present = swapped.current;
     }
-    // Whoever counts keeps what was not added and tries again.
+    // The caller keeps what was not added and tries again later.
     throw new BackendError(
       "STORE_FAILED",
-      `the ledger was changed by others ${MOST_ATTEMPTS} times in a row`,
+      `a counter row changed ${MOST_ATTEMPTS} times while it was being updated`,
     );
   }
 
@@ -66,7 +66,7 @@ export class SharedCounters implements Counters {
     return { record, lifetimeMs: lifetimeMs(record, record.created) };
   }
 
-  /** Without a seal: clearing the namespace is no reason to forget how it was used. */
+  /** Carries no stamps: clear() does not reset the counters. */
   #entry(key: string, row: CounterRow, lifeMs: number): Entry {
     const created = this.now();
     const expires = created + lifeMs;
@@ -74,7 +74,7 @@ export class SharedCounters implements Counters {
       kind: "entry",
       version: this.#store.clock.token(),
       key,
-      lineage: [],
+      namespaceStamps: [],
       tags: [],
       created,
       expires,

@@ -1,4 +1,4 @@
-// One namespace of a shared store: what is written, invalidated and listed there.
+// One namespace of a shared store: reads, writes, invalidations and listings of its entries.
 import { ChangeLog } from "../change-log.ts";
 import type { Counters } from "../counters.ts";
 import { atEndOfTurn } from "../event-loop.ts";
@@ -18,34 +18,33 @@ import type {
   ReadCallback,
   WriteObserver,
 } from "../namespace.ts";
-import type { Near } from "../near/pushed-near.ts";
+import { ComparedNear } from "../near/compared-near.ts";
+import { type Near, PushedNear, pushesChanges } from "../near/pushed-near.ts";
 import type { Entry } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import { ClearSweep } from "./clear-sweep.ts";
 import { Entries } from "./entries.ts";
+import { RecordReading } from "./entry-read.ts";
 import { EntryReader } from "./entry-reader.ts";
 import { EntryScan } from "./entry-scan.ts";
-import { admit, type LeaseHost } from "./lease.ts";
+import { admit, Leases } from "./lease.ts";
 import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
-import { nearNamespace } from "./near-space.ts";
-import { RecordReading } from "./record-reading.ts";
 import { SharedCounters } from "./shared-counters.ts";
-import { SharedLeases } from "./shared-leases.ts";
 
 export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly names: Spelling;
   readonly changes: ChangeLog;
   readonly counters: Counters;
   readonly #store: NamespaceHost;
-  readonly #seals: NamespaceStamps;
+  readonly #stamps: NamespaceStamps;
   readonly #entries: Entries;
   readonly #near: Near | undefined;
   readonly #reading: RecordReading;
   readonly #reader: EntryReader;
-  readonly #listing: EntryScan;
-  readonly #leases: LeaseHost;
-  readonly #clearing: ClearSweep;
+  readonly #scan: EntryScan;
+  readonly #leases: Leases;
+  readonly #clearSweep: ClearSweep;
   readonly #children = new Map<string, SharedNamespace>();
 
   constructor(store: NamespaceHost, names: Spelling, ancestors: readonly string[], changes: ChangeLog) {
@@ -53,29 +52,29 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     this.names = names;
     this.changes = changes;
     this.counters = new SharedCounters(store, names);
-    this.#seals = new NamespaceStamps(store.stamps, names, ancestors);
-    this.#entries = new Entries(store, names, this.#seals);
-    this.#near = nearNamespace(store);
-    this.#reading = new RecordReading(store, names, this.#seals, this.#entries, this.#near);
+    this.#stamps = new NamespaceStamps(store.stamps, names, ancestors);
+    this.#entries = new Entries(store, names, this.#stamps);
+    this.#near = nearTierOf(store);
+    this.#reading = new RecordReading(store, names, this.#stamps, this.#entries, this.#near);
     this.#reader = new EntryReader(this.#reading);
-    this.#listing = new EntryScan(store, names, this.#entries);
-    this.#leases = new SharedLeases(store, names, changes, this.#seals, this.#entries);
-    this.#clearing = new ClearSweep(store, names, this.#seals, this.#listing);
+    this.#scan = new EntryScan(store, names, this.#entries);
+    this.#leases = new Leases(store, names, changes, this.#stamps, this.#entries);
+    this.#clearSweep = new ClearSweep(store, names, this.#stamps, this.#scan);
     store.opened(this);
   }
 
   child(name: string): Namespace {
-    let space = this.#children.get(name);
-    if (space === undefined) {
-      space = new SharedNamespace(
+    let child = this.#children.get(name);
+    if (child === undefined) {
+      child = new SharedNamespace(
         this.#store,
         this.names.child(name),
-        this.#seals.lineage,
+        this.#stamps.namespaceKeys,
         new ChangeLog(this.changes),
       );
-      this.#children.set(name, space);
+      this.#children.set(name, child);
     }
-    return space;
+    return child;
   }
 
   get stampKey(): string {
@@ -100,12 +99,12 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     return this.#store.codec.copy(value);
   }
 
-  get(key: string, asker: ReadCallback<unknown>): void {
-    this.#reader.get(key, asker);
+  get(key: string, callback: ReadCallback<unknown>): void {
+    this.#reader.get(key, callback);
   }
 
-  seek(key: string, asker: ReadCallback<Found | undefined>): void {
-    this.#reader.seek(key, asker);
+  seek(key: string, callback: ReadCallback<Found | undefined>): void {
+    this.#reader.seek(key, callback);
   }
 
   find(key: string): Promise<Found | undefined> {
@@ -120,32 +119,32 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     return admit(this.#leases, key, options);
   }
 
-  set(key: string, value: unknown, terms: EntryOptions, told?: WriteObserver): Promise<void> {
+  set(key: string, value: unknown, options: EntryOptions, observer?: WriteObserver): Promise<void> {
     const payload = this.#store.codec.encode(value);
     this.#changed(key);
     return new Promise((resolve, reject) => {
-      this.#store.guard.ask<void>(
+      this.#store.guard.call<void>(
         "set",
-        (call) => this.#write(key, payload, terms, call),
+        (call) => this.#write(key, payload, options, call),
         () => {
           this.#changed(key);
           this.#store.confirmed(() => this.#removals([key]));
-          told?.written(key, terms.tags);
+          observer?.written(key, options.tags);
           resolve();
         },
         (error) => {
           this.#changed(key);
           this.#store.unconfirmed(() => this.#removals([key]), error);
-          reject(told === undefined ? error : told.notWritten(error));
+          reject(observer === undefined ? error : observer.notWritten(error));
         },
       );
     });
   }
 
-  async setMany(entries: readonly (readonly [string, unknown])[], terms: EntryOptions): Promise<void> {
+  async setMany(entries: readonly (readonly [string, unknown])[], options: EntryOptions): Promise<void> {
     const payloads = entries.map(([key, value]) => [key, this.#store.codec.encode(value)] as const);
     const keys = entries.map(([key]) => key);
-    await this.#changeEntries<void>("set", keys, (call) => this.#sealAndWrite(payloads, terms, call));
+    await this.#changeEntries<void>("set", keys, (call) => this.#stampAndWrite(payloads, options, call));
   }
 
   delete(keys: readonly string[]): Promise<number> {
@@ -155,7 +154,7 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
       const live = await Promise.all(
         keys.map(async (key, at) => {
           const entry = entryOf(records[at], this.names.entry(key));
-          return entry !== undefined && isFresh(entry, backend) && this.#seals.isLive(entry);
+          return entry !== undefined && isFresh(entry, backend) && this.#stamps.isLive(entry);
         }),
       );
       return live.filter(Boolean).length;
@@ -163,24 +162,24 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   }
 
   async invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): Promise<number> {
-    const noted = (): void => {
+    const record = (): void => {
       this.changes.pattern(matches);
       this.#near?.dropMatching(matches);
     };
-    noted();
+    record();
     let live = 0;
     try {
-      // Leases are among the records: a first load under way is revoked like a stored value.
-      for await (const batch of this.#listing.records(signal)) {
+      // Leases are among the records: deleting one revokes a load in flight.
+      for await (const batch of this.#scan.records(signal)) {
         const keys = batch.map(({ key }) => this.names.keyOf(key)).filter(matches);
         if (keys.length > 0) live += await this.delete(keys);
       }
     } catch (error) {
-      // Which keys there are is not known: what could not be removed goes with the namespace.
-      this.#store.unconfirmed(() => this.#seals.pendingForAll(), error);
+      // Which keys remain is unknown, so the whole namespace is invalidated.
+      this.#store.unconfirmed(() => this.#stamps.pendingForAll(), error);
       throw error;
     } finally {
-      noted();
+      record();
     }
     return live;
   }
@@ -188,51 +187,51 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   invalidateTags(tags: readonly string[]): Promise<void> {
     return this.#change({
       operation: "invalidateTags",
-      noted: () => {
+      record: () => {
         for (const tag of tags) this.changes.tag(tag);
       },
-      remedies: () => this.#seals.pendingFor(tags),
-      start: (call) => settle(this.#seals.invalidateTags(tags), call),
+      pending: () => this.#stamps.pendingFor(tags),
+      start: (call) => settle(this.#stamps.invalidateTags(tags), call),
     });
   }
 
   async clear(): Promise<void> {
     await this.#change<void>({
       operation: "clear",
-      noted: () => this.changes.everything(),
-      remedies: () => this.#seals.pendingForAll(),
-      start: (call) => settle(this.#seals.invalidateAll(), call),
+      record: () => this.changes.everything(),
+      pending: () => this.#stamps.pendingForAll(),
+      start: (call) => settle(this.#stamps.invalidateAll(), call),
     });
-    this.#clearing.begin();
+    this.#clearSweep.begin();
   }
 
   inspect(key: string): Promise<Inspection | undefined> {
-    return this.#listing.inspect(key);
+    return this.#scan.inspect(key);
   }
 
   scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
-    return this.#listing.scan(signal);
+    return this.#scan.scan(signal);
   }
 
   usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
-    return this.#listing.usage(exact, signal);
+    return this.#scan.usage(exact, signal);
   }
 
-  #change<T>({ operation, noted, remedies, start }: Change<T>): Promise<T> {
-    noted();
+  #change<T>({ operation, record, pending, start }: Change<T>): Promise<T> {
+    record();
     return new Promise((resolve, reject) => {
-      this.#store.guard.ask<T>(
+      this.#store.guard.call<T>(
         operation,
         start,
         (result) => {
-          noted();
+          record();
           resolve(result);
-          // Whoever waits for the answer need not wait for this.
-          atEndOfTurn(() => this.#store.confirmed(remedies));
+          // Bookkeeping for a failover; the caller does not wait for it.
+          atEndOfTurn(() => this.#store.confirmed(pending));
         },
         (error) => {
-          noted();
-          this.#store.unconfirmed(remedies, error);
+          record();
+          this.#store.unconfirmed(pending, error);
           reject(error);
         },
       );
@@ -246,55 +245,67 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   ): Promise<T> {
     return this.#change({
       operation,
-      noted: () => {
+      record: () => {
         for (const key of keys) this.#changed(key);
       },
-      remedies: () => this.#removals(keys),
+      pending: () => this.#removals(keys),
       start: (call) => settle(work(call), call),
     });
   }
 
   #removals(keys: readonly string[]): readonly PendingInvalidation[] {
-    return keys.map((key) => ({ key: this.names.entry(key), stampMs: undefined, root: this.#seals.root }));
+    return keys.map((key) => ({ key: this.names.entry(key), stampMs: undefined, root: this.#stamps.root }));
   }
 
-  /** This process changes an entry: what is at hand of it counts no more. */
+  /** This process changes an entry: its loads in flight and its near copy no longer count. */
   #changed(key: string): void {
     this.changes.key(key);
     this.#near?.drop(key, this.names.entry(key));
   }
 
-  #write(key: string, payload: Entry["payload"], terms: EntryOptions, call: Outcome<void>): void {
-    const seal = this.#seals.presentNow(terms.tags, terms.ttlMs + terms.staleMs);
-    if (seal === undefined) settle(this.#sealAndWrite([[key, payload]], terms, call), call);
+  #write(key: string, payload: Entry["payload"], options: EntryOptions, call: Outcome<void>): void {
+    const stamps = this.#stamps.presentNow(options.tags, options.ttlMs + options.staleMs);
+    if (stamps === undefined) settle(this.#stampAndWrite([[key, payload]], options, call), call);
     else
       this.#store.backend.writeThen(
-        this.#entries.item(key, payload, terms, seal),
+        this.#entries.item(key, payload, options, stamps),
         () => call.succeed(),
         (error) => call.fail(error),
         call,
       );
   }
 
-  async #sealAndWrite(
+  async #stampAndWrite(
     payloads: readonly (readonly [string, Entry["payload"]])[],
-    terms: EntryOptions,
+    options: EntryOptions,
     call: Outcome<void>,
   ): Promise<void> {
-    const seal = await this.#seals.present(terms.tags, terms.ttlMs + terms.staleMs);
-    // What makes up for it may have been carried out already: written now, it would come back.
+    const stamps = await this.#stamps.present(options.tags, options.ttlMs + options.staleMs);
+    // The caller timed out and the pending removal may already be delivered: a write now would bring the value back.
     if (call.isOver) return;
-    const items = payloads.map(([key, payload]) => this.#entries.item(key, payload, terms, seal));
+    const items = payloads.map(([key, payload]) => this.#entries.item(key, payload, options, stamps));
     await this.#store.backend.writeMany(items, call);
   }
 }
 
-/** Something that changes the store. */
+/** An operation that changes the store. */
 interface Change<T> {
   readonly operation: string;
-  /** Tells this process of it: when it begins and again when it is over. */
-  noted(): void;
-  /** What makes up for it if the store turns out not to have done it. */
-  remedies(): readonly PendingInvalidation[];
+  /** Records the change in this process; called when it begins and again when it ends. */
+  record(): void;
+  /** What is delivered later if the store turns out not to have done it. */
+  pending(): readonly PendingInvalidation[];
   start(call: Outcome<T>): void;
+}
+
+/**
+ * The namespace's near tier: kept coherent by the store's pushes, or compared with the store at every hit. None where
+ * none is configured, or the store can do neither.
+ */
+function nearTierOf({ near, backend, clock, stamps }: NamespaceHost): Near | undefined {
+  const { push, versionNow } = backend;
+  if (near === undefined) return undefined;
+  if (pushesChanges(push))
+    return new PushedNear({ page: near.page(), push, backend, clock, checks: stamps.checks });
+  return versionNow && new ComparedNear({ page: near.page(), backend, versionNow, clock });
 }

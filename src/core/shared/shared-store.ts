@@ -1,5 +1,5 @@
-// A store shared by processes: one backend behind a breaker and deadlines, with its stamps and pushes.
-import type { Backend, MetServer } from "../backend.ts";
+// A store shared by processes: one backend behind a circuit breaker and deadlines, with its stamps and pushes.
+import type { Backend, ConnectedServer } from "../backend.ts";
 import { type BreakerOptions, CircuitBreaker } from "../breaker.ts";
 import { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
@@ -14,13 +14,12 @@ import { spelling } from "../keys.ts";
 import type { Namespace, Store } from "../namespace.ts";
 import type { NearTier } from "../near/pushed-near.ts";
 import { Guard } from "../resilience/guard.ts";
-import { isPassing, isStoreFailure } from "../resilience/store-failure.ts";
+import { isStoreFailure, isTransient } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 import { Maintenance } from "./maintenance.ts";
 import { MemoryUsageMonitor } from "./memory-usage.ts";
 import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
 import { Observers } from "./observers.ts";
-import { OpenNamespaces } from "./opened-spaces.ts";
 import { SharedNamespace } from "./shared-namespace.ts";
 
 export interface StoreOptions {
@@ -30,7 +29,7 @@ export interface StoreOptions {
   readonly operationTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly poolSize: number;
-  /** Makes reads of hot entries stay in this process. */
+  /** Keeps hot entries in this process. */
   readonly near?: NearTier;
 }
 
@@ -43,22 +42,22 @@ export class SharedStore implements Store, NamespaceHost {
   readonly stamps: StampBook;
   readonly near: NearTier | undefined;
   readonly observers = new Observers();
-  /** Tells of a failure that no caller sees. */
+  /** Reports a failure that no caller sees. */
   readonly report = (error: Error): void => {
     for (const observer of this.observers) observer.failed(error);
   };
   /** Grows with every disconnect. */
   session = 0;
-  /** For asking how the store is, which is no use of it. */
+  /** For health probes, which do not count as use of the store. */
   readonly #probes: Guard;
   readonly #operationTimeoutMs: number;
   readonly #connectLimitMs: number;
   readonly #outbox: Outbox;
   readonly #recent: RecentInvalidations;
-  readonly #continuity: Failover;
-  readonly #upkeep: Maintenance;
-  readonly #fill: MemoryUsageMonitor;
-  /** Root namespaces that no server was compared with yet. */
+  readonly #failover: Failover;
+  readonly #maintenance: Maintenance;
+  readonly #memoryUsage: MemoryUsageMonitor;
+  /** Root namespaces that were not yet checked against any server. */
   #unchecked: SharedNamespace[] = [];
   #preparation: Promise<void> | undefined;
   readonly #roots = new Map<string, SharedNamespace>();
@@ -71,9 +70,9 @@ export class SharedStore implements Store, NamespaceHost {
       clock: options.clock,
       operationTimeoutMs: options.operationTimeoutMs,
       report: this.report,
-      // What is at hand would be served without asking the store, and so without delivering.
-      owed: (key) => this.stamps.forget(key),
-      delivered: (remedy) => this.confirmed(() => [remedy]),
+      // A stamp known here would let entries be served without asking the store, and so without delivering.
+      onPending: (key) => this.stamps.forget(key),
+      onDelivered: (delivered) => this.confirmed(() => [delivered]),
     });
     this.backend = new OutboxBackend(backend, this.#outbox, options.clock, options.operationTimeoutMs);
     this.clock = options.clock;
@@ -84,27 +83,27 @@ export class SharedStore implements Store, NamespaceHost {
     });
     const { clock, operationTimeoutMs } = options;
     this.#operationTimeoutMs = operationTimeoutMs;
-    // A backend with a limit of its own knows better what went wrong.
+    // Longer than the backend's own limit, whose error says more.
     this.#connectLimitMs = options.connectTimeoutMs + operationTimeoutMs;
     const answersInPart = (): boolean => this.backend.answersInPart();
     const before = (): Promise<void> | undefined => this.#before();
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
     this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart });
-    // A look says nothing of how the store answers what it is for, so the breaker is not told of it.
-    this.#fill = new MemoryUsageMonitor(
+    // Not guarded: reading the memory usage says nothing about the health of ordinary operations.
+    this.#memoryUsage = new MemoryUsageMonitor(
       this.backend,
       clock,
       operationTimeoutMs,
       () => this.breaker.state === "closed",
     );
     this.#recent = new RecentInvalidations(options.clock);
-    this.#continuity = new Failover(options.clock, this.#recent);
-    this.#upkeep = new Maintenance(
+    this.#failover = new Failover(options.clock, this.#recent);
+    this.#maintenance = new Maintenance(
       options.clock,
-      () => this.#keepUp(),
+      () => this.#maintain(),
       () => this.#outbox.size > 0 || this.#recent.isWatched,
     );
-    this.stamps = new StampBook(this.backend, options.clock, () => this.#upkeep.used());
+    this.stamps = new StampBook(this.backend, options.clock, () => this.#maintenance.used());
     backend.open?.({
       clock: options.clock,
       operationTimeoutMs: options.operationTimeoutMs,
@@ -113,44 +112,44 @@ export class SharedStore implements Store, NamespaceHost {
       keepsEntries: options.near !== undefined,
       report: this.report,
       evicted: (key) => this.#evicted(key),
-      onServer: (server) => this.#meet(server),
+      onServer: (server) => this.#onServer(server),
     });
     backend.push?.onChange((key) => this.#pushed(key));
   }
 
   namespace(prefix: string): Namespace {
-    let space = this.#roots.get(prefix);
-    if (space === undefined) {
-      space = new SharedNamespace(this, spelling(prefix), [], new ChangeLog());
-      this.#roots.set(prefix, space);
-      this.#unchecked.push(space);
+    let namespace = this.#roots.get(prefix);
+    if (namespace === undefined) {
+      namespace = new SharedNamespace(this, spelling(prefix), [], new ChangeLog());
+      this.#roots.set(prefix, namespace);
+      this.#unchecked.push(namespace);
     }
-    return space;
+    return namespace;
   }
 
-  opened(space: OpenNamespace): void {
-    this.#opened.add(space);
+  opened(namespace: OpenNamespace): void {
+    this.#opened.add(namespace);
   }
 
   connect(): Promise<void> {
-    this.#upkeep.start();
+    this.#maintenance.start();
     return this.backend.connect();
   }
 
   disconnect(): Promise<void> {
     this.session++;
-    this.#upkeep.stop();
+    this.#maintenance.stop();
     this.stamps.forgetAll();
-    this.#fill.forget();
+    this.#memoryUsage.forget();
     return this.backend.disconnect();
   }
 
-  fill(): number {
-    return this.#fill.latest();
+  memoryUsage(): number {
+    return this.#memoryUsage.latest();
   }
 
-  firstFill(spentMs: number): Promise<number> {
-    return this.#fill.first(spentMs);
+  firstMemoryUsage(spentMs: number): Promise<number> {
+    return this.#memoryUsage.first(spentMs);
   }
 
   ping(): Promise<void> {
@@ -167,20 +166,20 @@ export class SharedStore implements Store, NamespaceHost {
     };
   }
 
-  confirmed(remedies: () => readonly PendingInvalidation[]): void {
-    if (this.backend.capabilities.replicated === true) this.#recent.add(remedies());
+  confirmed(pending: () => readonly PendingInvalidation[]): void {
+    if (this.backend.capabilities.replicated === true) this.#recent.add(pending());
   }
 
-  unconfirmed(remedies: () => readonly PendingInvalidation[], error: unknown): void {
+  unconfirmed(pending: () => readonly PendingInvalidation[], error: unknown): void {
     if (!isStoreFailure(error)) return;
-    this.#outbox.add(remedies());
-    this.#upkeep.used();
+    this.#outbox.add(pending());
+    this.#maintenance.used();
   }
 
   #before(): Promise<void> | undefined {
-    this.#upkeep.used();
+    this.#maintenance.used();
     if (this.#preparation !== undefined) {
-      // It does not concern what was opened since it began.
+      // The preparation in progress does not cover namespaces opened since it began.
       const isComplete = this.#unchecked.length === 0;
       return isComplete ? this.#preparation : this.#preparation.then(() => this.#before());
     }
@@ -195,10 +194,10 @@ export class SharedStore implements Store, NamespaceHost {
     const unchecked = this.#unchecked;
     this.#unchecked = [];
     try {
-      // All of them first: a namespace's note may be on any.
+      // Connect to all servers first: a namespace's record of its server may be on any of them.
       await this.#within(this.#connectLimitMs, this.backend.connect());
-      for (const server of this.#continuity.servers) {
-        for (const space of unchecked) await this.#check(space, server);
+      for (const server of this.#failover.servers) {
+        for (const namespace of unchecked) await this.#check(namespace, server);
       }
     } catch (error) {
       this.#unchecked.push(...unchecked);
@@ -206,44 +205,46 @@ export class SharedStore implements Store, NamespaceHost {
     }
   }
 
-  /** Of a server that cannot be reached nothing is served; it is met again when it can, and compared with then. One that answers is not. */
-  async #check(space: SharedNamespace, server: MetServer): Promise<void> {
+  /** An unreachable server serves nothing and is checked when it reconnects, so its error is ignored; an error reply is not. */
+  async #check(namespace: SharedNamespace, server: ConnectedServer): Promise<void> {
     try {
-      await this.#confirm(space, server);
+      await this.#confirm(namespace, server);
     } catch (error) {
-      if (!(error instanceof ConnectionError) || isPassing(error)) throw error;
+      if (!(error instanceof ConnectionError) || isTransient(error)) throw error;
     }
   }
 
-  async #meet(server: MetServer): Promise<void> {
-    const met = new Set(this.#roots.values());
-    await this.#continuity.meet(server, [...met]);
-    // A map tells also of what is added while it is gone through: those that were opened meanwhile.
-    for (const space of this.#roots.values())
-      if (!met.has(space)) await this.#continuity.check(space, server);
+  async #onServer(server: ConnectedServer): Promise<void> {
+    const checked = new Set(this.#roots.values());
+    await this.#failover.onServer(server, [...checked]);
+    // Iterating a Map also visits entries added meanwhile: the namespaces opened since.
+    for (const namespace of this.#roots.values())
+      if (!checked.has(namespace)) await this.#failover.check(namespace, server);
   }
 
-  /** Every few seconds while the store is used; failures show where it is used, and only there does the circuit count them. */
-  async #keepUp(): Promise<void> {
+  /** Runs every few seconds while the store is used. Its failures do not count for the breaker; those of callers do. */
+  async #maintain(): Promise<void> {
     try {
       if (this.breaker.state !== "closed") await this.ping();
     } catch {
       return;
     }
     await this.#outbox.deliverAll();
-    // The next call that needs the store tells its caller what is wrong.
+    // The next call that needs the store reports the error to its caller.
     await this.#within(this.#operationTimeoutMs, this.stamps.touchUsed()).catch(() => {});
-    for (const server of this.#continuity.servers) {
-      await Promise.allSettled([...this.#roots.values()].map((space) => this.#confirm(space, server)));
+    for (const server of this.#failover.servers) {
+      await Promise.allSettled(
+        [...this.#roots.values()].map((namespace) => this.#confirm(namespace, server)),
+      );
     }
   }
 
-  async #confirm(space: SharedNamespace, server: MetServer): Promise<void> {
-    const check = this.#continuity.check(space, { ...server, records: this.backend });
+  async #confirm(namespace: SharedNamespace, server: ConnectedServer): Promise<void> {
+    const check = this.#failover.check(namespace, { ...server, records: this.backend });
     await this.#within(this.#operationTimeoutMs, check);
   }
 
-  /** What nobody else limits would wait for ever for a store that never answers. */
+  /** Bounds work that has no deadline of its own. */
   #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
     return withDeadline(this.clock, limitMs, work, () => {
       throw new OperationTimeoutError(`the store did not answer within ${limitMs / 1000} s`);
@@ -265,5 +266,25 @@ export class SharedStore implements Store, NamespaceHost {
       this.stamps.forget(key);
       for (const listener of [...(this.#keyListeners.get(key) ?? [])]) listener();
     }
+  }
+}
+
+/** The namespaces in use, found by the keys of their entries as the store spells them: there may be very many. */
+class OpenNamespaces {
+  readonly #byPrefix = new Map<string, OpenNamespace>();
+
+  add(namespace: OpenNamespace): void {
+    this.#byPrefix.set(namespace.names.entryPrefix, namespace);
+  }
+
+  /** The namespace whose entry a spelled key is; undefined for the library's own records. */
+  ownerOf(spelled: string): OpenNamespace | undefined {
+    return this.#byPrefix.get(spelled.slice(0, spelled.indexOf(":") + 1));
+  }
+
+  /** The store reports that a record has changed; undefined: any may have. */
+  pushed(spelled: string | undefined): void {
+    if (spelled !== undefined) this.ownerOf(spelled)?.pushed(spelled);
+    else for (const namespace of this.#byPrefix.values()) namespace.pushed(undefined);
   }
 }

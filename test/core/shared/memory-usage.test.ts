@@ -12,7 +12,7 @@ class Filling extends ReferenceBackend {
   looks = 0;
   answer: () => Promise<number | undefined> = async () => 0.5;
 
-  fill(): Promise<number | undefined> {
+  memoryUsage(): Promise<number | undefined> {
     this.looks++;
     return this.answer();
   }
@@ -32,9 +32,9 @@ function scene(): Scene {
   const store = openSharedStore(backend, clock, 1);
   const look = async (): Promise<number> => {
     await clock.advance(10_000);
-    store.fill();
+    store.memoryUsage();
     await settle();
-    return store.fill();
+    return store.memoryUsage();
   };
   return { backend, store, clock, look };
 }
@@ -46,17 +46,17 @@ test("is 0 until the store has said it, and asking is what makes it known", asyn
   await store.connect();
   await settle();
   expect(backend.looks).toBe(0);
-  expect(store.fill()).toBe(0);
+  expect(store.memoryUsage()).toBe(0);
   await settle();
-  expect(store.fill()).toBe(0.5);
+  expect(store.memoryUsage()).toBe(0.5);
   expect(backend.looks).toBe(1);
 });
 
 test("the store is asked once in ten seconds at most, and not at all while nobody asks", async () => {
   const { backend, store, clock } = scene();
   for (let second = 0; second <= 10; second++) {
-    store.fill();
-    store.fill();
+    store.memoryUsage();
+    store.memoryUsage();
     expect(backend.looks, `after ${second} s`).toBe(second < 10 ? 1 : 2);
     await clock.advance(1_000);
   }
@@ -96,7 +96,7 @@ test("a look that fails, at once or later, changes nothing, throws nothing and d
 test("a look that hangs is given up at the deadline, and the next one counts", async () => {
   const { backend, store, clock, look } = scene();
   backend.answer = never;
-  expect(store.fill()).toBe(0);
+  expect(store.memoryUsage()).toBe(0);
   await clock.advance(1_000);
   expect(clock.pending).toBe(0);
   expect(store.breaker.state).toBe("closed");
@@ -107,21 +107,21 @@ test("a look that hangs is given up at the deadline, and the next one counts", a
 test("while the circuit is open the store is left alone", async () => {
   const { backend, store, clock } = scene();
   store.breaker.fail(store.breaker.enter("get"));
-  store.fill();
+  store.memoryUsage();
   expect(backend.looks).toBe(0);
   await clock.advance(1_000);
   store.breaker.succeed(store.breaker.enter("get"));
-  store.fill();
+  store.memoryUsage();
   expect(backend.looks).toBe(1);
 });
 
 test("a store that was not connected is asked as soon as it is", async () => {
   const { backend, store } = scene();
   backend.answer = () => Promise.reject(new ConnectionError("not yet", { code: "DISCONNECTED" }));
-  store.fill();
+  store.memoryUsage();
   await settle();
   backend.answer = async () => 0.3;
-  expect(await store.firstFill(0)).toBe(0.3);
+  expect(await store.firstMemoryUsage(0)).toBe(0.3);
 });
 
 test("what was known, or was just being asked, is forgotten with the connection", async () => {
@@ -133,24 +133,24 @@ test("what was known, or was just being asked, is forgotten with the connection"
       tell = resolve;
     });
   await clock.advance(10_000);
-  expect(store.fill()).toBe(0.5);
+  expect(store.memoryUsage()).toBe(0.5);
   await store.disconnect();
   const late = tell;
-  expect(store.fill()).toBe(0);
+  expect(store.memoryUsage()).toBe(0);
   late(0.8);
   await settle();
-  expect(store.fill()).toBe(0);
+  expect(store.memoryUsage()).toBe(0);
   tell(0.2);
   await settle();
-  expect(store.fill()).toBe(0.2);
+  expect(store.memoryUsage()).toBe(0.2);
 });
 
 test("the first look is waited for, later ones are not", async () => {
   const { backend, store, clock } = scene();
-  expect(await store.firstFill(0)).toBe(0.5);
+  expect(await store.firstMemoryUsage(0)).toBe(0.5);
   await clock.advance(10_000);
   backend.answer = never;
-  expect(await store.firstFill(0)).toBe(0.5);
+  expect(await store.firstMemoryUsage(0)).toBe(0.5);
   expect(backend.looks).toBe(2);
   await clock.advance(1_000);
 });
@@ -159,7 +159,7 @@ test("a first look is waited for as long as there is time, and no longer", async
   const { backend, store, clock } = scene();
   backend.answer = never;
   let known: number | undefined;
-  const waiting = store.firstFill(400).then((fill) => {
+  const waiting = store.firstMemoryUsage(400).then((fill) => {
     known = fill;
   });
   await clock.advance(599);
@@ -167,7 +167,7 @@ test("a first look is waited for as long as there is time, and no longer", async
   await clock.advance(1);
   expect(known).toBe(0);
   await waiting;
-  expect(await store.firstFill(2_000)).toBe(0);
+  expect(await store.firstMemoryUsage(2_000)).toBe(0);
   await clock.advance(400);
   expect(clock.pending).toBe(0);
 });
@@ -206,7 +206,7 @@ test("a health check shows what a cache that was never asked before has to say",
 test("a store whose backend does not tell is not waited for", async () => {
   const clock = new ManualClock();
   const store = openSharedStore(new ReferenceBackend(new ReferenceStore(clock)), clock);
-  expect(store.fill()).toBe(0);
-  expect(await store.firstFill(0)).toBe(0);
+  expect(store.memoryUsage()).toBe(0);
+  expect(await store.firstMemoryUsage(0)).toBe(0);
   expect(clock.pending).toBe(0);
 });

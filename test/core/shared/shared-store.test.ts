@@ -1,7 +1,7 @@
 // What a store makes of its servers: one that cannot be reached when a namespace is opened, one that is replaced just then,
 // one that has no room for a stamp.
 import { expect, test } from "vitest";
-import type { BackendHost, Capabilities, KeyedRecord, MetServer } from "../../../src/core/backend.ts";
+import type { BackendHost, Capabilities, ConnectedServer, KeyedRecord } from "../../../src/core/backend.ts";
 import { BackendError, ConnectionError } from "../../../src/core/errors.ts";
 import type { Namespace } from "../../../src/core/namespace.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
@@ -30,7 +30,7 @@ class TwoServers extends ReferenceBackend {
     return super.read(key);
   }
 
-  far(): MetServer {
+  far(): ConnectedServer {
     return {
       anchor: ANCHOR,
       runId: "run",
