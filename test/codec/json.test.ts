@@ -42,7 +42,7 @@ test.each<[what: string, value: unknown]>([
   expect(codec.encode(value).format).not.toBe(JSON_FORMAT);
 });
 
-test("toJSON is never asked: the value's own properties are stored", () => {
+test("toJSON is never called: the value's own properties are stored", () => {
   class Money {
     cents = 5;
     toJSON(): string {

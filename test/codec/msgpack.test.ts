@@ -91,7 +91,7 @@ test("a large value leaves nothing behind that the next one would see", () => {
   expect(hex([1])).toBe("9101");
 });
 
-test("on a big-endian machine the elements of typed arrays are turned round", () => {
+test("on a big-endian machine the bytes of typed array elements are swapped", () => {
   expect([...swapped(Uint8Array.of(1, 2, 3, 4), 2)]).toEqual([2, 1, 4, 3]);
   expect([...swapped(Uint8Array.of(1, 2, 3, 4), 4)]).toEqual([4, 3, 2, 1]);
   expect([...swapped(Uint8Array.of(1, 2), 1)]).toEqual([1, 2]);

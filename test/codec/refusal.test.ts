@@ -162,7 +162,7 @@ test("a value refused at the end of the stack is an error, not the end of the pr
   expect(attempt(0)).toBeUndefined();
 });
 
-test("an accessor that throws only once is refused all the same", () => {
+test("an accessor that throws only once is still refused", () => {
   let left = 1;
   const value = {
     get moody(): number {
@@ -176,7 +176,7 @@ test("an accessor that throws only once is refused all the same", () => {
 });
 
 describe("cycles", () => {
-  test("a cyclic object is refused where it leads back, and the message says whereto", () => {
+  test("a cyclic object is refused at the reference back, and the message names its target", () => {
     const value: Record<string, unknown> = { a: { b: [] } };
     ((value.a as { b: unknown[] }).b as unknown[]).push({ up: value.a });
     const error = refusalOf(value);
@@ -312,7 +312,7 @@ describe("limits", () => {
     }
   });
 
-  test("a few references that unfold to billions of parts are refused soon", () => {
+  test("a few references that expand to billions of parts are refused quickly", () => {
     const modest = createCodec({ limits: { maxBytes: 100_000 } });
     let value: unknown = ["leaf"];
     for (let i = 0; i < 40; i++) value = [value, value];

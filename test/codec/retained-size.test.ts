@@ -38,7 +38,7 @@ test.each<[kind: string, make: (count: number) => unknown]>([
   expect(large / small).toBeLessThan(25);
 });
 
-test("memory really taken is within a factor of three", () => {
+test("the memory actually taken is within a factor of three", () => {
   const make = (): unknown =>
     Array.from({ length: 20_000 }, (_, i) => ({ id: i, name: `name ${i}`, tags: [i, i + 1] }));
   const before = process.memoryUsage().heapUsed;
@@ -127,7 +127,7 @@ describe("the large parts of a value are all found", () => {
 });
 
 describe("text", () => {
-  test("takes two bytes a character where one of them is beyond Latin-1", () => {
+  test("takes two bytes per character if one of them is beyond Latin-1", () => {
     for (const [text, bytes] of [
       ["x".repeat(1_000), 1_000],
       ["é".repeat(1_000), 1_000],
@@ -184,7 +184,7 @@ describe("a value of very many parts", () => {
     expect(sizeOf(shared)).toBeLessThan(100_000);
   });
 
-  test("is weighed after a bounded number of looks", () => {
+  test("is weighed with a bounded number of property reads", () => {
     let looks = 0;
     const part = {
       get text() {

@@ -150,7 +150,7 @@ describe("the search for what is wrong with a value", () => {
   });
 });
 
-describe("what a value unfolds to", () => {
+describe("the size of a value with shared references followed", () => {
   const most = (objects: number, bytes: number): Size => ({ objects, bytes });
 
   test("is what a walk along every reference counts", () => {

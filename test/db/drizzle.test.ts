@@ -39,7 +39,7 @@ describe("drizzle's cache option", () => {
   const read = (session: Pick<NodePgDatabase, "select">) =>
     session.select().from(users).where(eq(users.id, 1));
 
-  test("keeps what is asked for with $withCache, and nothing else", async () => {
+  test("caches reads with $withCache and no others", async () => {
     const session = open();
     await read(session);
     expect(await db.cache.keys()).toEqual([]);
@@ -89,7 +89,7 @@ describe("drizzle's cache option", () => {
     expect(await page()).toEqual([{ id: 1, name: "Cy" }]);
   });
 
-  test("keeps for the one who asked, whoever else reads at the same moment", async () => {
+  test("caches only for the caller that asked, even if others read at the same moment", async () => {
     const session = open();
     const marked = () => read(session).$withCache({ tag: "page" });
     const unmarked = () => session.select({ name: users.name }).from(users);
@@ -99,7 +99,7 @@ describe("drizzle's cache option", () => {
     expect(await db.cache.keys()).toHaveLength(1);
   });
 
-  test("refuses to invalidate what is no table, instead of nothing", async () => {
+  test("refuses to invalidate something that is not a table", async () => {
     const cache = drizzleCache({ cache: db.cache });
     for (const table of [{}, [5], null, { users }])
       await expect(cache.invalidate({ tables: table as never })).rejects.toMatchObject({
@@ -109,7 +109,7 @@ describe("drizzle's cache option", () => {
     expect(db.cache.invalidated).toEqual([]);
   });
 
-  test("refuses clients of other libraries, and options that would do nothing", () => {
+  test("refuses clients of other libraries and unknown options", () => {
     for (const handed of [{}, undefined, null, "postgres://ada:secret@db/shop"])
       expect(() => drizzleCache({ cache: db.cache }).client(handed as object)).toThrow(
         /^drizzleCache\(\)\.client\(\): expected a node-postgres pool or client, got (?!.*secret)/,

@@ -57,7 +57,7 @@ describe("knex", () => {
     await expect(real("users")).rejects.toThrow("Unable to acquire a connection");
   });
 
-  test("counts the commit of a transaction that was begun elsewhere", async () => {
+  test("invalidates at the commit of a transaction that began elsewhere", async () => {
     const real = postgresKnex(db);
     const [kept, undone] = [await real.transaction(), await real.transaction()];
     await watched(real)("users").first();

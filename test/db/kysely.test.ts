@@ -79,7 +79,7 @@ describe("kysely", () => {
     expect(await db.cache.keys()).toHaveLength(1);
   });
 
-  test("counts the commit of a transaction that was begun elsewhere", async () => {
+  test("invalidates at the commit of a transaction that began elsewhere", async () => {
     const real = open();
     const begun = await real.startTransaction().execute();
     const session = watched(begun) as typeof begun;

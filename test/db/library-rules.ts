@@ -62,7 +62,7 @@ export function libraryRules<Session extends object>(name: string, library: Libr
       expect((await db.cache.keys()).length).toBe(1);
     });
 
-    test("invalidates once for each write on its own, and has when its caller hears of it", async () => {
+    test("invalidates once per autocommitted write, before its caller gets the result", async () => {
       const reader = watched(await library.open());
       expect(await reader.read()).toBe("Ada");
       await session.write("Bob");
@@ -116,7 +116,7 @@ export function libraryRules<Session extends object>(name: string, library: Libr
       });
     }
 
-    test("reads the database in a transaction with a snapshot, and keeps nothing of it", async () => {
+    test("reads the database in a snapshot transaction, and caches nothing of it", async () => {
       await session.read();
       await db.changeBehind("Bob");
       const inSnapshot = isPostgres ? session.snapshot : session.transaction;
@@ -126,7 +126,7 @@ export function libraryRules<Session extends object>(name: string, library: Libr
       expect(await session.read()).toBe("Ada");
     });
 
-    test("counts transactions within a transaction at the outermost commit", async () => {
+    test("invalidates nested transactions at the outermost commit", async () => {
       await session.read();
       const undone = (transaction: UserTransaction) =>
         transaction.nested(async (inner) => {
@@ -150,7 +150,7 @@ export function libraryRules<Session extends object>(name: string, library: Libr
     });
 
     if (isPostgres) {
-      test("invalidates again and again what may have been written", async () => {
+      test("repeats the invalidation of what may have been written", async () => {
         await session.read();
         const { raw } = db as TestDatabase;
         await raw.query("BEGIN; UPDATE users SET name = 'locked' WHERE id = 1");
@@ -188,7 +188,7 @@ export function libraryRules<Session extends object>(name: string, library: Libr
       }
     });
 
-    test("never shows an older row to anybody while others read and write at random", async () => {
+    test("never shows an older row while others read and write at random", async () => {
       const cache = slowCache(db.cache, raceSeed);
       const open = async () => watched(await library.open(), cache);
       const [one, two, three] = [await open(), await open(), await open()];

@@ -81,7 +81,7 @@ describe("typeorm's cache option", () => {
   const read = (source: DataSource, cache: boolean | { id: string; milliseconds: number } = true) =>
     source.getRepository<User>(userSchema).find({ where: { id: 1 }, cache });
 
-  test("keeps what is asked for with cache, for as long as that says, until a commit", async () => {
+  test("caches reads with cache() for the given time, until a commit", async () => {
     const source = await open();
     await read(source, false);
     expect(await db.cache.keys()).toEqual([]);
@@ -96,7 +96,7 @@ describe("typeorm's cache option", () => {
     expect(await read(source, { id: "page", milliseconds: 5_000 })).toEqual([{ id: 1, name: "Cy" }]);
   });
 
-  test("is not asked within a transaction that has written, and hears nothing of a rollback", async () => {
+  test("is not used in a transaction that has written, and a rollback invalidates nothing", async () => {
     const source = await open();
     await read(source);
     const rolledBack = source.transaction(async (manager) => {
@@ -109,7 +109,7 @@ describe("typeorm's cache option", () => {
     expect(await read(source)).toEqual([{ id: 1, name: "Ada" }]);
   });
 
-  test("keeps for the one who asked, whoever else reads at the same moment", async () => {
+  test("caches only for the caller that asked, even if others read at the same moment", async () => {
     const source = await open();
     const unmarked = () => source.getRepository<User>(userSchema).find({ select: { name: true } });
     const marked = () => read(source, { id: "page", milliseconds: 60_000 });
@@ -119,7 +119,7 @@ describe("typeorm's cache option", () => {
     expect(await db.cache.keys()).toHaveLength(1);
   });
 
-  test("refuses what is no cache, and options that would do nothing", () => {
+  test("refuses an invalid cache and unknown options", () => {
     expect(() => typeormCache({} as never)).toThrow("a cache with get, getOrSet and invalidateTags");
     expect(() => typeormCache({ cache: db.cache, ttl: 5 } as never)).toThrow("ttl");
   });

@@ -22,7 +22,7 @@ const list = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, at) => `key ${from + at}`);
 
 describe("a reader", () => {
-  test("is told what others have announced since it last asked, each key once", async () => {
+  test("returns what others announced since the last read, each key once", async () => {
     const [reader, one, two] = [open(), open(), open()];
     expect(await reader.read()).toEqual({ keys: [], isIncomplete: false });
     await one.announce("a");
@@ -33,7 +33,7 @@ describe("a reader", () => {
     expect(await reader.read()).toEqual({ keys: ["c"], isIncomplete: false });
   });
 
-  test("is told what was announced by one whose place another had before everything was cleared", async () => {
+  test("returns the keys of a writer that reuses a slot after a clear", async () => {
     const [reader, old] = [open(), open()];
     await old.announce("a");
     await reader.read();
@@ -44,7 +44,7 @@ describe("a reader", () => {
     expect(new Set((await reader.read()).keys)).toEqual(new Set(["b", "c"]));
   });
 
-  test("is not told its own", async () => {
+  test("omits its own keys", async () => {
     const [one, two] = [open(), open()];
     await one.announce("a");
     await two.announce("b");
@@ -52,7 +52,7 @@ describe("a reader", () => {
     expect((await two.read()).keys).toEqual(["a"]);
   });
 
-  test("asks for one record while there is no news", async () => {
+  test("reads one record while nothing is new", async () => {
     const [reader, writer] = [open(), open()];
     await writer.announce("a");
     await reader.read();
@@ -62,7 +62,7 @@ describe("a reader", () => {
     expect(asked).toEqual(["head"]);
   });
 
-  test("is told that it missed something when more was announced than is remembered", async () => {
+  test("reports missed keys when more was announced than a ring holds", async () => {
     const [reader, writer] = [open(), open()];
     await writer.announce("first");
     await reader.read();
@@ -73,7 +73,7 @@ describe("a reader", () => {
     expect(await open().read()).toEqual({ keys: list(1, 257), isIncomplete: true });
   });
 
-  test("is told that it missed something when it has not asked for so long that rings were dropped", async () => {
+  test("reports missed keys after a pause in which rings may have expired", async () => {
     const [reader, writer] = [open(), open()];
     await reader.read();
     await writer.announce("a");
@@ -82,7 +82,7 @@ describe("a reader", () => {
     expect((await reader.read()).isIncomplete).toBe(false);
   });
 
-  test("hears everybody again after the records were lost", async () => {
+  test("works again after the records were lost", async () => {
     const [reader, one, two] = [open(), open(), open()];
     await one.announce("a");
     await two.announce("b");
@@ -100,7 +100,7 @@ describe("a reader", () => {
     expect(told).toContain("e");
   });
 
-  test("bears records that are none", async () => {
+  test("ignores malformed records", async () => {
     await records.set("head", 5);
     await records.set("ring:0", { writer: 1 });
     await records.set("ring:1", { writer: "w", count: 1, keys: [""] });
@@ -132,13 +132,13 @@ describe("writers", () => {
     expect(names.sort()).toEqual(["head", "ring:0"]);
   });
 
-  test("that begin at the same moment get a place each", async () => {
+  test("that start at the same moment get a slot each", async () => {
     const writers = Array.from({ length: 10 }, open);
     await Promise.all(writers.map((writer, at) => writer.announce(`key ${at}`)));
     expect((await open().read()).keys.toSorted()).toEqual(list(0, 10).toSorted());
   });
 
-  test("that were silent for long look for a place again", async () => {
+  test("that paused for long claim a slot again", async () => {
     const [one, two, reader] = [open(), open(), open()];
     await one.announce("a");
     await clock.advance(2 * HOUR_MS);

@@ -14,7 +14,7 @@ const problemOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof EmbeddingError ? error.problem : error),
   );
 
-describe("an embedder that gives", () => {
+describe("an embedder that returns", () => {
   test.each([
     ["nothing", undefined, "not_a_vector"],
     ["a text", "0.5", "not_a_vector"],
@@ -32,7 +32,7 @@ describe("an embedder that gives", () => {
     expect(await problemOf(embedding(async () => given).vectorOf("text"))).toBe(problem);
   });
 
-  test("another length than announced is refused, and so is one that differs from its first", async () => {
+  test("a length other than announced, or other than that of the first vector, is refused", async () => {
     expect(await problemOf(embedding(() => [1, 2], 3).vectorOf("text"))).toBe("dimensions");
     const changing = embedding((text: string) => Array.from(text, () => 1));
     expect(await changing.vectorOf("four")).toEqual(Float32Array.of(1, 1, 1, 1));
@@ -48,7 +48,7 @@ describe("an embedder that gives", () => {
   });
 });
 
-test("an embedder that throws or rejects is told of by cause, without its words in the message", async () => {
+test("an error of the embedder becomes the cause, without its text in the message", async () => {
   for (const embed of [
     () => {
       throw new TypeError("https://user:secret@host");
@@ -64,7 +64,7 @@ test("an embedder that throws or rejects is told of by cause, without its words 
   }
 });
 
-test("what an embedder throws that is no error is not quoted", async () => {
+test("a non-error that an embedder throws is not quoted", async () => {
   const failing = embedding(() => Promise.reject("sk-secret"));
   await expect(failing.vectorOf("text")).rejects.toMatchObject({
     message: "the embedder failed: it threw a string",
@@ -72,7 +72,7 @@ test("what an embedder throws that is no error is not quoted", async () => {
   });
 });
 
-test("an embedder that hangs is given up after its time, and told so by its signal", async () => {
+test("an embedder that hangs is abandoned at the deadline, and its signal aborts", async () => {
   const clock = new ManualClock();
   let signal: AbortSignal | undefined;
   const hanging: Embedder = (_text, context) => {

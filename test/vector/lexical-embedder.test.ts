@@ -29,7 +29,7 @@ describe("the lexical embedder", () => {
     expect(likeness(embed, "authentication", "subscription")).toBeLessThan(0.2);
   });
 
-  test("knows spelling and not meaning", () => {
+  test("compares spelling, not meaning", () => {
     expect(likeness(embed, "purchase a car", "buy an automobile")).toBeLessThan(0.2);
   });
 
@@ -81,7 +81,7 @@ describe("the lexical embedder", () => {
     expect(likeness(lexicalEmbedder({ corpus: [] }), "a", "a")).toBe(1);
   });
 
-  test("refuses dimensions that are none", () => {
+  test("refuses invalid dimensions", () => {
     for (const dimensions of [0, 63, 64.5, Number.NaN, 65_537]) {
       expect(() => lexicalEmbedder({ dimensions })).toThrow(
         "dimensions must be a whole number from 64 to 65536",

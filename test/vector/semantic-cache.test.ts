@@ -32,7 +32,7 @@ const never = (): never => {
 };
 
 describe("getOrSet", () => {
-  test("answers the exact text without asking the embedder again", async () => {
+  test("answers the exact text without calling the embedder again", async () => {
     const answers = open();
     expect(await answers.getOrSet(RESET, () => "by link")).toBe("by link");
     expect(embed.asked).toEqual([RESET]);
@@ -122,7 +122,7 @@ describe("getOrSet", () => {
     await expect(answers.getOrSet(RECOVER, failing, { staleIfError: 60 })).rejects.toThrow("no");
   });
 
-  test("loads again by force, without looking for likes", async () => {
+  test("loads again with forceLoad, without a similarity search", async () => {
     const answers = open();
     await answers.getOrSet(RESET, () => "one");
     expect(await answers.getOrSet(RECOVER, () => "two", { forceLoad: true })).toBe("two");
@@ -141,7 +141,7 @@ describe("getOrSet", () => {
     expect(await answers.getOrSet(RECOVER, never)).toBeNull();
   });
 
-  test("throws the error of the load, unwrapped, to all who wait", async () => {
+  test("rejects all waiting callers with the load's error, unwrapped", async () => {
     const answers = open();
     const error = new Error("the model is out");
     const failing = async (): Promise<never> => {
@@ -157,7 +157,7 @@ describe("getOrSet", () => {
     ]);
   });
 
-  test("names the part of the value that cannot be stored as the caller knows it", async () => {
+  test("reports the path within the caller's value for a part that cannot be stored", async () => {
     const answers = open();
     const error = await answers
       .getOrSet(RESET, () => ({ list: [() => 1] }))
@@ -167,11 +167,11 @@ describe("getOrSet", () => {
     expect((error as CodecError).message).not.toContain("$.value");
   });
 
-  test("is told an unknown option", async () => {
+  test("refuses an unknown option", async () => {
     await expect(open().getOrSet(RESET, () => 1, { tll: 5 } as never)).rejects.toThrow("ttl");
   });
 
-  test("stores a load that ends after its caller has given up, and finds it by likeness", async () => {
+  test("stores a load that ends after its caller gave up, and finds it by similarity", async () => {
     const answers = open();
     let finish = (_answer: string): void => {};
     const slow = new Promise<string>((resolve) => {
@@ -254,7 +254,7 @@ describe("getOrSet", () => {
     expect(likes).toEqual(["by link", "by link"]);
   });
 
-  test("finds what another object has just stored, for all who ask at the same moment", async () => {
+  test("finds what another object has just stored, for all concurrent callers", async () => {
     const [one, two] = [open(), open()];
     await two.ready();
     await one.set(RESET, "by link");
@@ -273,7 +273,7 @@ describe("when the embedder fails, getOrSet", () => {
     ["gives zeros", () => new Float32Array(7)],
   ];
 
-  test.each(broken)("runs the load if it %s, and the failure is told", async (_how, failing) => {
+  test.each(broken)("runs the load if it %s, and emits the failure", async (_how, failing) => {
     const answers = open({ embed: failing, dimensions: 7 });
     const told: Error[] = [];
     answers.on("error", ({ error }) => told.push(error));
@@ -285,14 +285,14 @@ describe("when the embedder fails, getOrSet", () => {
     expect(await answers.getOrSet(RESET, never)).toBe("answer");
   });
 
-  test("runs the load after the time that it may take, if it hangs", async () => {
+  test("runs the load after the timeout, if it hangs", async () => {
     const answers = open({ embed: () => new Promise(() => {}), dimensions: 7, timeout: 2 });
     const given = answers.getOrSet(RESET, () => "answer");
     await clock.advance(2_000);
     expect(await given).toBe("answer");
   });
 
-  test("is not what search, get and set do: they throw it", async () => {
+  test("differs from search, get and set, which throw the error", async () => {
     const answers = open({ embed: () => new Float32Array(7) });
     for (const work of [answers.search(RESET), answers.get(RESET), answers.set(RESET, 1)]) {
       await expect(work).rejects.toBeInstanceOf(EmbeddingError);
@@ -337,7 +337,7 @@ describe("search", () => {
     expect(found.map(({ key }) => key)).toEqual(["a password", "b password", "c password"]);
   });
 
-  test("refuses a text, a limit or a threshold that is none", async () => {
+  test("refuses an invalid text, limit or threshold", async () => {
     const answers = open();
     for (const [text, options] of [
       ["", {}],
@@ -497,7 +497,7 @@ describe("the index", () => {
     expect(answers.getStats().vectors).toBe(0);
   });
 
-  test("drops entries that the store has evicted when they are met", async () => {
+  test("drops entries that the store has evicted when a search finds them", async () => {
     const small = cacheWithClock({ backend: new MemoryBackend({ maxEntries: 20 }) }, clock);
     const answers = new SemanticCache({ cache: small, embed, clock, namespace: "faq", threshold: 0.9 });
     for (let at = 0; at < 100; at++) await answers.set(`password ${at}`, at);
@@ -525,7 +525,7 @@ describe("the index", () => {
     expect(await second.search("login", { limit: 1_000 })).toHaveLength(200);
   });
 
-  test("waits for no one: a getOrSet does not wait for a long listing beyond its time", async () => {
+  test("does not delay getOrSet beyond the timeout while the store is listed", async () => {
     const endless = open({ timeout: 3 });
     await open().set(RESET, "by link");
     const faq = cache.namespace("faq");
@@ -574,7 +574,7 @@ describe("a semantic cache", () => {
     expect(() => open(options as never)).toThrow(message);
   });
 
-  test("refuses an event or a listener that is none", () => {
+  test("refuses an invalid event or listener", () => {
     const answers = open();
     expect(() => answers.on("set" as never, () => {})).toThrow("event must be one of hit, miss, error");
     expect(() => answers.off("hit", 5 as never)).toThrow("listener must be a function");

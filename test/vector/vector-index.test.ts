@@ -94,7 +94,7 @@ test("whatever is set, replaced and removed, the index finds what is left", asyn
   );
 });
 
-test("a vector that was replaced meanwhile is not removed in the place of the one that was met", async () => {
+test("a vector that was replaced meanwhile is not removed by a deletion of the old one", async () => {
   const index = indexOf();
   index.set("a", Float32Array.of(1, 0));
   const [met] = await index.nearest(Float32Array.of(1, 0), 1, 0);
@@ -103,13 +103,13 @@ test("a vector that was replaced meanwhile is not removed in the place of the on
   expect(index.size).toBe(1);
 });
 
-test("beyond the most vectors the oldest go", async () => {
+test("beyond maxVectors the oldest are dropped", async () => {
   const index = indexOf({ maxVectors: 3 });
   for (const key of ["a", "b", "c", "a", "d"]) index.set(key, Float32Array.of(1, 1));
   expect(keysOf(await index.nearest(Float32Array.of(1, 1), 9, 0))).toEqual(["a", "c", "d"]);
 });
 
-test("a search through many vectors lets others have their turn, and bears changes meanwhile", async () => {
+test("a search through many vectors yields to the event loop and tolerates changes meanwhile", async () => {
   const index = indexOf({ dimensions: 512 });
   const vectors = cloud(4_000, 512);
   for (const [at, vector] of vectors.entries()) index.set(String(at), vector);
@@ -128,7 +128,7 @@ test("a search through many vectors lets others have their turn, and bears chang
   expect(turns).toBeGreaterThanOrEqual(4);
 });
 
-describe("beyond the number up to which each vector is compared", () => {
+describe("beyond exactUpTo", () => {
   test("the graph finds at least 95 of 100 of the ten nearest among 20,000", {
     timeout: 60_000,
   }, async () => {
@@ -195,7 +195,7 @@ describe("beyond the number up to which each vector is compared", () => {
     expect(found.filter((key) => left.includes(key)).length).toBeGreaterThanOrEqual(9);
   });
 
-  test("the graph is built anew when most of it is forgotten, and dropped when few are left", async () => {
+  test("the graph is rebuilt when most of it is forgotten, and dropped when few vectors are left", async () => {
     const vectors = cloud(1_100, 8);
     const index = indexOf({ dimensions: 8, exactUpTo: 1_000 });
     for (const [at, vector] of vectors.entries()) index.set(String(at), vector);
@@ -210,7 +210,7 @@ describe("beyond the number up to which each vector is compared", () => {
     expect(await index.nearest(vectors[0]!, 1, 0)).toEqual([]);
   });
 
-  test("without usearch each vector is compared as before, and it is said once", async () => {
+  test("without usearch search stays exact, and the reason is reported once", async () => {
     const said: Error[] = [];
     const index = indexOf({
       exactUpTo: 2,
@@ -229,14 +229,14 @@ describe("beyond the number up to which each vector is compared", () => {
     expect(index.usesGraph).toBe(false);
   });
 
-  test("manhattan, which usearch has not, goes on to be compared without a word", async () => {
+  test("manhattan, which usearch lacks, stays exact without a report", async () => {
     const index = indexOf({ metric: "manhattan", exactUpTo: 2 });
     for (const key of ["a", "b", "c"]) index.set(key, Float32Array.of(1, key.charCodeAt(0)));
     expect(keysOf(await index.nearest(Float32Array.of(1, 98), 1, 0))).toEqual(["b"]);
     expect(index.usesGraph).toBe(false);
   });
 
-  test("a graph that fails gives way to comparing each vector", async () => {
+  test("a graph that fails is replaced by exact search", async () => {
     const said: Error[] = [];
     const failing = {
       add: () => {

@@ -111,7 +111,7 @@ describe("through an adapter of one's own", () => {
     expect(await session.all(READ, [1])).toEqual([{ name: "Ada" }]);
   });
 
-  test("tables of the connection alone, views and other files are told apart", async () => {
+  test("temporary tables, views and other files are not mixed up", async () => {
     const session = open();
     expect(await session.all(READ, [1])).toEqual([{ name: "Ada" }]);
     await session.all("CREATE TEMP TABLE users (id INTEGER, name TEXT)");

@@ -58,7 +58,7 @@ describe("an autocommitted write", () => {
     expect(db.cache.invalidated).toEqual([]);
   });
 
-  test("is not told of before the cache has confirmed the invalidation, nor is a commit", async () => {
+  test("resolves only after the cache has confirmed the invalidation, as does a commit", async () => {
     let confirm: () => void = () => {};
     let asked = 0;
     const slow = {
@@ -89,7 +89,7 @@ describe("an autocommitted write", () => {
     }
   });
 
-  test("has been invalidated when its caller hears of it", async () => {
+  test("has invalidated before its caller gets the result", async () => {
     const [writer, reader] = [watched(db.pool()), watched(db.pool())];
     for (let round = 0; round < 5; round++) {
       await nameIn(reader);

@@ -75,7 +75,7 @@ describe.each(STORES)("over %s", (name, caches) => {
     expect(await nameIn(watched(db.pool(), two))).toBe("Bob");
   });
 
-  test("no read begun after a commit returned sees the older row, whoever reads, writes and fails", async () => {
+  test("no read that begins after a commit returned sees the older row, whatever else reads, writes and fails", async () => {
     const seed = Number(process.env.XCACHE_TEST_SEED ?? Math.floor(Math.random() * 1e9));
     const isShared = name.startsWith("Redis");
     const opened = caches();
@@ -89,7 +89,7 @@ describe.each(STORES)("over %s", (name, caches) => {
 describe("a race of readers and writers over node-postgres", () => {
   const session = (cache: CacheForSessions) => poolRows(watched(db.pool(), cache));
 
-  test("shows nobody an older row", async () => {
+  test("never shows an older row", async () => {
     const cache = slowCache(db.cache, raceSeed);
     const [one, two] = [session(cache), session(cache)];
     const outcome = await race("Ada", { readers: [one, one, two, two], writers: [one, two], rounds: 20 });

@@ -85,7 +85,7 @@ describe("a read is cached", () => {
     }
   });
 
-  test("once for all who ask a pool at the same time", async () => {
+  test("once for concurrent reads through a pool", async () => {
     const pool = db.pool();
     const session = watched(pool);
     await session.query("SELECT id FROM users");
@@ -281,7 +281,7 @@ describe("the session", () => {
     expect(names).toEqual(["Ada", "Bob", "Cy", "Bob"]);
   });
 
-  test("whose only connection is taken waits for nobody who waits for it", async () => {
+  test("whose only connection is taken does not wait for a read that waits for it", async () => {
     const session = watched(db.pool({ max: 1 }));
     await session.query("SELECT 1 FROM users");
     const client = await session.connect();
@@ -368,7 +368,7 @@ describe("a read goes to the database", () => {
     expect((await watched(db.pool()).query(READ, [1])).rows[0]).toMatchObject({ name: "Ada" });
   });
 
-  test("when the cache fails, and its failure is nobody's", async () => {
+  test("when the cache fails, and no caller sees that failure", async () => {
     const broken = {
       ...db.cache,
       get: () => Promise.reject(new Error("down")),

@@ -91,7 +91,7 @@ describe("a connection with another search path", () => {
     expect(await namesIn(client)).toEqual(["Ada"]);
   });
 
-  test("from its beginning, by options or by a listener, is told apart", async () => {
+  test("set at connect time, by options or by a listener, has its own entries", async () => {
     await makeTenant();
     expect(await namesIn(watched(db.pool()))).toEqual(["Ada"]);
     expect(await namesIn(watched(db.pool({ options: "-c search_path=tenant" })))).toEqual(["Tenant"]);
@@ -120,7 +120,7 @@ describe("a role", () => {
   });
 });
 
-describe("rows that are not everybody's", () => {
+describe("rows that differ per user", () => {
   test("behind row security are never cached", async () => {
     await db.raw.query("DROP ROLE IF EXISTS tenant_role");
     await db.raw.query("CREATE ROLE tenant_role LOGIN; GRANT SELECT ON users TO tenant_role");
@@ -194,7 +194,7 @@ describe("what changes how rows look", () => {
   }
 });
 
-test("databases of one server, and one after a restart, are told apart", async () => {
+test("databases of one server, and one after a restart, do not share entries", async () => {
   const other = await db.server.createDatabase();
   const elsewhere = await db.client({ database: other });
   await elsewhere.query("CREATE TABLE users (name text); INSERT INTO users VALUES ('Elsewhere')");

@@ -29,7 +29,7 @@ describe.each([false, true])("with near_cache %s", (nearCache) => {
     expect(await Promise.all([one.end(), two.end()])).toEqual([0, 0]);
   });
 
-  test("an answer of one process is given by the other, until the first invalidates it", async () => {
+  test("an answer of one process is served by the other until the first invalidates it", async () => {
     expect(await two.run(ask("weather in Lisbon", "'sunny'"))).toBe("sunny");
     expect(await one.run(ask("How do I reset my password?", "'by link'"))).toBe("by link");
     expect(await two.run(ask("how can I reset my password"))).toBe("by link");

@@ -72,7 +72,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     expect(await found()).toEqual(["take an umbrella"]);
   });
 
-  test("an answer that one cache invalidates, no other gives any more", async () => {
+  test("an answer that one cache invalidates is no longer served by others", async () => {
     const [one, two] = [open(store), open(store)];
     const ways: readonly (() => Promise<unknown>)[] = [
       () => one.answers.invalidateTags("help"),
@@ -94,7 +94,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     }
   });
 
-  test("an answer whose time is over is not given", async () => {
+  test("an expired answer is not served", async () => {
     const [one, two] = [open(store), open(store)];
     await one.answers.set(RESET, "by link", { ttl: canList ? 0.3 : 1 });
     await until(async () => (await one.answers.get(RECOVER)) === undefined, { what: "it expires" });
@@ -150,7 +150,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
   });
 });
 
-test("an answer that another program damaged in the store is left out", async () => {
+test("an answer that another program damaged in the store is skipped", async () => {
   const { answers, cache } = open("kv");
   await answers.set(RESET, "by link");
   await answers.set("login reset", "by mail");

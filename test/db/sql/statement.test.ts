@@ -38,7 +38,7 @@ describe("a plain read", () => {
   });
 });
 
-describe("not cached, and yet no write:", () => {
+describe("neither cacheable nor a write:", () => {
   test.each([
     "SELECT 1",
     "SELECT now(), id FROM users",
@@ -132,7 +132,7 @@ describe("a write", () => {
     expect(only(sql)).toMatchObject(ANYTHING);
   });
 
-  test("that is not known at all may be one of anything", () => {
+  test("that is unknown may write anything", () => {
     expect(statementsIn(undefined, "postgres")).toMatchObject([ANYTHING]);
   });
 

@@ -31,8 +31,8 @@ describe("the settings of a table", () => {
   });
 });
 
-describe("the lifetime of a read", () => {
-  test("is what was said for it, then for the session, then the smallest of its tables", () => {
+describe("the ttl of a read", () => {
+  test("is that of the read, else of the session, else the smallest of its tables", () => {
     const configured = { users: { ttl: 60 }, orders: { ttl: 5 } };
     expect(tablesOf(["users", "orders"], configured).optionsFor(["users", "orders"]).ttl).toBe(5);
     expect(tablesOf(["users"], configured, 9).optionsFor(["users"]).ttl).toBe(9);

@@ -17,7 +17,7 @@ function scene() {
 }
 
 describe("an invalidation that the cache refuses", () => {
-  test("does not make the commit look failed, and is made up for before the next read", async () => {
+  test("does not fail the commit, and is delivered before the next read", async () => {
     const { cache, delivered, invalidations } = scene();
     cache.isDown = true;
     await invalidations.deliver(["a"]);
@@ -31,7 +31,7 @@ describe("an invalidation that the cache refuses", () => {
   });
 });
 
-test("a debt is not settled by an invalidation that began before it", async () => {
+test("a pending invalidation is not confirmed by one that began before it", async () => {
   const answers: ((isDone: boolean) => void)[] = [];
   const invalidateTags = () =>
     new Promise<void>((resolve, reject) => {

@@ -80,7 +80,7 @@ describe("a lease", () => {
     expect(log).toEqual(["take 1", "slow on 1", "give back 1"]);
   });
 
-  test("gives a lost connection back before anybody hears of it, and takes another", async () => {
+  test("gives a lost connection back before the caller sees the error, and takes another", async () => {
     const failing = expect(send("update", lost)).rejects.toBe(lost);
     await new Promise(setImmediate);
     expect(log).toEqual(["take 1", "update on 1", "give back 1"]);

@@ -18,7 +18,7 @@ test("different values give different keys", () => {
   expect(keyOf(null)).toBe(keyOf(undefined));
 });
 
-test("what has no exact text, or means another moment each time, has no key", () => {
+test("a value without exact text, or one that denotes the current time, has no key", () => {
   class Point {}
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;

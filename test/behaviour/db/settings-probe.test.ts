@@ -6,7 +6,7 @@ import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
 const cache = { get: async () => undefined, invalidateTags: async () => {} } as unknown as CacheForSessions;
 
-test("each connection is asked before its first transaction, also where others of the same name have answered", async () => {
+test("settings are queried on each connection before its first transaction, even if equal connections have answered", async () => {
   const tracker = trackSessions({ cache, tables: ["users"] }, new ManualClock());
   const made = (answers: boolean) => {
     const log: string[] = [];
