@@ -2,34 +2,34 @@
 import type { KeyValueCache, KeyValueCacheSetOptions } from "@apollo/utils.keyvaluecache";
 import { requireOptions } from "../core/arguments.ts";
 import { BackendError, CodecError } from "../core/errors.ts";
-import { type CacheSource, holdCache } from "./cache-source.ts";
+import { type CacheSource, resolveCacheSource } from "./cache-source.ts";
 
 export type { CacheSource } from "./cache-source.ts";
 
 export interface ApolloCacheOptions {
-  /** The part of the cache that Apollo uses. Default: `apollo`. */
+  /** The namespace of the cache that Apollo uses. Default: `apollo`. */
   readonly namespace?: string;
-  /** Told when a read failed and was answered as if nothing was there. */
+  /** Called when a read failed and was answered as a miss. */
   readonly onError?: (error: Error) => void;
 }
 
-/** What `apolloCache` gives: a `KeyValueCache` that can be emptied and closed. */
+/** Returned by `apolloCache`: a `KeyValueCache` that can be cleared and closed. */
 export interface ApolloCache<V> extends KeyValueCache<V> {
   delete(key: string): Promise<boolean>;
   clear(): Promise<void>;
-  /** Closes a cache that was made from a configuration here. */
+  /** Closes the cache if it was created from a configuration here. */
   disconnect(): Promise<void>;
 }
 
-/** Apollo says 0 or null for "without a limit", and nothing for "as the cache likes". */
+/** To Apollo a ttl of 0 or null means no expiry, and no ttl means the cache's default. */
 function setOptions(options: KeyValueCacheSetOptions | undefined): { ttl?: number } {
   if (options?.ttl === undefined) return {};
   return { ttl: options.ttl === 0 || options.ttl === null ? Number.POSITIVE_INFINITY : options.ttl };
 }
 
 /**
- * `new ApolloServer({ cache: apolloCache(cache) })`. Lifetimes are seconds. A read that fails is a miss: Apollo would
- * fail the request. Writes reject: Apollo logs them. Throws ConfigError for a configuration or options that cannot be.
+ * `new ApolloServer({ cache: apolloCache(cache) })`. Lifetimes are in seconds. A failed read is a miss, because Apollo would
+ * fail the request. A failed write rejects, and Apollo logs it. Throws ConfigError for an invalid configuration or invalid options.
  */
 export function apolloCache<V = string>(
   source: CacheSource,
@@ -37,21 +37,21 @@ export function apolloCache<V = string>(
 ): ApolloCache<V> {
   requireOptions(options, ["namespace", "onError"]);
   const { namespace = "apollo", onError } = options;
-  const held = holdCache(source);
-  const space = held.cache.namespace(namespace);
+  const resolved = resolveCacheSource(source);
+  const cache = resolved.cache.namespace(namespace);
   return {
     async get(key) {
       try {
-        return await space.get<V>(key);
+        return await cache.get<V>(key);
       } catch (error) {
         if (!(error instanceof BackendError || error instanceof CodecError)) throw error;
         onError?.(error);
         return undefined;
       }
     },
-    set: (key, value, given) => space.set(key, value, setOptions(given)),
-    delete: async (key) => (await space.delete(key)) > 0,
-    clear: () => space.clear(),
-    disconnect: () => held.release(),
+    set: (key, value, given) => cache.set(key, value, setOptions(given)),
+    delete: async (key) => (await cache.delete(key)) > 0,
+    clear: () => cache.clear(),
+    disconnect: () => resolved.release(),
   };
 }

@@ -1,4 +1,4 @@
-// A store for cache-manager 7, which takes stores of Keyv.
+// A store for cache-manager 7, which uses Keyv stores.
 import type { Keyv } from "keyv";
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { requireNamespace } from "../core/keys.ts";
@@ -9,23 +9,23 @@ import { XCacheKeyvStore } from "./keyv.ts";
 export type { CacheSource } from "./cache-source.ts";
 
 export interface CacheManagerStoreOptions {
-  /** What `clear()` empties. Default: `cache-manager`. */
+  /** The namespace of the cache to use, which `clear()` empties. Default: `cache-manager`. */
   readonly namespace?: string;
-  /** Lifetime in milliseconds where neither the call nor `createCache` says one. Default: for ever. */
+  /** Lifetime in milliseconds if neither the call nor `createCache` sets one. Default: no expiry. */
   readonly ttl?: number;
   /**
-   * Whether writes, deletions and `wrap` reject when the store fails; the reads of cache-manager never do. Default: false,
-   * the store counts as empty, and only its `error` event tells of a deletion that was not made.
+   * Whether writes, deletions and `wrap` reject when the store fails; reads of cache-manager never do. Default: false: the
+   * store counts as empty, and only its `error` event reports a failed deletion.
    */
   readonly throwOnErrors?: boolean;
 }
 
-/** Keyv declares its class once for import and once for require, and takes neither for the other: either will do. */
+/** Keyv declares its class separately for import and require, and the two types are incompatible: accept either. */
 type AnyKeyv = Pick<Keyv, "get" | "set" | "delete" | "clear" | "disconnect">;
 
 /**
- * `createCache({ stores: [cacheManagerStore(cache)] })`. Values are kept as they are, not as JSON. Throws
- * MissingPeerError without the package `keyv`, ConfigError for a configuration or options that cannot be.
+ * `createCache({ stores: [cacheManagerStore(cache)] })`. Values are stored as they are, not as JSON.
+ * Throws MissingPeerError without the package `keyv`, ConfigError for an invalid configuration or invalid options.
  */
 export function cacheManagerStore<Store extends AnyKeyv = Keyv>(
   source: CacheSource,
@@ -39,7 +39,7 @@ export function cacheManagerStore<Store extends AnyKeyv = Keyv>(
   const keyv = new library.Keyv({
     store: new XCacheKeyvStore(source, { throwOnErrors }),
     namespace,
-    // The namespace is the store's own part of the cache already.
+    // The store already maps the Keyv namespace to a namespace of the cache.
     useKeyPrefix: false,
     throwOnErrors,
     ...(ttl === undefined ? {} : { ttl }),

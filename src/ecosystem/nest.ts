@@ -1,4 +1,4 @@
-// The cache as a module of Nest 11: injectable, closed with the application, and behind decorators.
+// xcache for Nest 11: an injectable cache that closes with the application, and caching decorators.
 export { CacheMethod, type CacheMethodOptions } from "./nest/method.ts";
 export {
   InjectXCache,

@@ -1,4 +1,4 @@
-// The cache handlers of Next 16, for any number of server processes on one store.
+// Cache handlers for Next 16 that any number of server processes can share.
 export type { CacheSource } from "./cache-source.ts";
 export { nextCacheHandler } from "./next/incremental.ts";
 export type { NextCacheOptions } from "./next/options.ts";

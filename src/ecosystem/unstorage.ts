@@ -3,83 +3,83 @@ import type { Driver, TransactionOptions } from "unstorage";
 import { requireOptions } from "../core/arguments.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import type { XCache } from "../xcache.ts";
-import { type CacheSource, holdCache } from "./cache-source.ts";
+import { type CacheSource, resolveCacheSource } from "./cache-source.ts";
 
 export type { CacheSource } from "./cache-source.ts";
 
 export interface UnstorageDriverOptions {
-  /** The part of the cache that the driver uses. Default: `unstorage`. */
+  /** The namespace of the cache that the driver uses. Default: `unstorage`. */
   readonly namespace?: string;
-  /** Lifetime in seconds where `setItem` does not say one; 0: for ever. Default: for ever. */
+  /** Lifetime in seconds if `setItem` does not set one; 0 means no expiry. Default: no expiry. */
   readonly ttl?: number;
 }
 
-/** What is used of the options of an operation. */
+/** The part of an operation's options that is used. */
 interface Lifetime extends TransactionOptions {
   /** Seconds. */
   readonly ttl?: number;
 }
 
-const DELETED_AT_ONCE = 1_000;
+const DELETE_BATCH = 1_000;
 
-/** As with the drivers of unstorage, 0 is no limit: an item that says so outlives what is usual. */
+/** As in unstorage's own drivers 0 means no expiry, even if the driver has a default ttl. */
 const lifetimeOf = (ttl: number | undefined): number =>
   ttl === undefined || ttl === 0 ? Number.POSITIVE_INFINITY : ttl;
 
-/** The keys as of now, each once. */
-async function keysUnder(space: XCache, base: string): Promise<string[]> {
+/** The current keys, each once. */
+async function keysUnder(cache: XCache, base: string): Promise<string[]> {
   const found = new Set<string>();
-  for await (const key of space.keys()) if (key.startsWith(base)) found.add(key);
+  for await (const key of cache.keys()) if (key.startsWith(base)) found.add(key);
   return [...found];
 }
 
 /**
- * `createStorage({ driver: unstorageDriver(cache) })`. Raw items are any value that the cache can carry, bytes among
- * them. Operations reject when the store fails. There is no `setItems`: unstorage then sets one by one, each with its own
- * lifetime, which go to the store together. Throws ConfigError for a configuration or options that cannot be.
+ * `createStorage({ driver: unstorageDriver(cache) })`. Raw items may be any value the cache can store, including bytes.
+ * Operations reject when the store fails. There is deliberately no `setItems`: unstorage then sets each item with its own
+ * ttl, and the writes still reach the store in one batch. Throws ConfigError for an invalid configuration or invalid options.
  */
 export function unstorageDriver(
   source: CacheSource,
   options: UnstorageDriverOptions = {},
 ): Driver<UnstorageDriverOptions, XCache> {
   requireOptions(options, ["namespace", "ttl"]);
-  const usual = lifetimeOf(options.ttl);
-  ttlToMs(usual, "ttl");
-  const held = holdCache(source);
-  const space = held.cache.namespace(options.namespace ?? "unstorage");
-  const get = async (key: string) => (await space.get<string>(key)) ?? null;
+  const defaultTtl = lifetimeOf(options.ttl);
+  ttlToMs(defaultTtl, "ttl");
+  const resolved = resolveCacheSource(source);
+  const cache = resolved.cache.namespace(options.namespace ?? "unstorage");
+  const get = async (key: string) => (await cache.get<string>(key)) ?? null;
   const set = (key: string, value: unknown, given?: Lifetime) =>
-    space.set(key, value, { ttl: lifetimeOf(given?.ttl ?? usual) });
+    cache.set(key, value, { ttl: lifetimeOf(given?.ttl ?? defaultTtl) });
 
   return {
     name: "xcache",
     flags: { ttl: true },
     options,
-    getInstance: () => space,
-    hasItem: (key) => space.exists(key),
+    getInstance: () => cache,
+    hasItem: (key) => cache.exists(key),
     getItem: get,
     getItemRaw: get,
     async getItems(items) {
-      const found = await space.getMany<string>(items.map(({ key }) => key));
+      const found = await cache.getMany<string>(items.map(({ key }) => key));
       return items.map(({ key }) => ({ key, value: found.get(key) ?? null }));
     },
     setItem: set,
     setItemRaw: set,
     async removeItem(key) {
-      await space.delete(key);
+      await cache.delete(key);
     },
     async getMeta(key) {
-      const ttl = await space.ttl(key);
+      const ttl = await cache.ttl(key);
       return ttl === undefined || ttl === Number.POSITIVE_INFINITY ? null : { ttl };
     },
-    getKeys: (base = "") => keysUnder(space, base),
+    getKeys: (base = "") => keysUnder(cache, base),
     async clear(base = "") {
-      if (base === "") return space.clear();
-      const keys = await keysUnder(space, base);
-      for (let at = 0; at < keys.length; at += DELETED_AT_ONCE) {
-        await space.delete(keys.slice(at, at + DELETED_AT_ONCE));
+      if (base === "") return cache.clear();
+      const keys = await keysUnder(cache, base);
+      for (let at = 0; at < keys.length; at += DELETE_BATCH) {
+        await cache.delete(keys.slice(at, at + DELETE_BATCH));
       }
     },
-    dispose: () => held.release(),
+    dispose: () => resolved.release(),
   };
 }

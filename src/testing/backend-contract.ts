@@ -1,4 +1,4 @@
-// The contract suite: what every backend must do, as cases for any test runner.
+// The contract suite: the rules every backend must follow, as test cases for any runner.
 import { binarySafety } from "./contract/binary-safety.ts";
 import { cacheBadInput } from "./contract/cache-bad-input.ts";
 import { cacheInvalidation } from "./contract/cache-invalidation.ts";
@@ -20,7 +20,7 @@ import type { ContractRunner, ContractSubject } from "./contract/subject.ts";
 import { swapping } from "./contract/swap.ts";
 import { requireFlags, requireMethods } from "./test-arguments.ts";
 
-/** The store itself: records in, records out. */
+/** Rules for the backend's own operations on records. */
 const RECORD_GROUPS: readonly ContractGroup[] = [
   connection,
   exchange,
@@ -32,7 +32,7 @@ const RECORD_GROUPS: readonly ContractGroup[] = [
   pushing,
 ];
 
-/** What an XCache on it promises its users. */
+/** Rules for an XCache that uses the backend. */
 const CACHE_GROUPS: readonly ContractGroup[] = [
   cacheOperations,
   cacheValues,
@@ -54,9 +54,9 @@ const CACHE_GROUPS: readonly ContractGroup[] = [
  * backendContract({ name: "mine", offers: { shared: true, scan: true, push: false }, open }, { describe, it });
  * ```
  *
- * Every case opens the subject anew, takes keys of its own and closes what it opened; a case takes some seconds at
- * most, even where a lifetime is counted in whole seconds. Failures are AssertionErrors of node:assert. Throws
- * ConfigError for a subject or a runner that is none.
+ * Every case opens the subject, uses unique keys and closes what it opened. A case takes a few seconds at most, even if the
+ * store's ttl resolution is a whole second. Failures are AssertionErrors of node:assert. Throws ConfigError for an invalid
+ * subject or runner.
  */
 export function backendContract(subject: ContractSubject, runner: ContractRunner): void {
   requireMethods("the subject", subject, ["open"]);

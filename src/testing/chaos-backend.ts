@@ -1,4 +1,4 @@
-// ChaosBackend: wraps any backend and lets it be slow, fail, hang or lose replies when a test says so.
+// ChaosBackend: wraps any backend and injects delays, errors, hangs and lost replies on demand.
 
 import { requireOptions } from "../core/arguments.ts";
 import type {
@@ -28,14 +28,14 @@ import { seededRandom } from "./manual-clock.ts";
 import { requireError, requireMethods, requireSpan, requireWhole } from "./test-arguments.ts";
 
 export interface ChaosOptions {
-  /** What `random` draws from. Default: a random one; it is in every error that chance causes, and in `seed`. */
+  /** Seed for `random`. Default: a random one, reported by `seed` and in the message of every random fault. */
   readonly seed?: number;
-  /** The clock that delays are counted on. Default: that of the cache which opens the backend. */
+  /** The clock that times delays. Default: the clock of the cache that opens the backend. */
   readonly clock?: Clock;
 }
 
 /**
- * A backend that does what the wrapped one does until it is told otherwise:
+ * Behaves like the wrapped backend until a fault is requested:
  *
  * ```ts
  * const store = new ChaosBackend(new MemoryBackend());
@@ -45,15 +45,15 @@ export interface ChaosOptions {
  * store.resume();
  * ```
  *
- * Faults asked for apply to the calls made from then on, in the order they were asked for. What makes no sense, such as
- * an operation that there is not, throws ConfigError.
+ * Faults apply to calls made after the request, in the order of the requests. Every method throws ConfigError for invalid
+ * arguments, such as the name of an unknown operation.
  */
 export class ChaosBackend implements Backend {
   readonly name: string;
   readonly capabilities: Capabilities;
   declare readonly push?: PushChannel;
   declare readonly touch?: (keys: readonly string[]) => Promise<void>;
-  declare readonly fill?: () => Promise<number | undefined>;
+  declare readonly memoryUsage?: () => Promise<number | undefined>;
   declare readonly makesRoom?: () => boolean;
   declare readonly pool?: () => PoolState;
   declare readonly describe?: () => Promise<Readonly<Record<string, string | number | boolean>>>;
@@ -73,49 +73,50 @@ export class ChaosBackend implements Backend {
     this.#script = new ChaosScript(seed, seededRandom(seed));
     this.#clock = options.clock;
     this.name = inner.name;
-    // What is delayed here may overtake: the order of the calls is not that of the changes.
+    // Delays can reorder calls, so changes are not applied in the order in which they were issued.
     this.capabilities = { ...inner.capabilities, ordered: false };
     this.#channel = inner.push && new ChaosPush(inner.push, () => this.#clock ?? systemClock);
     if (this.#channel !== undefined) this.push = this.#channel;
     if (inner.touch !== undefined) this.touch = (keys) => this.#run("touch", async () => inner.touch?.(keys));
-    if (inner.fill !== undefined) this.fill = () => this.#run("fill", async () => inner.fill?.());
+    if (inner.memoryUsage !== undefined)
+      this.memoryUsage = () => this.#run("memoryUsage", async () => inner.memoryUsage?.());
     if (inner.makesRoom !== undefined) this.makesRoom = inner.makesRoom.bind(inner);
     if (inner.pool !== undefined) this.pool = inner.pool.bind(inner);
     if (inner.describe !== undefined) this.describe = inner.describe.bind(inner);
   }
 
-  /** Repeats a run: pass it as `seed`. */
+  /** The seed in use. Pass it as the `seed` option to repeat a run. */
   get seed(): number {
     return this.#script.seed;
   }
 
-  /** How many calls were made, also those that failed; of one operation or of all. */
+  /** The number of calls made, including failed ones, of one operation or of all. */
   calls(target: ChaosTarget = "all"): number {
     requireTarget(target);
     if (target !== "all") return this.#calls.get(target) ?? 0;
     return [...this.#calls.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Every call takes this many milliseconds, half on the way to the store and half back. 0 ends it. */
+  /** Delays every call by this many milliseconds, half before and half after it reaches the store. 0 removes the delay. */
   delay(ms: number | ((operation: ChaosOperation) => number)): this {
     this.#script.delays(typeof ms === "function" ? ms : always(requireSpan("a delay", ms)));
     return this;
   }
 
-  /** Calls are answered with this error and do nothing. */
+  /** Calls reject with this error without reaching the store: the next `times` calls, by default all. */
   fail(target: ChaosTarget, error: Error, times = Number.POSITIVE_INFINITY): this {
     this.#script.add(target, { when: "before", error: requireError(error) }, times);
     return this;
   }
 
-  /** Calls never reach the store and reject with ConnectionError. */
+  /** Calls reject with ConnectionError without reaching the store: the next `times` calls, by default all. */
   drop(target: ChaosTarget, times = Number.POSITIVE_INFINITY): this {
     return this.fail(target, lostConnection("the call was dropped"), times);
   }
 
   /**
-   * Calls reach the store, their replies do not come back: the outcome is unknown. They reject with ConnectionError, or
-   * with `hang` wait for `resume` to do so.
+   * Calls reach the store but their replies are lost, so the caller cannot know the outcome: the next `times` calls, by
+   * default all. They reject with ConnectionError, with `"hang"` only after `resume`.
    */
   lose(target: ChaosTarget, times = Number.POSITIVE_INFINITY, then: "reject" | "hang" = "reject"): this {
     const error = then === "reject" ? lostConnection("the reply was lost") : undefined;
@@ -123,14 +124,14 @@ export class ChaosBackend implements Backend {
     return this;
   }
 
-  /** Calls wait, before they reach the store, until `resume`. */
+  /** Calls wait before they reach the store until `resume`. */
   hang(target: ChaosTarget = "all"): this {
     requireTarget(target);
     this.#hanging = target;
     return this;
   }
 
-  /** Lets what hangs go on. */
+  /** Releases all waiting calls and ends `hang`. */
   resume(): this {
     this.#hanging = undefined;
     const held = [...this.#held];
@@ -139,31 +140,31 @@ export class ChaosBackend implements Backend {
     return this;
   }
 
-  /** Faults by chance, drawn from the seed, where no other fault was asked for. */
+  /** Injects random faults, derived from the seed, into calls that no requested fault applies to. */
   random(chances: ChaosChances): this {
     this.#script.chances(chances);
     return this;
   }
 
-  /** Pushes arrive this many milliseconds late. 0 ends it. */
+  /** Delays pushes by this many milliseconds. 0 removes the delay. */
   delayPushes(ms: number): this {
     this.#channel?.delay(requireSpan("a delay", ms));
     return this;
   }
 
-  /** The push channel is down: nothing arrives and its epoch is 0. */
+  /** Takes the push channel down: no push arrives and its epoch is 0. */
   losePushes(): this {
     this.#channel?.lose();
     return this;
   }
 
-  /** The push channel is up again, under a new epoch, and says that everything may have changed. */
+  /** Brings the push channel back with a new epoch and reports that every key may have changed. */
   restorePushes(): this {
     this.#channel?.restore();
     return this;
   }
 
-  /** Everything works from now on; what hangs goes on. */
+  /** Removes all faults and releases waiting calls. */
   calm(): this {
     this.#script.clear();
     return this.delayPushes(0).restorePushes().resume();

@@ -1,8 +1,8 @@
-// The push channel of a ChaosBackend: passes changes on, late or not at all, and says so by its epoch.
+// The push channel of a ChaosBackend: forwards, delays or drops pushes and reflects an outage in its epoch.
 import type { PushChannel } from "../core/backend.ts";
 import type { Clock } from "../core/clock.ts";
 
-/** Sets the channels of this wrapper apart from each other without leaving the numbers of the wrapped one. */
+/** Added per restored channel: keeps its epochs distinct without reaching the wrapped channel's next epoch. */
 const GENERATION_STEP = 1 / 4096;
 
 export class ChaosPush implements PushChannel {
@@ -41,15 +41,15 @@ export class ChaosPush implements PushChannel {
     if (!this.#lost) return;
     this.#lost = false;
     this.#generation++;
-    this.#tell(undefined);
+    this.#notify(undefined);
   }
 
   #pass(key: string | undefined): void {
-    if (this.#delayMs === 0) this.#tell(key);
-    else this.#clock().after(this.#delayMs, () => this.#tell(key));
+    if (this.#delayMs === 0) this.#notify(key);
+    else this.#clock().after(this.#delayMs, () => this.#notify(key));
   }
 
-  #tell(key: string | undefined): void {
+  #notify(key: string | undefined): void {
     if (this.#lost) return;
     for (const listener of [...this.#listeners]) listener(key);
   }

@@ -1,13 +1,13 @@
-// What is to go wrong: faults in the order they were asked for, and faults by chance.
+// The faults of a ChaosBackend: requested ones in order, then random ones.
 import type { Backend } from "../core/backend.ts";
 import { ConnectionError } from "../core/errors.ts";
 import { requireChances, requireChoice, requireSpan, requireTimes } from "./test-arguments.ts";
 
-/** The methods of a backend that can go wrong. Each batch of a scan counts as a call of `scan`. */
+/** The backend methods that faults apply to. Each batch of a scan counts as one call of `scan`. */
 export type ChaosOperation = Extract<
   keyof Backend,
   | ("connect" | "disconnect" | "ping" | "read" | "readMany" | "write" | "writeMany")
-  | ("swap" | "take" | "takeMany" | "touch" | "scan" | "usage" | "fill")
+  | ("swap" | "take" | "takeMany" | "touch" | "scan" | "usage" | "memoryUsage")
 >;
 
 export type ChaosTarget = ChaosOperation | "all";
@@ -27,27 +27,27 @@ const TARGETS: Readonly<Record<ChaosTarget, true>> = {
   touch: true,
   scan: true,
   usage: true,
-  fill: true,
+  memoryUsage: true,
 };
 
 export function requireTarget(target: unknown): void {
   requireChoice("the operation", target, Object.keys(TARGETS));
 }
 
-/** What happens to one call. `before`: it does not reach the store. `after`: it does, and its reply is lost. */
+/** The fate of one call. `before`: it does not reach the store. `after`: it does, but its reply is lost. */
 export interface Fault {
   readonly when: "before" | "after";
-  /** Undefined: nothing ever comes back. */
+  /** Undefined: the call hangs until `resume`. */
   readonly error: Error | undefined;
 }
 
-/** Chances from 0 to 1 per call; together at most 1. */
+/** Probabilities per call, from 0 to 1; `drop` and `lose` together at most 1. */
 export interface ChaosChances {
   /** The call fails without reaching the store. */
   readonly drop?: number;
-  /** The call is executed and its reply is lost: it rejects, and nobody knows. */
+  /** The call is executed but its reply is lost: it rejects and the outcome is unknown. */
   readonly lose?: number;
-  /** Every call takes a random time up to this many milliseconds. */
+  /** Every call is delayed by a random time up to this many milliseconds. */
   readonly delayMs?: number;
 }
 
@@ -88,13 +88,13 @@ export class ChaosScript {
     this.#delayOf = () => 0;
   }
 
-  /** How long the next call of `operation` takes. */
+  /** Delay of the next call of `operation`. */
   delayMs(operation: ChaosOperation): number {
     const { delayMs } = this.#chances;
     return this.#delayOf(operation) + (delayMs === undefined ? 0 : this.#random() * delayMs);
   }
 
-  /** What goes wrong with the next call of `operation`, if anything. Rules that were asked for come before chance. */
+  /** The fault for the next call of `operation`, if any. Requested faults take precedence over random ones. */
   fault(operation: ChaosOperation, call: number): Fault | undefined {
     const rule = this.#rules.find(({ target }) => target === "all" || target === operation);
     if (rule !== undefined) {
@@ -104,15 +104,16 @@ export class ChaosScript {
     }
     const { drop = 0, lose = 0 } = this.#chances;
     if (drop + lose === 0) return undefined;
-    const lot = this.#random();
-    const words = (what: string): Error =>
+    const draw = this.#random();
+    const randomFault = (what: string): Error =>
       lostConnection(`${what} by chance (seed ${this.seed}, call ${call})`);
-    if (lot < drop) return { when: "before", error: words(`${operation} was dropped`) };
-    if (lot < drop + lose) return { when: "after", error: words(`the reply to ${operation} was lost`) };
+    if (draw < drop) return { when: "before", error: randomFault(`${operation} was dropped`) };
+    if (draw < drop + lose)
+      return { when: "after", error: randomFault(`the reply to ${operation} was lost`) };
     return undefined;
   }
 }
 
-export function lostConnection(words: string): ConnectionError {
-  return new ConnectionError(`chaos: ${words}`);
+export function lostConnection(what: string): ConnectionError {
+  return new ConnectionError(`chaos: ${what}`);
 }

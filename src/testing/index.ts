@@ -1,4 +1,4 @@
-// xcache/testing: the backend contract suite, a backend that misbehaves on command, and time that tests move.
+// xcache/testing: the backend contract suite, a fault-injecting backend, and a manually advanced clock.
 export { cacheWithClock } from "../xcache.ts";
 export { backendContract } from "./backend-contract.ts";
 export { ChaosBackend, type ChaosOptions } from "./chaos-backend.ts";

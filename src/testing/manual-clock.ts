@@ -1,19 +1,22 @@
-// A clock that stands still until a test moves it.
+// ManualClock: a clock for tests that tests advance explicitly, and the seeded random numbers it provides.
 import type { Clock, Timer } from "../core/clock.ts";
 import { requireSpan } from "./test-arguments.ts";
 
-interface Pending {
+interface PendingTimer {
   readonly due: number;
   readonly order: number;
   readonly run: () => void;
 }
 
-/** Timers run in order when `advance` passes them. Randomness is seeded, so a run can be repeated. */
+/**
+ * Stands still until `advance` or `jump` is called. Timers run in order of their due time. Random numbers and tokens derive
+ * from `seed`, so a run can be repeated. `start` is in milliseconds since the epoch.
+ */
 export class ManualClock implements Clock {
   #now: number;
   #order = 0;
   readonly random: () => number;
-  readonly #timers = new Set<Pending>();
+  readonly #timers = new Set<PendingTimer>();
 
   constructor(start = Date.UTC(2026, 0, 1), seed = 1) {
     this.#now = requireSpan("the start", start);
@@ -24,7 +27,7 @@ export class ManualClock implements Clock {
   readonly coarse = (): number => this.#now;
 
   readonly after = (delayMs: number, run: () => void): Timer => {
-    const pending: Pending = { due: this.#now + Math.max(0, delayMs), order: this.#order++, run };
+    const pending: PendingTimer = { due: this.#now + Math.max(0, delayMs), order: this.#order++, run };
     this.#timers.add(pending);
     return { cancel: () => void this.#timers.delete(pending) };
   };
@@ -35,14 +38,14 @@ export class ManualClock implements Clock {
     return token;
   };
 
-  /** How many timers are waiting. */
+  /** The number of timers that have not run yet. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Moves time, running every timer that falls due, and lets promises settle in between. */
+  /** Advances time by `ms`, runs each timer at its due time, and lets promises settle in between. */
   async advance(ms: number): Promise<void> {
-    const target = this.#now + requireSpan("the time that passes", ms);
+    const target = this.#now + requireSpan("the time to advance", ms);
     await settle();
     for (;;) {
       const next = this.#next(target);
@@ -56,9 +59,9 @@ export class ManualClock implements Clock {
     await settle();
   }
 
-  /** Moves time in one leap, as after a suspended process: what fell due runs once, late. */
+  /** Advances time in one step, as after a suspended process: timers that became due run late, once each. */
   async jump(ms: number): Promise<void> {
-    requireSpan("the time that passes", ms);
+    requireSpan("the time to advance", ms);
     await settle();
     this.#now += ms;
     for (const timer of [...this.#timers].sort((a, b) => a.due - b.due || a.order - b.order)) {
@@ -67,8 +70,8 @@ export class ManualClock implements Clock {
     await settle();
   }
 
-  #next(target: number): Pending | undefined {
-    let next: Pending | undefined;
+  #next(target: number): PendingTimer | undefined {
+    let next: PendingTimer | undefined;
     for (const timer of this.#timers) {
       if (timer.due > target) continue;
       if (
@@ -83,12 +86,12 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets everything that is ready to run do so. */
+/** Resolves on the next turn of the event loop, after pending promise callbacks have run. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Numbers in [0, 1) by mulberry32: small, fast, good enough to spread test cases. */
+/** Numbers in [0, 1) from mulberry32: the same seed gives the same sequence. */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

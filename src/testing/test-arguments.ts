@@ -1,4 +1,4 @@
-// Checks of what a test asks for: a misspelled fault would never happen, and the test would pass for the wrong reason.
+// Validates arguments of the testing tools: a misspelled fault would never occur, and the test would pass for the wrong reason.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { suggestName } from "../core/suggest-name.ts";
@@ -7,7 +7,7 @@ function refuse(expected: string, arrived: unknown): never {
   throw new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
 }
 
-/** An object that has these methods. */
+/** Requires an object with these methods. */
 export function requireMethods(what: string, value: unknown, methods: readonly string[]): void {
   if (typeof value !== "object" || value === null) refuse(`${what} must be an object`, value);
   for (const method of methods) {
@@ -16,7 +16,7 @@ export function requireMethods(what: string, value: unknown, methods: readonly s
   }
 }
 
-/** An object in which each of these is true or false. */
+/** Requires an object in which each of these is a boolean. */
 export function requireFlags(what: string, value: unknown, flags: readonly string[]): void {
   if (typeof value !== "object" || value === null) refuse(`${what} must be an object`, value);
   for (const flag of flags) {
@@ -28,11 +28,11 @@ export function requireFlags(what: string, value: unknown, flags: readonly strin
 export function requireChoice(what: string, value: unknown, choices: readonly string[]): void {
   if (typeof value === "string" && choices.includes(value)) return;
   const arrived = describeArrival(value);
-  const hint = typeof value === "string" ? suggestName(value, choices) : `valid are ${choices.join(", ")}`;
-  throw new ConfigError("ARGUMENT_INVALID", `${what} must be one that there is, got ${arrived}: ${hint}`);
+  const hint = typeof value === "string" ? suggestName(value, choices) : `use one of ${choices.join(", ")}`;
+  throw new ConfigError("ARGUMENT_INVALID", `${what} must be a known name, got ${arrived}: ${hint}`);
 }
 
-/** Milliseconds that pass, or are waited for. */
+/** Requires a finite duration in milliseconds. */
 export function requireSpan(what: string, ms: unknown): number {
   if (typeof ms === "number" && ms >= 0 && ms < Number.POSITIVE_INFINITY) return ms;
   return refuse(`${what} must be a finite number of milliseconds of at least 0`, ms);

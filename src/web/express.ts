@@ -1,15 +1,15 @@
-// `httpCache` as a middleware of Express 5.
+// `httpCache` as Express 5 middleware.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
-import { arrivalOf, expectArrival, type Handler, NodeExchange } from "./node-http/node-exchange.ts";
+import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
-/** What is used of a request of Express. */
+/** The parts of an Express request that are used. */
 export interface ExpressRequest extends IncomingMessage {
-  /** The URL before any router took a part of it away. */
+  /** The URL before routers stripped their mount path. */
   readonly originalUrl: string;
 }
 
@@ -21,19 +21,19 @@ export type ExpressMiddleware<Request extends ExpressRequest> = (
   next: Next,
 ) => void;
 
-/** What is used of an application of Express. */
+/** The parts of an Express application that are used. */
 interface Application {
   readonly parent?: Application;
   handle(request: IncomingMessage, response: ServerResponse, done: Next): void;
 }
 
-/** `app.use(httpCache({ cache }))`. Throws ConfigError for options that cannot be. */
+/** `app.use(httpCache({ cache }))`. Throws ConfigError for invalid options. */
 export function httpCache<Request extends ExpressRequest = ExpressRequest>(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
 ): ExpressMiddleware<Request> {
   const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Request>(options);
   return (request, response, next) => {
-    const arrival = arrivalOf(request, engine);
+    const arrival = takeArrival(request, engine);
     if (arrival !== undefined) {
       arrival.begin();
       next();
@@ -41,8 +41,8 @@ export function httpCache<Request extends ExpressRequest = ExpressRequest>(
     }
     const handler: Handler = {
       run: () => next(),
-      // A response that was used cannot be given to the remaining handlers again, so the copy goes through the whole
-      // application. Middlewares further out see it as a request of its own.
+      // The remaining handlers cannot be run again on a used response, so the copy goes through the whole application. Outer
+      // middleware sees it as a separate request.
       runAgain: (copy, detached, arrival) => {
         expectArrival(copy, engine, arrival);
         dispatch((request as { app?: Application }).app, copy, detached);

@@ -1,10 +1,10 @@
-// `httpCache` as a plugin of Fastify 5.
+// `httpCache` as a Fastify 5 plugin.
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
 import type { HeaderList } from "./message/header-list.ts";
-import { arrivalOf, expectArrival, type Handler, NodeExchange } from "./node-http/node-exchange.ts";
+import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
@@ -26,13 +26,13 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
   }
 
   override reply(reply: Reply): void {
-    // The hooks that look at a payload are not called: they have seen this one when it was stored.
+    // Payload hooks are skipped: they already ran when this response was stored.
     this.#reply.hijack();
     super.reply(reply);
   }
 }
 
-/** Set by other hooks, and not yet known to the response below. */
+/** Fields set by other hooks and not yet applied to the raw response. */
 function headersOf(reply: FastifyReply): HeaderList {
   const { raw } = reply;
   const fields = reply.getHeaders();
@@ -47,8 +47,8 @@ function headersOf(reply: FastifyReply): HeaderList {
 }
 
 /**
- * `app.register(httpCache({ cache }))` caches the routes of the scope it is registered in. Throws ConfigError for options
- * that cannot be.
+ * `app.register(httpCache({ cache }))` caches the routes of the scope it is registered in. Throws ConfigError for invalid
+ * options.
  */
 export function httpCache(
   options: HttpCacheOptions<FastifyRequest> | HTTPCacheMiddleware<FastifyRequest>,
@@ -59,7 +59,7 @@ export function httpCache(
     addHook(app, engine);
     done();
   };
-  // Registered as it is, a plugin would be alone in a scope of its own.
+  // Without skip-override Fastify would encapsulate the plugin in a scope without any routes.
   return Object.assign(plugin, {
     [Symbol.for("skip-override")]: true,
     [Symbol.for("fastify.display-name")]: "xcache",
@@ -69,7 +69,7 @@ export function httpCache(
 
 function addHook(app: FastifyInstance, engine: HTTPCacheMiddleware<FastifyRequest>): void {
   app.addHook("onRequest", (request, reply, done) => {
-    const arrival = arrivalOf(request.raw, engine);
+    const arrival = takeArrival(request.raw, engine);
     if (arrival !== undefined) {
       arrival.begin(headersOf(reply));
       done();

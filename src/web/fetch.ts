@@ -1,4 +1,4 @@
-// `httpCache` for any function from a Request to a Response.
+// `httpCache` for any function that takes a Request and returns a Response.
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import { FetchExchange, type FetchHandler } from "./fetch-api/fetch-exchange.ts";
@@ -7,12 +7,12 @@ export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 export type { FetchHandler } from "./fetch-api/fetch-exchange.ts";
 
-/** A handler with a cache in front of it. */
+/** A handler behind a cache. */
 export type CachedHandler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Promise<Response>;
 
 /**
- * `httpCache(options)(handler)` is a handler that answers from the cache where it can. Throws ConfigError for options that
- * cannot be.
+ * `httpCache(options)(handler)` returns a handler that answers from the cache where it can. Throws ConfigError for invalid
+ * options.
  */
 export function httpCache(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,

@@ -1,4 +1,4 @@
-// `httpCache` as a middleware of Hono 4.
+// `httpCache` as Hono 4 middleware.
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
@@ -7,20 +7,20 @@ import { copyOf, type FetchCalls, FetchExchange } from "./fetch-api/fetch-exchan
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
-/** What is used of an application of Hono. */
+/** The part of a Hono application that is used. */
 export interface HonoApplication {
   fetch(request: Request, ...rest: never[]): Response | Promise<Response>;
 }
 
-/** Told when a request without a client comes to its middleware. */
+/** Called when a background copy of a request reaches its middleware. */
 type Arrived = (context: Context, next: Next) => Promise<void>;
 
 const arrivals = new WeakMap<Request, { readonly engine: unknown; readonly arrived: Arrived }>();
 
 /**
- * `app.use(httpCache({ cache }))`. With the application as the second argument a stale response can be refreshed behind an
- * answer, by sending the request through the application once more; without it the first request waits. Throws ConfigError
- * for options that cannot be.
+ * `app.use(httpCache({ cache }))`. If the application is passed as the second argument, stale responses are refreshed in the
+ * background by sending the request through the application again; without it the first request waits. Throws ConfigError
+ * for invalid options.
  */
 export function httpCache<E extends Env = Env>(
   options: HttpCacheOptions<Context<E>> | HTTPCacheMiddleware<Context<E>>,
@@ -55,7 +55,7 @@ class HonoCalls implements FetchCalls {
   readonly #engine: unknown;
   readonly #app: HonoApplication | undefined;
   hasThrown = false;
-  /** What was set further out before the handler was called for this client. */
+  /** Fields set by outer middleware before the handler was called for this client. */
   outer: Headers | undefined;
   #outerOfCopy: Headers | undefined;
 
@@ -87,7 +87,7 @@ class HonoCalls implements FetchCalls {
     return context.res;
   }
 
-  /** What answers before this middleware is reached is not the handler: then the response is an error. */
+  /** A response from outer middleware, before this one is reached, is not the handler's and becomes an error. */
   #sendThrough(app: HonoApplication, copy: Request): Promise<Response> {
     const { env, req } = this.#context;
     const sent = copyOf(req.raw);
@@ -95,7 +95,7 @@ class HonoCalls implements FetchCalls {
       const arrived: Arrived = async (context, next) => {
         this.#outerOfCopy = outerOf(context);
         const response = await this.#call(context, next, copy);
-        // The body is read elsewhere.
+        // The body is consumed by the recorder.
         replaceResponse(context, new Response(null, response));
         resolve(response);
       };
@@ -110,13 +110,13 @@ function outerOf(context: Context): Headers {
   return new Headers(context.newResponse(null).headers);
 }
 
-/** Hono would merge the fields of the response it has into the new one. */
+/** Assigning undefined first keeps Hono from merging the old response's fields into the new one. */
 function replaceResponse(context: Context, response: Response): void {
   context.res = undefined;
   context.res = response;
 }
 
-/** Fields that are set already stay unless the answer has them. */
+/** Keeps fields that outer middleware set unless the response has them. */
 function addOuter(response: Response, outer: Headers): void {
   for (const [name, value] of outer) {
     const { headers } = response;

@@ -1,20 +1,20 @@
-// `httpCache` as a middleware of Koa 3.
+// `httpCache` as Koa 3 middleware.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
-import { arrivalOf, expectArrival, type Handler, NodeExchange } from "./node-http/node-exchange.ts";
+import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
-/** What is used of a context of Koa. */
+/** The parts of a Koa context that are used. */
 export interface KoaContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  /** The URL before anybody took a part of it away. */
+  /** The URL before other middleware rewrote it. */
   readonly originalUrl: string;
-  /** false: Koa leaves the response alone. */
+  /** False: Koa does not send a response itself. */
   respond?: boolean | undefined;
   readonly app: { callback(): (request: IncomingMessage, response: ServerResponse) => unknown };
 }
@@ -31,26 +31,26 @@ class KoaExchange<Context extends KoaContext> extends NodeExchange<Context> {
   }
 }
 
-/** `app.use(httpCache({ cache }))`. Throws ConfigError for options that cannot be. */
+/** `app.use(httpCache({ cache }))`. Throws ConfigError for invalid options. */
 export function httpCache<Context extends KoaContext = KoaContext>(
   options: HttpCacheOptions<Context> | HTTPCacheMiddleware<Context>,
 ): KoaMiddleware<Context> {
   const engine = options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Context>(options);
   return (context, next) => {
     const { req, res, originalUrl } = context;
-    const arrival = arrivalOf(req, engine);
+    const arrival = takeArrival(req, engine);
     if (arrival !== undefined) {
       arrival.begin();
-      return disowning(next, arrival);
+      return reportingThrow(next, arrival);
     }
     return new Promise((resolve, reject) => {
       let isCalled = false;
       const handler: Handler = {
-        // Koa sends the response when all its middlewares have returned: this one must not wait for it. What they say after
-        // that, and what they make of an error, is seen on its way to the client.
+        // Koa sends the response after all middleware has returned, so this one must not wait for it. Later changes and error
+        // responses are seen by the interception.
         run: () => {
           isCalled = true;
-          disowning(next, exchange).then(resolve, reject);
+          reportingThrow(next, exchange).then(resolve, reject);
         },
         // As in Express, the copy goes through the whole application.
         runAgain: (copy, detached, arrival) => {
@@ -66,12 +66,15 @@ export function httpCache<Context extends KoaContext = KoaContext>(
   };
 }
 
-/** Tells of an error before others make something of it. */
-async function disowning(next: () => Promise<unknown>, told: { disown(): void }): Promise<void> {
+/** Reports that the handler threw before outer middleware turns the error into a response. */
+async function reportingThrow(
+  next: () => Promise<unknown>,
+  failure: { handlerThrew(): void },
+): Promise<void> {
   try {
     await next();
   } catch (error) {
-    told.disown();
+    failure.handlerThrew();
     throw error;
   }
 }

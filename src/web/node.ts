@@ -10,15 +10,14 @@ import type { NodeResponse } from "./node-http/node-response.ts";
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
 
-/** A request listener, such as createServer takes. */
+/** A request listener, as passed to createServer. */
 export type Listener<Request extends NodeRequest, Response extends NodeResponse> = (
   request: Request,
   response: Response,
 ) => unknown;
 
 /**
- * `createServer(httpCache(options)(listener))` answers from the cache where it can. Throws ConfigError for options that
- * cannot be.
+ * `createServer(httpCache(options)(listener))` answers from the cache where it can. Throws ConfigError for invalid options.
  */
 export function httpCache<Request extends NodeRequest = IncomingMessage>(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
@@ -39,7 +38,7 @@ export function httpCache<Request extends NodeRequest = IncomingMessage>(
   };
 }
 
-/** As if the listener had thrown without a cache in front of it. */
+/** An uncaught exception, as if the listener had thrown without the cache. */
 function rethrow(error: unknown): void {
   process.nextTick(() => {
     throw error;

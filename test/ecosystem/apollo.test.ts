@@ -1,4 +1,4 @@
-// The cache for Apollo, in the hands of the real server: persisted queries, lifetimes, failures.
+// The Apollo cache in a real server: persisted queries, lifetimes, failures.
 import { createHash } from "node:crypto";
 import { ApolloServer } from "@apollo/server";
 import { type KeyValueCache, PrefixingKeyValueCache } from "@apollo/utils.keyvaluecache";
@@ -12,7 +12,7 @@ import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });
 
-test("it is a cache as Apollo declares it, for strings and for other values", async () => {
+test("it implements Apollo's cache type, for strings and other values", async () => {
   const strings: KeyValueCache = apolloCache(caches.open());
   const objects: KeyValueCache<{ at: Date }> = apolloCache<{ at: Date }>(caches.open(), {
     namespace: "objects",
@@ -25,7 +25,7 @@ test("it is a cache as Apollo declares it, for strings and for other values", as
   expect([await strings.delete("key"), await strings.delete("key")]).toEqual([true, false]);
 });
 
-test("a lifetime is seconds; null and 0 mean for ever, none means the cache's default", async () => {
+test("the ttl is in seconds; null and 0 mean no expiry, none means the cache's default", async () => {
   const { cache, clock } = memoryCache({ defaultTtl: 300 });
   const apollo = apolloCache(cache);
   const space = cache.namespace("apollo");
@@ -45,12 +45,12 @@ test("a lifetime is seconds; null and 0 mean for ever, none means the cache's de
     await expect(apollo.set("wrong", "v", { ttl })).rejects.toBeInstanceOf(ConfigError);
 });
 
-test("options that cannot be are refused at once", () => {
+test("invalid options are rejected immediately", () => {
   const { cache } = memoryCache();
   expect(() => apolloCache(cache, { ttl: 5 } as ApolloCacheOptions)).toThrow(/"ttl"/);
 });
 
-test("clear empties its part of the cache only", async () => {
+test("clear empties only its own namespace", async () => {
   const { cache } = memoryCache();
   const apollo = apolloCache(cache);
   await cache.set("own", 1);
@@ -59,7 +59,7 @@ test("clear empties its part of the cache only", async () => {
   expect([await apollo.get("key"), await cache.get("own")]).toEqual([undefined, 1]);
 });
 
-test("prefixes of Apollo keep their users apart", async () => {
+test("Apollo's prefixes keep their users separate", async () => {
   const apollo = apolloCache(memoryCache().cache);
   const [a, b] = [new PrefixingKeyValueCache(apollo, "a:"), new PrefixingKeyValueCache(apollo, "b:")];
   await a.set("key", "of a");
@@ -94,7 +94,7 @@ describe("in a server", () => {
     };
   }
 
-  test("a persisted query that one server learned is known to another", async () => {
+  test("a persisted query registered with one server is known to another", async () => {
     const one = await serverOn(apolloCache(caches.open()));
     const other = await serverOn(apolloCache(caches.open()));
     expect(await other()).toBe("PERSISTED_QUERY_NOT_FOUND");
@@ -103,7 +103,7 @@ describe("in a server", () => {
     expect(await until(async () => (await other()) === "world", { what: "a known query" })).toBe(true);
   });
 
-  test("a store that fails makes queries unknown, not requests fail", async () => {
+  test("a failing store makes queries unknown but does not fail requests", async () => {
     const failing = failingCache();
     const errors: Error[] = [];
     const cache = apolloCache(failing.cache, { onError: (error) => errors.push(error) });
@@ -116,7 +116,7 @@ describe("in a server", () => {
   });
 });
 
-test("disconnect closes a cache that was made from a configuration", async () => {
+test("disconnect closes a cache created from a configuration", async () => {
   const apollo = apolloCache({ kvUrl: "memory://" });
   await apollo.set("key", "value");
   await apollo.disconnect();

@@ -1,4 +1,4 @@
-// The store for cache-manager, in the hands of the real library.
+// The cache-manager store with the real library.
 import { createCache } from "cache-manager";
 import type { Keyv } from "keyv";
 import { expect, test } from "vitest";
@@ -28,7 +28,7 @@ test("values are set, read and deleted, one by one and together, as they are and
   expect(await manager.mget(["a", "b", "key"])).toEqual([undefined, undefined, undefined]);
 });
 
-test("lifetimes are milliseconds: of the call, else of the manager, else for ever", async () => {
+test("the ttl is in milliseconds: the call's, else the manager's, else none", async () => {
   const cache = caches.open();
   const manager = managerOn(cache, 60_000);
   const space = cache.namespace("keyv:cache-manager");
@@ -44,7 +44,7 @@ test("lifetimes are milliseconds: of the call, else of the manager, else for eve
   expect(left).toBeLessThanOrEqual(5_500);
 });
 
-test("wrap calls the function once, whatever falsy value it gives, and anew after the value was deleted", async () => {
+test("wrap calls the function once, even for falsy values, and again after a delete", async () => {
   const manager = managerOn(caches.open());
   let calls = 0;
   const load = async () => (++calls === 1 ? null : calls);
@@ -71,7 +71,7 @@ test("clear empties its namespace only", async () => {
   ]);
 });
 
-test("in front of another store it is filled from there", async () => {
+test("in front of another store it is filled from that store", async () => {
   const [near, far] = [memoryCache().cache, caches.open()];
   await managerOn(far).set("key", "far", 60_000);
   const manager = createCache({ stores: [cacheManagerStore(near), cacheManagerStore(far)], ttl: 60_000 });
@@ -79,7 +79,7 @@ test("in front of another store it is filled from there", async () => {
   expect(await managerOn(near).get("key")).toBe("far");
 });
 
-test("a failing store is an empty one, and with throwOnErrors an error", async () => {
+test("a failing store counts as empty, or rejects with throwOnErrors", async () => {
   const { cache, fail } = failingCache();
   fail();
   const quiet = managerOn(cache);
@@ -93,7 +93,7 @@ test("a failing store is an empty one, and with throwOnErrors an error", async (
   expect([await loud.get("key"), await loud.mget(["key"])]).toEqual([undefined, [undefined]]);
 });
 
-test("it is a store to those who import cache-manager and to those who require it", () => {
+test("its type fits both import and require of cache-manager", () => {
   type Required = typeof import("cache-manager", { with: { "resolution-mode": "require" }});
   const stores: NonNullable<NonNullable<Parameters<Required["createCache"]>[0]>["stores"]> = [
     cacheManagerStore(memoryCache().cache),
@@ -102,14 +102,14 @@ test("it is a store to those who import cache-manager and to those who require i
   expect([stores[0]?.namespace, usual.namespace]).toEqual(["cache-manager", "cache-manager"]);
 });
 
-test("options that cannot be are refused at once", () => {
+test("invalid options are rejected immediately", () => {
   const { cache } = memoryCache();
   expect(() => cacheManagerStore(cache, { prefix: "x" } as CacheManagerStoreOptions)).toThrow(/"prefix"/);
   expect(() => cacheManagerStore(cache, { namespace: "" })).toThrow(InvalidKeyError);
   expect(() => cacheManagerStore(cache, { throwOnErrors: "no" } as never)).toThrow(ConfigError);
 });
 
-test("disconnect closes a cache that was made from a configuration", async () => {
+test("disconnect closes a cache created from a configuration", async () => {
   const manager = createCache({
     stores: [cacheManagerStore({ kvUrl: "memory://" }, { throwOnErrors: true })],
   });

@@ -1,4 +1,4 @@
-// A cache whose store fails when a test says so, without the circuit breaker coming between.
+// A cache whose store fails on demand, without a circuit breaker.
 import { onTestFinished } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import type { BackendHost } from "../../src/core/backend.ts";

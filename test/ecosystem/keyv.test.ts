@@ -1,4 +1,4 @@
-// The store for Keyv, in the hands of the real library: its contract, namespaces, lifetimes and failures.
+// The Keyv store with the real library: its contract, namespaces, lifetimes and failures.
 import { Keyv, type KeyvStoreAdapter } from "keyv";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, ConnectionError } from "../../src/core/errors.ts";
@@ -26,14 +26,14 @@ async function pairs(keyv: Keyv): Promise<[string, unknown][]> {
   return listed(keyv.iterator!(undefined) as AsyncIterable<[string, unknown]>);
 }
 
-test("it is a store as Keyv declares it", () => {
+test("it implements Keyv's store type", () => {
   const store: KeyvStoreAdapter = new XCacheKeyvStore(memoryCache().cache);
   expect(store.namespace).toBeUndefined();
   store.namespace = "mine";
   expect(store.namespace).toBe("mine");
 });
 
-test("options that cannot be are refused at once: a namespace is said to Keyv", () => {
+test("invalid options are rejected immediately; a namespace belongs to Keyv's options", () => {
   const { cache } = memoryCache();
   expect(() => new XCacheKeyvStore(cache, { namespace: "mine" } as KeyvStoreOptions)).toThrow(/"namespace"/);
   expect(() => new XCacheKeyvStore(cache, { throwOnErrors: 1 } as never)).toThrow(ConfigError);
@@ -48,12 +48,12 @@ test.each([[undefined], [null], ["redis://user:secret@host"], [Promise.resolve()
   },
 );
 
-test("a configuration without fields is that of the defaults", () => {
+test("an empty configuration uses the defaults", () => {
   expect(() => new XCacheKeyvStore({})).not.toThrow();
 });
 
 describe("through Keyv on a real server", () => {
-  test("values are set, read, found and deleted one by one", async () => {
+  test("values are set, read, found and deleted individually", async () => {
     const keyv = keyvOn(caches.open());
     expect(await keyv.get("key")).toBeUndefined();
     expect(await keyv.has("key")).toBe(false);
@@ -97,7 +97,7 @@ describe("through Keyv on a real server", () => {
     expect(await keyv.get("nothing")).toBeUndefined();
   });
 
-  test("without Keyv's JSON dates, maps and large integers come back as they were", async () => {
+  test("without Keyv's JSON, dates, maps and large integers come back unchanged", async () => {
     const keyv = rawKeyv(caches.open());
     const value = { at: new Date(5), map: new Map([["a", 1n]]) };
     await keyv.set("key", value);
@@ -106,7 +106,7 @@ describe("through Keyv on a real server", () => {
     expect(await pairs(keyv)).toEqual([["key", value]]);
   });
 
-  test("a namespace neither sees nor clears what is in another, and the cache itself keeps its entries", async () => {
+  test("a namespace neither sees nor clears another, and the cache keeps its own entries", async () => {
     const cache = caches.open();
     await cache.set("own", "kept");
     const [a, b, none] = [keyvOn(cache, "a"), keyvOn(cache, "a:b"), keyvOn(cache, "")];
@@ -120,12 +120,12 @@ describe("through Keyv on a real server", () => {
     expect(await cache.get("own")).toBe("kept");
   });
 
-  test("another process finds what was set", async () => {
+  test("another process finds stored values", async () => {
     await keyvOn(caches.open(), "shared").set("key", "value");
     expect(await keyvOn(caches.open(), "shared").get("key")).toBe("value");
   });
 
-  test("the iterator gives every entry of its namespace and no other", async () => {
+  test("the iterator yields every entry of its namespace and no other", async () => {
     const cache = caches.open();
     const [a, b] = [keyvOn(cache, "a"), keyvOn(cache, "b")];
     await a.setMany(Array.from({ length: 250 }, (_, at) => ({ key: `key:${at}`, value: at })));
@@ -139,7 +139,7 @@ describe("through Keyv on a real server", () => {
 });
 
 describe("a lifetime", () => {
-  test("is milliseconds, and for ever where none is said", async () => {
+  test("is in milliseconds, and infinite if none is given", async () => {
     const { cache, clock } = memoryCache();
     const store = new XCacheKeyvStore(cache);
     await store.set("short", 1, 1_500);
@@ -163,7 +163,7 @@ describe("a lifetime", () => {
     expect(await cache.namespace("keyv:n").ttl("n:key")).toBe(2);
   });
 
-  test("that is over already leaves nothing behind", async () => {
+  test("that is negative deletes the key", async () => {
     const store = new XCacheKeyvStore(memoryCache().cache);
     await store.set("key", "old");
     await store.set("key", "new", -1);
@@ -181,7 +181,7 @@ describe("when the store fails", () => {
     return { keyv, errors };
   }
 
-  test("reads find nothing, writes say so, and each error is emitted once", async () => {
+  test("reads miss, writes report it, and each error is emitted once", async () => {
     const { keyv, errors } = failing();
     const told = async (call: Promise<unknown>): Promise<unknown[]> => {
       errors.length = 0;
@@ -198,7 +198,7 @@ describe("when the store fails", () => {
     expect(errors[0]).toBeInstanceOf(ConnectionError);
   });
 
-  test("nobody has to listen for errors", async () => {
+  test("no error listener is required", async () => {
     const { cache, fail, breakConnection } = failingCache();
     const keyv = keyvOn(cache);
     fail();
@@ -235,7 +235,7 @@ describe("when the store fails", () => {
 });
 
 describe("disconnect", () => {
-  test("closes a cache that the store made from a configuration", async () => {
+  test("closes a cache that the store created from a configuration", async () => {
     const store = new XCacheKeyvStore({ kvUrl: "memory://" });
     const keyv = new Keyv({ store, throwOnErrors: true });
     await keyv.set("key", 1);
@@ -243,7 +243,7 @@ describe("disconnect", () => {
     await expect(keyv.get("key")).rejects.toThrow(/disconnect/);
   });
 
-  test("leaves a cache that was given to its owner", async () => {
+  test("leaves an existing cache to its owner", async () => {
     const cache = new XCache({ kvUrl: "memory://" });
     onTestFinished(() => cache.disconnect());
     const keyv = keyvOn(cache);
@@ -252,7 +252,7 @@ describe("disconnect", () => {
     expect(await keyv.get("key")).toBe(1);
   });
 
-  test("stops listening to it, so that a store can come and go", async () => {
+  test("removes its listener, so that stores can come and go", async () => {
     const { cache, breakConnection } = failingCache();
     const [store, errors] = [new XCacheKeyvStore(cache), [] as Error[]];
     store.on("error", (error) => errors.push(error));

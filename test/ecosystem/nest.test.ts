@@ -86,7 +86,7 @@ describe("the module", () => {
     await expect(cache.get("key")).rejects.toThrow(/disconnect/);
   });
 
-  test("takes a cache as it is, and leaves it open if told so", async () => {
+  test("uses an existing cache, and leaves it open if asked to", async () => {
     const { cache } = memoryCache();
     const app = await start([XCacheModule.forRoot({ cache, keepOpen: true })]);
     expect(app.get(XCache)).toBe(cache);
@@ -95,7 +95,7 @@ describe("the module", () => {
     expect(await cache.get("key")).toBe(1);
   });
 
-  test("keeps several caches apart by name", async () => {
+  test("distinguishes several caches by name", async () => {
     class Service {
       readonly reports: XCache;
       constructor(reports: XCache) {
@@ -117,7 +117,7 @@ describe("the module", () => {
     for (const cache of both) await expect(cache.get("key")).rejects.toThrow(/disconnect/);
   });
 
-  test("is configured by a factory that needs others", async () => {
+  test("can be configured by a factory with dependencies", async () => {
     class Settings {
       readonly prefix = "from-settings";
     }
@@ -135,20 +135,20 @@ describe("the module", () => {
     expect(await caches.server.cli("EXISTS", "from-settings:key")).toBe("1");
   });
 
-  test("with options that cannot be is refused at once, a configuration in the wrong place among them", () => {
+  test("rejects invalid options immediately, including a misplaced configuration", () => {
     expect(() => XCacheModule.forRoot(memory as never)).toThrow(/"kvUrl"/);
     expect(() => XCacheModule.forRootAsync({ useFactory: () => memory, global: true } as never)).toThrow(
       /"global"/,
     );
   });
 
-  test("of a configuration that cannot be does not start", async () => {
+  test("with an invalid configuration does not start", async () => {
     await expect(start([XCacheModule.forRoot({ cache: { defaultTtl: -1 } })])).rejects.toBeInstanceOf(
       ConfigError,
     );
   });
 
-  test("closes with the application even if its store does not answer", async () => {
+  test("closes with the application even if its store does not respond", async () => {
     const backend = new ChaosBackend(new MemoryBackend());
     const app = await start([XCacheModule.forRoot({ cache: { backend } })]);
     await app.get(XCache).set("key", 1);
@@ -157,7 +157,7 @@ describe("the module", () => {
     expect(backend.calls("disconnect")).toBe(1);
   });
 
-  test("that is not global is seen where it is imported", async () => {
+  test("that is not global is visible where it is imported", async () => {
     class Feature {}
     Module({ imports: [XCacheModule.forRoot({ cache: memory, isGlobal: false })] })(Feature);
     class Outside {}
@@ -193,7 +193,7 @@ describe("a cached response", () => {
     return { get: await serve(app), calls, cache: app.get(XCache) };
   }
 
-  test("is made once for each URL", async () => {
+  test("is computed once per URL", async () => {
     const { get, calls } = await ask(async (id) => ({ id }));
     for (const path of ["/items/1", "/items/1", "/items/1?q", "/items/2"]) {
       expect(await get(path)).toBe(JSON.stringify({ id: path[7] }));
@@ -201,7 +201,7 @@ describe("a cached response", () => {
     expect(calls).toEqual(["1", "1", "2"]);
   });
 
-  test("is shared by processes, and goes with its tags in all of them", async () => {
+  test("is shared by processes, and invalidated by its tags in all of them", async () => {
     const options: CacheResponseOptions = {
       ttl: 60,
       tags: (request) => [`at:${request.url}`],
@@ -223,7 +223,7 @@ describe("a cached response", () => {
     expect([one.calls, other.calls]).toEqual([["1", "1"], []]);
   });
 
-  test("is that of its version, though URL, class and method have the same names", async () => {
+  test("belongs to its API version, even if URL, class and method have the same names", async () => {
     const controllers = ["1", "2"].map((version) => {
       class Items {
         find() {
@@ -270,7 +270,7 @@ describe("a cached response", () => {
     expect(refused.calls).toHaveLength(2);
   });
 
-  test("is not an error, and errors reach all who wait once", async () => {
+  test("is never an error, and an error reaches every waiting request once", async () => {
     const { get, calls } = await ask(() => {
       throw new HttpException("broken", 418);
     });
@@ -285,7 +285,7 @@ describe("a cached response", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("is never a stream: everybody who asks at once gets a whole one", async () => {
+  test("is never a stream: every concurrent request gets a complete one", async () => {
     const { get, calls } = await ask(() => new StreamableFile(Buffer.from("bytes")));
     expect(await Promise.all([get("/items/1"), get("/items/1"), get("/items/1")])).toEqual([
       "bytes",
@@ -295,7 +295,7 @@ describe("a cached response", () => {
     expect(calls).toHaveLength(3);
   });
 
-  test("is never an instance of a class, which would lose what hides its fields; that is said once", async () => {
+  test("is never a class instance, which could expose hidden fields; one warning says so", async () => {
     const warning = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
     onTestFinished(() => void warning.mockRestore());
     class User {
@@ -311,7 +311,7 @@ describe("a cached response", () => {
     expect(warning.mock.calls).toEqual([[expect.stringContaining("Items.find"), "XCacheWarning"]]);
   });
 
-  test("is made anew where the store fails", async () => {
+  test("is computed again if the store fails", async () => {
     const { cache, fail, calm } = failingCache();
     const { get, calls } = await ask(() => "text", {}, cache);
     fail();
@@ -320,7 +320,7 @@ describe("a cached response", () => {
     calm();
   });
 
-  test("of a whole controller leaves out other methods, events and handlers that say so", async () => {
+  test("of a controller excludes other methods, event streams and opted-out handlers", async () => {
     const calls: string[] = [];
     class Mixed {
       cached() {
@@ -391,7 +391,7 @@ describe("a cached method", () => {
   );
   decorate(Users as Type, "usual", CacheMethod<Users, [], unknown>({ ttl: 60 }) as MethodDecorator);
 
-  test("remembers by its arguments in the cache of its object, under its class and name", async () => {
+  test("is keyed by arguments, class and name in the cache of its object", async () => {
     const { cache } = memoryCache();
     const users = new Users(cache);
     expect([await users.find(1), await users.find(1), (await users.find(2)).call]).toEqual([
@@ -406,7 +406,7 @@ describe("a cached method", () => {
     expect((await new Users(memoryCache().cache).find(1)).call).toBe(1);
   });
 
-  test("stays the handler that it was to Nest: its route, its name, its own cached responses", async () => {
+  test("keeps its route, name and response caching in Nest", async () => {
     class Pages {
       async one() {
         return "one";
@@ -424,7 +424,7 @@ describe("a cached method", () => {
     expect([await get("/pages/one"), await get("/pages/two")]).toEqual(["one", "two"]);
   });
 
-  test("uses the default cache where none is said", async () => {
+  test("uses the default cache if none is given", async () => {
     const { cache } = memoryCache();
     const users = new Users(cache);
     setDefaultCache(cache);

@@ -1,4 +1,4 @@
-// A small application of Next in a temporary folder: built once, served by as many processes as a test starts.
+// A small Next application in a temporary folder: built once, served by as many processes as a test starts.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

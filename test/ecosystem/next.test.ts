@@ -98,7 +98,7 @@ async function look(request: Cache, key: string, context: unknown = pageContext)
 }
 
 describe("values", () => {
-  test("of every kind come from another process as they were: bytes are Buffers, maps are maps", async () => {
+  test("of every kind come back unchanged in another process: bytes are Buffers, maps are maps", async () => {
     const [one, other] = [requests(caches.open()), requests(caches.open())];
     const routeHandler = {
       kind: "APP_ROUTE",
@@ -127,7 +127,7 @@ describe("values", () => {
     }
   });
 
-  test("of fetch come from another process, and go when Next removes them", async () => {
+  test("of fetch are shared with other processes, and gone when Next removes them", async () => {
     const [one, other] = [requests(caches.open()), requests(caches.open())];
     await one().set("hash", data("body"), fetchTerms("t"));
     expect(await look(other(), "hash", fetchContext(["t"]))).toEqual(["body", false]);
@@ -135,7 +135,7 @@ describe("values", () => {
     expect(await look(other(), "hash", fetchContext(["t"]))).toBeNull();
   });
 
-  test("that are images are kept apart from pages of the same key", async () => {
+  test("that are images do not collide with pages of the same key", async () => {
     const { cache } = memoryCache();
     const handler = handlers(cache)();
     const image = {
@@ -152,7 +152,7 @@ describe("values", () => {
     expect(await handler.get("key", pageContext)).toBeNull();
   });
 
-  test("of another build are not served, data of fetch is", async () => {
+  test("of another build are not served, but fetch data is", async () => {
     const folder = mkdtempSync(join(runFolder(), "next-"));
     const builds = ["one", "two"].map((id) => {
       mkdirSync(join(folder, id, "server"), { recursive: true });
@@ -200,7 +200,7 @@ describe("an age", () => {
     expect(await cache.namespace("next").ttl(key!)).toBe(seconds);
   });
 
-  test("that cannot be is refused at once", () => {
+  test("that is invalid is rejected immediately", () => {
     const { cache } = memoryCache();
     expect(() => nextCacheHandler(cache, { maxAge: 0 })).toThrow(ConfigError);
     expect(() => nextUseCacheHandler(cache, { maxAgeSeconds: 1 } as NextCacheOptions)).toThrow(/maxAge/);
@@ -208,7 +208,7 @@ describe("an age", () => {
 });
 
 describe("a tag", () => {
-  test("that is expired takes page and data along in every process, and no others", async () => {
+  test("that is expired invalidates its pages and data in every process, and no others", async () => {
     const [one, other] = [requests(caches.open()), requests(caches.open())];
     await one().set("/a", page("a", "_N_T_/layout,both,a"), stored(60));
     await one().set("/b", page("b", "_N_T_/layout,both"), stored(60));
@@ -222,7 +222,7 @@ describe("a tag", () => {
     await one().revalidateTag([]);
   });
 
-  test("of a path expires data that is read for it, and not for other paths", async () => {
+  test("of a path expires data read for that path, but not for others", async () => {
     const request = requests(caches.open());
     await request().set("hash", data("d"), fetchTerms("t"));
     await request().revalidateTag("_N_T_/items/a");
@@ -235,7 +235,7 @@ describe("a tag", () => {
     expect(await look(request(), "hash", fetchContext(["t"], ["_N_T_/items/a"]))).toEqual(["new", false]);
   });
 
-  test("that data was not stored with expires it all the same where it is read with it", async () => {
+  test("expires data that was stored without it but is read with it", async () => {
     const request = requests(caches.open());
     await request().set("hash", data("d"), fetchTerms("first"));
     await request().revalidateTag("second");
@@ -259,7 +259,7 @@ describe("a tag", () => {
     },
   );
 
-  test("that is revalidated with a profile expires what is older once its time is over", async () => {
+  test("that is revalidated with a profile expires older entries after its duration", async () => {
     const { cache, clock } = memoryCache();
     const request = handlers(cache, { buildId: "b" }, clock);
     const see = async (key: string) => (await request().get(key, pageContext)) !== null;
@@ -276,7 +276,7 @@ describe("a tag", () => {
     expect(await see("/younger")).toBe(false);
   });
 
-  test("that is expired while a page is rendered keeps the old page out, and one begun later in", async () => {
+  test("that is expired during a render keeps that page out, but not one begun later", async () => {
     const { cache, clock } = memoryCache();
     const request = handlers(cache, { buildId: "b" }, clock);
     const slow = request();
@@ -294,7 +294,7 @@ describe("a tag", () => {
     expect((await overtaken.get("/b", pageContext))?.lastModified).toBe(clock.now() - 60_001);
   });
 
-  test("that a worker expires by updateTags keeps out what a server is rendering meanwhile", async () => {
+  test("that a worker expires with updateTags keeps out a page being rendered by a server", async () => {
     const { cache, clock } = memoryCache();
     const request = handlers(cache, { buildId: "b" }, clock);
     await request().set("/stored", page("old", "t"), stored(60));
@@ -308,7 +308,7 @@ describe("a tag", () => {
     ]);
   });
 
-  test("whose mark the store has dropped counts as stale, not as fresh", async () => {
+  test("whose marker was evicted counts as stale, not as fresh", async () => {
     const cache = caches.open();
     const request = requests(cache);
     await request().set("/a", page("a", "t"), stored(60));
@@ -317,7 +317,7 @@ describe("a tag", () => {
   });
 });
 
-describe('what "use cache" remembers', () => {
+describe('a "use cache" entry', () => {
   const streamOf = (text: string) => new Response(text).body!;
   const entry = (text: string, facts: Partial<CacheEntry> = {}): Promise<CacheEntry> =>
     Promise.resolve({
@@ -335,7 +335,7 @@ describe('what "use cache" remembers', () => {
     return found && [await textOf(found), found.revalidate];
   };
 
-  test("comes from another process, a new stream each time, with all its facts", async () => {
+  test("is shared with other processes, as a new stream each time, with its metadata", async () => {
     const [one, other] = [nextUseCacheHandler(caches.open()), nextUseCacheHandler(caches.open())];
     expect(await other.get("key", [])).toBeUndefined();
     const { value: _, ...facts } = await entry("text");
@@ -349,7 +349,7 @@ describe('what "use cache" remembers', () => {
     await other.refreshTags();
   });
 
-  test("goes with its tags and with those of its path, or becomes stale", async () => {
+  test("is expired or made stale by its tags and those of its path", async () => {
     const [one, other] = [nextUseCacheHandler(caches.open()), nextUseCacheHandler(caches.open())];
     const set = () =>
       one.set("key", entry("text", { timestamp: performance.timeOrigin + performance.now() }));
@@ -367,7 +367,7 @@ describe('what "use cache" remembers', () => {
     await one.updateTags([]);
   });
 
-  test("is found under keys that no store takes: very long ones, and those of binary arguments", async () => {
+  test("is found under very long keys and keys of binary arguments", async () => {
     const handler = nextUseCacheHandler(caches.open());
     const keys = ["a", "b"].map((end) => `${"x".repeat(70_000)}${end}`);
     keys.push("\ud800", "\udfff", "k\udc00\ud800");
@@ -379,7 +379,7 @@ describe('what "use cache" remembers', () => {
     expect(await handler.get(keys[0]!, [])).toBeUndefined();
   });
 
-  test("is waited for while it is being stored", async () => {
+  test("is awaited while it is being stored", async () => {
     const handler = nextUseCacheHandler(memoryCache().cache);
     let finish!: (entry: CacheEntry) => void;
     const storing = handler.set("key", new Promise((resolve) => (finish = resolve)));
@@ -389,7 +389,7 @@ describe('what "use cache" remembers', () => {
     await storing;
   });
 
-  test("is not stored when it broke off, was made before its tag expired, or has no lifetime", async () => {
+  test("is not stored if incomplete, begun before its tag expired, or without a lifetime", async () => {
     const handler = nextUseCacheHandler(memoryCache().cache);
     const broken = new ReadableStream({
       start(controller) {
@@ -409,7 +409,7 @@ describe('what "use cache" remembers', () => {
   });
 });
 
-test("a failing store is an empty one to both handlers, and an error only where something was to be expired", async () => {
+test("both handlers treat a failing store as empty; only expiring a tag rejects", async () => {
   const { cache, fail } = failingCache();
   const errors: Error[] = [];
   const options = { onError: (error: Error) => void errors.push(error) };

@@ -1,4 +1,4 @@
-// The driver for unstorage, in the hands of the real library: what its own drivers are tested for, on a real server.
+// The unstorage driver with the real library: the tests of its own drivers, on a real server.
 import {
   createStorage,
   type Driver,
@@ -36,7 +36,7 @@ describe("items", () => {
     expect(await storage.hasItem("s1:a")).toBe(false);
   });
 
-  test("are known by their key without a query, with / and : alike", async () => {
+  test("are identified by their key without a query, with / and : equivalent", async () => {
     const storage = storageOn();
     await storage.setItem("s3:a?q=1", "data");
     await storage.setItem("/data/file.json", { json: "works" });
@@ -51,7 +51,7 @@ describe("items", () => {
     expect(await storage.getItem("key")).toEqual(value);
   });
 
-  test("of a class are what its toJSON says, or an error", async () => {
+  test("of a class are stored by their toJSON, or rejected", async () => {
     const storage = storageOn();
     await storage.setItem("a", { toJSON: () => "text" } as object);
     class Opaque {}
@@ -89,7 +89,7 @@ describe("raw items", () => {
     expect(Buffer.isBuffer(buffer) && buffer.equals(bytes)).toBe(true);
   });
 
-  test("are any value that the cache can carry, and the text of an item", async () => {
+  test("are any value the cache can store, and the text of an item", async () => {
     const storage = storageOn();
     const value = { at: new Date(5), map: new Map([[1n, new Set(["x"])]]) };
     await storage.setItemRaw("value", value);
@@ -107,7 +107,7 @@ describe("keys", () => {
     return storage;
   }
 
-  test("are listed under a base, whatever characters it has, and to a depth", async () => {
+  test("are listed under a base of any characters, and to a depth", async () => {
     const storage = await filled();
     expect(await sorted(storage.getKeys())).toEqual([
       "a*:star",
@@ -132,7 +132,7 @@ describe("keys", () => {
     await storage.clear();
   });
 
-  test("are as many as there are, however many", async () => {
+  test("are listed completely, however many there are", async () => {
     const storage = storageOn();
     const items = Array.from({ length: 1_200 }, (_, at) => ({ key: `many:${at}`, value: "x" }));
     await storage.setItems([...items, { key: "one", value: "x" }]);
@@ -142,7 +142,7 @@ describe("keys", () => {
   });
 });
 
-test("clear leaves alone what is not the driver's, and mounts are apart", async () => {
+test("clear removes only the driver's items, and mounts are isolated", async () => {
   const cache = caches.open();
   await cache.set("own", 1);
   const storage = storageOn(unstorageDriver(cache));
@@ -155,7 +155,7 @@ test("clear leaves alone what is not the driver's, and mounts are apart", async 
   expect(await cache.get("own")).toBe(1);
 });
 
-test("lifetimes are seconds: of the item, else of the driver, else for ever; and told as meta", async () => {
+test("the ttl is in seconds: the item's, else the driver's, else none; getMeta reports it", async () => {
   const { cache, clock } = memoryCache();
   const storage = storageOn(unstorageDriver(cache));
   const limited = storageOn(unstorageDriver(cache, { namespace: "limited", ttl: 60 }));
@@ -175,7 +175,7 @@ test("lifetimes are seconds: of the item, else of the driver, else for ever; and
   expect(await limited.hasItem("usual")).toBe(false);
 });
 
-test("a lifetime of 0 is for ever, also where the driver has one", async () => {
+test("a ttl of 0 means no expiry, even if the driver has a default", async () => {
   const { cache } = memoryCache();
   const storage = storageOn(unstorageDriver(cache, { ttl: 60 }));
   await storage.setItem("zero", "x", { ttl: 0 });
@@ -185,7 +185,7 @@ test("a lifetime of 0 is for ever, also where the driver has one", async () => {
   await expect(storage.setItem("key", "x", { ttl: Number.NaN })).rejects.toBeInstanceOf(ConfigError);
 });
 
-test("options that cannot be are refused at once", () => {
+test("invalid options are rejected immediately", () => {
   const { cache } = memoryCache();
   for (const ttl of [-1, Number.NaN]) expect(() => unstorageDriver(cache, { ttl })).toThrow(ConfigError);
   expect(() => unstorageDriver(cache, { base: "x" } as UnstorageDriverOptions)).toThrow(/"base"/);
@@ -197,7 +197,7 @@ test("a snapshot can be taken and restored", async () => {
   expect(await snapshot(storage, "")).toEqual({ initial: "works", "deep:key": "too" });
 });
 
-test("changes through the storage are told to those who watch it", async () => {
+test("watchers are notified of changes through the storage", async () => {
   const storage = storageOn();
   const seen: string[] = [];
   await storage.watch((event, key) => void seen.push(`${event} ${key}`));
@@ -206,7 +206,7 @@ test("changes through the storage are told to those who watch it", async () => {
   expect(seen).toEqual(["update a", "remove a"]);
 });
 
-test("a failing store is an error of every operation", async () => {
+test("every operation rejects if the store fails", async () => {
   const { cache, fail } = failingCache();
   const storage = storageOn(unstorageDriver(cache));
   fail();
@@ -220,7 +220,7 @@ test("a failing store is an error of every operation", async () => {
   for (const call of calls) await expect(call).rejects.toBeInstanceOf(ConnectionError);
 });
 
-test("dispose closes a cache that was made from a configuration", async () => {
+test("dispose closes a cache created from a configuration", async () => {
   const storage = storageOn(unstorageDriver({ kvUrl: "memory://" }));
   await storage.setItem("a", "x");
   await storage.dispose();

@@ -76,7 +76,7 @@ class GappySwap extends ReferenceBackend {
 
 export const swapMistakes: Readonly<Record<string, Mistake>> = {
   "swap ignores what it expects": {
-    caughtBy: "a swap from nothing is refused where something is, and reports it whole",
+    caughtBy: "a swap from absent is refused if a record exists, and returns that record",
     Broken: class extends ReferenceBackend {
       override async swap(key: string, _expected: Token | undefined, next: Next): Promise<SwapResult> {
         if (next === undefined) await this.take(key);
@@ -86,15 +86,15 @@ export const swapMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "swap compares, then writes, with a gap between": {
-    caughtBy: "of 100 swaps from nothing at once exactly one wins, and the others see it",
+    caughtBy: "of 100 concurrent swaps from absent exactly one wins, and the others see its record",
     Broken: GappySwap,
   },
   "swap compares, then writes over what came between": {
-    caughtBy: "a chain of swaps loses no update, whoever makes it",
+    caughtBy: "concurrent swaps from any client lose no update",
     Broken: GappySwap,
   },
   "swap compares part of the version": {
-    caughtBy: "a swap from another version is refused and reports the present record whole",
+    caughtBy: "a swap from another version is refused and returns the current record",
     Broken: class extends ReferenceBackend {
       override async swap(key: string, expected: Token | undefined, next: Next): Promise<SwapResult> {
         const current = this.present(key);
@@ -104,7 +104,7 @@ export const swapMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a refused swap does not say what is there": {
-    caughtBy: "a swap from another version is refused and reports the present record whole",
+    caughtBy: "a swap from another version is refused and returns the current record",
     Broken: class extends ReferenceBackend {
       override async swap(key: string, expected: Token | undefined, next: Next): Promise<SwapResult> {
         const result = await super.swap(key, expected, next);
@@ -113,7 +113,7 @@ export const swapMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a refused swap leaves the payload out": {
-    caughtBy: "a swap from nothing is refused where something is, and reports it whole",
+    caughtBy: "a swap from absent is refused if a record exists, and returns that record",
     Broken: class extends ReferenceBackend {
       override async swap(key: string, expected: Token | undefined, next: Next): Promise<SwapResult> {
         const result = await super.swap(key, expected, next);
@@ -124,7 +124,7 @@ export const swapMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a swap to nothing does nothing": {
-    caughtBy: "a swap to nothing removes the record of that version only",
+    caughtBy: "a swap to absent removes only the record with that version",
     Broken: class extends ReferenceBackend {
       override async swap(key: string, expected: Token | undefined, next: Next): Promise<SwapResult> {
         return next === undefined ? { won: true } : super.swap(key, expected, next);
@@ -132,7 +132,7 @@ export const swapMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a swap keeps the old lifetime": {
-    caughtBy: "a write or a swap brings its own lifetime, longer or shorter",
+    caughtBy: "a write or swap replaces the lifetime, with a longer or a shorter one",
     Broken: class extends ReferenceBackend {
       override async swap(key: string, expected: Token | undefined, next: Next): Promise<SwapResult> {
         const before = this.store.get(key);
@@ -148,7 +148,7 @@ export const swapMistakes: Readonly<Record<string, Mistake>> = {
 
 export const recordMistakes: Readonly<Record<string, Mistake>> = {
   "readMany answers in the order of the store": {
-    caughtBy: "readMany answers in the order of its keys, absent and repeated ones too",
+    caughtBy: "readMany returns records in the order of its keys, including absent and repeated ones",
     Broken: class extends ReferenceBackend {
       override async readMany(keys: readonly string[]): Promise<Records> {
         return super.readMany([...keys].sort());
@@ -156,7 +156,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "readMany leaves out what is absent": {
-    caughtBy: "readMany answers in the order of its keys, absent and repeated ones too",
+    caughtBy: "readMany returns records in the order of its keys, including absent and repeated ones",
     Broken: class extends ReferenceBackend {
       override async readMany(keys: readonly string[]): Promise<Records> {
         return (await super.readMany(keys)).filter((record) => record !== undefined);
@@ -164,7 +164,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "take does not remove": {
-    caughtBy: "take removes a record and returns what it was",
+    caughtBy: "take removes a record and returns it",
     Broken: class extends ReferenceBackend {
       override async take(key: string): Promise<StoreRecord | undefined> {
         return this.read(key);
@@ -172,7 +172,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "take reads, then removes, with a gap between": {
-    caughtBy: "a record taken by many at once is handed to exactly one",
+    caughtBy: "of many concurrent takes exactly one gets the record",
     Broken: class extends ReferenceBackend {
       override async take(key: string): Promise<StoreRecord | undefined> {
         const record = await this.read(key);
@@ -183,7 +183,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "takeMany answers in another order": {
-    caughtBy: "takeMany removes its keys and answers in their order",
+    caughtBy: "takeMany removes its keys and returns the records in their order",
     Broken: class extends ReferenceBackend {
       override async takeMany(keys: readonly string[]): Promise<Records> {
         return (await super.takeMany(keys)).toReversed();
@@ -191,13 +191,13 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "removeMany leaves what it was given": {
-    caughtBy: "removeMany, where there is one, removes its keys and no others",
+    caughtBy: "removeMany, if implemented, removes its keys and no others",
     Broken: class extends ReferenceBackend {
       async removeMany(): Promise<void> {}
     },
   },
   "removeMany empties the store": {
-    caughtBy: "removeMany, where there is one, removes its keys and no others",
+    caughtBy: "removeMany, if implemented, removes its keys and no others",
     Broken: class extends ReferenceBackend {
       async removeMany(): Promise<void> {
         await super.takeMany(this.store.keys());
@@ -205,7 +205,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a write is acknowledged before it is made": {
-    caughtBy: "one client reads at once what another wrote",
+    caughtBy: "one client immediately reads what another wrote",
     Broken: class extends ReferenceBackend {
       override async write(item: KeyedRecord): Promise<void> {
         turn()
@@ -215,7 +215,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a client keeps what it read": {
-    caughtBy: "one client reads at once what another wrote",
+    caughtBy: "one client immediately reads what another wrote",
     Broken: class extends ReferenceBackend {
       readonly #memory = new Map<string, StoreRecord | undefined>();
       override async read(key: string): Promise<StoreRecord | undefined> {
@@ -241,7 +241,7 @@ export const recordMistakes: Readonly<Record<string, Mistake>> = {
     }),
   },
   "versions pass through UTF-8": {
-    caughtBy: "versions of any eight bytes are kept and told apart",
+    caughtBy: "versions of any eight bytes are stored and distinguished",
     Broken: altering((item) => {
       const version = Buffer.from(item.record.version, "latin1").toString("utf8").slice(0, 8);
       const fits = [...version].every((character) => character.charCodeAt(0) <= 0xff);
@@ -266,15 +266,15 @@ export const lifetimeMistakes: Readonly<Record<string, Mistake>> = {
     Broken: lasting(() => Number.POSITIVE_INFINITY),
   },
   "long lifetimes overflow a timer": {
-    caughtBy: "a record is there for as long as its lifetime, and any length will do",
+    caughtBy: "a record is present throughout its lifetime, however long that is",
     Broken: lasting((ms) => (ms > 2 ** 31 - 1 ? 1 : ms)),
   },
   "a lifetime of nothing is taken for for ever": {
-    caughtBy: "a lifetime shorter than the store's step ends, it does not last for ever",
+    caughtBy: "a lifetime below the store's resolution still ends",
     Broken: lasting((ms) => Math.floor(ms) || Number.POSITIVE_INFINITY),
   },
   "reading lengthens a lifetime": {
-    caughtBy: "reading, touching and refused swaps do not lengthen a lifetime",
+    caughtBy: "reads, touches and refused swaps do not extend a lifetime",
     Broken: class extends ReferenceBackend {
       override async read(key: string): Promise<StoreRecord | undefined> {
         const record = await super.read(key);
@@ -287,19 +287,19 @@ export const lifetimeMistakes: Readonly<Record<string, Mistake>> = {
 
 export const binaryMistakes: Readonly<Record<string, Mistake>> = {
   "a space is an underscore": {
-    caughtBy: "keys of any characters are distinct and come back whole",
+    caughtBy: "keys of any characters are distinct and come back unchanged",
     Broken: respelling((key) => key.replaceAll(" ", "_")),
   },
   "keys are compared without case": {
-    caughtBy: "taking one awkward key leaves every other",
+    caughtBy: "taking one awkward key leaves all others",
     Broken: respelling((key) => key.toLowerCase()),
   },
   "keys are normalized": {
-    caughtBy: "keys of any characters are distinct and come back whole",
+    caughtBy: "keys of any characters are distinct and come back unchanged",
     Broken: respelling((key) => key.normalize("NFC")),
   },
   "long keys are cut": {
-    caughtBy: "keys of 64 KiB work and are told apart by any character",
+    caughtBy: "keys of 64 KiB work and are distinguished by every character",
     Broken: respelling((key) => key.slice(0, 250)),
   },
   "payloads pass through UTF-8": {
@@ -311,11 +311,11 @@ export const binaryMistakes: Readonly<Record<string, Mistake>> = {
     Broken: damaging((bytes) => (bytes.indexOf(10) < 0 ? bytes : bytes.subarray(0, bytes.indexOf(10)))),
   },
   "large payloads are cut": {
-    caughtBy: "a payload of 1 MiB, or as much as the store takes, comes back exactly",
+    caughtBy: "a payload of 1 MiB, or of the store's limit, comes back exactly",
     Broken: damaging((bytes) => bytes.subarray(0, 1_000_000)),
   },
   "the whole buffer behind a view is stored": {
-    caughtBy: "a view into a larger buffer is stored without its surroundings",
+    caughtBy: "a view into a larger buffer is stored without the rest of the buffer",
     Broken: damaging((bytes) => new Uint8Array(bytes.buffer)),
   },
   "an empty payload is no record": {
@@ -331,13 +331,13 @@ export const binaryMistakes: Readonly<Record<string, Mistake>> = {
 
 export const scanMistakes: Readonly<Record<string, Mistake>> = {
   "a scan misses keys": {
-    caughtBy: "every record present during the whole scan is seen, whatever else comes and goes",
+    caughtBy: "a scan sees every record that is present throughout, despite concurrent changes",
     Broken: listing(async function* (batches) {
       for await (const batch of batches) yield batch.slice(0, -1);
     }),
   },
   "a scan goes by position while records come and go": {
-    caughtBy: "every record present during the whole scan is seen, whatever else comes and goes",
+    caughtBy: "a scan sees every record that is present throughout, despite concurrent changes",
     Broken: class extends ReferenceBackend {
       override async *scan(prefix: string): AsyncIterable<readonly ScanItem[]> {
         for (let at = 0; ; at += 50) {
@@ -355,7 +355,7 @@ export const scanMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a scan takes its prefix for a pattern": {
-    caughtBy: "a prefix is taken literally, glob characters too",
+    caughtBy: "a prefix is matched literally, including glob characters",
     Broken: class extends ReferenceBackend {
       override async *scan(prefix: string): AsyncIterable<readonly ScanItem[]> {
         const pattern = new RegExp(
@@ -369,7 +369,7 @@ export const scanMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a scan ignores its prefix": {
-    caughtBy: "a prefix ends where it ends: longer names are inside, siblings outside",
+    caughtBy: "a prefix matches longer names but not siblings",
     Broken: class extends ReferenceBackend {
       override scan(_prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]> {
         return super.scan("", options);
@@ -377,13 +377,13 @@ export const scanMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a scan lists entries only": {
-    caughtBy: "a scan finds every record under its prefix, of any kind, and says what each takes",
+    caughtBy: "a scan finds every record under its prefix, of any kind, with its size",
     Broken: listing(async function* (batches) {
       for await (const batch of batches) yield batch.filter(({ record }) => record.kind === "entry");
     }),
   },
   "a scan goes on after it was aborted": {
-    caughtBy: "an aborted scan gives no further batch",
+    caughtBy: "an aborted scan returns no further batch",
     Broken: class extends ReferenceBackend {
       override scan(prefix: string): AsyncIterable<readonly ScanItem[]> {
         return super.scan(prefix);
@@ -391,15 +391,15 @@ export const scanMistakes: Readonly<Record<string, Mistake>> = {
     },
   },
   "a store is fuller than full": {
-    caughtBy: "what it tells about its pool and itself is in order",
+    caughtBy: "pool, memoryUsage and describe report valid values",
     Broken: class extends ReferenceBackend {
-      async fill(): Promise<number> {
+      async memoryUsage(): Promise<number> {
         return 1.01;
       }
     },
   },
   "usage counts every prefix": {
-    caughtBy: "usage tells about the records under a prefix only",
+    caughtBy: "usage covers only the records under its prefix",
     Broken: class extends ReferenceBackend {
       override usage(): Promise<Usage> {
         return super.usage("");
@@ -410,7 +410,7 @@ export const scanMistakes: Readonly<Record<string, Mistake>> = {
 
 export const cacheMistakes: Readonly<Record<string, Mistake>> = {
   "a write leaves a lease alone": {
-    caughtBy: "set during a load: its value is handed out and not stored",
+    caughtBy: "set during a load: its value is returned but not stored",
     Broken: class extends ReferenceBackend {
       override async write(item: KeyedRecord): Promise<void> {
         if (this.present(item.key)?.kind !== "lease") await super.write(item);

@@ -1,4 +1,4 @@
-// The contract suite on backends that are known to be right: it must pass, and in any runner.
+// The contract suite must pass on correct backends, in any runner.
 import { describe, it } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import type { Backend } from "../../src/core/backend.ts";

@@ -1,4 +1,4 @@
-// ChaosBackend: every fault it can cause, and how a cache bears them.
+// ChaosBackend: every fault it can inject, and how a cache handles them.
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Backend } from "../../src/core/backend.ts";
 import {
@@ -39,7 +39,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("a scripted fault", () => {
-  it("delay: a call reaches the store after half of it and answers after all of it", async () => {
+  it("delay: a call reaches the store after half the delay and returns after all of it", async () => {
     chaos.delay(100);
     const write = put(chaos, "slow");
     await clock.advance(49);
@@ -58,7 +58,7 @@ describe("a scripted fault", () => {
     expect((await read)?.kind).toBe("entry");
   });
 
-  it("fail: so many calls are answered with the error and do nothing", async () => {
+  it("fail: the given number of calls reject with the error and do nothing", async () => {
     const error = new Error("out of memory");
     chaos.fail("write", error, 2);
     await expect(put(chaos, "a")).rejects.toBe(error);
@@ -91,7 +91,7 @@ describe("a scripted fault", () => {
     await expect(hung).rejects.toBeInstanceOf(ConnectionError);
   });
 
-  it("hang: calls wait before they reach the store, and go on after resume", async () => {
+  it("hang: calls wait before they reach the store, and continue after resume", async () => {
     chaos.hang("write");
     const write = put(chaos, "a");
     expect(await chaos.read("p:a")).toBeUndefined();
@@ -102,7 +102,7 @@ describe("a scripted fault", () => {
     expect(store.keys()).toEqual(["p:a"]);
   });
 
-  it("applies to the operation it names, in the order asked for", async () => {
+  it("applies to the operation it names, in the order requested", async () => {
     const [first, second] = [new Error("first"), new Error("second")];
     chaos.fail("read", first, 1).fail("all", second, 1);
     await expect(chaos.read("p:a")).rejects.toBe(first);
@@ -139,7 +139,7 @@ describe("a scripted fault", () => {
     await expect(batches.next()).rejects.toBe(error);
   });
 
-  it("is counted: calls tells how many were made, also those that failed", async () => {
+  it("is counted: calls includes failed ones", async () => {
     chaos.drop("read", 1);
     await chaos.read("p:a").catch(() => {});
     await chaos.read("p:a");
@@ -164,7 +164,7 @@ describe("random faults", () => {
     return seen;
   };
 
-  it("repeat with their seed, which every one of them names", async () => {
+  it("repeat with their seed, which every error names", async () => {
     const first = await outcomes(1234);
     expect(await outcomes(1234)).toEqual(first);
     expect(await outcomes(1235)).not.toEqual(first);
@@ -217,7 +217,7 @@ describe("pushes", () => {
     expect(heard).toEqual(["p:a"]);
   });
 
-  it("can be lost: the epoch is 0 meanwhile and another one afterwards", async () => {
+  it("can be lost: the epoch is 0 during the outage and a new one afterwards", async () => {
     const before = chaos.push?.epoch("p:a");
     chaos.losePushes();
     expect(chaos.push?.epoch("p:a")).toBe(0);
@@ -229,7 +229,7 @@ describe("pushes", () => {
     expect(chaos.push?.epoch("p:a")).not.toBe(before);
   });
 
-  it("are lost on the way as well", async () => {
+  it("are also lost while delayed", async () => {
     chaos.delayPushes(100);
     await put(store.client(), "a");
     chaos.losePushes();
@@ -238,12 +238,12 @@ describe("pushes", () => {
   });
 });
 
-it("offers what the wrapped backend offers, and nothing more", () => {
+it("has the optional methods of the wrapped backend and no others", () => {
   const plain = new ChaosBackend(new ReferenceStore(clock, { scan: false }).client());
   expect(plain.capabilities.scan).toBe(false);
   expect("push" in plain).toBe(false);
   expect("touch" in plain).toBe(false);
-  expect("fill" in plain).toBe(false);
+  expect("memoryUsage" in plain).toBe(false);
   expect("makesRoom" in plain).toBe(false);
   expect(chaos.push).toBeDefined();
 });
@@ -251,13 +251,20 @@ it("offers what the wrapped backend offers, and nothing more", () => {
 describe("how full the store is", () => {
   /** A store that is full to 97 %. */
   function filled(makesRoom: boolean): ChaosBackend {
-    const inner = Object.assign(store.client(), { fill: async () => 0.97, makesRoom: () => makesRoom });
+    const inner = Object.assign(store.client(), {
+      memoryUsage: async () => 0.97,
+      makesRoom: () => makesRoom,
+    });
     return new ChaosBackend(inner, { clock });
   }
 
-  it("is passed on, and whether it makes room: a cache says so in its health", async () => {
+  it("is passed on, as is whether it evicts: a cache's health reports both", async () => {
     const full = filled(false);
-    expect([await full.fill?.(), full.makesRoom?.(), full.calls("fill")]).toEqual([0.97, false, 1]);
+    expect([await full.memoryUsage?.(), full.makesRoom?.(), full.calls("memoryUsage")]).toEqual([
+      0.97,
+      false,
+      1,
+    ]);
     const cache = cacheWithClock({ backend: full }, clock);
     const { status, checks, performanceMetrics } = await cache.detailedHealthCheck();
     expect([status, performanceMetrics.memoryUsage]).toEqual(["degraded", 0.97]);
@@ -269,16 +276,16 @@ describe("how full the store is", () => {
     });
   });
 
-  it("can fail like any other call, and then what was known stands", async () => {
+  it("can fail like any other call, and the last known value then stands", async () => {
     const backend = filled(false);
     const cache = cacheWithClock({ backend }, clock);
     await cache.detailedHealthCheck();
-    backend.drop("fill");
-    await expect(backend.fill?.()).rejects.toBeInstanceOf(ConnectionError);
+    backend.drop("memoryUsage");
+    await expect(backend.memoryUsage?.()).rejects.toBeInstanceOf(ConnectionError);
     await clock.advance(10_000);
     expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0.97);
     await settle();
-    expect(backend.calls("fill")).toBe(3);
+    expect(backend.calls("memoryUsage")).toBe(3);
     expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0.97);
   });
 });
@@ -331,7 +338,7 @@ describe("a cache on a store that misbehaves", () => {
     },
   );
 
-  it("getOrSet runs the load when the store fails, and when it hangs after the deadline", async () => {
+  it("getOrSet runs the load if the store fails, or after the deadline if it hangs", async () => {
     chaos.drop("all");
     expect(await cache.getOrSet("key", () => "loaded")).toBe("loaded");
     chaos.calm().hang();
@@ -341,7 +348,7 @@ describe("a cache on a store that misbehaves", () => {
     expect(await call).toBe("loaded");
   });
 
-  it("getOrSet answers within two deadlines, whichever of its calls is the first to hang", async () => {
+  it("getOrSet answers within two deadlines, whichever of its calls hangs first", async () => {
     const plain = new ReferenceStore(clock);
     let hungAnywhere = 0;
     for (let first = 1; first <= 12; first++) {
@@ -368,7 +375,7 @@ describe("a cache on a store that misbehaves", () => {
     expect(hungAnywhere).toBe(12);
   });
 
-  it("a load that goes on after disconnect leaves the store alone", async () => {
+  it("a load that continues after disconnect does not touch the store", async () => {
     let finish: (value: string) => void = () => {};
     const call = cache.getOrSet("other", () => new Promise<string>((resolve) => (finish = resolve)));
     await settle();
@@ -414,7 +421,7 @@ describe("a cache on a store that misbehaves", () => {
     expect(await cache.get("key")).toBeUndefined();
   });
 
-  it("a stamp whose push overtook its reply is not kept at hand", async () => {
+  it("a stamp whose push overtook its reply is not cached locally", async () => {
     const other = cacheWithClock({ backend: store.client() }, clock);
     const late = new ChaosBackend(store.client(), { clock });
     const reader = cacheWithClock({ backend: late }, clock);

@@ -1,4 +1,4 @@
-// What is special about Express: nested applications, its own ETag, a writeHead that others have replaced.
+// Express specifics: nested applications, its own ETag, a writeHead patched by other middleware.
 import type { RequestListener } from "node:http";
 import express from "express";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { ask, listen } from "../behaviour/web/subject.ts";
 import { until } from "../support/until.ts";
 
-test("the ETag that Express makes is kept, and its 304 freshens what is stored", async () => {
+test("Express's own ETag is kept, and its 304 freshens the stored response", async () => {
   const { cache, clock } = memoryCache();
   let calls = 0;
   const app = express();
@@ -28,7 +28,7 @@ test("the ETag that Express makes is kept, and its 304 freshens what is stored",
   expect(calls).toBe(2);
 });
 
-test("the request behind a stale answer goes through the application once more, to nobody", async () => {
+test("a background refresh goes through the application again, without a client", async () => {
   const { cache, clock } = memoryCache();
   const app = express();
   const seen: string[] = [];
@@ -53,7 +53,7 @@ test("the request behind a stale answer goes through the application once more, 
   await until(async () => (await ask(port, "/site/page")).body === "http 2", { what: "the new response" });
 });
 
-test("a writeHead that others have put in front gets no flat list", async () => {
+test("a patched writeHead does not get a flat header list", async () => {
   const { cache } = memoryCache();
   const app = express();
   const given: unknown[] = [];

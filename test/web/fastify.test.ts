@@ -1,4 +1,4 @@
-// What is special about Fastify: scopes, the configuration of routes, hooks, a rewritten URL.
+// Fastify specifics: scopes, route configuration, hooks, a rewritten URL.
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { expect, onTestFinished, test } from "vitest";
 import { httpCache } from "../../src/web/fastify.ts";
@@ -16,7 +16,7 @@ async function serve(
   return (app.server.address() as { port: number }).port;
 }
 
-test("only routes of the scope it is registered in are cached", async () => {
+test("only routes of the scope in which it is registered are cached", async () => {
   let calls = 0;
   const port = await serve((app) => {
     app.register(async (scope) => {
@@ -35,7 +35,7 @@ test("only routes of the scope it is registered in are cached", async () => {
   }
 });
 
-test("the configuration of a route can say its terms", async () => {
+test("a route's configuration can set its options", async () => {
   const { cache } = memoryCache();
   const port = await serve((app) => {
     app.register(
@@ -67,7 +67,7 @@ test("the key is the URL before it was rewritten, also when a stale response is 
   expect(await cache.get("web:http 9:site.test/a")).toBeDefined();
 });
 
-test("hooks that look at a payload see it when it is stored, hooks that look at the end see every request", async () => {
+test("payload hooks run when a response is stored, onResponse hooks run for every request", async () => {
   const seen: string[] = [];
   const port = await serve((app) => {
     app.addHook("onResponse", async (_request, { statusCode }) => void seen.push(`response ${statusCode}`));
@@ -103,7 +103,7 @@ test("a Response and a JSON object are stored as they were sent, a HEAD is answe
   }
 });
 
-test("inject is answered like a client", async () => {
+test("inject is answered like a client's request", async () => {
   const app = Fastify();
   onTestFinished(() => app.close());
   app.register(httpCache({ cache: memoryCache().cache }));

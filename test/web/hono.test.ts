@@ -1,4 +1,4 @@
-// What is special about Hono: its context, its two ways of setting fields, responses that were sent by other means.
+// Hono specifics: its context, its two ways of setting fields, responses sent by other means.
 import type { ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -14,7 +14,7 @@ import { ask, listen } from "../behaviour/web/subject.ts";
 const serve = (app: { fetch: Hono["fetch"] }, options = {}): Promise<number> =>
   listen(getRequestListener(app.fetch, options) as Parameters<typeof listen>[0]);
 
-test("fields that middlewares further out set before and after are of this request", async () => {
+test("fields that outer middleware sets before and after belong to this request", async () => {
   const app = new Hono();
   let requests = 0;
   app.use(cors({ origin: (origin) => origin }), requestId({ generator: () => `id ${++requests}` }));
@@ -42,7 +42,7 @@ test("fields that middlewares further out set before and after are of this reque
   ]);
 });
 
-test("a page in place of an error is not stored, a status of an error is kept", async () => {
+test("a success page in place of an error is not stored, an error status is", async () => {
   const app = new Hono();
   let calls = 0;
   app.use(httpCache({ cache: memoryCache().cache }));
@@ -64,7 +64,7 @@ test("a page in place of an error is not stored, a status of an error is kept", 
   expect((await ask(port, "/gone")).status).toBe(410);
 });
 
-test("what a handler has sent by other means is left alone", async () => {
+test("a response that a handler sent by other means is left alone", async () => {
   const app = new Hono<{ Bindings: { outgoing: ServerResponse } }>();
   let calls = 0;
   app.use(httpCache({ cache: memoryCache().cache }));
@@ -76,7 +76,7 @@ test("what a handler has sent by other means is left alone", async () => {
   for (const body of ["answer 1", "answer 2"]) expect((await ask(port, "/")).body).toBe(body);
 });
 
-test("a body that was read for the key is there for the handler", async () => {
+test("a body that was read for the key is available to the handler", async () => {
   const app = new Hono();
   let calls = 0;
   app.use(
@@ -112,7 +112,7 @@ test("without the application a stale response is refreshed before the answer", 
   expect((await ask(port, "/")).headers["cache-status"]).toContain("hit");
 });
 
-test("the request is the client's again when the handler is done", async () => {
+test("the context has the client's request again after the handler", async () => {
   const app = new Hono();
   const seen: (string | undefined)[] = [];
   app.use(async (context, next) => {
@@ -128,7 +128,7 @@ test("the request is the client's again when the handler is done", async () => {
   expect(seen).toEqual([undefined, "192.0.2.1"]);
 });
 
-test("it does without the server's own Request and Response", async () => {
+test("it works with the runtime's own Request and Response", async () => {
   const app = new Hono();
   app.use(httpCache({ cache: memoryCache().cache }, app));
   app.get("/", (context) => context.text(`page for ${context.req.header("x-forwarded-for")}`));

@@ -1,4 +1,4 @@
-// What is special about Koa: it responds after all middlewares have returned, and they see errors on the way back.
+// Koa specifics: it responds after all middleware has returned, and middleware sees errors on the way back.
 import Koa from "koa";
 import { expect, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache, type KoaContext } from "../../src/web/koa.ts";
@@ -6,7 +6,7 @@ import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 import { ask, listen } from "../behaviour/web/subject.ts";
 import { until } from "../support/until.ts";
 
-test("a page in place of an error is not stored, a status of an error is kept", async () => {
+test("a success page in place of an error is not stored, an error status is", async () => {
   const app = new Koa();
   let calls = 0;
   app.use(async (context, next) => {
@@ -32,7 +32,7 @@ test("a page in place of an error is not stored, a status of an error is kept", 
   expect([gone.status, gone.body]).toEqual([410, "gone"]);
 });
 
-test("a page in place of an error is not stored behind a stale answer either", async () => {
+test("a success page in place of an error is not stored by a background refresh either", async () => {
   const { cache, clock } = memoryCache();
   const app = new Koa();
   let calls = 0;
@@ -59,7 +59,7 @@ test("a page in place of an error is not stored behind a stale answer either", a
   expect(await cache.get<string>("web:http 9:site.test/")).not.toContain("sorry");
 });
 
-test("middlewares further out come to their end with a hit, and know its status", async () => {
+test("outer middleware completes on a hit and sees its status", async () => {
   const app = new Koa();
   const seen: [number, boolean][] = [];
   app.use(async (context, next) => {
@@ -84,7 +84,7 @@ test("middlewares further out come to their end with a hit, and know its status"
   ]);
 });
 
-test("a cookie that a middleware sets on the way back is not stored", async () => {
+test("a cookie that middleware sets on the way back is not stored", async () => {
   const app = new Koa();
   let calls = 0;
   app.use(async (context, next) => {
@@ -104,7 +104,7 @@ test("a cookie that a middleware sets on the way back is not stored", async () =
   ]);
 });
 
-test("an answer in place of the handler's has its own reason phrase", async () => {
+test("a response in place of the handler's has its own reason phrase", async () => {
   const app = new Koa();
   app.use(httpCache({ cache: memoryCache().cache }));
   app.use((context) => {

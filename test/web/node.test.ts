@@ -1,4 +1,4 @@
-// What is special about node:http: interim responses, what a listener throws.
+// node:http specifics: interim responses, errors thrown by a listener.
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
 import { runInThisContext } from "node:vm";
@@ -31,7 +31,7 @@ test("interim responses pass through, and are not repeated from the cache", asyn
   expect(await statuses()).toEqual([200]);
 });
 
-test("what a listener throws is thrown as without a cache", async () => {
+test("an error thrown by a listener is thrown as without a cache", async () => {
   const thrown: unknown[] = [];
   const before = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException");
@@ -103,7 +103,7 @@ test.runIf(givesShapesBack).each([
   expect(Object.keys(ended[0]!)).not.toContain("end");
 });
 
-test("what a handler puts in front of writeHead after its head was sent stays there", async () => {
+test("a writeHead that a handler patches after sending its head stays patched", async () => {
   const own = (): never => {
     throw new Error("never called");
   };

@@ -1,4 +1,4 @@
-// @CacheMethod: `cached` for classes that are compiled with `experimentalDecorators`, as those of Nest are.
+// @CacheMethod: `cached` as a decorator for `experimentalDecorators`, which Nest uses.
 import { type CachedOptions, cached } from "../../functions/cached.ts";
 import type { XCache } from "../../xcache.ts";
 
@@ -6,11 +6,11 @@ type AnyMethod = (...args: never[]) => Promise<unknown>;
 
 export interface CacheMethodOptions<Self, Args extends readonly unknown[], Result>
   extends Omit<CachedOptions<Self, Args, Result>, "cache"> {
-  /** The cache of an object. Default: the one given to setDefaultCache. */
+  /** Returns the cache to use for an object. Default: the one passed to setDefaultCache. */
   readonly cache?: (self: Self) => XCache;
 }
 
-/** Remembers the results of an async method, as `cached` does. Its keys begin with `Class.method` unless `name` says. */
+/** Caches the results of an async method, as `cached` does. Keys begin with `name`, by default `Class.method`. */
 export function CacheMethod<Self extends object, Args extends readonly unknown[], Result>({
   cache: cacheOf,
   ...options
@@ -37,12 +37,12 @@ export function CacheMethod<Self extends object, Args extends readonly unknown[]
     const value = function (this: Self, ...args: unknown[]): Promise<unknown> {
       return wrapperOf(cacheOf?.(this)).apply(this, args);
     };
-    return { ...descriptor, value: standIn(value, method) as unknown as F };
+    return { ...descriptor, value: copyMetadata(value, method) as unknown as F };
   };
 }
 
-/** Nest knows a handler by its name, and by what decorators below this one have noted on it. */
-function standIn<F extends object>(value: F, method: F & { readonly name: string }): F {
+/** Nest identifies a handler by its name and by the metadata that other decorators stored on it. */
+function copyMetadata<F extends object>(value: F, method: F & { readonly name: string }): F {
   for (const key of Reflect.getOwnMetadataKeys?.(method) ?? [])
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, method), value);
   return Object.defineProperty(value, "name", { value: method.name, configurable: true });

@@ -1,4 +1,4 @@
-// XCacheModule: makes a cache injectable in a Nest application, and closes it with the application.
+// XCacheModule: makes a cache injectable in a Nest application and closes it on shutdown.
 import type {
   DynamicModule,
   InjectionToken,
@@ -10,7 +10,7 @@ import type { CacheConfig } from "../../config/types.ts";
 import { requireOptions } from "../../core/arguments.ts";
 import { requiredPackage } from "../../metrics/peer-package.ts";
 import { XCache } from "../../xcache.ts";
-import { holdCache } from "../cache-source.ts";
+import { resolveCacheSource } from "../cache-source.ts";
 
 // This entry point is useless without Nest and RxJS, so they are loaded with it.
 const FEATURE = "xcache/ecosystem/nest";
@@ -18,73 +18,73 @@ const FEATURE = "xcache/ecosystem/nest";
 export const nest = requiredPackage("@nestjs/common", FEATURE) as typeof import("@nestjs/common");
 export const rx = requiredPackage("rxjs", FEATURE) as typeof import("rxjs");
 
-interface ModuleTerms {
-  /** Tells several caches apart: inject this one with `@InjectXCache(name)`. Default: none, inject `XCache`. */
+interface SharedModuleOptions {
+  /** Distinguishes several caches: inject this one with `@InjectXCache(name)`. Default: none, inject `XCache`. */
   readonly name?: string;
-  /** Injectable everywhere without importing the module again. Default: true. */
+  /** Whether the cache is injectable without importing the module again. Default: true. */
   readonly isGlobal?: boolean;
-  /** Leave the cache open when the application shuts down, also one that was given. Default: false. */
+  /** Whether to leave the cache open on shutdown. By default even a cache that you passed in is closed. Default: false. */
   readonly keepOpen?: boolean;
 }
 
-export interface XCacheModuleOptions extends ModuleTerms {
-  /** A cache, or the configuration of one. Default: as `new XCache()`. */
+export interface XCacheModuleOptions extends SharedModuleOptions {
+  /** A cache, or a configuration for one. Default: that of `new XCache()`. */
   readonly cache?: XCache | CacheConfig;
 }
 
 export interface XCacheModuleAsyncOptions<Injected extends unknown[] = never[]>
-  extends ModuleTerms,
+  extends SharedModuleOptions,
     Pick<ModuleMetadata, "imports"> {
-  /** What the factory is called with. */
+  /** Tokens of the factory's arguments. */
   readonly inject?: { [At in keyof Injected]: InjectionToken<Injected[At]> };
   readonly useFactory: (...injected: Injected) => XCache | CacheConfig | Promise<XCache | CacheConfig>;
 }
 
-const TERMS = ["name", "isGlobal", "keepOpen"];
+const SHARED_OPTIONS = ["name", "isGlobal", "keepOpen"];
 
-/** What a cache is provided under. */
+/** The injection token of a cache. */
 export function xcacheToken(name?: string): InjectionToken<XCache> {
   return name === undefined ? XCache : `xcache:${name}`;
 }
 
-/** Injects the cache of that name, or the one without. */
+/** Injects the cache with this name, or the unnamed one. */
 export function InjectXCache(name?: string): PropertyDecorator & ParameterDecorator {
   return nest.Inject(xcacheToken(name));
 }
 
-/** `onApplicationShutdown` comes last, when no request is under way any more. */
-class Closing implements OnApplicationShutdown {
+/** `onApplicationShutdown` is the last hook: no request is in flight any more. */
+class CacheCloser implements OnApplicationShutdown {
   readonly #cache: XCache | undefined;
 
   constructor(cache: XCache | undefined) {
     this.#cache = cache;
   }
 
-  /** A store that does not answer must not keep other modules from closing. */
+  /** An unreachable store must not keep other modules from closing. */
   async onApplicationShutdown(): Promise<void> {
     await this.#cache?.disconnect().catch(() => {});
   }
 }
 
-// biome-ignore lint/complexity/noStaticOnlyClass: Nest knows modules by their class.
+// biome-ignore lint/complexity/noStaticOnlyClass: Nest identifies modules by their class.
 export class XCacheModule {
-  /** Throws ConfigError for options that cannot be; with such a configuration the application does not start. */
+  /** Throws ConfigError for invalid options. With an invalid cache configuration the application does not start. */
   static forRoot(options: XCacheModuleOptions = {}): DynamicModule {
-    requireOptions(options, ["cache", ...TERMS]);
-    const { cache = {}, ...terms } = options;
-    const token = xcacheToken(terms.name);
-    return moduleOf(terms, { provide: token, useFactory: () => holdCache(cache).cache });
+    requireOptions(options, ["cache", ...SHARED_OPTIONS]);
+    const { cache = {}, ...shared } = options;
+    const token = xcacheToken(shared.name);
+    return moduleOf(shared, { provide: token, useFactory: () => resolveCacheSource(cache).cache });
   }
 
   static forRootAsync<Injected extends unknown[]>(
     options: XCacheModuleAsyncOptions<Injected>,
   ): DynamicModule {
-    requireOptions(options, ["imports", "inject", "useFactory", ...TERMS]);
+    requireOptions(options, ["imports", "inject", "useFactory", ...SHARED_OPTIONS]);
     const { imports = [], inject, useFactory } = options;
     const provider: Provider<XCache> = {
       provide: xcacheToken(options.name),
       inject: [...(inject ?? [])],
-      useFactory: async (...injected: Injected) => holdCache(await useFactory(...injected)).cache,
+      useFactory: async (...injected: Injected) => resolveCacheSource(await useFactory(...injected)).cache,
     };
     return { ...moduleOf(options, provider), imports };
   }
@@ -92,12 +92,15 @@ export class XCacheModule {
 
 nest.Module({})(XCacheModule);
 
-function moduleOf({ name, isGlobal = true, keepOpen = false }: ModuleTerms, cache: Provider): DynamicModule {
+function moduleOf(
+  { name, isGlobal = true, keepOpen = false }: SharedModuleOptions,
+  cache: Provider,
+): DynamicModule {
   const token = xcacheToken(name);
-  const closing: Provider = {
+  const closer: Provider = {
     provide: `${String(name)}:xcache-closing`,
     inject: [token],
-    useFactory: (opened: XCache) => new Closing(keepOpen ? undefined : opened),
+    useFactory: (opened: XCache) => new CacheCloser(keepOpen ? undefined : opened),
   };
-  return { module: XCacheModule, global: isGlobal, providers: [cache, closing], exports: [token] };
+  return { module: XCacheModule, global: isGlobal, providers: [cache, closer], exports: [token] };
 }

@@ -1,4 +1,4 @@
-// @CacheResponse: remembers what a route handler returns.
+// @CacheResponse: caches the return value of a route handler.
 import type { CallHandler, ExecutionContext, NestInterceptor } from "@nestjs/common";
 import type { Observable } from "rxjs";
 import type { GetOrSetOptions } from "../../core/options.ts";
@@ -6,37 +6,37 @@ import { isPlain } from "../../db/tracking/read-cache.ts";
 import { XCache } from "../../xcache.ts";
 import { nest, rx } from "./module.ts";
 
-/** What is used of a request, of Express or Fastify. */
+/** The parts of an Express or Fastify request that are used. */
 export interface CachedRequest {
   readonly method: string;
   readonly url: string;
-  /** The URL before any router took a part of it away. */
+  /** The URL before routers stripped their mount path. */
   readonly originalUrl?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 export interface CacheResponseOptions extends Omit<GetOrSetOptions, "tags" | "forceLoad"> {
-  /** Labels for invalidateTags, fixed or made from the request. Default: none. */
+  /** Tags for invalidateTags, fixed or computed from the request. Default: none. */
   readonly tags?:
     | readonly string[]
     | ((request: CachedRequest, context: ExecutionContext) => readonly string[]);
   /**
-   * What tells one answer from another; undefined: do not cache this request. Default: host and URL, and requests with
-   * `Authorization` or `Cookie` are not cached.
+   * Returns the key of a request, or undefined not to cache it. Default: host and URL, and requests with `Authorization`
+   * or `Cookie` are not cached.
    */
   readonly key?: (request: CachedRequest, context: ExecutionContext) => string | undefined;
 }
 
 const OPTIONS = Symbol("xcache:response");
-/** Where Nest notes that a handler sends events. */
+/** Nest's metadata key for handlers of server-sent events. */
 const SENDS_EVENTS = "__sse__";
-/** Where it notes the versions of an API that a handler or a controller is for. */
+/** Nest's metadata key for the API versions of a handler or controller. */
 const VERSIONS = "__version__";
 
-/** Handed to those who waited for somebody else's call: what it returned cannot be shared. */
+/** The load's result for waiting requests if the handler's return value cannot be shared. */
 const NOT_SHARED = Object.freeze({ "xcache:not-shared": true });
 
-const keys = new WeakSet<object>();
+const handled = new WeakSet<object>();
 const warned = new Set<string>();
 
 class ResponseCacheInterceptor implements NestInterceptor {
@@ -50,11 +50,11 @@ class ResponseCacheInterceptor implements NestInterceptor {
     const options = optionsOf(context);
     if (options === undefined || context.getType() !== "http") return next.handle();
     const request = context.switchToHttp().getRequest<CachedRequest>();
-    // Both the class and the method may be decorated.
-    if (request.method !== "GET" || keys.has(request)) return next.handle();
+    // The class and the method may both be decorated; cache only once.
+    if (request.method !== "GET" || handled.has(request)) return next.handle();
     const key = keyOf(request, context, options);
     if (key === undefined) return next.handle();
-    keys.add(request);
+    handled.add(request);
     return rx.from(
       this.#answer(`nest:${nameOf(context)}${versionOf(context)}:${key}`, request, context, next, options),
     );
@@ -65,7 +65,7 @@ class ResponseCacheInterceptor implements NestInterceptor {
     request: CachedRequest,
     context: ExecutionContext,
     next: CallHandler,
-    { key: _, tags = [], ...terms }: CacheResponseOptions,
+    { key: _, tags = [], ...shared }: CacheResponseOptions,
   ): Promise<unknown> {
     const call = () => rx.lastValueFrom<unknown, unknown>(next.handle(), { defaultValue: undefined });
     let own: { readonly result: unknown } | undefined;
@@ -79,7 +79,7 @@ class ResponseCacheInterceptor implements NestInterceptor {
         skip();
         return NOT_SHARED;
       },
-      { ...terms, tags: list },
+      { ...shared, tags: list },
     );
     if (own !== undefined) return own.result;
     return isNotShared(answer) ? call() : answer;
@@ -90,8 +90,8 @@ nest.Injectable()(ResponseCacheInterceptor);
 nest.Inject(XCache)(ResponseCacheInterceptor, undefined, 0);
 
 /**
- * Caches what a handler returns to GET requests, or what all handlers of a controller do. Only plain data is stored, and
- * neither status nor headers: where those matter, use `httpCache`. `@CacheResponse(false)` excludes a handler.
+ * Caches the return value of a handler, or of all handlers of a controller, for GET requests. Only plain data is stored,
+ * without status and headers: if those matter, use `httpCache`. `@CacheResponse(false)` excludes a handler.
  */
 export function CacheResponse(options: CacheResponseOptions | false = {}): ClassDecorator & MethodDecorator {
   return nest.applyDecorators(
@@ -122,19 +122,19 @@ function keyOf(
 const nameOf = (context: ExecutionContext): string =>
   `${context.getClass().name}.${context.getHandler().name}`;
 
-/** Versions may share URL and names, and differ by a header. */
+/** Versions may share their URL and names and be selected by a header. */
 function versionOf(context: ExecutionContext): string {
   const versions: unknown =
     Reflect.getMetadata(VERSIONS, context.getHandler()) ?? Reflect.getMetadata(VERSIONS, context.getClass());
   return versions === undefined ? "" : `@${[versions].flat().map(String).join()}`;
 }
 
-/** It went through the cache on its way to those who waited, which gives each a copy. */
+/** Compares by content: the cache gives each waiting caller a copy. */
 function isNotShared(answer: unknown): boolean {
   return typeof answer === "object" && answer !== null && "xcache:not-shared" in answer;
 }
 
-/** An instance would come back without its class, and what serializes by class would then show fields it hides. */
+/** A cached instance would lose its class, and class-based serialization could then expose fields it should hide. */
 function warnOnce(name: string, result: unknown): void {
   if (result === undefined || result instanceof nest.StreamableFile || warned.has(name)) return;
   warned.add(name);

@@ -1,4 +1,4 @@
-// `cacheHandler` of Next 16: pages, route handlers, data of `fetch` and images.
+// Next 16's `cacheHandler`: pages, route handlers, `fetch` data and images.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type {
@@ -8,14 +8,14 @@ import type {
 } from "next/dist/server/lib/incremental-cache/index.js";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { CacheSource } from "../cache-source.ts";
-import { type NextCacheOptions, openStock, type Stock } from "./options.ts";
+import { type HandlerStore, type NextCacheOptions, openHandlerStore } from "./options.ts";
 
 type GetContext = Parameters<NextHandler["get"]>[1];
 type SetContext = Parameters<NextHandler["set"]>[2];
 type Value = CacheHandlerValue["value"];
 type CacheControl = NonNullable<CacheHandlerValue["cacheControl"]>;
 
-/** What is kept of a value of Next. */
+/** The stored form of a Next value. */
 interface Stored {
   readonly value: Value;
   readonly lastModified: number;
@@ -24,14 +24,17 @@ interface Stored {
 
 type Kind = "page" | "fetch" | "image";
 
-/** Where Next names the tags of a page or a route handler. */
+/** The header in which Next lists the tags of a page or route handler. */
 const TAGS_HEADER = "x-next-cache-tags";
-/** No rendering is taken to last longer: an object that Next keeps for longer than a request must not look like one. */
-const LONGEST_RENDERING_MS = 60_000;
-/** Of a page that never ages and was made stale: numbers that say so. */
+/** Upper bound on rendering: a handler that Next keeps beyond one request must not look like an endless render. */
+const MAX_RENDER_MS = 60_000;
+/** The `revalidate` reported for a page without one that was made stale. */
 const STALE_AFTER_SECONDS = 1;
 
-/** The class that the file named by `cacheHandler` is to export as its default. Throws ConfigError. */
+/**
+ * The class to export by default from the file that `cacheHandler` names. Throws ConfigError for an invalid configuration
+ * or invalid options.
+ */
 export function nextCacheHandler(
   source: CacheSource,
   options: NextCacheOptions = {},
@@ -39,71 +42,73 @@ export function nextCacheHandler(
 ): new (
   context: CacheHandlerContext,
 ) => NextHandler {
-  const stock = openStock(source, options, clock);
+  const store = openHandlerStore(source, options, clock);
   return class XCacheHandler implements NextHandler {
     readonly #build: string;
-    /** Next makes one for each request, so nothing that it stores was begun before. */
+    /** Next creates a handler per request, so no render it stores began earlier. */
     readonly #begun = clock.now();
 
     constructor(context: CacheHandlerContext) {
-      this.#build = stock.buildId ?? buildIdOf(context.serverDistDir);
+      this.#build = store.buildId ?? buildIdOf(context.serverDistDir);
     }
 
     async get(key: string, context: GetContext): Promise<CacheHandlerValue | null> {
-      const kind = kindRead(context);
-      const asked = "softTags" in context || "tags" in context ? tagsAsked(context) : [];
-      const found = await stock.orNothing(() => stock.entries.read<Stored>(this.#place(kind, key), asked));
+      const kind = readKind(context);
+      const requiredTags = "softTags" in context || "tags" in context ? requestedTags(context) : [];
+      const found = await store.orMiss(() =>
+        store.entries.read<Stored>(this.#storeKey(kind, key), requiredTags),
+      );
       if (found === undefined) return null;
       return found.isStale ? agedValue(found.data, context, clock.now()) : found.data;
     }
 
     async set(key: string, value: Value, context: SetContext): Promise<void> {
-      const kind = kindWritten(context);
-      const place = this.#place(kind, key);
+      const kind = writtenKind(context);
+      const storeKey = this.#storeKey(kind, key);
       const now = clock.now();
       const cacheControl = "cacheControl" in context ? context.cacheControl : undefined;
       const stored: Stored = { value, lastModified: now, ...(cacheControl && { cacheControl }) };
-      const terms = {
+      const options = {
         tags: tagsOf(value, context),
-        begun: Math.max(this.#begun, now - LONGEST_RENDERING_MS),
-        ttl: lifetimeOf(stored, stock),
+        begun: Math.max(this.#begun, now - MAX_RENDER_MS),
+        ttl: lifetimeOf(stored, store),
       };
-      await stock.orNothing(() =>
+      await store.orMiss(() =>
         value === null && kind === "fetch"
-          ? stock.entries.remove(place)
-          : stock.entries.write(place, stored, terms),
+          ? store.entries.remove(storeKey)
+          : store.entries.write(storeKey, stored, options),
       );
     }
 
-    /** Rejects when the store did not acknowledge: the caller should know. */
+    /** Rejects unless the store acknowledged the invalidation. */
     async revalidateTag(tags: string | string[], durations?: { expire?: number }): Promise<void> {
       const list = [tags].flat();
       if (list.length === 0) return;
-      if (durations === undefined) await stock.entries.expire(list);
-      else await stock.entries.retire(list, durations.expire);
+      if (durations === undefined) await store.entries.expire(list);
+      else await store.entries.retire(list, durations.expire);
     }
 
     resetRequestCache(): void {}
 
-    #place(kind: Kind, key: string): string {
+    #storeKey(kind: Kind, key: string): string {
       return kind === "page" ? `page:${this.#build}:${key}` : `${kind}:${key}`;
     }
   };
 }
 
-function kindRead({ kind }: GetContext): Kind {
+function readKind({ kind }: GetContext): Kind {
   const name: string = kind;
   if (name === "FETCH") return "fetch";
   return name === "IMAGE" ? "image" : "page";
 }
 
-function kindWritten(context: SetContext): Kind {
+function writtenKind(context: SetContext): Kind {
   if (context.fetchCache === true) return "fetch";
   const name: string | undefined = "kind" in context ? context.kind : undefined;
   return name === "IMAGE" ? "image" : "page";
 }
 
-function tagsAsked({ tags = [], softTags = [] }: { tags?: string[]; softTags?: string[] }): string[] {
+function requestedTags({ tags = [], softTags = [] }: { tags?: string[]; softTags?: string[] }): string[] {
   return [...new Set([...tags, ...softTags])];
 }
 
@@ -113,8 +118,8 @@ function tagsOf(value: Value, context: SetContext): readonly string[] {
   return typeof header === "string" ? [...new Set(header.split(",").filter((tag) => tag !== ""))] : [];
 }
 
-/** Seconds for which Next may want it: stale pages are served until `expire`, other things for `keepStale`. */
-function lifetimeOf({ value, cacheControl }: Stored, { maxAge, keepStale }: Stock): number {
+/** Seconds for which Next may still use the value: pages until `expire`, everything else for `keepStale` past `revalidate`. */
+function lifetimeOf({ value, cacheControl }: Stored, { maxAge, keepStale }: HandlerStore): number {
   const revalidate =
     cacheControl?.revalidate ?? (value !== null && "revalidate" in value ? value.revalidate : undefined);
   const expire = cacheControl?.expire;
@@ -122,7 +127,7 @@ function lifetimeOf({ value, cacheControl }: Stored, { maxAge, keepStale }: Stoc
   return typeof revalidate === "number" ? Math.min(revalidate + keepStale, maxAge) : maxAge;
 }
 
-/** A value that Next takes for one past its `revalidate`, which it serves while it makes another. */
+/** The value aged past its `revalidate`, so that Next serves it while it regenerates it. */
 function agedValue(stored: Stored, context: GetContext, now: number): CacheHandlerValue {
   const { value, cacheControl, lastModified } = stored;
   if ("revalidate" in context || (value !== null && "revalidate" in value)) {
@@ -141,16 +146,16 @@ function agedValue(stored: Stored, context: GetContext, now: number): CacheHandl
 const olderThan = (seconds: number, lastModified: number, now: number): number =>
   Math.min(lastModified, now - seconds * 1000 - 1);
 
-const known = new Map<string, string>();
+const buildIds = new Map<string, string>();
 
-/** `development` where there is no build. */
-export function buildIdOf(serverDistDir: string | undefined): string {
+/** The id `next build` gave this server's build: a page refers to files of its own build. `development` without a build. */
+function buildIdOf(serverDistDir: string | undefined): string {
   if (serverDistDir === undefined) return "development";
-  let id = known.get(serverDistDir);
+  let id = buildIds.get(serverDistDir);
   if (id === undefined) {
     id = readBuildId(join(serverDistDir, "..", "BUILD_ID"));
     if (id === undefined) return "development";
-    known.set(serverDistDir, id);
+    buildIds.set(serverDistDir, id);
   }
   return id;
 }

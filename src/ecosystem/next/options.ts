@@ -1,48 +1,48 @@
-// What both cache handlers of Next can be told, and the entries they share.
+// The options of both Next cache handlers, and the entries they share.
 import { requireOptions } from "../../core/arguments.ts";
 import type { Clock } from "../../core/clock.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { BackendError, CodecError } from "../../core/errors.ts";
-import { type CacheSource, holdCache } from "../cache-source.ts";
+import { type CacheSource, resolveCacheSource } from "../cache-source.ts";
 import { TaggedEntries } from "./tagged-entries.ts";
 
 export interface NextCacheOptions {
-  /** The part of the cache that Next uses; the same for both handlers. Default: `next`. */
+  /** The namespace of the cache that Next uses; the same for both handlers. Default: `next`. */
   readonly namespace?: string;
-  /** No entry is kept for longer, in seconds. Default: a year. */
+  /** Maximum lifetime of any entry, in seconds. Default: a year. */
   readonly maxAge?: number;
-  /** How long data of `fetch` and images are kept past their `revalidate`, to be served while they are made anew. Default: a day. */
+  /** Seconds for which `fetch` data and images stay servable past their `revalidate` while Next refreshes them. Default: a day. */
   readonly keepStale?: number;
-  /** What keeps the pages of one build from another's. Default: the build id of Next. */
+  /** Separates the pages of different builds. Default: Next's build id. */
   readonly buildId?: string;
-  /** Told when the store failed and Next went on without it. */
+  /** Called when the store failed and Next continued without it. */
   readonly onError?: (error: Error) => void;
 }
 
-export interface Stock {
+export interface HandlerStore {
   readonly entries: TaggedEntries;
   readonly maxAge: number;
   readonly keepStale: number;
   readonly buildId: string | undefined;
-  /** Runs it; where the store fails, gives what stands for nothing. */
-  orNothing<T>(run: () => Promise<T>): Promise<T | undefined>;
+  /** Runs the operation; resolves to undefined, a miss, if the store fails. */
+  orMiss<T>(run: () => Promise<T>): Promise<T | undefined>;
 }
 
 const DAY = 86_400;
 const YEAR = 365 * DAY;
 
-export function openStock(source: CacheSource, options: NextCacheOptions, clock: Clock): Stock {
+export function openHandlerStore(source: CacheSource, options: NextCacheOptions, clock: Clock): HandlerStore {
   requireOptions(options, ["namespace", "maxAge", "keepStale", "buildId", "onError"]);
   const { namespace = "next", maxAge = YEAR, keepStale = DAY, buildId, onError } = options;
   ttlToMs(maxAge, "maxAge");
   ttlToMs(keepStale, "keepStale");
-  const space = holdCache(source).cache.namespace(namespace);
+  const cache = resolveCacheSource(source).cache.namespace(namespace);
   return {
-    entries: new TaggedEntries(space, clock, maxAge),
+    entries: new TaggedEntries(cache, clock, maxAge),
     maxAge,
     keepStale,
     buildId,
-    async orNothing(run) {
+    async orMiss(run) {
       try {
         return await run();
       } catch (error) {
@@ -54,7 +54,7 @@ export function openStock(source: CacheSource, options: NextCacheOptions, clock:
   };
 }
 
-/** What another version wrote, or somebody else: as good as absent. */
+/** Written by another version or another program: treated as absent. */
 function isUnreadable(error: unknown): error is CodecError {
   return error instanceof CodecError && (error.code === "FRAME_INVALID" || error.code === "FRAME_VERSION");
 }

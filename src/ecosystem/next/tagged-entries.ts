@@ -1,89 +1,89 @@
-// Entries that can be made stale or invalid by tag, in all processes at once: what both cache handlers of Next stand on.
+// Entries that can be expired or made stale by tag in all processes at once; the basis of both Next cache handlers.
 //
-// An entry carries its tags, so that expiring a tag kills it. Beside it stands a mark of freshness with tags of its own:
-// retiring a tag kills the mark, and an entry without its mark is stale. Whatever a store drops to make room thus makes an
-// entry older, never younger. When a tag was last expired or retired is kept as well: for entries that do not carry the
-// tag (those of `fetch` answer for paths they were not stored for), and for values that were begun before and arrive later.
+// An entry carries its tags, so expiring a tag invalidates it. A separate freshness marker carries tags of its own: retiring
+// a tag invalidates the marker, and an entry without its marker is stale. An eviction can therefore make an entry older but
+// never younger. The time at which a tag was last expired or retired is stored as well. It covers entries that do not carry
+// the tag (`fetch` data is read under paths it was not stored for) and values whose generation began before the invalidation.
 import type { Clock } from "../../core/clock.ts";
 import type { XCache } from "../../xcache.ts";
 
 interface Kept<T> {
   readonly data: T;
   readonly tags: readonly string[];
-  /** When the making of it began, in milliseconds since the epoch. */
+  /** When its generation began, in milliseconds since the epoch. */
   readonly begun: number;
 }
 
 interface Retirement {
   readonly at: number;
-  /** From when on what is older may not be served at all. */
+  /** From this time on, older entries must not be served at all. */
   readonly until: number;
 }
 
-export interface Found<T> {
+export interface FoundEntry<T> {
   readonly data: T;
-  /** To be served, and made anew meanwhile. */
+  /** May be served while it is regenerated. */
   readonly isStale: boolean;
 }
 
-export interface EntryTerms {
+export interface TaggedEntryOptions {
   readonly tags: readonly string[];
   readonly begun: number;
   /** Seconds. */
   readonly ttl: number;
 }
 
-type Standing = "expired" | "stale" | "fresh";
+type TagState = "expired" | "stale" | "fresh";
 
 const entryKey = (key: string): string => `entry:${key}`;
 const freshKey = (key: string): string => `fresh:${key}`;
 const expiredKey = (tag: string): string => `expired:${tag}`;
 const retiredKey = (tag: string): string => `retired:${tag}`;
-/** The tags of Next are printable, so none of them is one of these. */
+/** Next's tags are printable, so none can collide with these. */
 const freshTag = (tag: string): string => `fresh\0${tag}`;
 
 export class TaggedEntries {
   readonly #cache: XCache;
   readonly #clock: Clock;
-  /** How long it is remembered that a tag was expired, in seconds: longer than any entry lives. */
-  readonly #memory: number;
+  /** Seconds for which the times of tags are stored: at least as long as any entry lives. */
+  readonly #tagMemory: number;
 
   constructor(cache: XCache, clock: Clock, longestTtl: number) {
     this.#cache = cache;
     this.#clock = clock;
-    this.#memory = longestTtl;
+    this.#tagMemory = longestTtl;
   }
 
-  /** `asked`: further tags that the reader wants it to be valid under. One round trip, two for what is stale. */
-  async read<T>(key: string, asked: readonly string[]): Promise<Found<T> | undefined> {
-    const found = await this.#cache.getMany([entryKey(key), freshKey(key), ...timeKeys(asked)]);
+  /** `requiredTags`: further tags under which the entry must be valid. One round trip, two for a stale entry. */
+  async read<T>(key: string, requiredTags: readonly string[]): Promise<FoundEntry<T> | undefined> {
+    const found = await this.#cache.getMany([entryKey(key), freshKey(key), ...timeKeys(requiredTags)]);
     const kept = found.get(entryKey(key)) as Kept<T> | undefined;
     if (kept === undefined) return undefined;
     const lacksMark = kept.tags.length > 0 && !found.has(freshKey(key));
-    const standings = [this.#standing(asked, kept.begun, found)];
-    if (lacksMark) standings.push(await this.#standingNow(kept.tags, kept.begun));
-    if (standings.includes("expired")) return undefined;
-    return { data: kept.data, isStale: lacksMark || standings.includes("stale") };
+    const states = [this.#tagState(requiredTags, kept.begun, found)];
+    if (lacksMark) states.push(await this.#currentTagState(kept.tags, kept.begun));
+    if (states.includes("expired")) return undefined;
+    return { data: kept.data, isStale: lacksMark || states.includes("stale") };
   }
 
-  /** Stores nothing that a tag was expired under since it was begun, whichever process did so. */
-  async write(key: string, data: unknown, { tags, begun, ttl }: EntryTerms): Promise<void> {
+  /** Does not store the entry if any process expired one of its tags since its generation began. */
+  async write(key: string, data: unknown, { tags, begun, ttl }: TaggedEntryOptions): Promise<void> {
     const kept: Kept<unknown> = { data, tags, begun };
     if (tags.length === 0) return this.#cache.set(entryKey(key), kept, { ttl });
-    if ((await this.#standingNow(tags, begun)) === "expired") return;
+    if ((await this.#currentTagState(tags, begun)) === "expired") return;
     await this.#cache.set(entryKey(key), kept, { ttl, tags });
     await this.#cache.set(freshKey(key), true, { ttl, tags: tags.map(freshTag) });
-    // A tag that was expired before the entry got its stamps was noted before that, so it is seen now at the latest.
-    const standing = await this.#standingNow(tags, begun);
-    if (standing === "expired") await this.remove(key);
-    else if (standing === "stale") await this.#cache.delete(freshKey(key));
+    // Expiring records the time before it replaces the stamp. A tag expired before the entry got its stamps is thus seen here.
+    const tagState = await this.#currentTagState(tags, begun);
+    if (tagState === "expired") await this.remove(key);
+    else if (tagState === "stale") await this.#cache.delete(freshKey(key));
   }
 
   async remove(key: string): Promise<void> {
     await this.#cache.delete([entryKey(key), freshKey(key)]);
   }
 
-  /** What carries one of the tags is gone. */
+  /** Invalidates every entry that carries one of the tags. */
   async expire(tags: readonly string[]): Promise<void> {
     const now = this.#clock.now();
     try {
@@ -93,7 +93,7 @@ export class TaggedEntries {
     }
   }
 
-  /** What carries one of the tags is stale, and gone after `grace` seconds. */
+  /** Makes every entry that carries one of the tags stale, and invalid after `grace` seconds. */
   async retire(tags: readonly string[], grace = Number.POSITIVE_INFINITY): Promise<void> {
     if (grace <= 0) return this.expire(tags);
     const at = this.#clock.now();
@@ -106,24 +106,24 @@ export class TaggedEntries {
   }
 
   #note(times: readonly (readonly [string, unknown])[]): Promise<void> {
-    return this.#cache.setMany(times, { ttl: this.#memory });
+    return this.#cache.setMany(times, { ttl: this.#tagMemory });
   }
 
-  async #standingNow(tags: readonly string[], begun: number): Promise<Standing> {
-    return this.#standing(tags, begun, await this.#cache.getMany(timeKeys(tags)));
+  async #currentTagState(tags: readonly string[], begun: number): Promise<TagState> {
+    return this.#tagState(tags, begun, await this.#cache.getMany(timeKeys(tags)));
   }
 
-  #standing(tags: readonly string[], begun: number, times: ReadonlyMap<string, unknown>): Standing {
-    let standing: Standing = "fresh";
+  #tagState(tags: readonly string[], begun: number, times: ReadonlyMap<string, unknown>): TagState {
+    let tagState: TagState = "fresh";
     for (const tag of tags) {
       const expired = times.get(expiredKey(tag)) as number | undefined;
       if (expired !== undefined && expired > begun) return "expired";
       const retired = times.get(retiredKey(tag)) as Retirement | undefined;
       if (retired === undefined || retired.at <= begun) continue;
       if (retired.until <= this.#clock.now()) return "expired";
-      standing = "stale";
+      tagState = "stale";
     }
-    return standing;
+    return tagState;
   }
 }
 

@@ -1,11 +1,11 @@
-// Contract cases: any key and any bytes, exactly.
+// Contract cases: keys of any characters and payloads of any bytes are stored exactly.
 import assert from "node:assert/strict";
 import { XCacheError } from "../../core/errors.ts";
 import { MAX_KEY_BYTES } from "../../core/keys.ts";
 import { assertSameRecord, FOR_EVER, keyedEntry } from "./sample.ts";
 import { type ContractGroup, rule } from "./stage.ts";
 
-/** Names that a store, a protocol or an object used as a map might mix up or choke on. */
+/** Names that a store, a protocol or an object used as a map might confuse or reject. */
 export const AWKWARD_NAMES: readonly string[] = [
   ..."a b|a_b|a  b|a\tb|a+b|a%20b| a|a | |A|a|ä|a\u0308|ß|ss|漢字|😀|\u200b|\ufeff|\uffff".split("|"),
   ..."a\nb|a\r\nb|a\rb|a\0b|\0|\x7f|\x1b[0m|x\r\nset y 0 0 1\r\nz\r\n".split("|"),
@@ -18,7 +18,7 @@ export const AWKWARD_NAMES: readonly string[] = [
 const KIBIBYTE = 1024;
 
 const keys = [
-  rule("keys of any characters are distinct and come back whole", async (stage) => {
+  rule("keys of any characters are distinct and come back unchanged", async (stage) => {
     const backend = await stage.client();
     const items = AWKWARD_NAMES.map((name) => keyedEntry(stage.prefix, name));
     assert.equal(new Set(AWKWARD_NAMES).size, AWKWARD_NAMES.length);
@@ -29,7 +29,7 @@ const keys = [
     for (const [at, { key, record }] of items.entries())
       assertSameRecord(records[at], record, JSON.stringify(key));
   }),
-  rule("taking one awkward key leaves every other", async (stage) => {
+  rule("taking one awkward key leaves all others", async (stage) => {
     const backend = await stage.client();
     const items = AWKWARD_NAMES.map((name) => keyedEntry(stage.prefix, name));
     await backend.writeMany(items);
@@ -40,7 +40,7 @@ const keys = [
       assert.equal(present, items.length - at - 1, `after ${JSON.stringify(key)} was taken`);
     }
   }),
-  rule("keys of 64 KiB work and are told apart by any character", async (stage) => {
+  rule("keys of 64 KiB work and are distinguished by every character", async (stage) => {
     const backend = await stage.client();
     const long = "k".repeat(MAX_KEY_BYTES - 1);
     const names = [`${long}a`, `${long}b`, `a${long}`, `b${long}`, "漢".repeat(MAX_KEY_BYTES / 3), long];
@@ -78,10 +78,10 @@ const payloads = [
     await backend.write(item);
     assertSameRecord(await backend.read(item.key), item.record);
   }),
-  rule("a payload of 1 MiB, or as much as the store takes, comes back exactly", async (stage) => {
+  rule("a payload of 1 MiB, or of the store's limit, comes back exactly", async (stage) => {
     const backend = await stage.client();
     const size = Math.min(KIBIBYTE * KIBIBYTE, stage.offers.maxPayloadBytes ?? FOR_EVER);
-    // No period that a chunk size would hide.
+    // Not periodic, so that a misplaced chunk is noticed.
     const bytes = new Uint8Array(size);
     for (let at = 0; at < size; at++) bytes[at] = at * 31 + (at >> 8) * 7;
     const item = keyedEntry(stage.prefix, "large", { payload: { format: 0, bytes } });
@@ -89,7 +89,7 @@ const payloads = [
     assertSameRecord(await backend.read(item.key), item.record);
     assert.deepEqual(await backend.swap(item.key, item.record.version, undefined), { won: true });
   }),
-  rule("a view into a larger buffer is stored without its surroundings", async (stage) => {
+  rule("a view into a larger buffer is stored without the rest of the buffer", async (stage) => {
     const backend = await stage.client();
     const whole = Uint8Array.from({ length: 100 }, (_, at) => at);
     const item = keyedEntry(stage.prefix, "view", { payload: { format: 0, bytes: whole.subarray(40, 50) } });
@@ -99,7 +99,7 @@ const payloads = [
 ];
 
 const tooLarge = rule(
-  "a payload beyond the store's limit is refused, and the store goes on",
+  "a payload beyond the store's limit is rejected, and the store keeps working",
   async (stage) => {
     const backend = await stage.client();
     const bytes = new Uint8Array(2 * (stage.offers.maxPayloadBytes ?? 0));

@@ -1,11 +1,11 @@
-// What a cache on the backend does with wrong arguments: a typed error, and everything is as it was.
+// Contract cases: invalid arguments cause a typed error and change nothing.
 import assert from "node:assert/strict";
 import { XCacheError } from "../../core/errors.ts";
 import { MAX_KEY_BYTES } from "../../core/keys.ts";
 import type { XCache } from "../../xcache.ts";
 import { type ContractGroup, rule } from "./stage.ts";
 
-/** As a caller without types sees it. */
+/** The cache as untyped code sees it. */
 type Untyped = Readonly<Record<keyof XCache, (...given: unknown[]) => Promise<unknown>>>;
 type Call = (cache: Untyped) => Promise<unknown>;
 
@@ -23,7 +23,7 @@ const WRONG_OPTIONS: readonly unknown[] = [
   60,
 ];
 
-const unasked = (): never => assert.fail("the load of a refused call was run");
+const mustNotLoad = (): never => assert.fail("the load of a refused call was run");
 
 const withNames: readonly Call[] = WRONG_NAMES.flatMap((name): Call[] => [
   (cache) => cache.get(name),
@@ -34,7 +34,7 @@ const withNames: readonly Call[] = WRONG_NAMES.flatMap((name): Call[] => [
       ["key", "new"],
       [name, "new"],
     ]),
-  (cache) => cache.getOrSet(name, unasked),
+  (cache) => cache.getOrSet(name, mustNotLoad),
   (cache) => cache.exists(name),
   (cache) => cache.ttl(name),
   (cache) => cache.tags(name),
@@ -46,7 +46,7 @@ const withNames: readonly Call[] = WRONG_NAMES.flatMap((name): Call[] => [
 const withOptions: readonly Call[] = WRONG_OPTIONS.flatMap((options): Call[] => [
   (cache) => cache.set("key", "new", options),
   (cache) => cache.setMany({ key: "new", absent: "new" }, options),
-  (cache) => cache.getOrSet("absent", unasked, options),
+  (cache) => cache.getOrSet("absent", mustNotLoad, options),
 ]);
 
 const others: readonly Call[] = [
@@ -59,7 +59,7 @@ const others: readonly Call[] = [
 ];
 
 const refusing = (what: string, calls: readonly Call[]) =>
-  rule(`wrong ${what} are refused with a typed error, and everything is as it was`, async (stage) => {
+  rule(`wrong ${what} are rejected with a typed error and change nothing`, async (stage) => {
     const cache = stage.cache();
     await cache.set("key", "old", { ttl: Number.POSITIVE_INFINITY, tags: ["tag"] });
     const untyped = cache as unknown as Untyped;

@@ -1,4 +1,4 @@
-// Contract cases: what was invalidated is absent and never comes back.
+// Contract cases: an invalidated entry is absent and never comes back.
 import assert from "node:assert/strict";
 import { spelling } from "../../core/keys.ts";
 import { AWKWARD_NAMES } from "./binary-safety.ts";
@@ -30,7 +30,7 @@ const byTag = [
       assert.equal(await cache.get(`key ${tag}`), gone.includes(tag) ? undefined : tag, JSON.stringify(tag));
     }
   }),
-  rule("an entry stored after the invalidation is not touched by it", async (stage) => {
+  rule("an entry stored after an invalidation is not affected by it", async (stage) => {
     const cache = stage.cache();
     await cache.set("old", 1, { tags: ["tag"] });
     await cache.invalidateTags("tag");
@@ -40,7 +40,7 @@ const byTag = [
     await cache.set("old", 3, { tags: ["tag"] });
     assert.deepEqual([await cache.get("old"), await cache.get("new")], [3, 2]);
   }),
-  rule("an invalidated entry is not stale, it is gone", async (stage) => {
+  rule("an invalidated entry is never served stale", async (stage) => {
     const cache = stage.cache();
     const options = {
       ttl: stage.shortMs / 1000,
@@ -58,7 +58,7 @@ const byTag = [
       message: "the load failed",
     });
   }),
-  rule("an entry that outlives many others of its tag stays, and dies with the tag", async (stage) => {
+  rule("an entry that outlives others with its tag stays until the tag is invalidated", async (stage) => {
     const cache = stage.cache();
     await cache.set("short", 1, { ttl: stage.shortMs / 1000, tags: ["tag"] });
     await cache.set("ever", 2, { ttl: Number.POSITIVE_INFINITY, tags: ["tag"] });
@@ -73,7 +73,7 @@ const byTag = [
 ];
 
 const byPattern = [
-  rule("invalidatePattern removes what matches and counts it", async (stage) => {
+  rule("invalidatePattern removes the matching entries and returns their number", async (stage) => {
     const cache = stage.cache();
     await cache.setMany({ "user:1": 1, "user:2": 2, "user:10": 3, "user:*": 4, other: 5 });
     await cache.set("user:3", 6, { tags: ["dead"] });
@@ -88,10 +88,10 @@ const byPattern = [
   }),
 ];
 
-/** Removes one of the library's own records as an eviction would; false where the store keeps them elsewhere. */
+/** Removes one of the library's own records as an eviction would. False if the store keeps them elsewhere. */
 async function loseStamp(stage: Stage, key: string): Promise<boolean> {
   const lost = await stage.bare.take(key);
-  // Only a store of one process may keep its stamps out of reach, where nothing can lose them.
+  // Only a single-process store may keep its stamps outside its records, where nothing can evict them.
   assert.ok(lost !== undefined || !stage.offers.shared, `the stamp under ${key} is not in the store`);
   return lost !== undefined;
 }
@@ -108,16 +108,16 @@ const lostStamps: readonly ContractCase[] = (["namespaceStamp", "parentStamp", "
         parentStamp: names.namespaceStamp(),
         tagStamp: child.tagStamp("tag"),
       };
-      // Two: the one that is met while the stamp is missing may be reclaimed then.
-      await cache.setMany({ met: 1, unmet: 2 }, { ttl: Number.POSITIVE_INFINITY, tags: ["tag"] });
-      assert.equal(await cache.get("met"), 1);
+      // Two entries: the one read while the stamp is missing may be reclaimed by that read.
+      await cache.setMany({ read: 1, unread: 2 }, { ttl: Number.POSITIVE_INFINITY, tags: ["tag"] });
+      assert.equal(await cache.get("read"), 1);
       if (!(await loseStamp(stage, key[which]))) return;
-      await stage.eventually("the entry is dead", async () => (await cache.get("met")) === undefined);
+      await stage.eventually("the entry is dead", async () => (await cache.get("read")) === undefined);
       await cache.set("new", 3, { tags: ["tag"] });
       assert.equal(await cache.get("new"), 3);
-      for (const old of ["met", "unmet"]) await assertAbsent(cache, old);
-      await cache.set("met", 4, { tags: ["tag"] });
-      assert.deepEqual([await cache.get("met"), await cache.get("new")], [4, 3]);
+      for (const old of ["read", "unread"]) await assertAbsent(cache, old);
+      await cache.set("read", 4, { tags: ["tag"] });
+      assert.deepEqual([await cache.get("read"), await cache.get("new")], [4, 3]);
     }),
 );
 

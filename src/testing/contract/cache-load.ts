@@ -1,4 +1,4 @@
-// Contract cases: getOrSet runs one load, stores its result under the terms given, and hands on its errors.
+// Contract cases: getOrSet runs one load, stores its result with the given options, and passes on its errors.
 import assert from "node:assert/strict";
 import { CodecError, OperationTimeoutError } from "../../core/errors.ts";
 import type { LoadContext } from "../../core/options.ts";
@@ -9,7 +9,7 @@ import { type ContractGroup, rule } from "./stage.ts";
 const CALLERS = 50;
 
 const flights = [
-  rule("many callers of a cold key share one load, which is stored", async (stage) => {
+  rule("concurrent callers of a missing key share one load, and its result is stored", async (stage) => {
     const cache = stage.cache();
     const held = new HeldLoad<string>();
     const calls = Array.from({ length: CALLERS }, () => cache.getOrSet("key", held.load, { tags: ["tag"] }));
@@ -23,7 +23,7 @@ const flights = [
     assert.equal(await stage.until(cache.getOrSet("key", held.load)), "loaded");
     assert.equal(held.runs, 1);
   }),
-  rule("loads of different keys run side by side", async (stage) => {
+  rule("loads of different keys run concurrently", async (stage) => {
     const cache = stage.cache();
     const [first, second] = [new HeldLoad<number>(), new HeldLoad<number>()];
     const calls = [cache.getOrSet("a", first.load), cache.getOrSet("b", second.load)];
@@ -32,7 +32,7 @@ const flights = [
     first.finish(1);
     assert.deepEqual(await stage.until(Promise.all(calls)), [1, 2]);
   }),
-  rule("one load's error reaches all its callers, unwrapped, and stores nothing", async (stage) => {
+  rule("every waiting caller gets the load's original error, and nothing is stored", async (stage) => {
     const cache = stage.cache();
     const held = new HeldLoad<string>();
     const failure = new Error("the load failed");
@@ -45,7 +45,7 @@ const flights = [
     await assertAbsent(cache, "key");
     assert.equal(await stage.until(cache.getOrSet("key", () => "again")), "again");
   }),
-  rule("a load that throws at once rejects the call", async (stage) => {
+  rule("a load that throws synchronously rejects the call", async (stage) => {
     const cache = stage.cache();
     const failure = new RangeError("thrown");
     const failing = (): never => {
@@ -54,7 +54,7 @@ const flights = [
     await assert.rejects(stage.until(cache.getOrSet("key", failing)), failure);
     assert.equal(await stage.until(cache.getOrSet("key", () => 1)), 1);
   }),
-  rule("a load outlives a caller's hard timeout and is not doubled", async (stage) => {
+  rule("a load outlives a caller's hard timeout and is not started twice", async (stage) => {
     const cache = stage.cache();
     const held = new HeldLoad<string>();
     const timeout = { hardTimeout: 0.05 };
@@ -70,8 +70,8 @@ const flights = [
   }),
 ];
 
-const terms = [
-  rule("a load decides its ttl and tags", async (stage) => {
+const options = [
+  rule("a load can set its ttl and tags", async (stage) => {
     const cache = stage.cache();
     await stage.until(
       cache.getOrSet(
@@ -90,7 +90,7 @@ const terms = [
     await cache.invalidateTags("late");
     await assertAbsent(cache, "key");
   }),
-  rule("a skipped result and undefined are handed out and not stored", async (stage) => {
+  rule("a skipped result and undefined are returned but not stored", async (stage) => {
     const cache = stage.cache();
     const skipping = (context: LoadContext<string>): string => {
       context.skip();
@@ -103,13 +103,13 @@ const terms = [
     assert.equal(await stage.until(cache.getOrSet("key", () => "stored")), "stored");
     assert.equal(await cache.get("key"), "stored");
   }),
-  rule("a result that cannot be stored rejects the call and leaves no trace", async (stage) => {
+  rule("an unsupported result rejects the call and leaves nothing behind", async (stage) => {
     const cache = stage.cache();
     await assert.rejects(stage.until(cache.getOrSet("key", () => ({ run: () => 1 }))), CodecError);
     await assertAbsent(cache, "key");
     assert.equal(await stage.until(cache.getOrSet("key", () => 1)), 1);
   }),
-  rule("forceLoad loads anew while the old value stays readable", async (stage) => {
+  rule("forceLoad reloads while the old value stays readable", async (stage) => {
     const cache = stage.cache();
     await cache.set("key", "old");
     const held = new HeldLoad<string>();
@@ -134,7 +134,7 @@ const terms = [
     await cache.invalidateTags("tag");
     await assertAbsent(cache, "key");
   }),
-  rule("a value that expires while it is being loaded anew is not returned", async (stage) => {
+  rule("a value that expires while it is being reloaded is not returned", async (stage) => {
     const cache = stage.cache();
     await cache.set("key", "old", { ttl: (4 * stage.shortMs) / 1000 });
     const held = new HeldLoad<string>();
@@ -150,4 +150,4 @@ const terms = [
   }),
 ];
 
-export const cacheLoads: ContractGroup = { name: "cache loads", cases: () => [...flights, ...terms] };
+export const cacheLoads: ContractGroup = { name: "cache loads", cases: () => [...flights, ...options] };

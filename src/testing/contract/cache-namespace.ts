@@ -1,10 +1,10 @@
-// Contract cases: namespaces and prefixes keep apart, and no user key reaches the library's own records.
+// Contract cases: namespaces and prefixes are isolated, and no user key reaches the library's own records.
 import assert from "node:assert/strict";
 import { spelling } from "../../core/keys.ts";
 import { assertAbsent, listedKeys } from "./cache-operation.ts";
 import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
-/** Keys and names made of the characters that separate parts of a spelled key. */
+/** Keys and names that contain the separators of stored keys. */
 const SEPARATORS = [
   "a",
   "a:b",
@@ -36,7 +36,7 @@ const apart = [
     assert.equal(await users.delete("key"), 1);
     assert.deepEqual([await root.get("key"), await posts.get("key")], ["root", "posts"]);
   }),
-  rule("no key of one namespace is a key of another, however they are spelled", async (stage) => {
+  rule("keys of different namespaces never collide, whatever characters they contain", async (stage) => {
     const root = stage.cache();
     const caches = [
       root,
@@ -51,7 +51,7 @@ const apart = [
       for (const key of SEPARATORS) assert.equal(values.get(key), `${at} ${key}`);
     }
   }),
-  rule("prefixes that begin alike keep apart", async (stage) => {
+  rule("prefixes that share a beginning are isolated", async (stage) => {
     const names = ["", "2", ":x", "/x", "!t", "!t:x", "%"].map((end) => `${stage.prefix}${end}`);
     const caches = names.map((keyPrefix) => stage.cache({ keyPrefix }));
     for (const [at, cache] of caches.entries())
@@ -64,7 +64,7 @@ const apart = [
 ];
 
 const cleared = [
-  rule("clear empties its namespace and those below it, and nothing else", async (stage) => {
+  rule("clear empties its namespace and the child namespaces, and nothing else", async (stage) => {
     const root = stage.cache();
     const [parent, sibling] = [root.namespace("parent"), root.namespace("parent2")];
     const child = parent.namespace("child");
@@ -94,7 +94,7 @@ const cleared = [
     assert.equal(await root.get("key"), "root");
     await assertAbsent(child, "key");
   }),
-  rule("a cleared cache is used again at once", async (stage) => {
+  rule("a cleared cache can be used again immediately", async (stage) => {
     const cache = stage.cache();
     for (let round = 0; round < 5; round++) {
       await cache.set("key", round, { tags: ["tag"] });
@@ -122,7 +122,7 @@ const ownRecords = [
 ];
 
 const ownRecordsListed = rule(
-  "the library's records are not among the keys, nor removed by a pattern",
+  "the library's own records are neither listed nor removed by a pattern",
   async (stage) => {
     const cache = stage.cache();
     await cache.set("key", 1, { tags: ["tag"] });
@@ -139,7 +139,7 @@ const ownRecordsListed = rule(
   },
 );
 
-/** What the library calls its own records, as a user might write it: whole, without prefix, and with other ends. */
+/** The keys of the library's own records as user keys: complete, without the prefix, and truncated. */
 function ownNames(stage: Stage): string[] {
   const names = spelling(stage.prefix);
   const whole = [

@@ -7,14 +7,14 @@ import { AWKWARD_NAMES } from "./binary-safety.ts";
 import { HeldLoad } from "./held-load.ts";
 import { type ContractGroup, rule } from "./stage.ts";
 
-/** The keys a cache lists, each once, sorted. */
+/** The keys a cache lists, deduplicated and sorted. */
 export async function listedKeys(cache: XCache, pattern?: string): Promise<string[]> {
   const keys = new Set<string>();
   for await (const key of cache.keys(pattern)) keys.add(key);
   return [...keys].sort();
 }
 
-/** Fails unless every operation that can tell calls the key absent. */
+/** Asserts that every operation treats the key as absent. */
 export async function assertAbsent(cache: XCache, key: string): Promise<void> {
   assert.equal(await cache.get(key), undefined, `get(${key})`);
   assert.equal(await cache.exists(key), false, `exists(${key})`);
@@ -54,7 +54,7 @@ const single = [
     assert.equal(await cache.get("c"), 3);
     await assertAbsent(cache, "b");
   }),
-  rule("ttl tells the seconds left, Infinity for ever, undefined for absent", async (stage) => {
+  rule("ttl returns the seconds left, Infinity without expiry, undefined if absent", async (stage) => {
     const cache = stage.cache({ defaultTtl: 500 });
     await cache.set("default", 1);
     await cache.set("minute", 1, { ttl: 60 });
@@ -82,7 +82,7 @@ const single = [
     for (const key of ["short", "many", "loaded"]) await assertAbsent(cache, key);
     assert.equal(await cache.get("long"), 1);
   }),
-  rule("set brings its own ttl and tags and forgets the old ones", async (stage) => {
+  rule("set replaces the old ttl and tags", async (stage) => {
     const cache = stage.cache();
     await cache.set("key", 1, { ttl: stage.shortMs / 1000, tags: ["old"] });
     await cache.set("key", 2, { ttl: 3600, tags: ["new"] });
@@ -93,7 +93,7 @@ const single = [
     await cache.invalidateTags("new");
     await assertAbsent(cache, "key");
   }),
-  rule("tags tells the tags of an entry, whatever characters they hold", async (stage) => {
+  rule("tags returns an entry's tags, whatever characters they contain", async (stage) => {
     const cache = stage.cache();
     await cache.set("none", 1);
     await cache.set("some", 1, { tags: [...AWKWARD_NAMES, "a b"] });
@@ -104,14 +104,14 @@ const single = [
 ];
 
 const batched = [
-  rule("getMany returns the present ones by key", async (stage) => {
+  rule("getMany returns the values of the keys that are present", async (stage) => {
     const cache = stage.cache();
     await cache.setMany(new Map(AWKWARD_NAMES.map((name, at) => [name, at])));
     const found = await cache.getMany(["absent", ...AWKWARD_NAMES, "also absent", ...AWKWARD_NAMES]);
     assert.deepEqual([...found].sort(), AWKWARD_NAMES.map((name, at) => [name, at]).sort());
     assert.equal((await cache.getMany([])).size, 0);
   }),
-  rule("setMany stores all under the same terms", async (stage) => {
+  rule("setMany stores all values with the same options", async (stage) => {
     const cache = stage.cache();
     await cache.setMany(
       [
@@ -127,7 +127,7 @@ const batched = [
     await cache.invalidateTags("batch");
     assert.equal((await cache.getMany(["a", "b"])).size, 0);
   }),
-  rule("keys of any characters are distinct and come back whole", async (stage) => {
+  rule("keys of any characters are distinct and come back unchanged", async (stage) => {
     const cache = stage.cache();
     const long = "k".repeat(MAX_KEY_BYTES - 1);
     const names = [...AWKWARD_NAMES, `${long}a`, `${long}b`];
@@ -137,7 +137,7 @@ const batched = [
     assert.equal(await cache.exists("a_b"), true);
   }),
   rule(
-    "a key that is not well-formed Unicode is refused or exact, never another key's value",
+    "a key that is not well-formed Unicode is rejected or stored exactly, never confused with another",
     async (stage) => {
       const cache = stage.cache();
       const stored = new Map<string, string>();
@@ -155,7 +155,7 @@ const batched = [
 ];
 
 const listing = [
-  rule("keys lists the live entries, whole or by glob, without prefix", async (stage) => {
+  rule("keys lists the live entries, all or by glob, without the prefix", async (stage) => {
     const cache = stage.cache();
     await cache.setMany({ "user:1": 1, "user:2": 2, "user:*": 3, "post:1": 4 }, { tags: ["all"] });
     await cache.set("gone", 1, { ttl: stage.shortMs / 1000 });
@@ -172,7 +172,7 @@ const listing = [
     await cache.setMany(AWKWARD_NAMES.map((name) => [name, 1] as const));
     assert.deepEqual(await listedKeys(cache), [...AWKWARD_NAMES].sort());
   }),
-  rule("keys does not list loads that have stored nothing", async (stage) => {
+  rule("keys does not list loads that stored nothing", async (stage) => {
     const cache = stage.cache();
     const held = new HeldLoad<undefined>();
     const call = cache.getOrSet("loading", held.load);
@@ -195,7 +195,7 @@ const listing = [
   }),
 ];
 
-const listingRefused = rule("what needs a list of keys says that this store has none", async (stage) => {
+const listingRefused = rule("operations that need a list of keys throw UnsupportedError", async (stage) => {
   const cache = stage.cache();
   await cache.set("key", 1);
   await assert.rejects(listedKeys(cache), UnsupportedError);

@@ -1,4 +1,4 @@
-// Contract cases: an invalidation is never lost to a load in flight, whoever makes it.
+// Contract cases: a load in flight never undoes an invalidation, no matter which process issued it.
 import assert from "node:assert/strict";
 import type { LoadContext } from "../../core/options.ts";
 import type { XCache } from "../../xcache.ts";
@@ -6,7 +6,7 @@ import { gate, HeldLoad } from "./held-load.ts";
 import { type ContractCase, type ContractGroup, rule } from "./stage.ts";
 import type { ContractOffers } from "./subject.ts";
 
-/** One way to invalidate the key "key" with the tag "tag" in the namespace "child"; `left` is what stands there then. */
+/** One way to invalidate "key", tagged "tag", in the namespace "child". `left` is the value stored afterwards. */
 export interface Invalidation {
   readonly name: string;
   readonly left?: string;
@@ -29,11 +29,11 @@ export function invalidations({ scan }: ContractOffers): readonly Invalidation[]
     : always;
 }
 
-/** `issuer`: whether the cache that loads also invalidates, or another process does. */
+/** `issuer`: whether the loading cache itself or another process invalidates. */
 export function notStored(invalidation: Invalidation, issuer: "itself" | "another process"): ContractCase {
   const by = issuer === "itself" ? "" : " by another process";
   return rule(
-    `${invalidation.name}${by} during a load: its value is handed out and not stored`,
+    `${invalidation.name}${by} during a load: its value is returned but not stored`,
     async (stage) => {
       const cache = stage.cache();
       const other = issuer === "itself" ? cache : await stage.secondCache();
@@ -91,17 +91,20 @@ function lateTagLoad(): {
 }
 
 const lateTags = [
-  rule("a tag that the load names is invalidated during the load: the value is not stored", async (stage) => {
-    const cache = stage.cache();
-    const { held, load } = lateTagLoad();
-    const call = cache.getOrSet("key", load);
-    await stage.until(held.started);
-    await cache.invalidateTags("late");
-    held.finish("old");
-    assert.equal(await stage.until(call), "old");
-    assert.equal(await cache.get("key"), undefined);
-  }),
-  rule("a tag is invalidated before the load names it: the value is not stored", async (stage) => {
+  rule(
+    "if a tag that the load set is invalidated during the load, the value is not stored",
+    async (stage) => {
+      const cache = stage.cache();
+      const { held, load } = lateTagLoad();
+      const call = cache.getOrSet("key", load);
+      await stage.until(held.started);
+      await cache.invalidateTags("late");
+      held.finish("old");
+      assert.equal(await stage.until(call), "old");
+      assert.equal(await cache.get("key"), undefined);
+    },
+  ),
+  rule("if a tag is invalidated before the load sets it, the value is not stored", async (stage) => {
     const cache = stage.cache();
     const [started, go] = [gate<void>(), gate<void>()];
     const call = cache.getOrSet("key", async (context) => {
@@ -117,7 +120,7 @@ const lateTags = [
     assert.equal(await cache.get("key"), undefined);
   }),
   rule(
-    "a call after the invalidation of a tag that an older load names is not given its value",
+    "a call after a tag's invalidation does not get the value of an older load that set the tag",
     async (stage) => {
       const cache = stage.cache();
       const { held, load } = lateTagLoad();
@@ -132,7 +135,7 @@ const lateTags = [
       assert.equal(await cache.get("key"), "new");
     },
   ),
-  rule("a tag that a load names with its parameters hidden still counts", async (stage) => {
+  rule("a tag set by a load with rest parameters counts as well", async (stage) => {
     const cache = stage.cache();
     const load = (...given: [LoadContext<string>]): string => {
       given[0].setTags(["late"]);

@@ -1,4 +1,4 @@
-// Contract cases: several processes on one store, each with a cache of its own.
+// Contract cases: several processes share one store, each with its own cache.
 import assert from "node:assert/strict";
 import { type Invalidation, invalidations, notStored } from "./cache-overtaken.ts";
 import { HeldLoad } from "./held-load.ts";
@@ -16,7 +16,7 @@ const together = [
     assert.equal(held.runs, 1);
     for (const cache of caches) assert.equal(await cache.get("key"), "loaded");
   }),
-  rule("a load that fails in one process is tried by the other", async (stage) => {
+  rule("after a load fails in one process, a waiting process runs its own", async (stage) => {
     const [first, second] = [stage.cache(), await stage.secondCache()];
     const held = new HeldLoad<string>();
     const failed = first.getOrSet("key", held.load);
@@ -28,7 +28,7 @@ const together = [
     assert.equal(await stage.until(waiting), "second");
     assert.equal(await first.get("key"), "second");
   }),
-  rule("a load whose result is not stored is followed by one's own", async (stage) => {
+  rule("after a load stores nothing, a waiting process runs its own", async (stage) => {
     const [first, second] = [stage.cache(), await stage.secondCache()];
     const held = new HeldLoad<undefined>();
     const empty = first.getOrSet<string | undefined>("key", held.load);
@@ -40,7 +40,7 @@ const together = [
     assert.equal(await stage.until(waiting), "second");
   }),
   rule(
-    "a caller who waited for another process through an invalidation stores what it then loads",
+    "a caller that waited for another process during an invalidation stores the value it then loads",
     async (stage) => {
       const [first, second] = [stage.cache(), await stage.secondCache()];
       const held = new HeldLoad<string>();
@@ -67,24 +67,21 @@ const together = [
       assert.equal(loads, 1);
     },
   ),
-  rule(
-    "without lock a call does not wait for another process, and does not store over its load",
-    async (stage) => {
-      const [first, second] = [stage.cache(), await stage.secondCache()];
-      const held = new HeldLoad<string>();
-      const call = first.getOrSet("key", held.load);
-      await stage.until(held.started);
-      assert.equal(await stage.until(second.getOrSet("key", () => "mine", { lock: false })), "mine");
-      assert.equal(await second.get("key"), undefined);
-      held.finish("first");
-      assert.equal(await stage.until(call), "first");
-      assert.equal(await second.get("key"), "first");
-    },
-  ),
+  rule("with lock: false a call neither waits for another process nor overwrites its load", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<string>();
+    const call = first.getOrSet("key", held.load);
+    await stage.until(held.started);
+    assert.equal(await stage.until(second.getOrSet("key", () => "mine", { lock: false })), "mine");
+    assert.equal(await second.get("key"), undefined);
+    held.finish("first");
+    assert.equal(await stage.until(call), "first");
+    assert.equal(await second.get("key"), "first");
+  }),
 ];
 
 const across = [
-  rule("what one process stores, changes or invalidates the other sees", async (stage) => {
+  rule("a process sees what another one stores, changes or invalidates", async (stage) => {
     const [first, second] = [stage.cache(), await stage.secondCache()];
     const seen = (what: string, value: unknown) =>
       stage.eventually(what, async () => (await second.get("key")) === value);
@@ -102,7 +99,7 @@ const across = [
     await seen("a delete", undefined);
   }),
   rule(
-    "an entry under stamps that this process has not heard of yet is confirmed, not judged dead",
+    "an entry with stamps that this process does not know yet is verified, not discarded",
     async (stage) => {
       const [first, second] = [stage.cache(), await stage.secondCache()];
       await first.set("key", "old", { tags: ["tag"] });
@@ -116,24 +113,21 @@ const across = [
       assert.equal(await second.get("key"), "cleared");
     },
   ),
-  rule(
-    "a tag that a load names is invalidated by another process: the value is not stored",
-    async (stage) => {
-      const [first, second] = [stage.cache(), await stage.secondCache()];
-      const held = new HeldLoad<string>();
-      const call = first.getOrSet("key", (context) => {
-        context.setTags(["late"]);
-        return held.load();
-      });
-      await stage.until(held.started);
-      await second.invalidateTags("late");
-      held.finish("old");
-      assert.equal(await stage.until(call), "old");
-      await stage.eventually("nothing is stored", async () => (await first.get("key")) === undefined);
-      assert.equal(await second.get("key"), undefined);
-    },
-  ),
-  rule("clearing a namespace reaches the namespaces below it in other processes", async (stage) => {
+  rule("if another process invalidates a tag that the load set, the value is not stored", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    const held = new HeldLoad<string>();
+    const call = first.getOrSet("key", (context) => {
+      context.setTags(["late"]);
+      return held.load();
+    });
+    await stage.until(held.started);
+    await second.invalidateTags("late");
+    held.finish("old");
+    assert.equal(await stage.until(call), "old");
+    await stage.eventually("nothing is stored", async () => (await first.get("key")) === undefined);
+    assert.equal(await second.get("key"), undefined);
+  }),
+  rule("clearing a namespace clears its child namespaces in other processes", async (stage) => {
     const [first, second] = [stage.cache(), await stage.secondCache()];
     const below = second.namespace("a").namespace("b");
     await below.set("key", 1);
@@ -143,7 +137,7 @@ const across = [
   }),
 ];
 
-/** How long a process may take to notice that its load was overtaken elsewhere. */
+/** How long a process may take to notice that another one invalidated its load. */
 const NOTICE_MS = 1_100;
 
 const notJoinedElsewhere = (invalidation: Invalidation): ContractCase =>
@@ -168,32 +162,29 @@ const notJoinedElsewhere = (invalidation: Invalidation): ContractCase =>
   );
 
 const pushed = [
-  rule(
-    "a caller who waits for another process is woken by the push, not by looking now and then",
-    async (stage) => {
-      const [first, second] = [stage.cache(), await stage.secondCache()];
-      for (const key of ["a", "b", "c"]) {
-        const held = new HeldLoad<string>();
-        const call = first.getOrSet(key, held.load);
-        await stage.until(held.started);
-        const waiting = second.getOrSet(key, () => "second");
-        // By now it looks only a few times a second.
-        await stage.advance(1_500);
-        const finished = stage.clock.now();
-        held.finish("first");
-        assert.equal(await stage.until(waiting), "first");
-        const took = stage.clock.now() - finished;
-        assert.ok(took <= stage.pushBoundMs + 50, `it took ${took} ms`);
-        assert.equal(await stage.until(call), "first");
-      }
-    },
-  ),
+  rule("a caller that waits for another process is woken by the push, not by polling", async (stage) => {
+    const [first, second] = [stage.cache(), await stage.secondCache()];
+    for (const key of ["a", "b", "c"]) {
+      const held = new HeldLoad<string>();
+      const call = first.getOrSet(key, held.load);
+      await stage.until(held.started);
+      const waiting = second.getOrSet(key, () => "second");
+      // By now it polls only a few times per second.
+      await stage.advance(1_500);
+      const finished = stage.clock.now();
+      held.finish("first");
+      assert.equal(await stage.until(waiting), "first");
+      const took = stage.clock.now() - finished;
+      assert.ok(took <= stage.pushBoundMs + 50, `it took ${took} ms`);
+      assert.equal(await stage.until(call), "first");
+    }
+  }),
   ...(["invalidateTags", "clear"] as const).map((way) =>
     rule(
       `once the push of ${way} by another process has come, a call does not join the older load`,
       async (stage) => {
         const [cache, other] = [stage.cache(), await stage.secondCache()];
-        // Stamps that were read are told of.
+        // Only stamps that were read are pushed.
         await cache.set("warm", 1, { tags: ["tag"] });
         for (let reads = 0; reads < 2; reads++) assert.equal(await cache.get("warm"), 1);
         await stage.advance(stage.pushBoundMs);

@@ -1,4 +1,4 @@
-// Contract cases: expired values answer where the caller allows it, and only there.
+// Contract cases: stale values are returned only where the caller allows it.
 import assert from "node:assert/strict";
 import type { GetOrSetOptions, LoadContext } from "../../core/options.ts";
 import type { XCache } from "../../xcache.ts";
@@ -10,7 +10,7 @@ const failing = (): never => {
   throw new Error("the load failed");
 };
 
-/** Loads "old" under a short ttl with these windows and lets the ttl pass. */
+/** Loads "old" with a short ttl and these stale windows, then lets the ttl pass. */
 async function expired(stage: Stage, cache: XCache, options: GetOrSetOptions): Promise<GetOrSetOptions> {
   const all = { ttl: stage.shortMs / 1000, tags: ["tag"], ...options };
   assert.equal(await stage.until(cache.getOrSet("key", () => "old", all)), "old");
@@ -19,12 +19,12 @@ async function expired(stage: Stage, cache: XCache, options: GetOrSetOptions): P
 }
 
 const cases = [
-  rule("an expired entry is absent to everything but getOrSet", async (stage) => {
+  rule("an expired entry is absent for every operation except getOrSet", async (stage) => {
     const cache = stage.cache();
     await expired(stage, cache, { staleIfError: 3600 });
     await assertAbsent(cache, "key");
   }),
-  rule("stale-if-error: the old value answers a failed load, within its window", async (stage) => {
+  rule("stale-if-error: within the window a failed load returns the stale value", async (stage) => {
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleIfError: 3600 });
     assert.equal(await stage.until(cache.getOrSet("key", failing, options)), "old");
@@ -43,20 +43,23 @@ const cases = [
       message: "the load failed",
     });
   }),
-  rule("stale-while-revalidate: the old value answers at once while one load refreshes it", async (stage) => {
-    const cache = stage.cache();
-    const options = await expired(stage, cache, { staleWhileRevalidate: 3600 });
-    const held = new HeldLoad<string>();
-    for (let call = 0; call < 10; call++) {
-      assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
-    }
-    await stage.until(held.started);
-    held.finish("new");
-    await stage.eventually("the refreshed value", async () => (await cache.get("key")) === "new", 2_000);
-    assert.equal(held.runs, 1);
-    assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "new");
-  }),
-  rule("stale-while-revalidate: a refresh that fails leaves the old value for the next", async (stage) => {
+  rule(
+    "stale-while-revalidate: the stale value is returned immediately while one load refreshes it",
+    async (stage) => {
+      const cache = stage.cache();
+      const options = await expired(stage, cache, { staleWhileRevalidate: 3600 });
+      const held = new HeldLoad<string>();
+      for (let call = 0; call < 10; call++) {
+        assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "old");
+      }
+      await stage.until(held.started);
+      held.finish("new");
+      await stage.eventually("the refreshed value", async () => (await cache.get("key")) === "new", 2_000);
+      assert.equal(held.runs, 1);
+      assert.equal(await stage.until(cache.getOrSet("key", held.load, options)), "new");
+    },
+  ),
+  rule("stale-while-revalidate: a failed refresh keeps the stale value for the next call", async (stage) => {
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleWhileRevalidate: 3600 });
     const held = new HeldLoad<string>();
@@ -74,7 +77,7 @@ const cases = [
     assert.equal(await stage.until(cache.getOrSet("key", () => "new", options)), "new");
   }),
   rule(
-    "stale-while-revalidate: an invalidation during the refresh ends the old value and the new one",
+    "stale-while-revalidate: an invalidation during the refresh discards the stale value and the new one",
     async (stage) => {
       const cache = stage.cache();
       const options = await expired(stage, cache, { staleWhileRevalidate: 3600, staleIfError: 3600 });
@@ -91,7 +94,7 @@ const cases = [
     },
   ),
   rule(
-    "softTimeout: a slow load is left behind for the old value, and stored when it ends",
+    "softTimeout: a slow load is answered with the stale value, and stored when it finishes",
     async (stage) => {
       const cache = stage.cache();
       const options = await expired(stage, cache, { staleIfError: 3600 });
@@ -105,14 +108,14 @@ const cases = [
       assert.equal(held.runs, 1);
     },
   ),
-  rule("a load is given the expired value", async (stage) => {
+  rule("a load receives the expired value", async (stage) => {
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleIfError: 3600 });
     const refresh = (context: LoadContext<string>): string => `${context.stale} and new`;
     assert.equal(await stage.until(cache.getOrSet("key", refresh, options)), "old and new");
     assert.equal(await cache.get("key"), "old and new");
   }),
-  rule("set and delete end an expired value as well", async (stage) => {
+  rule("set and delete discard an expired value as well", async (stage) => {
     const cache = stage.cache();
     const options = await expired(stage, cache, { staleIfError: 3600 });
     assert.equal(await cache.delete("key"), 0);

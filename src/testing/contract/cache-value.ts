@@ -1,4 +1,4 @@
-// Contract cases: values come back exactly, and belong to whoever received them.
+// Contract cases: values come back exactly, and each caller owns its copy.
 import assert from "node:assert/strict";
 import { CodecError } from "../../core/errors.ts";
 import { HeldLoad } from "./held-load.ts";
@@ -10,7 +10,7 @@ function deep(levels: number): unknown {
   return value;
 }
 
-/** What a user may store. Each must come back with the same types all the way down. */
+/** Values of every supported kind. Each must come back with the same types at every level. */
 const VALUES: Readonly<Record<string, () => unknown>> = {
   numbers: () => [
     0,
@@ -81,7 +81,7 @@ const exact = Object.entries(VALUES).map(([name, make]) =>
 );
 
 const special = [
-  rule("an invalid date comes back as one", async (stage) => {
+  rule("an invalid date comes back as an invalid date", async (stage) => {
     const cache = stage.cache();
     await cache.set("key", [new Date(Number.NaN)]);
     const [date] = (await cache.get<unknown[]>("key")) ?? [];
@@ -95,7 +95,7 @@ const special = [
     assert.equal(Object.getPrototypeOf(value), Object.prototype);
     assert.equal(({} as Record<string, unknown>).polluted, undefined);
   }),
-  rule("what cannot be stored is refused with its path, and the old value stays", async (stage) => {
+  rule("an unsupported value is rejected with its path, and the old value stays", async (stage) => {
     const cache = stage.cache();
     await cache.set("key", "old");
     const cyclic: { self?: unknown } = {};
@@ -124,7 +124,7 @@ interface Held {
 }
 
 const owned = [
-  rule("changing a value after set, or one that was returned, changes nobody else's", async (stage) => {
+  rule("mutating a value that was set or returned does not affect other callers", async (stage) => {
     const cache = stage.cache();
     const given: Held = { list: [1] };
     await cache.set("key", given);
@@ -140,7 +140,7 @@ const owned = [
     loaded.list.push(5);
     assert.deepEqual(await cache.get("key"), { list: [1] });
   }),
-  rule("callers of one load get values of their own", async (stage) => {
+  rule("callers that share a load get separate copies of its value", async (stage) => {
     const cache = stage.cache();
     const held = new HeldLoad<Held>();
     const calls = Array.from({ length: 5 }, () => cache.getOrSet("key", held.load));

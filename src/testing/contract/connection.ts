@@ -1,10 +1,10 @@
-// Contract cases: a backend's life, and what it says about itself.
+// Contract cases: connecting, disconnecting, and what a backend reports about itself.
 import assert from "node:assert/strict";
 import { assertSameRecord, keyedEntry } from "./sample.ts";
 import { type ContractGroup, rule } from "./stage.ts";
 
 const cases = [
-  rule("the backend has a name and is what the subject says", async (stage) => {
+  rule("the backend has a name and the capabilities that the subject declares", async (stage) => {
     const backend = stage.bare;
     assert.ok(typeof backend.name === "string" && backend.name.length > 0, "name");
     assert.equal(backend.capabilities.shared, stage.offers.shared, "capabilities.shared");
@@ -12,7 +12,7 @@ const cases = [
     assert.equal(backend.push !== undefined, stage.offers.push, "push");
     assert.ok(backend.capabilities.ttlResolutionMs >= 1, "capabilities.ttlResolutionMs");
   }),
-  rule("connecting twice is connecting once", async (stage) => {
+  rule("connecting twice has the effect of connecting once", async (stage) => {
     const backend = await stage.client();
     await backend.connect();
     await Promise.all([backend.connect(), backend.connect()]);
@@ -20,17 +20,17 @@ const cases = [
     await backend.write(item);
     assertSameRecord(await backend.read(item.key), item.record);
   }),
-  rule("ping resolves while the store answers", async (stage) => {
+  rule("ping resolves while the store responds", async (stage) => {
     const backend = await stage.client();
     assert.equal(await backend.ping(), undefined);
   }),
-  rule("disconnecting twice is disconnecting once", async (stage) => {
+  rule("disconnecting twice has the effect of disconnecting once", async (stage) => {
     const backend = await stage.client();
     await backend.write(keyedEntry(stage.prefix, "before"));
     await stage.until(backend.disconnect(), "disconnect");
     await stage.until(Promise.all([backend.disconnect(), backend.disconnect()]), "disconnect");
   }),
-  rule("a disconnected backend can be connected again", async (stage) => {
+  rule("a disconnected backend can reconnect", async (stage) => {
     const backend = await stage.client();
     await stage.until(backend.disconnect(), "disconnect");
     await stage.until(backend.connect(), "connect");
@@ -39,7 +39,7 @@ const cases = [
     assertSameRecord(await backend.read(item.key), item.record);
     await backend.ping();
   }),
-  rule("what it tells about its pool and itself is in order", async (stage) => {
+  rule("pool, memoryUsage and describe report valid values", async (stage) => {
     const backend = await stage.client();
     const pool = backend.pool?.();
     if (pool !== undefined) {
@@ -48,8 +48,8 @@ const cases = [
       assert.ok(pool.inUse + pool.idle <= pool.size, JSON.stringify(pool));
       assert.ok((pool.full ?? 0) <= pool.size, JSON.stringify(pool));
     }
-    const fill = await backend.fill?.();
-    assert.ok(fill === undefined || (fill >= 0 && fill <= 1), `fill is ${fill}`);
+    const usage = await backend.memoryUsage?.();
+    assert.ok(usage === undefined || (usage >= 0 && usage <= 1), `memoryUsage is ${usage}`);
     for (const [name, fact] of Object.entries((await backend.describe?.()) ?? {})) {
       assert.ok(["string", "number", "boolean"].includes(typeof fact), `${name} is a ${typeof fact}`);
     }

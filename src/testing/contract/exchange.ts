@@ -1,4 +1,4 @@
-// Contract cases: records go in and come out as they were, one by one and in batches.
+// Contract cases: records read back as they were written, singly and in batches.
 import assert from "node:assert/strict";
 import {
   assertSameHead,
@@ -11,7 +11,7 @@ import {
 } from "./sample.ts";
 import { type ContractGroup, rule, type Stage } from "./stage.ts";
 
-/** Versions that a store which trims, decodes or compares text would damage. */
+/** Versions that a store would damage if it trimmed or decoded them, or compared them as text. */
 const AWKWARD_VERSIONS = [
   "\0\0\0\0\0\0\0\0",
   "\xff\xff\xff\xff\xff\xff\xff\xff",
@@ -35,7 +35,6 @@ const AWKWARD_TAGS = [
   "__proto__",
 ];
 
-/** Entries a hundred to a batch and more, each of its own. */
 const manyEntries = (stage: Stage, count: number) =>
   Array.from({ length: count }, (_, at) => keyedEntry(stage.prefix, `many-${at}`));
 
@@ -43,7 +42,7 @@ const roundTrips = [
   rule("an entry reads back exactly as it was written", async (stage) => {
     const backend = await stage.client();
     const entry = sampleEntry(stage.key("entry"), {
-      lineage: ["\0parent\0", "\xff\xfechild\r"],
+      namespaceStamps: ["\0parent\0", "\xff\xfechild\r"],
       tags: AWKWARD_TAGS.map((tag, at) => ({ tag, id: `\0\xffid${String(at).padStart(4, "0")}` })),
       expires: FOR_EVER,
       staleUntil: FOR_EVER,
@@ -71,7 +70,7 @@ const roundTrips = [
     assertSameRecord(await backend.read(stage.key("lasting")), lasting);
     assertSameRecord(await backend.read(stage.key("passing")), passing);
   }),
-  rule("versions of any eight bytes are kept and told apart", async (stage) => {
+  rule("versions of any eight bytes are stored and distinguished", async (stage) => {
     const backend = await stage.client();
     for (const version of AWKWARD_VERSIONS) {
       const [key, record] = [stage.key("version"), sampleStamp({ version })];
@@ -93,7 +92,7 @@ const singles = [
     assert.equal(await backend.read(stage.key("absent")), undefined);
     assert.equal(await backend.take(stage.key("absent")), undefined);
   }),
-  rule("a write replaces whatever was there, of any kind", async (stage) => {
+  rule("a write replaces a record of any kind", async (stage) => {
     const backend = await stage.client();
     const key = stage.key("replaced");
     for (const record of [
@@ -106,7 +105,7 @@ const singles = [
       assertSameRecord(await backend.read(key), record);
     }
   }),
-  rule("take removes a record and returns what it was", async (stage) => {
+  rule("take removes a record and returns it", async (stage) => {
     const backend = await stage.client();
     const item = keyedEntry(stage.prefix, "taken", { tags: [{ tag: "tag", id: "12345678" }] });
     await backend.write(item);
@@ -114,14 +113,14 @@ const singles = [
     assert.equal(await backend.read(item.key), undefined);
     assert.equal(await backend.take(item.key), undefined);
   }),
-  rule("a record taken by many at once is handed to exactly one", async (stage) => {
+  rule("of many concurrent takes exactly one gets the record", async (stage) => {
     const backend = await stage.client();
     const item = keyedEntry(stage.prefix, "contested");
     await backend.write(item);
     const taken = await Promise.all(Array.from({ length: 20 }, () => backend.take(item.key)));
     assert.equal(taken.filter((record) => record !== undefined).length, 1);
   }),
-  rule("touching keys changes no record", async (stage) => {
+  rule("touch does not change records", async (stage) => {
     const backend = await stage.client();
     const item = keyedEntry(stage.prefix, "touched");
     await backend.write(item);
@@ -132,20 +131,23 @@ const singles = [
 ];
 
 const batches = [
-  rule("readMany answers in the order of its keys, absent and repeated ones too", async (stage) => {
-    const backend = await stage.client();
-    const [a, b, c] = ["a", "b", "c"].map((name) => keyedEntry(stage.prefix, name));
-    assert.ok(a && b && c);
-    await backend.writeMany([c, a, b]);
-    const absent = stage.key("absent");
-    const records = await backend.readMany([b.key, absent, a.key, c.key, a.key]);
-    assert.equal(records.length, 5);
-    for (const [at, item] of [b, undefined, a, c, a].entries()) {
-      if (item === undefined) assert.equal(records[at], undefined);
-      else assertSameRecord(records[at], item.record, `record ${at}`);
-    }
-  }),
-  rule("takeMany removes its keys and answers in their order", async (stage) => {
+  rule(
+    "readMany returns records in the order of its keys, including absent and repeated ones",
+    async (stage) => {
+      const backend = await stage.client();
+      const [a, b, c] = ["a", "b", "c"].map((name) => keyedEntry(stage.prefix, name));
+      assert.ok(a && b && c);
+      await backend.writeMany([c, a, b]);
+      const absent = stage.key("absent");
+      const records = await backend.readMany([b.key, absent, a.key, c.key, a.key]);
+      assert.equal(records.length, 5);
+      for (const [at, item] of [b, undefined, a, c, a].entries()) {
+        if (item === undefined) assert.equal(records[at], undefined);
+        else assertSameRecord(records[at], item.record, `record ${at}`);
+      }
+    },
+  ),
+  rule("takeMany removes its keys and returns the records in their order", async (stage) => {
     const backend = await stage.client();
     const items = ["a", "b", "c", "kept"].map((name) => keyedEntry(stage.prefix, name));
     const [a, b, c, kept] = items;
@@ -163,7 +165,7 @@ const batches = [
       [undefined, undefined, undefined, kept.record.version],
     );
   }),
-  rule("removeMany, where there is one, removes its keys and no others", async (stage) => {
+  rule("removeMany, if implemented, removes its keys and no others", async (stage) => {
     const backend = await stage.client();
     const items = ["a", "b", "kept"].map((name) => keyedEntry(stage.prefix, name));
     const [a, b, kept] = items;
@@ -178,7 +180,7 @@ const batches = [
       [undefined, undefined, kept.record.version],
     );
   }),
-  rule("batches of no keys and of 1,000 keys work", async (stage) => {
+  rule("batches of 0 and of 1,000 keys work", async (stage) => {
     const backend = await stage.client();
     await backend.writeMany([]);
     assert.deepEqual([...(await backend.readMany([]))], []);
@@ -197,7 +199,7 @@ const batches = [
     );
     assert.ok((await backend.readMany(keys)).every((record) => record === undefined));
   }),
-  rule("a batch takes records of every kind and lifetime", async (stage) => {
+  rule("a batch may mix records of any kind and lifetime", async (stage) => {
     const backend = await stage.client();
     const items = [
       { key: stage.key("entry"), record: sampleEntry(stage.key("entry")), lifetimeMs: 60_000 },
@@ -215,13 +217,13 @@ export const exchange: ContractGroup = {
   cases: () => [...roundTrips, ...singles, ...batches],
 };
 
-/** What another client of the same store sees. */
+/** Visibility between clients of the same store. */
 export const sharing: ContractGroup = {
   name: "clients of one store",
   cases: ({ shared }) => (shared ? [seesWrites, seesRemovals] : []),
 };
 
-const seesWrites = rule("one client reads at once what another wrote", async (stage) => {
+const seesWrites = rule("one client immediately reads what another wrote", async (stage) => {
   const [backend, second] = [await stage.client(), await stage.second()];
   for (let round = 0; round < 10; round++) {
     const item = keyedEntry(stage.prefix, "shared");
@@ -231,15 +233,18 @@ const seesWrites = rule("one client reads at once what another wrote", async (st
   }
 });
 
-const seesRemovals = rule("one client misses at once what another removed", async (stage) => {
-  const [backend, second] = [await stage.client(), await stage.second()];
-  const item = keyedEntry(stage.prefix, "removed");
-  await backend.write(item);
-  assertSameRecord(await second.read(item.key), item.record);
-  assertSameHead(await backend.take(item.key), item.record);
-  assert.equal(await second.read(item.key), undefined);
-  assert.deepEqual(await second.swap(item.key, item.record.version, undefined), {
-    won: false,
-    current: undefined,
-  });
-});
+const seesRemovals = rule(
+  "a record removed by one client is immediately absent for another",
+  async (stage) => {
+    const [backend, second] = [await stage.client(), await stage.second()];
+    const item = keyedEntry(stage.prefix, "removed");
+    await backend.write(item);
+    assertSameRecord(await second.read(item.key), item.record);
+    assertSameHead(await backend.take(item.key), item.record);
+    assert.equal(await second.read(item.key), undefined);
+    assert.deepEqual(await second.swap(item.key, item.record.version, undefined), {
+      won: false,
+      current: undefined,
+    });
+  },
+);

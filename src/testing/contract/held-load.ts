@@ -1,6 +1,6 @@
-// Loads that finish when a case says so.
+// Loads that a case finishes explicitly.
 
-/** A promise with its ends in hand. */
+/** A promise that its owner settles. */
 export interface Gate<T> {
   readonly promise: Promise<T>;
   open(value: T): void;
@@ -14,7 +14,7 @@ export function gate<T>(): Gate<T> {
     open = resolve;
     fail = reject;
   });
-  // One that nobody has come to yet may fail already.
+  // It may fail before anything awaits it.
   promise.catch(() => {});
   return { promise, open, fail };
 }
@@ -22,7 +22,7 @@ export function gate<T>(): Gate<T> {
 export class HeldLoad<T> {
   readonly #started = gate<void>();
   readonly #result = gate<T>();
-  /** How often it was called. */
+  /** Number of calls. */
   runs = 0;
 
   readonly load = (): Promise<T> => {
@@ -31,7 +31,7 @@ export class HeldLoad<T> {
     return this.#result.promise;
   };
 
-  /** Resolves once it was called. */
+  /** Resolves on the first call. */
   get started(): Promise<void> {
     return this.#started.promise;
   }

@@ -5,7 +5,7 @@ import { type ContractGroup, rule } from "./stage.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Where timers, 32-bit seconds and a store's own limits turn over. */
+/** Around the limits of timers, 32-bit seconds and stores. */
 const LONG_LIFETIMES = [
   2 ** 31 - 1,
   2 ** 31,
@@ -33,7 +33,7 @@ const cases = [
     for (const key of keys) assert.equal(await backend.read(key), undefined);
     for (const key of keys) assert.equal(await backend.take(key), undefined);
   }),
-  rule("a record is there for as long as its lifetime, and any length will do", async (stage) => {
+  rule("a record is present throughout its lifetime, however long that is", async (stage) => {
     const backend = await stage.client();
     const items = LONG_LIFETIMES.map((lifetimeMs, at) => ({
       key: stage.key(`long-${at}`),
@@ -50,7 +50,7 @@ const cases = [
       );
     }
   }),
-  rule("a lifetime shorter than the store's step ends, it does not last for ever", async (stage) => {
+  rule("a lifetime below the store's resolution still ends", async (stage) => {
     const backend = await stage.client();
     const [written, swapped] = [stage.key("written"), stage.key("swapped")];
     await backend.write({ key: written, record: sampleEntry(stage.key("written")), lifetimeMs: 0.4 });
@@ -58,15 +58,15 @@ const cases = [
     await stage.pass(1);
     assert.deepEqual([...(await backend.readMany([written, swapped]))], [undefined, undefined]);
   }),
-  rule("fractions of a millisecond are rounded, not refused", async (stage) => {
+  rule("fractions of a millisecond are rounded, not rejected", async (stage) => {
     const backend = await stage.client();
     const record = sampleEntry(stage.key("fraction"));
     await backend.write({ key: stage.key("fraction"), record, lifetimeMs: 60_000.123_456 });
     assertSameRecord(await backend.read(stage.key("fraction")), record);
   }),
-  rule("a write or a swap brings its own lifetime, longer or shorter", async (stage) => {
+  rule("a write or swap replaces the lifetime, with a longer or a shorter one", async (stage) => {
     const backend = await stage.client();
-    // Long enough that the second step comes in time.
+    // Long enough for the second step to come in time.
     const short = 4 * stage.shortMs;
     const changes = [
       { name: "longer", first: short, next: 60_000 },
@@ -96,7 +96,7 @@ const cases = [
       }
     }
   }),
-  rule("for a swap an expired record is no record", async (stage) => {
+  rule("a swap treats an expired record as absent", async (stage) => {
     const backend = await stage.client();
     const [old, lease] = [sampleEntry(stage.key("expired")), sampleLease(stage.key("expired"))];
     await backend.write({ key: stage.key("expired"), record: old, lifetimeMs: stage.shortMs });
@@ -110,7 +110,7 @@ const cases = [
     assert.deepEqual(won, { won: true });
     assertSameRecord(await backend.read(stage.key("expired")), lease);
   }),
-  rule("reading, touching and refused swaps do not lengthen a lifetime", async (stage) => {
+  rule("reads, touches and refused swaps do not extend a lifetime", async (stage) => {
     const backend = await stage.client();
     const key = stage.key("untouched");
     await backend.write({ key, record: sampleEntry(stage.key("untouched")), lifetimeMs: stage.shortMs });
@@ -121,7 +121,7 @@ const cases = [
     await stage.pass(stage.shortMs);
     assert.equal(await backend.read(key), undefined);
   }),
-  rule("the store's time goes on as time passes, with a known error", async (stage) => {
+  rule("the store's clock advances, with a known error bound", async (stage) => {
     const backend = await stage.client();
     const error = backend.clockErrorMs();
     assert.ok(

@@ -1,17 +1,17 @@
-// Contract cases: a backend that tells of changes tells of every one, or says that it may have missed some.
+// Contract cases: a backend with push reports every change, or that it may have missed some.
 import assert from "node:assert/strict";
 import type { Backend, PushChannel } from "../../core/backend.ts";
 import type { StoreRecord } from "../../core/record.ts";
 import { FOR_EVER, keyedEntry, sampleEntry } from "./sample.ts";
 import { type ContractCase, type ContractGroup, rule, type Stage } from "./stage.ts";
 
-/** A reader that keeps what it reads by the rules of PushChannel. */
-class Keeper {
+/** A reader that caches one key by the rules of PushChannel. */
+class CachedRead {
   readonly #backend: Backend;
   readonly #channel: PushChannel;
   readonly #key: string;
   readonly stop: () => void;
-  #spoilt = false;
+  #isInvalidated = false;
   #kept: { readonly record: StoreRecord | undefined; readonly epoch: number } | undefined;
 
   constructor(backend: Backend, key: string) {
@@ -24,7 +24,7 @@ class Keeper {
     });
   }
 
-  /** Whether what was read may still be used. */
+  /** Whether the cached record may still be used. */
   get holds(): boolean {
     return this.#kept !== undefined && this.#channel.epoch(this.#key) === this.#kept.epoch;
   }
@@ -35,15 +35,15 @@ class Keeper {
 
   forget(): void {
     this.#kept = undefined;
-    this.#spoilt = true;
+    this.#isInvalidated = true;
   }
 
   async read(): Promise<void> {
     this.forget();
-    this.#spoilt = false;
+    this.#isInvalidated = false;
     const epoch = this.#channel.epoch(this.#key);
     const record = await this.#backend.read(this.#key);
-    const trusted = epoch !== 0 && epoch === this.#channel.epoch(this.#key) && !this.#spoilt;
+    const trusted = epoch !== 0 && epoch === this.#channel.epoch(this.#key) && !this.#isInvalidated;
     this.#kept = trusted ? { record, epoch } : undefined;
   }
 }
@@ -52,7 +52,7 @@ async function trusted(stage: Stage, backend: Backend, key: string): Promise<voi
   await stage.eventually("the push channel is trusted", () => (backend.push?.epoch(key) ?? 0) !== 0);
 }
 
-/** Ways in which another client changes a record that is there. */
+/** The ways another client can change an existing record. */
 const CHANGES: Readonly<
   Record<string, (second: Backend, key: string, present: StoreRecord) => Promise<unknown>>
 > = {
@@ -66,40 +66,40 @@ const CHANGES: Readonly<
   removeMany: (second, key) => second.removeMany?.([key]) ?? second.takeMany([key]),
 };
 
-const told: readonly ContractCase[] = Object.entries(CHANGES).map(([name, change]) =>
-  rule(`a value that was read is told of when another client changes it: ${name}`, async (stage) => {
+const pushedChanges: readonly ContractCase[] = Object.entries(CHANGES).map(([name, change]) =>
+  rule(`a change by another client to a value that was read is pushed: ${name}`, async (stage) => {
     const [backend, second] = [await stage.client(), await stage.second()];
     const item = keyedEntry(stage.prefix, "pushed");
     await backend.write(item);
-    const keeper = new Keeper(backend, item.key);
+    const cachedRead = new CachedRead(backend, item.key);
     await trusted(stage, backend, item.key);
-    // The first write of this client may still be on its way back as a push.
+    // The push for this client's own first write may still arrive.
     for (let round = 0; round < 2; round++) {
       await stage.eventually("a value read is kept", async () => {
-        if (!keeper.holds) await keeper.read();
-        return keeper.holds;
+        if (!cachedRead.holds) await cachedRead.read();
+        return cachedRead.holds;
       });
-      const present = keeper.record ?? item.record;
+      const present = cachedRead.record ?? item.record;
       await change(second, item.key, present);
-      await stage.eventually(`the push of a ${name}`, () => !keeper.holds);
+      await stage.eventually(`the push of a ${name}`, () => !cachedRead.holds);
       await second.write(item);
     }
-    keeper.stop();
+    cachedRead.stop();
   }),
 );
 
 const rules: readonly ContractCase[] = [
-  rule("an absent key that was read is told of when another client writes it", async (stage) => {
+  rule("a write by another client to an absent key that was read is pushed", async (stage) => {
     const [backend, second] = [await stage.client(), await stage.second()];
     const key = stage.key("pushed");
-    const keeper = new Keeper(backend, key);
+    const cachedRead = new CachedRead(backend, key);
     await trusted(stage, backend, key);
-    await keeper.read();
+    await cachedRead.read();
     await second.write(keyedEntry(stage.prefix, "pushed"));
-    await stage.eventually("the push of a first write", () => !keeper.holds);
-    keeper.stop();
+    await stage.eventually("the push of a first write", () => !cachedRead.holds);
+    cachedRead.stop();
   }),
-  rule("readMany is a read: its keys are told of", async (stage) => {
+  rule("changes to keys that readMany read are pushed", async (stage) => {
     const [backend, second] = [await stage.client(), await stage.second()];
     const items = ["a", "b", "c"].map((name) => keyedEntry(stage.prefix, name));
     await second.writeMany(items);
@@ -117,24 +117,24 @@ const rules: readonly ContractCase[] = [
     }
     stop?.();
   }),
-  rule("what is kept through changes under way is what stands in the end", async (stage) => {
+  rule("a value cached during concurrent changes is the latest one", async (stage) => {
     const [backend, second] = [await stage.client(), await stage.second()];
     const key = stage.key("contested");
-    const keeper = new Keeper(backend, key);
+    const cachedRead = new CachedRead(backend, key);
     await trusted(stage, backend, key);
     for (let round = 0; round < 30; round++) {
-      const reading = keeper.read();
+      const reading = cachedRead.read();
       const last = keyedEntry(stage.prefix, "contested");
       await Promise.all([
         second.write(keyedEntry(stage.prefix, "contested")).then(() => second.write(last)),
         reading,
       ]);
-      const current = (): boolean => !keeper.holds || keeper.record?.version === last.record.version;
+      const current = (): boolean => !cachedRead.holds || cachedRead.record?.version === last.record.version;
       await stage.eventually(`round ${round}: an overtaken value is let go`, current);
     }
-    keeper.stop();
+    cachedRead.stop();
   }),
-  rule("a listener that stopped is told nothing more", async (stage) => {
+  rule("a listener that unsubscribed is not called again", async (stage) => {
     const [backend, second] = [await stage.client(), await stage.second()];
     const item = keyedEntry(stage.prefix, "stopped");
     await second.write(item);
@@ -149,7 +149,7 @@ const rules: readonly ContractCase[] = [
     assert.equal(heard.stopped, 0);
     stopLater?.();
   }),
-  rule("a disconnected channel is not trusted, and a new one is another", async (stage) => {
+  rule("a disconnected channel is not trusted, and a reconnected one has a new epoch", async (stage) => {
     const backend = await stage.client();
     const key = stage.key("epoch");
     await trusted(stage, backend, key);
@@ -164,5 +164,5 @@ const rules: readonly ContractCase[] = [
 
 export const pushing: ContractGroup = {
   name: "push",
-  cases: ({ push, shared }) => (push && shared ? [...told, ...rules] : []),
+  cases: ({ push, shared }) => (push && shared ? [...pushedChanges, ...rules] : []),
 };

@@ -1,4 +1,4 @@
-// Records for the contract cases, and how two of them are compared.
+// Sample records for the contract cases, and assertions that compare records.
 import assert from "node:assert/strict";
 import type { KeyedRecord } from "../../core/backend.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -6,7 +6,7 @@ import type { Entry, Lease, Payload, Stamp, StoreRecord } from "../../core/recor
 
 export const FOR_EVER = Number.POSITIVE_INFINITY;
 
-/** A moment like those that records hold; the store does not look at it. */
+/** An arbitrary time: stores do not interpret the times in records. */
 const SOME_TIME = 1_767_225_600_000;
 
 export function sampleEntry(key: string, parts: Partial<Entry> = {}): Entry {
@@ -14,7 +14,7 @@ export function sampleEntry(key: string, parts: Partial<Entry> = {}): Entry {
     kind: "entry",
     version: systemClock.token(),
     key,
-    lineage: [systemClock.token()],
+    namespaceStamps: [systemClock.token()],
     tags: [],
     created: SOME_TIME,
     expires: SOME_TIME + 60_000,
@@ -29,7 +29,7 @@ export function sampleLease(key: string, parts: Partial<Lease> = {}): Lease {
     kind: "lease",
     version: systemClock.token(),
     key,
-    lineage: [systemClock.token(), systemClock.token()],
+    namespaceStamps: [systemClock.token(), systemClock.token()],
     tags: [{ tag: "tag", id: systemClock.token() }],
     expires: SOME_TIME + 6_000,
     ...parts,
@@ -40,7 +40,7 @@ export function sampleStamp(parts: Partial<Stamp> = {}): Stamp {
   return { kind: "stamp", version: systemClock.token(), expires: FOR_EVER, ...parts };
 }
 
-/** An entry to be written under `${prefix}:${name}`, as the core would. */
+/** An entry with the key `${prefix}:${name}`, as the core would write it. */
 export function keyedEntry(prefix: string, name: string, parts: Partial<Entry> = {}): KeyedRecord {
   return { key: `${prefix}:${name}`, record: sampleEntry(`${prefix}:${name}`, parts), lifetimeMs: FOR_EVER };
 }
@@ -51,7 +51,7 @@ export function assertSameRecord(
   what = "the record",
 ): void {
   assert.ok(actual, `${what} is absent`);
-  // Payloads first: a difference in a large one is told by its size, not by printing both.
+  // Payloads first: a difference is reported by size, without printing large payloads.
   const [payload, wanted] = [payloadOf(actual), payloadOf(expected)];
   const same =
     payload !== undefined && wanted !== undefined && Buffer.compare(payload.bytes, wanted.bytes) === 0;
@@ -61,7 +61,7 @@ export function assertSameRecord(
   assertSameHead(actual, expected, what);
 }
 
-/** As `assertSameRecord` where the payload may have been left out. */
+/** Like `assertSameRecord`, for records that may lack their payload. */
 export function assertSameHead(
   actual: StoreRecord | undefined,
   expected: StoreRecord,
@@ -80,11 +80,11 @@ function headOf(record: StoreRecord): object {
   if (record.kind === "stamp") {
     return { kind: record.kind, version: record.version, expires: record.expires };
   }
-  const { kind, version, key, lineage, expires } = record;
+  const { kind, version, key, namespaceStamps, expires } = record;
   const tags = record.tags.map(({ tag, id }) => ({ tag, id }));
-  const sealed = { kind, version, key, lineage: [...lineage], tags, expires };
+  const shared = { kind, version, key, namespaceStamps: [...namespaceStamps], tags, expires };
   if (record.kind === "lease") {
-    return { ...sealed, behind: record.behind === undefined ? undefined : headOf(record.behind) };
+    return { ...shared, behind: record.behind === undefined ? undefined : headOf(record.behind) };
   }
-  return { ...sealed, created: record.created, staleUntil: record.staleUntil };
+  return { ...shared, created: record.created, staleUntil: record.staleUntil };
 }

@@ -1,4 +1,4 @@
-// Contract cases: listing records by prefix, and what they take.
+// Contract cases: listing records by prefix, and their memory usage.
 import assert from "node:assert/strict";
 import type { Backend, ScanItem, ScanOptions } from "../../core/backend.ts";
 import { UnsupportedError } from "../../core/errors.ts";
@@ -6,7 +6,7 @@ import { AWKWARD_NAMES } from "./binary-safety.ts";
 import { assertSameHead, FOR_EVER, keyedEntry, sampleEntry, sampleLease, sampleStamp } from "./sample.ts";
 import { type ContractGroup, rule } from "./stage.ts";
 
-/** Every record of a scan by its key: one may come twice. */
+/** The records of a scan by key: a scan may return a record twice. */
 async function scanned(
   backend: Backend,
   prefix: string,
@@ -21,7 +21,7 @@ async function scanned(
 const sorted = (keys: Iterable<string>): string[] => [...keys].sort();
 
 const listing = [
-  rule("a scan finds every record under its prefix, of any kind, and says what each takes", async (stage) => {
+  rule("a scan finds every record under its prefix, of any kind, with its size", async (stage) => {
     const backend = await stage.client();
     const records = [
       sampleEntry(stage.key("entry")),
@@ -37,18 +37,18 @@ const listing = [
       assert.ok((found.get(key)?.bytes ?? -1) >= 0, `bytes of ${key}`);
     }
   }),
-  rule("a scan of nothing finds nothing", async (stage) => {
+  rule("a scan of a prefix without records finds nothing", async (stage) => {
     const backend = await stage.client();
     assert.equal((await scanned(backend, stage.prefix)).size, 0);
   }),
-  rule("a scan gives keys of any characters as they were written", async (stage) => {
+  rule("a scan returns keys of any characters as they were written", async (stage) => {
     const backend = await stage.client();
     const items = AWKWARD_NAMES.map((name) => keyedEntry(stage.prefix, name));
     await backend.writeMany(items);
     const found = await scanned(backend, stage.key(""));
     assert.deepEqual(sorted(found.keys()), sorted(items.map(({ key }) => key)));
   }),
-  rule("a prefix is taken literally, glob characters too", async (stage) => {
+  rule("a prefix is matched literally, including glob characters", async (stage) => {
     const backend = await stage.client();
     const decoys = ["", "a", "ab", "aa", "x", "**", "??", "\\\\", "^a", "a-z"];
     for (const part of ["[", "[ab]", "*", "?", "\\", "\\*", "[^a]", "{a,b}", "a*b", "[a-", "]"]) {
@@ -63,7 +63,7 @@ const listing = [
       for (const { key } of inside) assert.ok(found.includes(key), `${part} missed ${key}`);
     }
   }),
-  rule("a prefix ends where it ends: longer names are inside, siblings outside", async (stage) => {
+  rule("a prefix matches longer names but not siblings", async (stage) => {
     const backend = await stage.client();
     await backend.writeMany(
       ["app", "app2", "app:1", "ap", "bapp", "App"].map((name) => keyedEntry(stage.prefix, name)),
@@ -71,7 +71,7 @@ const listing = [
     const found = await scanned(backend, stage.key("app"));
     assert.deepEqual(sorted(found.keys()), sorted(["app", "app2", "app:1"].map((name) => stage.key(name))));
   }),
-  rule("a scan leaves out what has expired or was removed", async (stage) => {
+  rule("a scan omits expired and removed records", async (stage) => {
     const backend = await stage.client();
     const [kept, gone] = [keyedEntry(stage.prefix, "kept"), keyedEntry(stage.prefix, "gone")];
     const passing = { ...keyedEntry(stage.prefix, "passing"), lifetimeMs: stage.shortMs };
@@ -83,7 +83,7 @@ const listing = [
 ];
 
 const underway = [
-  rule("every record present during the whole scan is seen, whatever else comes and goes", async (stage) => {
+  rule("a scan sees every record that is present throughout, despite concurrent changes", async (stage) => {
     const backend = await stage.client();
     const lasting = Array.from({ length: 500 }, (_, at) => keyedEntry(stage.prefix, `lasting-${at}`));
     const passing = Array.from({ length: 200 }, (_, at) => keyedEntry(stage.prefix, `passing-${at}`));
@@ -103,7 +103,7 @@ const underway = [
     const missed = lasting.filter(({ key }) => !seen.has(key));
     assert.equal(missed.length, 0, `${missed.length} of 500 records were missed, ${missed[0]?.key} first`);
   }),
-  rule("two scans at once do not disturb each other", async (stage) => {
+  rule("concurrent scans do not interfere", async (stage) => {
     const backend = await stage.client();
     const [some, others] = ["some", "others"].map((kind) =>
       Array.from({ length: 100 }, (_, at) => keyedEntry(stage.prefix, `${kind}-${at}`)),
@@ -117,14 +117,14 @@ const underway = [
     assert.deepEqual(sorted(first.keys()), sorted(some.map(({ key }) => key)));
     assert.deepEqual(sorted(second.keys()), sorted(others.map(({ key }) => key)));
   }),
-  rule("a scan may be left early, and the backend goes on", async (stage) => {
+  rule("a scan may be abandoned, and the backend keeps working", async (stage) => {
     const backend = await stage.client();
     const items = Array.from({ length: 300 }, (_, at) => keyedEntry(stage.prefix, `left-${at}`));
     await backend.writeMany(items);
     for await (const batch of backend.scan(stage.prefix)) if (batch.length > 0) break;
     assert.equal((await scanned(backend, stage.prefix)).size, items.length);
   }),
-  rule("an aborted scan gives no further batch", async (stage) => {
+  rule("an aborted scan returns no further batch", async (stage) => {
     const backend = await stage.client();
     await backend.writeMany(
       Array.from({ length: 2_000 }, (_, at) => keyedEntry(stage.prefix, `aborted-${at}`)),
@@ -136,7 +136,7 @@ const underway = [
   }),
 ];
 
-/** How many batches come when the scan is aborted after `limit` of them. It may end or reject then. */
+/** The number of batches from a scan that is aborted after `limit` of them. It may end or reject. */
 async function batchesUntilAbort(backend: Backend, prefix: string, limit: number): Promise<number> {
   const stop = new AbortController();
   if (limit === 0) stop.abort();
@@ -152,7 +152,7 @@ async function batchesUntilAbort(backend: Backend, prefix: string, limit: number
   return batches;
 }
 
-const usage = rule("usage tells about the records under a prefix only", async (stage) => {
+const usage = rule("usage covers only the records under its prefix", async (stage) => {
   const backend = await stage.client();
   const payload = { format: 0, bytes: new Uint8Array(1_000) };
   const items = Array.from({ length: 20 }, (_, at) => keyedEntry(stage.prefix, `used-${at}`, { payload }));
@@ -169,11 +169,11 @@ const usage = rule("usage tells about the records under a prefix only", async (s
 });
 
 const refusals = [
-  rule("a store that cannot list keys says so", async (stage) => {
+  rule("a store that cannot list keys throws UnsupportedError", async (stage) => {
     const backend = await stage.client();
     await assert.rejects(scanned(backend, stage.prefix), UnsupportedError);
   }),
-  rule("a store that cannot list keys does not invent how much they take", async (stage) => {
+  rule("a store that cannot list keys does not make up their usage", async (stage) => {
     const backend = await stage.client();
     const usage = await backend.usage(stage.prefix).catch((error: unknown) => error);
     if (usage instanceof Error) assert.ok(usage instanceof UnsupportedError, `usage rejected with ${usage}`);

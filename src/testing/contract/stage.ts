@@ -1,4 +1,4 @@
-// Where one contract case plays: clients and caches on the subject's store, keys of its own, and time to let pass.
+// The fixture of a contract case: clients and caches on the subject's store, unique keys, and control of time.
 import assert from "node:assert/strict";
 import { MessageChannel } from "node:worker_threads";
 import type { CacheConfig } from "../../config/types.ts";
@@ -8,16 +8,16 @@ import { cacheWithClock, type XCache } from "../../xcache.ts";
 import { settle } from "../manual-clock.ts";
 import type { ContractOffers, ContractSubject, OpenSubject } from "./subject.ts";
 
-/** How finely time is let pass while something is awaited, and how long it is awaited. */
+/** Step and limit for advancing time while waiting. */
 const STEP_MS = 5;
 const PATIENCE_MS = 5_000;
-/** Deadline of store operations in caches: generous, so that only a hang meets it. */
+/** Deadline of store operations in caches: generous, so that only a hang exceeds it. */
 const OPERATION_TIMEOUT_MS = 10_000;
 
 export class Stage {
   readonly offers: ContractOffers;
   readonly clock: Clock;
-  /** First part of every key of this case, and the key prefix of its caches. */
+  /** Prefix of every key of this case, and the key prefix of its caches. */
   readonly prefix: string;
   readonly #opened: OpenSubject;
   readonly #endings: (() => Promise<void>)[] = [];
@@ -30,7 +30,7 @@ export class Stage {
     this.prefix = `contract-${Buffer.from(systemClock.token(), "latin1").toString("hex")}`;
   }
 
-  /** Runs one case and closes whatever it opened, also when it fails. */
+  /** Runs one case and closes everything it opened, even if it fails. */
   static async play(subject: ContractSubject, run: (stage: Stage) => Promise<void>): Promise<void> {
     const stage = new Stage(subject.offers, await subject.open());
     try {
@@ -40,12 +40,12 @@ export class Stage {
     }
   }
 
-  /** The spelled key of an entry whose user key is `name`. */
+  /** The stored key of the entry whose user key is `name`. */
   key(name: string): string {
     return `${this.prefix}:${name}`;
   }
 
-  /** The backend as it was given, neither opened nor connected by the suite. */
+  /** The subject's backend, neither opened nor connected by the suite. */
   get bare(): Backend {
     return this.#opened.backend;
   }
@@ -56,27 +56,27 @@ export class Stage {
     return this.#client;
   }
 
-  /** One more client of the same store, opened and connected. */
+  /** Another client of the same store, opened and connected. */
   async second(): Promise<Backend> {
     return this.#connect(await this.#another());
   }
 
-  /** A cache on the backend. The default prefix is the case's own. */
+  /** A cache on the backend. Its default key prefix is `prefix`. */
   cache(config: CacheConfig = {}): XCache {
     return this.#cacheOn(this.bare, config);
   }
 
-  /** A cache on another client, as another process would have it; same prefix. */
+  /** A cache with the same prefix on another client, as in another process. */
   async secondCache(config: CacheConfig = {}): Promise<XCache> {
     return this.#cacheOn(await this.#another(), config);
   }
 
-  /** Smallest lifetime that makes sense for entries that are meant to expire during the case. */
+  /** A short lifetime for entries that must expire during the case. */
   get shortMs(): number {
     return Math.max(100, this.bare.capabilities.ttlResolutionMs);
   }
 
-  /** Lets a lifetime end for certain. */
+  /** Advances time until a lifetime has certainly ended. */
   async pass(lifetimeMs: number): Promise<void> {
     const { capabilities } = this.bare;
     const lag = capabilities.ttlResolutionMs > 1 ? capabilities.ttlResolutionMs : 0;
@@ -87,7 +87,7 @@ export class Stage {
     await (this.#opened.advance?.(ms) ?? realTime(ms));
   }
 
-  /** Settles as `promise` does, and lets time pass until it has. */
+  /** Advances time until `promise` settles, and returns its result. */
   async until<T>(promise: Promise<T>, what = "the awaited call"): Promise<T> {
     let settled = false;
     const mark = (): void => {
@@ -102,7 +102,7 @@ export class Stage {
     return promise;
   }
 
-  /** Waits until `check` holds; fails once `boundMs` have passed. */
+  /** Waits until `check` returns true; fails after `boundMs`. */
   async eventually(
     what: string,
     check: () => boolean | Promise<boolean>,
@@ -114,13 +114,13 @@ export class Stage {
     }
   }
 
-  /** How long a client may go on with what it has at hand: not at all where nothing is ever pushed. */
+  /** How long a client may use its local copies: not at all without push. */
   get pushBoundMs(): number {
     return this.offers.push ? (this.offers.pushBoundMs ?? 1_000) : 0;
   }
 
   async #another(): Promise<Backend> {
-    assert.ok(this.#opened.second, "a subject that offers `shared` must give `second`");
+    assert.ok(this.#opened.second, "a subject that offers `shared` must implement `second`");
     return this.#opened.second();
   }
 
@@ -159,7 +159,7 @@ export class Stage {
   }
 }
 
-/** The clock's timers never keep the process alive; an open port does. */
+/** The clock's timers do not keep the process alive; an open port does. */
 function realTime(ms: number): Promise<void> {
   const { port1 } = new MessageChannel();
   port1.ref();
@@ -171,12 +171,13 @@ function realTime(ms: number): Promise<void> {
   });
 }
 
+/** A test case: a sentence that names a rule, and the function that checks it. */
 export interface ContractCase {
   readonly rule: string;
   readonly run: (stage: Stage) => Promise<void>;
 }
 
-/** Cases about one thing; which ones there are follows from what the subject offers. */
+/** Cases on one topic. Which ones apply depends on what the subject offers. */
 export interface ContractGroup {
   readonly name: string;
   cases(offers: ContractOffers): readonly ContractCase[];

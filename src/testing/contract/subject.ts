@@ -1,47 +1,47 @@
-// What the contract suite is told: the backend under test, and the test runner that runs the cases.
+// The input of the contract suite: the backend under test and the test runner.
 import type { CacheConfig } from "../../config/types.ts";
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { XCache } from "../../xcache.ts";
 
-/** The two functions taken from a test runner; those of node:test, vitest and jest fit as they are. */
+/** The two functions the suite needs from a test runner. Those of node:test, vitest and jest can be passed as they are. */
 export interface ContractRunner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: () => Promise<void>): unknown;
 }
 
-/** What the backend is meant to offer; cases hold it to this, and to refusing what it does not. */
+/** The features the backend must have. The suite also checks that it rejects calls for the others. */
 export interface ContractOffers {
-  /** Other processes see the same records: `second` must be given. */
+  /** Other processes see the same records. Requires `OpenSubject.second`. */
   readonly shared: boolean;
   /** Keys can be listed. */
   readonly scan: boolean;
-  /** The backend tells of changes, within `pushBoundMs`. */
+  /** The backend pushes changes within `pushBoundMs`. */
   readonly push: boolean;
-  /** How long a push may take, in milliseconds of the subject's time. Default: 1000. */
+  /** Maximum delay of a push, in milliseconds of the subject's time. Default: 1000. */
   readonly pushBoundMs?: number;
-  /** Largest payload the store takes; a larger one must be refused. Default: no limit that the suite reaches. */
+  /** Largest payload the store accepts, in bytes; it must reject larger ones. Default: no limit. */
   readonly maxPayloadBytes?: number;
 }
 
-/** A backend opened for one case. The suite calls `backend.open` and `connect` itself. */
+/** A backend for one case. The suite itself calls `open` and `connect` on it. */
 export interface OpenSubject {
   readonly backend: Backend;
-  /** Another client of the same store, as another process would be. */
+  /** Returns another client of the same store, as another process would have. */
   second?(): Promise<Backend>;
-  /** Lets this much of the store's time pass. Default: waits in real time. */
+  /** Advances the store's time. Default: waits in real time. */
   advance?(ms: number): Promise<void>;
-  /** The clock that the backends and the caches on them read. Default: the system's. */
+  /** The clock of the backends and of the caches that use them. Default: the system clock. */
   readonly clock?: Clock;
-  /** Builds the cache of the semantic cases. Default: an XCache on `backend` that reads `clock`. */
+  /** Creates the caches under test. Default: an XCache on `backend` with `clock`. */
   cache?(backend: Backend, config: CacheConfig): XCache;
-  /** Called once at the end of the case, after every client was disconnected. */
+  /** Called once at the end of the case, after all clients were disconnected. */
   close(): Promise<void>;
 }
 
 /**
- * A backend under test. Each case opens it anew and uses keys of its own, so the store need not be emptied and cases
- * may run concurrently.
+ * A backend under test. Each case opens it and uses unique keys, so the store need not be emptied and cases may run
+ * concurrently.
  */
 export interface ContractSubject {
   readonly name: string;

@@ -1,4 +1,4 @@
-// Contract cases: compare-and-swap, every branch of it, alone and against others.
+// Contract cases: every branch of compare-and-swap, alone and under contention.
 import assert from "node:assert/strict";
 import type { Backend, SwapResult } from "../../core/backend.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
@@ -14,13 +14,13 @@ function assertLost(result: SwapResult, current: StoreRecord | undefined): void 
 }
 
 const branches = [
-  rule("a swap from nothing writes where nothing is", async (stage) => {
+  rule("a swap from absent writes if the key is absent", async (stage) => {
     const backend = await stage.client();
     const lease = sampleLease(stage.key("swap"));
     assert.deepEqual(await backend.swap(stage.key("swap"), undefined, kept(lease)), { won: true });
     assertSameRecord(await backend.read(stage.key("swap")), lease);
   }),
-  rule("a swap from nothing is refused where something is, and reports it whole", async (stage) => {
+  rule("a swap from absent is refused if a record exists, and returns that record", async (stage) => {
     const backend = await stage.client();
     const behind = sampleEntry(stage.key("swap"));
     for (const present of [
@@ -36,7 +36,7 @@ const branches = [
       assertSameRecord(await backend.read(stage.key("swap")), present);
     }
   }),
-  rule("a swap from the present version replaces the record", async (stage) => {
+  rule("a swap from the current version replaces the record", async (stage) => {
     const backend = await stage.client();
     const [lease, entry] = [sampleLease(stage.key("swap")), sampleEntry(stage.key("swap"))];
     await backend.write({ key: stage.key("swap"), ...kept(lease) });
@@ -51,7 +51,7 @@ const branches = [
     assert.deepEqual(await backend.swap(stage.key("swap"), lease.version, kept(renewed)), { won: true });
     assertSameRecord(await backend.read(stage.key("swap")), renewed);
   }),
-  rule("a swap from another version is refused and reports the present record whole", async (stage) => {
+  rule("a swap from another version is refused and returns the current record", async (stage) => {
     const backend = await stage.client();
     const present = sampleEntry(stage.key("swap"), { version: "1234567\0" });
     await backend.write({ key: stage.key("swap"), ...kept(present) });
@@ -64,7 +64,7 @@ const branches = [
     }
     assertSameRecord(await backend.read(stage.key("swap")), present);
   }),
-  rule("a swap from a version is refused where nothing is", async (stage) => {
+  rule("a swap from a version is refused if the key is absent", async (stage) => {
     const backend = await stage.client();
     assertLost(
       await backend.swap(stage.key("swap"), "12345678", kept(sampleEntry(stage.key("swap")))),
@@ -73,7 +73,7 @@ const branches = [
     assertLost(await backend.swap(stage.key("swap"), "12345678", undefined), undefined);
     assert.equal(await backend.read(stage.key("swap")), undefined);
   }),
-  rule("a swap to nothing removes the record of that version only", async (stage) => {
+  rule("a swap to absent removes only the record with that version", async (stage) => {
     const backend = await stage.client();
     const entry = sampleEntry(stage.key("swap"));
     await backend.write({ key: stage.key("swap"), ...kept(entry) });
@@ -85,19 +85,22 @@ const branches = [
 ];
 
 const races = [
-  rule("of 100 swaps from nothing at once exactly one wins, and the others see it", async (stage) => {
-    const clients = await clientsOf(stage);
-    const leases = Array.from({ length: 100 }, () => sampleLease(stage.key("race")));
-    const results = await Promise.all(
-      leases.map((lease, at) => pick(clients, at).swap(stage.key("race"), undefined, kept(lease))),
-    );
-    const winners = leases.filter((_, at) => results[at]?.won);
-    assert.equal(winners.length, 1);
-    const winner = winners[0] as StoreRecord;
-    assertSameRecord(await pick(clients, 0).read(stage.key("race")), winner);
-    for (const result of results) if (!result.won) assertSameRecord(result.current, winner);
-  }),
-  rule("of 100 swaps from one version at once exactly one wins", async (stage) => {
+  rule(
+    "of 100 concurrent swaps from absent exactly one wins, and the others see its record",
+    async (stage) => {
+      const clients = await clientsOf(stage);
+      const leases = Array.from({ length: 100 }, () => sampleLease(stage.key("race")));
+      const results = await Promise.all(
+        leases.map((lease, at) => pick(clients, at).swap(stage.key("race"), undefined, kept(lease))),
+      );
+      const winners = leases.filter((_, at) => results[at]?.won);
+      assert.equal(winners.length, 1);
+      const winner = winners[0] as StoreRecord;
+      assertSameRecord(await pick(clients, 0).read(stage.key("race")), winner);
+      for (const result of results) if (!result.won) assertSameRecord(result.current, winner);
+    },
+  ),
+  rule("of 100 concurrent swaps from one version exactly one wins", async (stage) => {
     const clients = await clientsOf(stage);
     const first = sampleEntry(stage.key("race"));
     await pick(clients, 0).write({ key: stage.key("race"), ...kept(first) });
@@ -112,7 +115,7 @@ const races = [
     );
     assert.equal(results.filter(({ won }) => won).length, 1);
   }),
-  rule("a chain of swaps loses no update, whoever makes it", async (stage) => {
+  rule("concurrent swaps from any client lose no update", async (stage) => {
     const clients = await clientsOf(stage);
     const [workers, rounds] = [8, 10];
     const key = stage.key("count");
@@ -133,7 +136,7 @@ function pick(clients: readonly Backend[], at: number): Backend {
 const countIn = (record: StoreRecord | undefined): number =>
   record?.kind === "entry" ? Buffer.from(record.payload.bytes).readUInt32BE() : 0;
 
-/** Adds 1 so many times, each by a swap from what it last saw. */
+/** Increments the counter `rounds` times, each time by a swap from the version it last saw. */
 async function count(backend: Backend, key: string, rounds: number): Promise<void> {
   let seen = await backend.read(key);
   for (let done = 0; done < rounds; ) {

@@ -1,31 +1,31 @@
-// Collects a body while it passes, up to a bound.
+// Buffers a response body as it streams through, up to a maximum size.
 
 export class BodyCollector {
-  readonly #most: number;
+  readonly #maxBytes: number;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
-  #isOver = false;
+  #isTooLarge = false;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether there was more than is kept; then nothing is. */
-  get isOver(): boolean {
-    return this.#isOver;
+  /** True once the body exceeded the maximum; the buffered bytes are then dropped. */
+  get isTooLarge(): boolean {
+    return this.#isTooLarge;
   }
 
-  /** Keeps a copy: a handler may use its buffer again. */
+  /** Copies the chunk: the handler may reuse its buffer. */
   add(bytes: Uint8Array): void {
     this.#bytes += bytes.byteLength;
-    if (this.#bytes > this.#most) {
-      this.#isOver = true;
+    if (this.#bytes > this.#maxBytes) {
+      this.#isTooLarge = true;
       this.#chunks = [];
-    } else if (!this.#isOver) this.#chunks.push(Uint8Array.prototype.slice.call(bytes));
+    } else if (!this.#isTooLarge) this.#chunks.push(Uint8Array.prototype.slice.call(bytes));
   }
 
   whole(): Uint8Array {

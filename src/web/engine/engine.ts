@@ -1,10 +1,10 @@
-// The HTTP cache without any framework: decides what happens to a request and hands it to a visit, or lets it pass.
+// The framework-independent HTTP cache: decides whether a request may use the cache and starts its lookup, or passes it through.
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { describeArrival } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import { peekInto } from "../../core/sync-peek.ts";
-import type { Exchange, RequestFacts } from "../message/exchange.ts";
+import type { Exchange, RequestInfo } from "../message/exchange.ts";
 import { type Forwarded, StatusField } from "../protocol/cache-status.ts";
 import { hasPrecondition } from "../protocol/conditional.ts";
 import { type PathTest, pathExclusion } from "../protocol/path-exclusion.ts";
@@ -18,17 +18,17 @@ import {
   checkOptions,
   type HttpCacheOptions,
   isPromise,
-  requireAnswer,
+  requireSync,
 } from "./options.ts";
 import { PassThrough } from "./pass-through.ts";
 import { ReadyResponses } from "./ready-response.ts";
 import { RequestDirectives } from "./request-directives.ts";
 import { type RequestTarget, RequestTargets } from "./request-target.ts";
 
-/** Seconds for which an expired response is kept, to be found still good by its handler. */
-const LEAST_KEPT = 60;
+/** Seconds an expired response is kept at least, so that its handler can revalidate it. */
+const MIN_STALE_RETENTION = 60;
 
-/** What the cache did since it was made. */
+/** Totals since the cache was created. */
 export interface HttpCacheCounts {
   readonly hits: number;
   readonly misses: number;
@@ -37,39 +37,39 @@ export interface HttpCacheCounts {
   readonly errors: number;
 }
 
-/** The HTTP cache behind every adapter. `Request` is the framework's own. */
+/** The HTTP cache behind every adapter. `Request` is the framework's request type. */
 export class HTTPCacheMiddleware<Request = unknown> {
   readonly #options: CheckedOptions<Request>;
   readonly #clock: Clock;
   readonly #statusField: StatusField;
   readonly #isExcluded: PathTest | undefined;
   readonly #host: LookupHost<Request>;
-  readonly #addresses = new RequestTargets();
+  readonly #targets = new RequestTargets();
   readonly #counts = { hits: 0, misses: 0, bypasses: 0, stores: 0, errors: 0 };
 
-  /** Throws ConfigError for options that cannot be. `clock`: for tests. */
+  /** Throws ConfigError for invalid options. `clock` is for tests. */
   constructor(options: HttpCacheOptions<Request>, clock: Clock = systemClock) {
     this.#options = checkOptions(options);
     this.#clock = clock;
     this.#statusField = new StatusField(this.#options.statusHeader, this.#options.cacheStatus);
     this.#isExcluded = pathExclusion(this.#options.excludePaths);
     const { staleWhileRevalidate, staleIfError } = this.#options;
-    const keep = { seconds: Math.max(LEAST_KEPT, staleWhileRevalidate, staleIfError) };
+    const staleRetention = { seconds: Math.max(MIN_STALE_RETENTION, staleWhileRevalidate, staleIfError) };
     this.#host = {
       options: this.#options,
       statusField: this.#statusField,
-      prepared: new ReadyResponses(this.#statusField),
-      unstorable: new HitForMiss(clock),
-      keyed: new Set(this.#options.varyBy),
-      loadTerms: loadTermsFor(keep),
-      look: peekInto(this.#options.cache),
+      readyResponses: new ReadyResponses(this.#statusField),
+      hitForMiss: new HitForMiss(clock),
+      keyedFields: new Set(this.#options.varyBy),
+      loadOptions: loadOptionsFor(staleRetention),
+      syncPeek: peekInto(this.#options.cache),
       now: () => this.#now(),
       coarseNow: () => clock.coarseWall?.() ?? this.#now(),
       after: (delayMs, run) => clock.after(delayMs, run),
       token: () => Buffer.from(clock.token(), "latin1").toString("base64url"),
-      keep,
-      told: (event, key, request) => this.#told(event, key, request),
-      failed: (error) => this.#failed(error),
+      staleRetention,
+      emit: (event, key, request) => this.#emit(event, key, request),
+      reportError: (error) => this.#reportError(error),
       pass: (exchange, forwarded) => this.#pass(exchange, forwarded),
     };
   }
@@ -78,58 +78,58 @@ export class HTTPCacheMiddleware<Request = unknown> {
     return { ...this.#counts };
   }
 
-  /** Answers the request, from the cache or by its handler. Rejects when the handler does. */
+  /** Answers the request from the cache or through its handler. Rejects if the handler does. */
   handle(exchange: Exchange<Request>): Promise<void> {
     const { request } = exchange;
     const { methods, keyBuilder } = this.#options;
     if (!methods.has(request.method)) return this.#passOther(exchange);
     const directives = RequestDirectives.of(request, this.#options.clientDirectives);
-    const detail = this.#whyBypass(exchange, directives);
+    const detail = this.#bypassReason(exchange, directives);
     if (detail !== undefined) return this.#bypass(exchange, detail);
     if (keyBuilder === undefined) {
-      return this.#visit(exchange, directives, this.#addresses.of(request), this.#options.tags);
+      return this.#lookUp(exchange, directives, this.#targets.of(request), this.#options.tags);
     }
     return this.#buildKey(exchange, directives, keyBuilder);
   }
 
-  #visit(
+  #lookUp(
     exchange: Exchange<Request>,
     directives: RequestDirectives,
-    address: RequestTarget,
+    target: RequestTarget,
     tags: readonly string[],
   ): Promise<void> {
     try {
-      if (tryFastPath(this.#host, exchange, directives, address)) return DONE;
+      if (tryFastPath(this.#host, exchange, directives, target)) return DONE;
     } catch (error) {
       return Promise.reject(error);
     }
-    return new Lookup(this.#host, exchange, directives, address.key, tags).run();
+    return new Lookup(this.#host, exchange, directives, target.key, tags).run();
   }
 
-  /** A word for Cache-Status; undefined: the request may use the cache. */
-  #whyBypass({ request, native }: Exchange<Request>, directives: RequestDirectives): string | undefined {
+  /** The `detail` for Cache-Status, or undefined if the request may use the cache. */
+  #bypassReason({ request, native }: Exchange<Request>, directives: RequestDirectives): string | undefined {
     const { skip } = this.#options;
-    const heeded = request.isPlain ? undefined : this.#heededIn(request, directives);
-    if (heeded !== undefined) return heeded;
+    const reason = request.isPlain ? undefined : this.#fieldBypassReason(request, directives);
+    if (reason !== undefined) return reason;
     if (this.#isExcluded?.(request.target)) return "excluded";
     if (skip === undefined) return undefined;
     try {
-      return requireAnswer("skip", skip(native)) ? "skip" : undefined;
+      return requireSync("skip", skip(native)) ? "skip" : undefined;
     } catch (error) {
-      this.#failed(error);
+      this.#reportError(error);
       return "skip";
     }
   }
 
-  /** The field by which the request asks to be left alone. */
-  #heededIn(request: RequestFacts, directives: RequestDirectives): string | undefined {
+  /** The request field that rules out the cache, if there is one. */
+  #fieldBypassReason(request: RequestInfo, directives: RequestDirectives): string | undefined {
     if (this.#options.keyBuilder === undefined) {
       if (request.header("authorization") !== undefined) return "authorization";
       if (request.header("cookie") !== undefined) return "cookie";
-      // It is not in the key, and the handler may read it (RFC 9110, 9.3.1).
+      // Content is not part of the key, yet the handler may read it (RFC 9110, 9.3.1).
       if (request.hasContent) return "content";
     }
-    // Nothing of this exchange may be stored (RFC 9111, 5.2.1.5).
+    // Neither the request nor its response may be stored (RFC 9111, 5.2.1.5).
     if (directives.noStore) return "no-store";
     if (hasPrecondition(request)) return "precondition";
     return request.header("upgrade") === undefined ? undefined : "upgrade";
@@ -144,20 +144,18 @@ export class HTTPCacheMiddleware<Request = unknown> {
     let built: unknown;
     try {
       built = await keyBuilder(native);
-      // An empty one would be everybody's.
+      // An empty key would be shared by all requests.
       if (typeof built !== "string" || built === "") {
-        throw new TypeError(
-          `keyBuilder must return a string that is not empty, got ${describeArrival(built)}`,
-        );
+        throw new TypeError(`keyBuilder must return a non-empty string, got ${describeArrival(built)}`);
       }
     } catch (error) {
-      this.#failed(error);
+      this.#reportError(error);
       return this.#bypass(exchange, "key");
     }
-    const address = { key: builtKey(request.method, built), prepared: undefined };
-    // Whoever changes the URL does not know under which keys it is stored; a tag does.
+    const target = { key: builtKey(request.method, built), ready: undefined };
+    // An unsafe request knows only the URL, not the keys built for it: a tag named after the URL invalidates them all.
     const tags = [...this.#options.tags, requestKey(request)];
-    return this.#visit(exchange, directives, address, tags);
+    return this.#lookUp(exchange, directives, target, tags);
   }
 
   #bypass(exchange: Exchange<Request>, detail: string): Promise<void> {
@@ -187,11 +185,11 @@ export class HTTPCacheMiddleware<Request = unknown> {
       if (keyBuilder === undefined) await cache.delete(keys);
       else await cache.invalidateTags(keys);
     } catch (error) {
-      this.#failed(error);
+      this.#reportError(error);
     }
   }
 
-  #told(event: "hit" | "miss" | "store", key: string, request: Request): void {
+  #emit(event: "hit" | "miss" | "store", key: string, request: Request): void {
     const { onHit, onMiss, onStore } = this.#options;
     if (event === "hit") this.#counts.hits++;
     else if (event === "miss") this.#counts.misses++;
@@ -199,19 +197,19 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const listener = event === "hit" ? onHit : event === "miss" ? onMiss : onStore;
     if (listener === undefined) return;
     try {
-      const told: unknown = listener({ key, request });
-      if (isPromise(told)) told.then(undefined, (error: unknown) => this.#failed(error));
+      const returned: unknown = listener({ key, request });
+      if (isPromise(returned)) returned.then(undefined, (error: unknown) => this.#reportError(error));
     } catch (error) {
-      this.#failed(error);
+      this.#reportError(error);
     }
   }
 
-  #failed(thrown: unknown): void {
+  #reportError(thrown: unknown): void {
     this.#counts.errors++;
-    // There is nobody left to tell of an error in here.
+    // An error thrown by onError itself has nowhere to go.
     try {
-      const told: unknown = this.#options.onError?.(toError(thrown));
-      if (isPromise(told)) told.then(undefined, () => {});
+      const returned: unknown = this.#options.onError?.(toError(thrown));
+      if (isPromise(returned)) returned.then(undefined, () => {});
     } catch {}
   }
 
@@ -220,27 +218,28 @@ export class HTTPCacheMiddleware<Request = unknown> {
   }
 }
 
-/** Every load decides on its lifetime itself. */
-const USUAL_TTL = 60;
+/** Never takes effect: every load sets its own ttl. */
+const PLACEHOLDER_TTL = 60;
 
-/** The usual terms are the same for request after request, so they are made once. */
-function loadTermsFor(keep: { readonly seconds: number }): LookupHost<unknown>["loadTerms"] {
-  let usual: GetOrSetOptions = {};
-  let usualSeconds = -1;
+/** Reuses one options object: most requests need the same one. */
+function loadOptionsFor(staleRetention: { readonly seconds: number }): LookupHost<unknown>["loadOptions"] {
+  let cachedOptions: GetOrSetOptions = {};
+  let cachedSeconds = -1;
   return (tags, mayServeStale, isForced) => {
-    const { seconds } = keep;
-    if (mayServeStale && !isForced && seconds === usualSeconds && tags === usual.tags) return usual;
-    const terms: GetOrSetOptions = {
-      ttl: USUAL_TTL,
+    const { seconds } = staleRetention;
+    if (mayServeStale && !isForced && seconds === cachedSeconds && tags === cachedOptions.tags)
+      return cachedOptions;
+    const options: GetOrSetOptions = {
+      ttl: PLACEHOLDER_TTL,
       tags,
       staleIfError: seconds,
       staleWhileRevalidate: mayServeStale ? seconds : 0,
       forceLoad: isForced,
     };
     if (mayServeStale && !isForced) {
-      usual = terms;
-      usualSeconds = seconds;
+      cachedOptions = options;
+      cachedSeconds = seconds;
     }
-    return terms;
+    return options;
   };
 }

@@ -1,46 +1,46 @@
-// Remembers which keys had a response that could not be stored, so that nobody waits for a second one of the kind.
+// Hit-for-miss: marks keys whose last response could not be stored, so that requests do not queue for another such response.
 import type { Clock } from "../../core/clock.ts";
 
-const REMEMBERED = 4_096;
-const REMEMBERED_MS = 60_000;
+const MAX_MARKS = 4_096;
+const MARK_MS = 60_000;
 
 export class HitForMiss {
   readonly #clock: Clock;
-  readonly #until = new Map<string, number>();
-  readonly #loading = new Map<string, number>();
+  readonly #markedUntil = new Map<string, number>();
+  readonly #loads = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  get isAnybodyWaiting(): boolean {
-    return this.#loading.size > 0;
+  get hasLoads(): boolean {
+    return this.#loads.size > 0;
   }
 
-  /** Whether somebody is waiting for the handler under this key and would probably wait in vain. */
-  isWaitedForInVain(key: string): boolean {
-    if (!this.#loading.has(key)) return false;
-    const until = this.#until.get(key);
-    return until !== undefined && this.#clock.now() < until;
+  /** True if a load of this key is in flight whose response probably cannot be shared: do not wait for it. */
+  shouldPass(key: string): boolean {
+    if (!this.#loads.has(key)) return false;
+    const markedUntil = this.#markedUntil.get(key);
+    return markedUntil !== undefined && this.#clock.now() < markedUntil;
   }
 
-  begun(key: string): void {
-    this.#loading.set(key, (this.#loading.get(key) ?? 0) + 1);
+  beginLoad(key: string): void {
+    this.#loads.set(key, (this.#loads.get(key) ?? 0) + 1);
   }
 
-  ended(key: string): void {
-    const left = (this.#loading.get(key) ?? 1) - 1;
-    if (left === 0) this.#loading.delete(key);
-    else this.#loading.set(key, left);
+  endLoad(key: string): void {
+    const left = (this.#loads.get(key) ?? 1) - 1;
+    if (left === 0) this.#loads.delete(key);
+    else this.#loads.set(key, left);
   }
 
-  remember(key: string): void {
-    this.#until.delete(key);
-    this.#until.set(key, this.#clock.now() + REMEMBERED_MS);
-    if (this.#until.size > REMEMBERED) this.#until.delete(this.#until.keys().next().value!);
+  mark(key: string): void {
+    this.#markedUntil.delete(key);
+    this.#markedUntil.set(key, this.#clock.now() + MARK_MS);
+    if (this.#markedUntil.size > MAX_MARKS) this.#markedUntil.delete(this.#markedUntil.keys().next().value!);
   }
 
-  forget(key: string): void {
-    this.#until.delete(key);
+  unmark(key: string): void {
+    this.#markedUntil.delete(key);
   }
 }

@@ -1,4 +1,4 @@
-// What one request on its way through the cache knows, and what all of them share.
+// The state of one lookup, and what all lookups of an HTTP cache share.
 import type { Timer } from "../../core/clock.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import type { SyncPeek } from "../../core/sync-peek.ts";
@@ -10,34 +10,38 @@ import type { ReadyResponse, ReadyResponses } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";
 import type { StoredValue } from "./stored-response.ts";
 
-/** What the visits of one HTTP cache share. */
+/** Shared by all lookups of one HTTP cache. */
 export interface LookupHost<Request> {
   readonly options: CheckedOptions<Request>;
   readonly statusField: StatusField;
-  readonly prepared: ReadyResponses;
-  readonly unstorable: HitForMiss;
+  readonly readyResponses: ReadyResponses;
+  readonly hitForMiss: HitForMiss;
   /** Request fields that are part of the key. */
-  readonly keyed: ReadonlySet<string>;
-  /** For how long expired responses are kept; grows with what handlers ask for. */
-  readonly keep: { seconds: number };
-  /** The options of a getOrSet. */
-  readonly loadTerms: (tags: readonly string[], mayServeStale: boolean, isForced: boolean) => GetOrSetOptions;
-  /** Undefined where the cache cannot be asked so. */
-  readonly look: SyncPeek | undefined;
-  /** Milliseconds by the calendar: what is stored is read by other processes. */
+  readonly keyedFields: ReadonlySet<string>;
+  /** How long expired responses are kept; grows with the stale windows that handlers ask for. */
+  readonly staleRetention: { seconds: number };
+  /** Options for getOrSet. */
+  readonly loadOptions: (
+    tags: readonly string[],
+    mayServeStale: boolean,
+    isForced: boolean,
+  ) => GetOrSetOptions;
+  /** Undefined if the cache has no synchronous reads. */
+  readonly syncPeek: SyncPeek | undefined;
+  /** Wall-clock milliseconds: other processes read the stored times. */
   now(): number;
-  /** The same, behind by up to COARSE_LAG_MS where the clock can say it for less. */
+  /** A cheaper `now` that may lag by up to COARSE_LAG_MS. */
   coarseNow(): number;
-  /** As `after` of a clock. */
+  /** As `Clock.after`. */
   after(delayMs: number, run: () => void): Timer;
-  /** 11 characters, never the same twice. */
+  /** 11 characters, unique. */
   token(): string;
-  told(event: "hit" | "miss" | "store", key: string, request: Request): void;
-  readonly failed: (error: unknown) => void;
+  emit(event: "hit" | "miss" | "store", key: string, request: Request): void;
+  readonly reportError: (error: unknown) => void;
   pass(exchange: Exchange<Request>, forwarded: Forwarded): Promise<void>;
 }
 
-/** What a load gives to those who wait for it when its own client left: one of them has to begin again. */
+/** The result for waiting requests when the client of a load disconnected: one of them loads again. */
 export const ABORTED = "aborted";
 
 export interface LookupState<Request> {
@@ -46,33 +50,34 @@ export interface LookupState<Request> {
   readonly directives: RequestDirectives;
   readonly key: string;
   readonly tags: readonly string[];
-  /** One moment for all its decisions, so that they agree. */
+  /** Read once, so that all decisions of the lookup agree. */
   readonly now: number;
-  /** The client has its answer, or is getting it from the handler. */
+  /** The client got its response, or is getting it from the handler. */
   isAnswered: boolean;
   /** The handler was called for this client. */
   isLeading: boolean;
-  /** The one call of the handler that this request has caused. */
-  call: Promise<StoredValue | undefined> | undefined;
-  /** A stale response may be returned at once while another load refreshes it. */
+  /** The one handler call made for this request. */
+  handlerCall: Promise<StoredValue | undefined> | undefined;
+  /** Whether a stale response may be returned while another load refreshes it. */
   readonly mayServeStale: boolean;
-  /** What the handler threw, where nothing was sent. */
+  /** What the handler threw, if nothing was sent. */
   thrown: { readonly error: unknown } | undefined;
-  /** Answers with a stored response. `said`: what the status field says in place of a hit. */
-  answer(stored: ReadyResponse, value: StoredValue, said?: string): void;
+  /** Answers with a stored response. `cacheStatus` replaces the status field's text for a hit. */
+  answer(stored: ReadyResponse, value: StoredValue, cacheStatus?: string): void;
 }
 
+/** Thrown by a load whose handler failed while a stored response may answer instead (stale-if-error). */
 export class HandlerFailure extends Error {
-  /** The request whose handler it was. */
-  readonly visit: unknown;
-  /** What it said; undefined: it threw. */
+  /** The lookup that called the handler. */
+  readonly lookup: unknown;
+  /** The handler's response, or undefined if it threw. */
   readonly reply: Reply | undefined;
 
-  constructor(visit: unknown, reply: Reply | undefined, cause?: unknown) {
+  constructor(lookup: unknown, reply: Reply | undefined, cause?: unknown) {
     const what = reply === undefined ? "threw an error" : `answered with status ${reply.status}`;
     super(`the handler ${what}`, { cause });
     this.name = "HandlerFailure";
-    this.visit = visit;
+    this.lookup = lookup;
     this.reply = reply;
   }
 }

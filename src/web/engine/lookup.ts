@@ -1,4 +1,4 @@
-// The way of one request through the cache: find the stored response, use it, or have the handler called once for all who wait.
+// One request's lookup: answer from the stored response, or call the handler once for all requests waiting for the key.
 
 import type { Exchange } from "../message/exchange.ts";
 import { isFilling } from "../message/nested-caches.ts";
@@ -13,7 +13,10 @@ import { decodeIndex, isIndex, type StoredValue, textOf, type VaryIndex } from "
 type Answer = StoredValue | undefined;
 
 const ATTEMPTS = 4;
-/** What the store holds for fresh may be stale here by the time it took to store it; by more only in place of an error. */
+/**
+ * A response the store considers fresh may be stale by the time it took to store it. One that is staler than this was
+ * returned by stale-if-error.
+ */
 const STORING_MS = 1_000;
 
 export class Lookup<Request> implements LookupState<Request> {
@@ -25,7 +28,7 @@ export class Lookup<Request> implements LookupState<Request> {
   readonly now: number;
   isAnswered = false;
   isLeading = false;
-  call: Promise<StoredValue | undefined> | undefined;
+  handlerCall: Promise<StoredValue | undefined> | undefined;
   mayServeStale: boolean;
   thrown: { readonly error: unknown } | undefined;
 
@@ -47,102 +50,100 @@ export class Lookup<Request> implements LookupState<Request> {
 
   run(): Promise<void> {
     const { request } = this.exchange;
-    const isLook =
+    const isReadOnly =
       request.method === "HEAD" || this.directives.onlyIfCached || request.header("range") !== undefined;
-    if (isLook) return this.#look();
-    const { unstorable, options } = this.host;
+    if (isReadOnly) return this.#answerIfStored();
+    const { hitForMiss, options } = this.host;
     if (isFilling(request.message, options.cache, this.key))
       return this.host.pass(this.exchange, { reason: "bypass", detail: "nested" });
-    if (unstorable.isAnybodyWaiting && unstorable.isWaitedForInVain(this.key))
-      return this.#pass("unstorable");
+    if (hitForMiss.hasLoads && hitForMiss.shouldPass(this.key)) return this.#pass("unstorable");
     return this.#load(this.key, undefined, false).then(
       (value) => {
-        const stored = value === undefined ? undefined : this.host.prepared.of(this.key, value);
+        const stored = value === undefined ? undefined : this.host.readyResponses.of(this.key, value);
         if (stored !== undefined && !this.isAnswered && this.#use(stored, value!, this.key)) return undefined;
-        return this.#seek(this.key, undefined, { value });
+        return this.#resolve(this.key, undefined, { value });
       },
-      (error: unknown) => this.#seek(this.key, undefined, { value: this.#failed(error) }),
+      (error: unknown) => this.#resolve(this.key, undefined, { value: this.#onLoadError(error) }),
     );
   }
 
-  answer(stored: ReadyResponse, value: StoredValue, said?: string): void {
+  answer(stored: ReadyResponse, value: StoredValue, cacheStatus?: string): void {
     this.isAnswered = true;
-    this.exchange.reply(stored.reply(this.exchange.request, value, this.host.now(), said));
+    this.exchange.reply(stored.reply(this.exchange.request, value, this.host.now(), cacheStatus));
   }
 
-  /** `first`: what the first question brought, where it was asked already. */
-  async #seek(key: string, index: VaryIndex | undefined, first?: { value: Answer }): Promise<void> {
+  /** `first`: the result of the first load, if it has run already. */
+  async #resolve(key: string, index: VaryIndex | undefined, first?: { value: Answer }): Promise<void> {
     let isForced = false;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const isAsked = attempt === 0 && first !== undefined;
-      const value = isAsked ? first.value : await this.#ask(key, index, isForced);
+      const isLoaded = attempt === 0 && first !== undefined;
+      const value = isLoaded ? first.value : await this.#tryLoad(key, index, isForced);
       if (this.isAnswered) return;
       if (this.thrown !== undefined && value === undefined) throw this.thrown.error;
       if (value === undefined) break;
       if (value === ABORTED) continue;
       if (index === undefined) {
         const found = this.#indexIn(value);
-        if (found !== undefined) return this.#seek(this.#variant(found), found);
+        if (found !== undefined) return this.#resolve(this.#variant(found), found);
       }
-      const stored = this.host.prepared.of(key, value);
+      const stored = this.host.readyResponses.of(key, value);
       if (stored !== undefined && this.#use(stored, value, key)) return;
-      // Somebody else's load is to be waited for; what no load will change has to be loaded again.
+      // First wait for a load in flight; if the value is still of no use, force one.
       if (this.mayServeStale && stored !== undefined) this.mayServeStale = false;
       else isForced = true;
     }
     return this.#pass("unstorable");
   }
 
-  /** Whether the stored response was the answer. */
+  /** Returns whether the stored response was sent. */
   #use(stored: ReadyResponse, value: StoredValue, key: string): boolean {
     const use = this.directives.use(stored, this.now);
     if (use === "fresh" || (use === "while-revalidating" && this.mayServeStale && !this.isLeading)) {
-      this.host.told("hit", key, this.exchange.native);
+      this.host.emit("hit", key, this.exchange.native);
       this.answer(stored, value);
       return true;
     }
     const staleMs = -stored.freshMs(this.now);
     const isForError = this.thrown !== undefined || (!this.mayServeStale && staleMs > STORING_MS);
     if (!isForError || staleMs > stored.head.staleIfErrorMs) return false;
-    this.host.told("hit", key, this.exchange.native);
+    this.host.emit("hit", key, this.exchange.native);
     this.answer(stored, value);
     return true;
   }
 
   #load(key: string, index: VaryIndex | undefined, isForced: boolean): Promise<Answer> {
-    const { options, loadTerms } = this.host;
-    const terms = loadTerms(this.tags, this.mayServeStale, isForced);
+    const { options, loadOptions } = this.host;
     return options.cache.getOrSet<Answer>(
       key,
       (context) => new Fill(this, key, index, isForced).run(context),
-      terms,
+      loadOptions(this.tags, this.mayServeStale, isForced),
     );
   }
 
-  async #ask(key: string, index: VaryIndex | undefined, isForced: boolean): Promise<Answer> {
+  async #tryLoad(key: string, index: VaryIndex | undefined, isForced: boolean): Promise<Answer> {
     try {
       return await this.#load(key, index, isForced);
     } catch (error) {
-      return this.#failed(error);
+      return this.#onLoadError(error);
     }
   }
 
-  #failed(error: unknown): undefined {
-    if (error instanceof HandlerFailure) this.#failedHandler(error);
-    else this.host.failed(error);
+  #onLoadError(error: unknown): undefined {
+    if (error instanceof HandlerFailure) this.#onHandlerFailure(error);
+    else this.host.reportError(error);
   }
 
-  /** The handler failed and there is nothing in its place any more: its own client gets what it said. */
-  #failedHandler({ visit, reply }: HandlerFailure): void {
-    if (visit !== this || reply === undefined) return;
+  /** The handler failed and no stored response can replace it any more: its own client gets the error response. */
+  #onHandlerFailure({ lookup, reply }: HandlerFailure): void {
+    if (lookup !== this || reply === undefined) return;
     this.isAnswered = true;
     const { statusField } = this.host;
-    const said = statusField.forwarded({ reason: "stale" });
-    this.exchange.reply({ ...reply, headers: statusField.add(reply.headers, said) });
+    const cacheStatus = statusField.forwarded({ reason: "stale" });
+    this.exchange.reply({ ...reply, headers: statusField.add(reply.headers, cacheStatus) });
   }
 
-  /** For requests that fill nothing: a HEAD, a part, or only what is there. */
-  async #look(): Promise<void> {
+  /** HEAD, range and only-if-cached requests use stored responses but never fill the cache. */
+  async #answerIfStored(): Promise<void> {
     const { cache } = this.host.options;
     try {
       let key = this.key;
@@ -152,15 +153,15 @@ export class Lookup<Request> implements LookupState<Request> {
         key = this.#variant(index);
         value = await cache.get<StoredValue>(key);
       }
-      const stored = value === undefined ? undefined : this.host.prepared.of(key, value);
+      const stored = value === undefined ? undefined : this.host.readyResponses.of(key, value);
       if (stored !== undefined && this.directives.use(stored, this.now) === "fresh") {
-        this.host.told("hit", key, this.exchange.native);
+        this.host.emit("hit", key, this.exchange.native);
         return this.answer(stored, value!);
       }
     } catch (error) {
-      this.host.failed(error);
+      this.host.reportError(error);
     }
-    this.host.told("miss", this.key, this.exchange.native);
+    this.host.emit("miss", this.key, this.exchange.native);
     if (this.directives.onlyIfCached) return this.#notCached();
     return this.#pass();
   }
@@ -168,8 +169,8 @@ export class Lookup<Request> implements LookupState<Request> {
   /** RFC 9111, 5.2.1.7. */
   #notCached(): void {
     const { statusField } = this.host;
-    const said = statusField.forwarded({ reason: "uri-miss", detail: "only-if-cached" });
-    const headers = statusField.add(["Content-Length", "0"], said);
+    const cacheStatus = statusField.forwarded({ reason: "uri-miss", detail: "only-if-cached" });
+    const headers = statusField.add(["Content-Length", "0"], cacheStatus);
     this.exchange.reply({ status: 504, message: "", headers, body: undefined, isPlain: false });
   }
 

@@ -1,10 +1,10 @@
-// What the HTTP cache can be told, and the check that it was told something sensible.
+// The options of the HTTP cache and their validation.
 import { requireFlag, requireOptions } from "../../core/arguments.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { requireTags } from "../../core/keys.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "../../core/options.ts";
 
-/** What the HTTP cache needs of a cache; an XCache is one. */
+/** The operations the HTTP cache needs; an XCache has them. */
 export interface CacheForHttp {
   get<T = unknown>(key: string): Promise<T | undefined>;
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T>;
@@ -13,65 +13,68 @@ export interface CacheForHttp {
   invalidateTags(tags: string | readonly string[]): Promise<void>;
 }
 
-/** The head of a response, as callbacks see it. */
+/** A response's status and header fields, as passed to callbacks. */
 export interface ResponseView {
   readonly status: number;
-  /** A field, its lines joined; undefined when absent. */
+  /** The field's lines joined by a comma, or undefined if absent. */
   header(name: string): string | undefined;
 }
 
-/** What is told of one request. */
+/** The event passed to `onHit`, `onMiss` and `onStore`. */
 export interface HttpCacheEvent<Request = unknown> {
   readonly key: string;
   readonly request: Request;
 }
 
-/** `Request` is the framework's own. */
+/** `Request` is the framework's request type. */
 export interface HttpCacheOptions<Request = unknown> {
   readonly cache: CacheForHttp;
-  /** Seconds for responses that say nothing of their lifetime; 0: store only what the handler marked cacheable. Default: 60. */
+  /** Seconds for responses that state no lifetime; 0 stores only what the handler marked cacheable. Default: 60. */
   readonly ttl?: number | ((request: Request, response: ResponseView) => number);
   /**
-   * Builds the key. With one of its own an application also takes charge of requests with Authorization or Cookie: the key
-   * must then tell principals apart. Default: the full URL, and such requests are not cached.
+   * Builds the key. Requests with Authorization or Cookie are then cached too, so the key must distinguish principals.
+   * Default: the full URL, and such requests are not cached.
    */
   readonly keyBuilder?: (request: Request) => string | Promise<string>;
-  /** Methods that are cached. Others than GET and HEAD need a keyBuilder. Default: GET and HEAD. */
+  /** Methods to cache. Methods other than GET and HEAD require a keyBuilder. Default: GET and HEAD. */
   readonly methods?: readonly string[];
-  /** Prefixes of paths that are not cached; whatever the case and the encoding. Default: none. */
+  /** Path prefixes that are not cached, regardless of case and encoding. Default: none. */
   readonly excludePaths?: readonly string[];
-  /** Whether other statuses than 200 are cached. Default: false. */
+  /** Whether to cache statuses other than 200. Default: false. */
   readonly cacheNonOk?: boolean;
-  /** Labels for invalidateTags. Default: none. `Surrogate-Key` and `Cache-Tag` of the response are labels as well. */
+  /** Tags for invalidateTags, in addition to the response's `Surrogate-Key` and `Cache-Tag`. Default: none. */
   readonly tags?: readonly string[] | ((request: Request, response: ResponseView) => readonly string[]);
-  /** What goes into the Cache-Control that is added, after `max-age`, such as `public`. Default: nothing. */
+  /** Appended to an added Cache-Control after `max-age`, such as `public`. Default: nothing. */
   readonly cacheControlExtra?: string;
-  /** Bytes; a longer body passes through and is not stored. Default: 5 MB. */
+  /** Bytes; a larger body is passed through and not stored. Default: 5 MiB. */
   readonly maxBodyBytes?: number;
-  /** Seconds after expiry during which the old response answers while one call refreshes it. Default: 0. */
+  /** Seconds after expiry during which the stale response is served while one call refreshes it. Default: 0. */
   readonly staleWhileRevalidate?: number;
-  /** Seconds after expiry during which the old response answers in place of an error. Default: 0. */
+  /** Seconds after expiry during which the stale response is served instead of an error. Default: 0. */
   readonly staleIfError?: number;
-  /** Request fields that select a response; added to its Vary. Default: none. */
+  /** Request fields that select a response; added to its Vary field. Default: none. */
   readonly varyBy?: readonly string[];
-  /** Show a handler that fills the cache only those request fields that are part of the key. Default: false. */
+  /** Whether a handler that fills the cache sees only the request fields that are part of the key. Default: false. */
   readonly strict?: boolean;
-  /** Obey no-cache, max-age, min-fresh and max-stale of requests: then any client can cause load. Default: false. */
+  /** Whether to obey no-cache, max-age, min-fresh and max-stale of requests. Lets any client cause load. Default: false. */
   readonly clientDirectives?: boolean;
-  /** How the ETag of a response without one compares. Default: weak. */
+  /** The kind of ETag added to responses without one. Default: weak. */
   readonly etag?: "weak" | "strong";
-  /** The field that says what the cache did; false: none. Default: Cache-Status. */
+  /** The response field that reports what the cache did; false for none. Default: Cache-Status. */
   readonly statusHeader?: "Cache-Status" | "X-Cache" | false;
-  /** What this cache calls itself in Cache-Status. Default: xcache. */
+  /** This cache's name in Cache-Status. Default: xcache. */
   readonly cacheStatus?: string;
-  /** Whether to leave a request alone. Default: never. */
+  /** Returns true for requests that must bypass the cache. Default: none. */
   readonly skip?: (request: Request) => boolean;
-  /** Whether a response that may be stored is to be. Default: always. */
+  /** Returns false for storable responses that must not be stored. Default: none. */
   readonly shouldStore?: (request: Request, response: ResponseView) => boolean;
+  /** Called for every request answered from the cache. */
   readonly onHit?: (event: HttpCacheEvent<Request>) => void;
+  /** Called for every request not answered from the cache. */
   readonly onMiss?: (event: HttpCacheEvent<Request>) => void;
+  /** Called for every stored response. */
   readonly onStore?: (event: HttpCacheEvent<Request>) => void;
-  /** Told of what failed and was passed over: a key builder, a callback, the store. Default: nobody. */
+  /** Called with errors that the cache recovered from: of the key builder, a callback or the store. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -107,7 +110,7 @@ const DEFAULT_BODY_BYTES = 5 * 1024 * 1024;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const FIELD_TEXT = /^[\t\x20-\x7e]+$/;
 
-/** The options with their defaults, and the tags and methods as the engine needs them. */
+/** The options with defaults applied, in the form the engine uses. */
 export interface CheckedOptions<Request> extends Omit<HttpCacheOptions<Request>, "tags" | "methods"> {
   readonly ttl: number | ((request: Request, response: ResponseView) => number);
   readonly methods: ReadonlySet<string>;
@@ -126,7 +129,7 @@ export interface CheckedOptions<Request> extends Omit<HttpCacheOptions<Request>,
   readonly cacheStatus: string;
 }
 
-/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, InvalidKeyError for a tag that cannot be one. */
+/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, InvalidKeyError for an invalid tag. */
 export function checkOptions<Request>(given: HttpCacheOptions<Request>): CheckedOptions<Request> {
   requireOptions(given, NAMES);
   const { cache, ttl = 60, tags = [], cacheControlExtra, excludePaths = [], varyBy = [] } = given;
@@ -150,12 +153,7 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
       given[name],
     );
   }
-  expectThat(
-    isTexts(excludePaths),
-    "excludePaths",
-    "a list of path prefixes that are not empty",
-    excludePaths,
-  );
+  expectThat(isTextList(excludePaths), "excludePaths", "a list of non-empty path prefixes", excludePaths);
   expectThat(
     cacheControlExtra === undefined ||
       (typeof cacheControlExtra === "string" && FIELD_TEXT.test(cacheControlExtra)),
@@ -164,7 +162,7 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
     cacheControlExtra,
   );
   expectThat(
-    isTexts(varyBy) && varyBy.every((name) => TOKEN.test(name)),
+    isTextList(varyBy) && varyBy.every((name) => TOKEN.test(name)),
     "varyBy",
     "a list of field names",
     varyBy,
@@ -202,15 +200,15 @@ const URL_KEYED = ["GET", "HEAD"];
 
 function requireMethods(given: HttpCacheOptions<never>): ReadonlySet<string> {
   const { methods = URL_KEYED, keyBuilder } = given;
-  const isList = isTexts(methods) && methods.every((method) => TOKEN.test(method));
+  const isList = isTextList(methods) && methods.every((method) => TOKEN.test(method));
   expectThat(isList, "methods", "a list of HTTP methods", methods);
   const names = methods.map((method) => method.toUpperCase());
   const other = names.find((name) => !URL_KEYED.includes(name));
   if (other === undefined || keyBuilder !== undefined) return new Set(names);
   throw new ConfigError(
     "ARGUMENT_INVALID",
-    `httpCache(): methods may name ${other} only with a keyBuilder; what such a request sends is not in its URL.`,
-    { hint: `Pass a keyBuilder that tells apart what differs, or take ${other} out of methods.` },
+    `httpCache(): methods may include ${other} only with a keyBuilder: the content of such a request is not part of its URL.`,
+    { hint: `Pass a keyBuilder that covers the content, or remove ${other} from methods.` },
   );
 }
 
@@ -224,7 +222,7 @@ function isSeconds(value: unknown): boolean {
   return typeof value === "number" && value >= 0;
 }
 
-function isTexts(value: unknown): value is readonly string[] {
+function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string" && item !== "");
 }
 
@@ -238,9 +236,9 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
-/** What the callback said. Throws TypeError for a promise: nobody waits for it, and it would count for a yes. */
-export function requireAnswer<T>(name: string, answer: T): T {
-  if (!isPromise(answer)) return answer;
-  answer.then(undefined, () => {});
-  throw new TypeError(`${name} must return true or false at once, got a promise: it may not be async`);
+/** Throws TypeError if a callback that must be synchronous returned a promise, which would count as true. */
+export function requireSync<T>(name: string, returned: T): T {
+  if (!isPromise(returned)) return returned;
+  returned.then(undefined, () => {});
+  throw new TypeError(`${name} must return true or false synchronously, got a promise: it must not be async`);
 }

@@ -1,4 +1,4 @@
-// Lets a response pass as it is, with a word of what the cache did, and tells of its status.
+// Passes the handler's response through unchanged, except for the status field, and reports its head.
 
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import type { Forwarded, StatusField } from "../protocol/cache-status.ts";
@@ -9,7 +9,7 @@ export class PassThrough implements Tap {
   readonly #forwarded: Forwarded;
   readonly #onHead: ((response: ResponseHead) => Promise<unknown> | undefined) | undefined;
 
-  /** `onHead` returns what the response has to wait for before it ends. */
+  /** `onHead` may return a promise that the end of the response waits for. */
   constructor(
     statusField: StatusField,
     forwarded: Forwarded,
@@ -22,8 +22,8 @@ export class PassThrough implements Tap {
 
   head(response: ResponseHead): Verdict {
     const settled = this.#onHead?.(response);
-    const said = this.#statusField.forwarded(this.#forwarded);
-    const head = { ...response, headers: this.#statusField.add(response.headers, said) };
+    const cacheStatus = this.#statusField.forwarded(this.#forwarded);
+    const head = { ...response, headers: this.#statusField.add(response.headers, cacheStatus) };
     return settled === undefined ? { head, wantsBody: false } : { head, wantsBody: false, settled };
   }
 

@@ -1,6 +1,6 @@
-// A stored response made ready to be sent: its header blocks are built once and used for every hit.
+// A stored response ready to send: its header lists are built once and reused for every hit.
 
-import type { Reply, RequestFacts } from "../message/exchange.ts";
+import type { Reply, RequestInfo } from "../message/exchange.ts";
 import { fieldOf, hasField } from "../message/header-list.ts";
 import type { StatusField } from "../protocol/cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
@@ -15,10 +15,10 @@ import {
   textOf,
 } from "./stored-response.ts";
 
-/** A header list of which two values change with the time. */
+/** A header list in which two values change over time. */
 interface Block {
   readonly headers: string[];
-  /** Where in it the age and the status stand; -1: nowhere. */
+  /** Indices of the Age and status values; -1 if there is none. */
   readonly ageAt: number;
   readonly statusAt: number;
 }
@@ -29,7 +29,7 @@ export class ReadyResponse {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
   readonly date: string | undefined;
-  /** As `freshMs` says; in milliseconds since the epoch. */
+  /** When it becomes stale, in milliseconds since the epoch. */
   readonly freshUntil: number;
   readonly #bodyAt: number;
   readonly #hasBody: boolean;
@@ -38,7 +38,7 @@ export class ReadyResponse {
   readonly #isPlain: boolean;
   readonly #isText: boolean;
   #notModified: Block | undefined;
-  /** The second for which the texts below are right. */
+  /** The age in seconds that the texts below were made for. */
   #age = -1;
   #ageText = "";
   #hitText = "";
@@ -54,7 +54,7 @@ export class ReadyResponse {
     this.etag = fieldOf(head.headers, "etag");
     this.lastModified = fieldOf(head.headers, "last-modified");
     this.date = fieldOf(head.headers, "date");
-    this.#isPlain = hasNoRepetition(head.headers);
+    this.#isPlain = hasUniqueNames(head.headers);
     this.#isText =
       typeof value === "string" &&
       hasField(head.headers, "content-type") &&
@@ -65,8 +65,8 @@ export class ReadyResponse {
     );
   }
 
-  /** Whether it was made of this value. */
-  isOf(value: unknown): boolean {
+  /** Whether it was built from this stored value. */
+  isBuiltFrom(value: unknown): boolean {
     return textOf(value)?.startsWith(this.mark) === true;
   }
 
@@ -74,40 +74,40 @@ export class ReadyResponse {
     return Math.max(0, now - this.head.bornAt);
   }
 
-  /** Milliseconds it stays fresh; below 0: how long it has been stale. */
+  /** Milliseconds until it becomes stale; negative once it is. */
   freshMs(now: number): number {
     return this.head.lifetimeMs - this.ageMs(now);
   }
 
   /**
-   * The answer to this request: all of it, a part, or that nothing has changed. `said` replaces what the status field
-   * says of a hit. The list of headers is good until the next call.
+   * The reply to this request: the whole response, a range of it, or 304. `cacheStatus` replaces the status field's text
+   * for a hit. The header list is reused by the next call.
    */
-  reply(request: RequestFacts, value: StoredValue, now: number, said?: string): Reply {
+  reply(request: RequestInfo, value: StoredValue, now: number, cacheStatus?: string): Reply {
     const isOk = this.head.status === 200;
-    if (isOk && isNotModified(request, this, now)) return this.notModified(now, said);
-    const whole = this.whole(value, now, said);
+    if (isOk && isNotModified(request, this, now)) return this.notModified(now, cacheStatus);
+    const whole = this.whole(value, now, cacheStatus);
     const { body, headers } = whole;
     if (body === undefined || request.method === "HEAD") return { ...whole, body: undefined };
     const range = isOk ? request.header("range") : undefined;
     if (range === undefined || !isRangeOfThis(request, this.etag, this.lastModified)) return whole;
-    return partOf(range, headers, body) ?? whole;
+    return partialReply(range, headers, body) ?? whole;
   }
 
-  /** The answer to a request that asks for all of it, whatever the client has. Headers and `said` as for `reply`. */
-  whole(value: StoredValue, now: number, said?: string): Reply {
+  /** The whole response, without evaluating conditions or ranges. Headers and `cacheStatus` as for `reply`. */
+  whole(value: StoredValue, now: number, cacheStatus?: string): Reply {
     const { status, message } = this.head;
-    const headers = this.#timed(this.#full, now, said);
+    const headers = this.#withTime(this.#full, now, cacheStatus);
     const body = this.#hasBody ? bodyOf(value, this.#bodyAt) : undefined;
     return { status, message, headers, body, isPlain: this.#isPlain, isText: this.#isText };
   }
 
-  notModified(now: number, said?: string): Reply {
+  notModified(now: number, cacheStatus?: string): Reply {
     this.#notModified ??= this.#block(notModifiedHeaders(this.head.headers, this.etag));
     return {
       status: 304,
       message: "",
-      headers: this.#timed(this.#notModified, now, said),
+      headers: this.#withTime(this.#notModified, now, cacheStatus),
       body: undefined,
       isPlain: this.#isPlain,
     };
@@ -119,7 +119,7 @@ export class ReadyResponse {
     return { headers, ageAt, statusAt: name === false ? -1 : headers.push(name, "") - 1 };
   }
 
-  #timed({ headers, ageAt, statusAt }: Block, now: number, said: string | undefined): string[] {
+  #withTime({ headers, ageAt, statusAt }: Block, now: number, cacheStatus: string | undefined): string[] {
     const age = Math.floor(this.ageMs(now) / 1000);
     if (age !== this.#age) {
       this.#age = age;
@@ -127,23 +127,27 @@ export class ReadyResponse {
       this.#hitText = this.#status.hit(Math.ceil(this.head.lifetimeMs / 1000) - age);
     }
     headers[ageAt] = this.#ageText;
-    if (statusAt >= 0) headers[statusAt] = said ?? this.#hitText;
+    if (statusAt >= 0) headers[statusAt] = cacheStatus ?? this.#hitText;
     return headers;
   }
 }
 
-function hasNoRepetition(headers: readonly string[]): boolean {
+function hasUniqueNames(headers: readonly string[]): boolean {
   const names = new Set<string>();
   for (let at = 0; at < headers.length; at += 2) names.add(headers[at]!.toLowerCase());
   return names.size * 2 === headers.length;
 }
 
-/** RFC 9110, 15.3.5 and 15.4.5: these have no content, and no length to speak of. */
+/** RFC 9110, 15.3.5, 15.3.6 and 15.4.5: these statuses have no content. */
 function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-function partOf(range: string, headers: readonly string[], body: string | Uint8Array): Reply | undefined {
+function partialReply(
+  range: string,
+  headers: readonly string[],
+  body: string | Uint8Array,
+): Reply | undefined {
   const wanted = rangeOf(range, body.length);
   if (wanted === undefined) return undefined;
   const rest: string[] = [];
@@ -165,10 +169,10 @@ function partOf(range: string, headers: readonly string[], body: string | Uint8A
   return { status: 206, message: "", headers: rest, body: part, isPlain: false };
 }
 
-/** How many heads are kept ready. Without bodies, so that they weigh little and keep nothing alive. */
-const KEPT = 4_096;
+/** Bodies are not held, so each one is small and retains no stored value. */
+const MAX_READY = 4_096;
 
-/** Prepared responses by key; one that is not the stored one any more is made anew. */
+/** Ready responses by key; one whose stored value changed is rebuilt. */
 export class ReadyResponses {
   readonly #status: StatusField;
   readonly #byKey = new Map<string, ReadyResponse>();
@@ -177,27 +181,27 @@ export class ReadyResponses {
     this.#status = status;
   }
 
-  /** undefined when the value is not a stored response. */
+  /** Undefined if the value is not a stored response. */
   of(key: string, value: unknown): ReadyResponse | undefined {
     const known = this.#byKey.get(key);
-    if (known?.isOf(value)) return known;
+    if (known?.isBuiltFrom(value)) return known;
     const text = textOf(value);
     if (text === undefined) return undefined;
-    return this.#prepare(key, text, value as StoredValue);
+    return this.#build(key, text, value as StoredValue);
   }
 
-  #prepare(key: string, text: string, value: StoredValue): ReadyResponse | undefined {
+  #build(key: string, text: string, value: StoredValue): ReadyResponse | undefined {
     if (!isResponse(text)) return undefined;
-    let prepared: ReadyResponse;
+    let ready: ReadyResponse;
     try {
-      prepared = new ReadyResponse(text, value, this.#status);
+      ready = new ReadyResponse(text, value, this.#status);
     } catch {
-      // Somebody else wrote it.
+      // Not written by this library.
       return undefined;
     }
     this.#byKey.delete(key);
-    this.#byKey.set(key, prepared);
-    if (this.#byKey.size > KEPT) this.#byKey.delete(this.#byKey.keys().next().value!);
-    return prepared;
+    this.#byKey.set(key, ready);
+    if (this.#byKey.size > MAX_READY) this.#byKey.delete(this.#byKey.keys().next().value!);
+    return ready;
   }
 }

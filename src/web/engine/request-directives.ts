@@ -1,15 +1,15 @@
-// What a request says about caching (RFC 9111, 5.2.1), as far as it is obeyed.
+// The cache directives of a request (RFC 9111, 5.2.1), as far as the options obey them.
 
-import type { RequestFacts } from "../message/exchange.ts";
+import type { RequestInfo } from "../message/exchange.ts";
 import { type Directives, NO_DIRECTIVES, parseCacheControl } from "../protocol/cache-control.ts";
 import type { ReadyResponse } from "./ready-response.ts";
 
-/** How a stored response may be used: as it is, at once while it is refreshed, or not before the handler was asked. */
+/** How a stored response may be used: as it is, stale while it is refreshed, or only after revalidation. */
 export type Use = "fresh" | "while-revalidating" | "not";
 
 export class RequestDirectives {
   readonly #given: Directives;
-  /** Whether the client may ask for more than is stored. */
+  /** Whether the options let clients influence freshness. */
   readonly #isObeyed: boolean;
 
   constructor(given: Directives, isObeyed: boolean) {
@@ -17,10 +17,10 @@ export class RequestDirectives {
     this.#isObeyed = isObeyed;
   }
 
-  static of(request: RequestFacts, isObeyed: boolean): RequestDirectives {
-    if (request.isPlain) return SAYS_NOTHING;
+  static of(request: RequestInfo, isObeyed: boolean): RequestDirectives {
+    if (request.isPlain) return NONE;
     const field = request.header("cache-control");
-    return field === undefined ? SAYS_NOTHING : new RequestDirectives(parseCacheControl(field), isObeyed);
+    return field === undefined ? NONE : new RequestDirectives(parseCacheControl(field), isObeyed);
   }
 
   get noStore(): boolean {
@@ -48,7 +48,7 @@ export class RequestDirectives {
       : "not";
   }
 
-  /** max-stale without a number means any age. What must be revalidated stays so. */
+  /** max-stale without a number accepts any staleness, but never overrides must-revalidate. */
   #acceptsStale({ head }: ReadyResponse, staleMs: number): boolean {
     if (head.mustRevalidate || !this.#given.has("max-stale")) return false;
     const isAny = this.#given.argument("max-stale") === undefined;
@@ -56,4 +56,4 @@ export class RequestDirectives {
   }
 }
 
-const SAYS_NOTHING = new RequestDirectives(NO_DIRECTIVES, false);
+const NONE = new RequestDirectives(NO_DIRECTIVES, false);

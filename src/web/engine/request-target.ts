@@ -1,17 +1,17 @@
-// What requests ask for: most have the same origin as the one before, and many the same target as one of the last.
-import type { RequestFacts } from "../message/exchange.ts";
+// Cached keys of recent request targets: most requests repeat the previous origin, and many a recent target.
+import type { RequestInfo } from "../message/exchange.ts";
 import { originOf } from "../protocol/url-key.ts";
 import type { ReadyResponse } from "./ready-response.ts";
 
-/** A key, and the response that was found under it last, ready to be sent. */
+/** A key, and the ready response last found under it. */
 export interface RequestTarget {
   readonly key: string;
-  prepared: ReadyResponse | undefined;
+  ready: ReadyResponse | undefined;
 }
 
-/** How many targets of one origin are remembered, and how long they may be. */
-const MOST = 1_024;
-const LONGEST = 256;
+/** Limits on the remembered targets of one origin: their number and their length. */
+const MAX_TARGETS = 1_024;
+const MAX_TARGET_LENGTH = 256;
 
 export class RequestTargets {
   #isSecure = false;
@@ -19,13 +19,13 @@ export class RequestTargets {
   #origin = originOf(false, "");
   readonly #byTarget = new Map<string, RequestTarget>();
 
-  of(request: RequestFacts): RequestTarget {
+  of(request: RequestInfo): RequestTarget {
     const { isSecure, host, target } = request;
-    if (host !== this.#host || isSecure !== this.#isSecure) this.#begin(isSecure, host);
+    if (host !== this.#host || isSecure !== this.#isSecure) this.#reset(isSecure, host);
     return this.#byTarget.get(target) ?? this.#add(target);
   }
 
-  #begin(isSecure: boolean, host: string): void {
+  #reset(isSecure: boolean, host: string): void {
     this.#isSecure = isSecure;
     this.#host = host;
     this.#origin = originOf(isSecure, host);
@@ -33,11 +33,11 @@ export class RequestTargets {
   }
 
   #add(target: string): RequestTarget {
-    const address: RequestTarget = { key: this.#origin + target, prepared: undefined };
-    if (target.length <= LONGEST) {
-      if (this.#byTarget.size >= MOST) this.#byTarget.clear();
-      this.#byTarget.set(target, address);
+    const entry: RequestTarget = { key: this.#origin + target, ready: undefined };
+    if (target.length <= MAX_TARGET_LENGTH) {
+      if (this.#byTarget.size >= MAX_TARGETS) this.#byTarget.clear();
+      this.#byTarget.set(target, entry);
     }
-    return address;
+    return entry;
   }
 }

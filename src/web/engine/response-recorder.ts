@@ -1,4 +1,4 @@
-// Watches a response on its way to the client and makes of it what is stored.
+// Records the handler's response on its way to the client and turns it into the stored one.
 
 import type { Exchange, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
@@ -12,22 +12,22 @@ import { addedControl, ownControl, storableHeaders } from "../protocol/stored-he
 import { BodyCollector } from "./body-collector.ts";
 import type { StoredHead } from "./stored-response.ts";
 
-/** What became of a response. */
+/** How a recorded response ended. */
 export type RecordedOutcome =
   | {
       readonly kind: "whole";
       readonly head: StoredHead;
       readonly body: Uint8Array;
       readonly plan: StoragePlan;
-      /** As the handler sent them. */
+      /** As the handler sent it. */
       readonly response: ResponseHead;
     }
   | { readonly kind: "unstorable" }
-  /** It ended early: nobody knows whether it could have been stored. */
+  /** It ended early, so whether it was storable is unknown. */
   | { readonly kind: "aborted" }
-  /** Withheld: the stored response is still good. */
+  /** Withheld: the stored response is still valid. */
   | { readonly kind: "not-modified"; readonly response: ResponseHead }
-  /** Withheld: the stored response may answer in its place. */
+  /** Withheld: the stored response may be served instead. */
   | { readonly kind: "failed"; readonly response: ResponseHead; readonly body: Uint8Array };
 
 export interface RecorderOptions {
@@ -39,18 +39,18 @@ export interface RecorderOptions {
   readonly etag: "weak" | "strong";
   readonly varyBy: readonly string[];
   readonly cacheControlExtra: string | undefined;
-  /** The handler was asked whether the stored response is still good. */
+  /** The request to the handler carries the stored validators. */
   readonly isRevalidation: boolean;
-  /** A stored response may answer in place of an error. */
+  /** A stored response may be served instead of an error. */
   readonly coversErrors: boolean;
-  /** On which terms it may be stored, or why not. */
+  /** How to store the response, or the reason not to. */
   readonly plan: (response: ResponseHead) => StoragePlan | string;
-  /** Told when the response goes to the client. */
+  /** Called when the response goes to the client. */
   readonly onSent: () => void;
 }
 
-/** Fields of a body that is not sent. */
-const OF_A_BODY = new Set([
+/** Fields that describe content, which a 304 does not have. */
+const BODY_FIELDS = new Set([
   "content-type",
   "content-length",
   "content-encoding",
@@ -58,41 +58,41 @@ const OF_A_BODY = new Set([
   "transfer-encoding",
 ]);
 
-const NOTHING: Verdict = { head: undefined, wantsBody: false };
-const COLLECT: Verdict = { head: undefined, wantsBody: true };
+const WITHHOLD: Verdict = { head: undefined, wantsBody: false };
+const WITHHOLD_AND_COLLECT: Verdict = { head: undefined, wantsBody: true };
 
 export class ResponseRecorder implements Tap {
   readonly wantsWhole = true;
   readonly outcome: Promise<RecordedOutcome>;
-  readonly #terms: RecorderOptions;
+  readonly #options: RecorderOptions;
   readonly #body: BodyCollector;
   #settle: (outcome: RecordedOutcome) => void = () => {};
   #response: ResponseHead | undefined;
   #plan: StoragePlan | undefined;
-  /** What is stored, but for an ETag that has to wait for the body. */
+  /** The fields to store, except an ETag that is computed from the complete body. */
   #stored: string[] = [];
   #isOwnValidator = false;
 
-  constructor(terms: RecorderOptions) {
-    this.#terms = terms;
-    this.#body = new BodyCollector(terms.maxBodyBytes);
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#body = new BodyCollector(options.maxBodyBytes);
     this.outcome = new Promise((resolve) => {
       this.#settle = resolve;
     });
   }
 
   head(response: ResponseHead, body?: Uint8Array): Verdict {
-    const { isRevalidation, coversErrors, maxBodyBytes } = this.#terms;
+    const { isRevalidation, coversErrors, maxBodyBytes } = this.#options;
     this.#response = response;
     if (body !== undefined) this.#body.add(body);
     if (isRevalidation && response.status === 304) {
       this.#settle({ kind: "not-modified", response });
-      return NOTHING;
+      return WITHHOLD;
     }
-    if (coversErrors && response.status >= 500) return COLLECT;
+    if (coversErrors && response.status >= 500) return WITHHOLD_AND_COLLECT;
     const length = parseSeconds(fieldOf(response.headers, "content-length"));
-    const isTooLong = this.#body.isOver || (length !== undefined && length > maxBodyBytes);
-    const plan = isTooLong ? "size" : this.#terms.plan(response);
+    const isTooLong = this.#body.isTooLarge || (length !== undefined && length > maxBodyBytes);
+    const plan = isTooLong ? "size" : this.#options.plan(response);
     if (typeof plan === "string") return this.#refuse(response, plan, body !== undefined);
     this.#plan = plan;
     return this.#accept(response, plan, body);
@@ -100,8 +100,8 @@ export class ResponseRecorder implements Tap {
 
   chunk(bytes: Uint8Array): boolean {
     this.#body.add(bytes);
-    if (this.#body.isOver) this.#settle({ kind: "unstorable" });
-    return !this.#body.isOver;
+    if (this.#body.isTooLarge) this.#settle({ kind: "unstorable" });
+    return !this.#body.isTooLarge;
   }
 
   end(): void {
@@ -114,14 +114,14 @@ export class ResponseRecorder implements Tap {
       this.#settle({
         kind: "failed",
         response,
-        body: this.#body.isOver ? new Uint8Array() : this.#body.whole(),
+        body: this.#body.isTooLarge ? new Uint8Array() : this.#body.whole(),
       });
       return;
     }
     const declared = fieldOf(response.headers, "content-length");
-    // Too few or too many bytes: the client will not take it for whole either (RFC 9112, 8).
+    // Too few or too many bytes: an incomplete message for the client as well (RFC 9112, 8).
     const isTruncated = declared !== undefined && Number(declared) !== this.#body.bytes;
-    if (this.#body.isOver || isTruncated) this.#settle({ kind: "unstorable" });
+    if (this.#body.isTooLarge || isTruncated) this.#settle({ kind: "unstorable" });
     else this.#finish(response, this.#plan);
   }
 
@@ -132,7 +132,7 @@ export class ResponseRecorder implements Tap {
   #finish(response: ResponseHead, plan: StoragePlan): void {
     const body = this.#body.whole();
     const headers = this.#stored;
-    if (!hasField(headers, "etag")) headers.push("ETag", makeEtag(body, this.#terms.etag));
+    if (!hasField(headers, "etag")) headers.push("ETag", makeEtag(body, this.#options.etag));
     const head: StoredHead = {
       status: response.status,
       message: response.message,
@@ -149,18 +149,18 @@ export class ResponseRecorder implements Tap {
   }
 
   #refuse(response: ResponseHead, detail: string, isWhole: boolean): Verdict {
-    const { statusField, reason } = this.#terms;
+    const { statusField, reason } = this.#options;
     this.#settle({ kind: "unstorable" });
     const headers = statusField.add(response.headers, statusField.forwarded({ reason, detail }));
-    if (isWhole && this.#isHeldByClient(response.status, response.headers)) {
-      return this.#notModified(filterFields(headers, (name) => !OF_A_BODY.has(name)));
+    if (isWhole && this.#isNotModifiedFor(response.status, response.headers)) {
+      return this.#notModified(filterFields(headers, (name) => !BODY_FIELDS.has(name)));
     }
-    this.#terms.onSent();
+    this.#options.onSent();
     return { head: { ...response, headers }, wantsBody: false };
   }
 
   #accept(response: ResponseHead, plan: StoragePlan, body: Uint8Array | undefined): Verdict {
-    const { statusField, reason, exchange, etag, now, varyBy, cacheControlExtra } = this.#terms;
+    const { statusField, reason, exchange, etag, now, varyBy, cacheControlExtra } = this.#options;
     const { headers } = response;
     this.#isOwnValidator = hasField(headers, "etag") || hasField(headers, "last-modified");
     const added: [string, string][] = [];
@@ -178,30 +178,33 @@ export class ResponseRecorder implements Tap {
       sent = withField(sent, name, value);
       stored = withField(stored, name, value);
     }
-    // RFC 9110, 6.6.1: a response that came without one is given the time of its arrival.
+    // RFC 9110, 6.6.1: a recipient adds Date to a response without one.
     if (!hasField(stored, "date")) stored.push("Date", formatHttpDate(now()));
     this.#stored = stored;
-    const said = statusField.forwarded({ reason, isStored: true });
-    if (body !== undefined && this.#isHeldByClient(response.status, sent)) {
+    const cacheStatus = statusField.forwarded({ reason, isStored: true });
+    if (body !== undefined && this.#isNotModifiedFor(response.status, sent)) {
       const kept = notModifiedHeaders(sent, fieldOf(sent, "etag"));
-      return this.#notModified(statusField.add(kept, said));
+      return this.#notModified(statusField.add(kept, cacheStatus));
     }
-    this.#terms.onSent();
-    return { head: { ...response, headers: statusField.add(sent, said) }, wantsBody: body === undefined };
+    this.#options.onSent();
+    return {
+      head: { ...response, headers: statusField.add(sent, cacheStatus) },
+      wantsBody: body === undefined,
+    };
   }
 
-  /** The handler was not shown the client's condition. It is answered here, unless a body is still to come. */
-  #isHeldByClient(status: number, headers: HeaderList): boolean {
+  /** The handler did not see the client's conditions: they are evaluated here, if the whole body is known. */
+  #isNotModifiedFor(status: number, headers: HeaderList): boolean {
     if (status !== 200) return false;
-    const { request } = this.#terms.exchange;
+    const { request } = this.#options.exchange;
     const etag = fieldOf(headers, "etag");
     const lastModified = fieldOf(headers, "last-modified");
-    return isNotModified(request, { etag, lastModified, date: undefined }, this.#terms.now());
+    return isNotModified(request, { etag, lastModified, date: undefined }, this.#options.now());
   }
 
   #notModified(headers: HeaderList): Verdict {
-    this.#terms.onSent();
-    this.#terms.exchange.reply({ status: 304, message: "", headers, body: undefined, isPlain: false });
-    return NOTHING;
+    this.#options.onSent();
+    this.#options.exchange.reply({ status: 304, message: "", headers, body: undefined, isPlain: false });
+    return WITHHOLD;
   }
 }

@@ -1,27 +1,27 @@
-// On which terms a response is stored: the policy, and what the callbacks of the options say. What a callback throws is told
-// and passed over, and nothing stored.
+// Decides how a response is stored: the protocol's policy combined with the callbacks of the options. A callback that throws
+// is reported, and the response is not stored.
 import { requireTags } from "../../core/keys.ts";
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
 import { type PolicyInput, type StoragePlan, storagePlan } from "../protocol/policy.ts";
 import { addedControl, ownControl, tagsOfHeaders } from "../protocol/stored-headers.ts";
 import type { LookupState } from "./lookup-state.ts";
-import { type ResponseView, requireAnswer } from "./options.ts";
+import { type ResponseView, requireSync } from "./options.ts";
 import type { StoredHead } from "./stored-response.ts";
 
-/** The terms, or in a word why it is not stored. */
+/** The plan, or the reason not to store the response, as `detail` of Cache-Status. */
 export function planFor<Request>(
   { host, exchange }: LookupState<Request>,
   response: ResponseHead,
   requestedAt: number,
 ): StoragePlan | string {
-  // A page in place of an error is for whoever ran into it.
-  if (response.isMadeOfError && response.status < 400) return "error";
+  // A success status produced by an error handler is meant for this client only.
+  if (response.isFromErrorHandler && response.status < 400) return "error";
   const { options } = host;
   const { ttl, varyBy } = options;
   const view = viewOf(response);
   try {
-    const terms: PolicyInput = {
+    const input: PolicyInput = {
       cacheNonOk: options.cacheNonOk,
       ttl: () => (typeof ttl === "function" ? requireSeconds(ttl(exchange.native, view)) : ttl),
       staleWhileRevalidate: options.staleWhileRevalidate,
@@ -30,18 +30,18 @@ export function planFor<Request>(
       requestedAt,
       now: host.now(),
     };
-    const plan = storagePlan(response, terms);
+    const plan = storagePlan(response, input);
     if (typeof plan === "string") return plan;
-    const isWanted = requireAnswer("shouldStore", options.shouldStore?.(exchange.native, view));
+    const isWanted = requireSync("shouldStore", options.shouldStore?.(exchange.native, view));
     if (isWanted === false) return "should-store";
     return varyBy.length === 0 ? plan : { ...plan, vary: [...new Set([...plan.vary, ...varyBy])].sort() };
   } catch (error) {
-    host.failed(error);
+    host.reportError(error);
     return "callback";
   }
 }
 
-/** What of a stored head the plan decides. `headers`: as the handler sent them. */
+/** The parts of a stored head that the plan decides. `headers` are the handler's. */
 export function storageOptions(
   headers: HeaderList,
   { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate, addedMaxAge }: StoragePlan,
@@ -61,7 +61,7 @@ export function storageOptions(
   };
 }
 
-/** Those that only the response can tell; undefined: do not store it. */
+/** Tags taken from the response, or undefined if it must not be stored. */
 export function tagsFor<Request>(
   { host, exchange }: LookupState<Request>,
   response: ResponseHead,
@@ -70,7 +70,7 @@ export function tagsFor<Request>(
     const own = host.options.tagsOf?.(exchange.native, viewOf(response)) ?? [];
     return [...requireTags(own), ...tagsOfHeaders(response.headers)];
   } catch (error) {
-    host.failed(error);
+    host.reportError(error);
     return undefined;
   }
 }

@@ -1,43 +1,43 @@
-// A stored response as a value of the cache. Text, because a string is immutable: the memory store hands it out without a
-// copy, and a body that is mostly ASCII takes a byte a character in every store. Other bodies stand beside their head.
+// The stored form of a response. Text, because strings are immutable: the memory store returns them without copying, and a
+// mostly ASCII body takes one byte per character in every store. Other bodies are stored as bytes next to their head.
 import type { HeaderList } from "../message/header-list.ts";
 
-/** A response as it is stored. Times in milliseconds. */
+/** The stored head of a response. Times are milliseconds. */
 export interface StoredHead {
   readonly status: number;
   readonly message: string;
-  /** As they were sent, but for those that belong to one answer only. */
+  /** As sent, without the fields that describe a single response. */
   readonly headers: HeaderList;
-  /** When it was made: its age counts from there. */
+  /** When the response was generated: its age counts from here. */
   readonly bornAt: number;
   readonly lifetimeMs: number;
   readonly staleWhileRevalidateMs: number;
   readonly staleIfErrorMs: number;
   readonly mustRevalidate: boolean;
-  /** Whether the handler itself can tell by ETag or Last-Modified that it has not changed. */
+  /** Whether the ETag or Last-Modified is the handler's own, so that the handler can revalidate it. */
   readonly isOwnValidator: boolean;
-  /** The handler's Cache-Control where ours stands in its place; empty: it had none. undefined: it is the handler's. */
+  /** The handler's Cache-Control if `headers` has ours instead; empty if it had none. Undefined: `headers` has the handler's. */
   readonly ownControl?: string | undefined;
 }
 
-/** Says by which request fields the variants of a URL differ; they stand under keys of their own. */
+/** Names the request fields that select among a URL's variants, which are stored under keys of their own. */
 export interface VaryIndex {
   readonly family: string;
   readonly names: readonly string[];
 }
 
-/** A value that stands in the cache. */
+/** A value as stored in the cache. */
 export type StoredValue = string | { readonly head: string; readonly body: Uint8Array };
 
-/** `R` or `V` and the id. Below 13 characters V8 copies a slice, and does not keep the whole text for it. */
+/** `R` or `V` and the id. V8 copies slices below 13 characters; a longer one would retain the whole text. */
 export const MARK_LENGTH = 12;
 const RESPONSE = "R";
 const INDEX = "V";
 
-/** Bodies with at most one byte in eight beyond ASCII are kept as text. */
+/** Bodies with at most one non-ASCII byte in eight are stored as text. */
 const TEXT_SHARE = 8;
 
-/** `id`: 11 characters that no other response has. */
+/** `id`: 11 characters, unique to this response. */
 export function encodeResponse(id: string, head: StoredHead, body: Uint8Array): StoredValue {
   const text = `${RESPONSE}${id}${JSON.stringify(head)}\n`;
   if (isMostlyAscii(body)) {
@@ -46,7 +46,7 @@ export function encodeResponse(id: string, head: StoredHead, body: Uint8Array): 
   return { head: text, body };
 }
 
-/** The same body under another head. */
+/** Encodes the body of `value` with a new head. */
 export function encodeAgain(id: string, head: StoredHead, value: StoredValue): StoredValue {
   const text = `${RESPONSE}${id}${JSON.stringify(head)}\n`;
   if (typeof value !== "string") return { head: text, body: value.body };
@@ -64,7 +64,7 @@ function isMostlyAscii(body: Uint8Array): boolean {
   return true;
 }
 
-/** The text with the mark at its beginning; undefined when it is not a value of ours. */
+/** The text that begins with the mark, or undefined if the value was not written by this library. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value.length > MARK_LENGTH ? value : undefined;
   const { head, body } = (value ?? {}) as Partial<Exclude<StoredValue, string>>;
@@ -80,13 +80,13 @@ export function decodeIndex(text: string): VaryIndex {
   return JSON.parse(text.slice(MARK_LENGTH)) as VaryIndex;
 }
 
-/** The head, and where in the text the body begins. */
+/** The head, and the index at which the body begins. */
 export function decodeHead(text: string): { readonly head: StoredHead; readonly bodyAt: number } {
   const end = text.indexOf("\n");
   return { head: JSON.parse(text.slice(MARK_LENGTH, end)) as StoredHead, bodyAt: end + 1 };
 }
 
-/** The body; a string has a byte a character. */
+/** The body; a string holds one byte per character (latin1). */
 export function bodyOf(value: StoredValue, bodyAt: number): string | Uint8Array {
   return typeof value === "string" ? value.slice(bodyAt) : value.body;
 }

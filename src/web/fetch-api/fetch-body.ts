@@ -1,10 +1,10 @@
-// Streams of response bodies on their way: begun to see whether they are short, watched by a tap, read for nobody.
+// Response body streams: reading a short body ahead, observing a stream with a tap, and draining one without a client.
 import { nextTurn } from "../../core/event-loop.ts";
 import type { Tap } from "../message/exchange.ts";
 
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
 
-/** All of a body that is at hand, so that its ETag can go with its head; else a stream, begun but whole. */
+/** The whole body if it is available immediately, so that its ETag can go into the head; else an equivalent stream. */
 export async function peek(
   body: ReadableStream<Uint8Array>,
 ): Promise<Uint8Array | ReadableStream<Uint8Array>> {
@@ -14,7 +14,7 @@ export async function peek(
   for (;;) {
     const read = reader.read();
     reads.push(read);
-    // A failure is the business of whoever reads the stream.
+    // A failure is reported to the reader of the stream.
     const result = await Promise.race([read.catch(() => undefined), nextTurn()]);
     if (result === undefined || (!result.done && whole !== undefined)) break;
     if (result.done) return whole ?? new Uint8Array();
@@ -31,34 +31,34 @@ export async function peek(
 }
 
 /**
- * The same stream, seen by the tap. While the tap wants the bytes they are read as fast as they come, whether or not the
- * client takes them: others wait for them. A client that leaves then leaves alone.
+ * The same stream, observed by the tap. While the tap wants bytes the source is read at full speed even if the client is
+ * slow or cancels, because other requests wait for the body.
  */
-export function watched(source: ReadableStream<Uint8Array>, tap: Tap): ReadableStream<Uint8Array> {
+export function observed(source: ReadableStream<Uint8Array>, tap: Tap): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let isWanted = true;
-  let hasLeft = false;
+  let isCancelled = false;
   let controller: ReadableStreamDefaultController<Uint8Array>;
   const step = async (): Promise<boolean> => {
     try {
       const { done, value } = await reader.read();
       if (done) {
         tap.end();
-        if (!hasLeft) controller.close();
+        if (!isCancelled) controller.close();
         return false;
       }
       if (isWanted) isWanted = tap.chunk(value);
-      if (!hasLeft) controller.enqueue(value);
+      if (!isCancelled) controller.enqueue(value);
       return true;
     } catch (error) {
       tap.abort();
-      if (!hasLeft) controller.error(error);
+      if (!isCancelled) controller.error(error);
       return false;
     }
   };
   const pump = async (): Promise<void> => {
     while (isWanted && (await step()));
-    if (hasLeft && !isWanted) await reader.cancel().catch(() => {});
+    if (isCancelled && !isWanted) await reader.cancel().catch(() => {});
   };
   let pumping: Promise<void> | undefined;
   return new ReadableStream<Uint8Array>({
@@ -71,7 +71,7 @@ export function watched(source: ReadableStream<Uint8Array>, tap: Tap): ReadableS
       if (!isWanted) await step();
     },
     async cancel(reason) {
-      hasLeft = true;
+      isCancelled = true;
       if (!isWanted) {
         tap.abort();
         await reader.cancel(reason);
@@ -80,7 +80,7 @@ export function watched(source: ReadableStream<Uint8Array>, tap: Tap): ReadableS
   });
 }
 
-/** Reads what nobody is sent. */
+/** Reads a body that is not sent to any client. */
 export async function drain(source: ReadableStream<Uint8Array>, tap: Tap, isWanted: boolean): Promise<void> {
   const reader = source.getReader();
   if (!isWanted) {

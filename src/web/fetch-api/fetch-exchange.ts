@@ -1,8 +1,8 @@
-// A Request and the Response it gets, as the engine sees them.
-import type { Exchange, Reply, RequestChange, RequestFacts, ResponseHead, Tap } from "../message/exchange.ts";
+// A Fetch API Request and its Response as an Exchange.
+import type { Exchange, Reply, RequestChange, RequestInfo, ResponseHead, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
 import { beginFill } from "../message/nested-caches.ts";
-import { drain, peek, watched } from "./fetch-body.ts";
+import { drain, observed, peek } from "./fetch-body.ts";
 
 export type FetchHandler<Rest extends unknown[] = []> = (
   request: Request,
@@ -11,7 +11,7 @@ export type FetchHandler<Rest extends unknown[] = []> = (
 
 type Body = ConstructorParameters<typeof Response>[0];
 
-class FetchRequest implements RequestFacts {
+class FetchRequest implements RequestInfo {
   readonly message: Request;
   readonly method: string;
   readonly isSecure: boolean;
@@ -34,7 +34,7 @@ class FetchRequest implements RequestFacts {
       path,
     );
     this.target = fragment < 0 ? url.slice(path) : url.slice(path, fragment);
-    // A Request cannot have a body with these.
+    // A Request cannot have a body with GET or HEAD.
     this.hasContent = this.method !== "GET" && this.method !== "HEAD";
     this.#headers = headers;
   }
@@ -48,33 +48,33 @@ class FetchRequest implements RequestFacts {
   }
 }
 
-/** How a handler is called. */
+/** Calls the handler. */
 export interface FetchCalls {
   run(request: Request): Response | Promise<Response>;
   /**
-   * Calls it for a copy of the request, changed as the handler is to see it, without a client. undefined: it cannot be
-   * called a second time.
+   * Calls it in the background with a copy of the request, changed as the handler must see it. Undefined if it cannot be
+   * called again.
    */
   readonly runAgain: ((copy: Request) => Response | Promise<Response>) | undefined;
-  /** Whether a field of the response was set, with this value, before the handler was called. */
+  /** See `Exchange.isOuter`. */
   isOuter?(name: string, value: string): boolean;
-  /** Whether the handler threw, and the response is what was made of that. */
+  /** Whether the handler threw and the response comes from an error handler. */
   readonly hasThrown?: boolean;
 }
 
-/** `Native` is the framework's own request. */
+/** `Native` is the framework's request type. */
 export class FetchExchange<Native> implements Exchange<Native> {
   readonly request: FetchRequest;
   readonly native: Native;
   readonly response: Promise<Response>;
   readonly #message: Request;
   readonly #calls: FetchCalls;
-  /** Nobody waits for the response. */
+  /** Has no client: the response is discarded. */
   readonly #isDetached: boolean;
-  /** The response is not the handler's. */
+  /** Whether the response was sent by `reply` rather than the handler. */
   isReplied = false;
   #respond: (response: Response) => void = () => {};
-  /** Tells the client that the handler failed. */
+  /** Rejects `response`: the handler failed. */
   fail: (error: unknown) => void = () => {};
 
   constructor(message: Request, calls: FetchCalls, native: Native, isDetached = false) {
@@ -103,7 +103,7 @@ export class FetchExchange<Native> implements Exchange<Native> {
   async forward(change: RequestChange | undefined, tap: Tap): Promise<void> {
     const message = change === undefined ? this.#message : changed(this.#message, change);
     const response = await (this.#isDetached ? this.#calls.runAgain!(message) : this.#calls.run(message));
-    // Nothing of these can be built anew: a failed network, another protocol, what was sent by other means.
+    // These cannot be rebuilt: network errors, protocol switches, and responses already sent by other means.
     if (response.status < 200 || response.headers.has(SENT_ALREADY)) {
       tap.abort();
       return this.#respond(response);
@@ -112,7 +112,7 @@ export class FetchExchange<Native> implements Exchange<Native> {
       status: response.status,
       message: response.statusText,
       headers: [...response.headers].flat(),
-      isMadeOfError: this.#calls.hasThrown === true,
+      isFromErrorHandler: this.#calls.hasThrown === true,
     };
     if (response.body === null) return this.#send(tap, head, null, new Uint8Array());
     if (!tap.wantsWhole) return this.#send(tap, head, response.body);
@@ -124,7 +124,7 @@ export class FetchExchange<Native> implements Exchange<Native> {
     return this.#calls.runAgain !== undefined && this.request.method === "GET" && !this.#isDetached;
   }
 
-  /** The client's signal must not end what others wait for. */
+  /** Without the client's abort signal, which must not cancel a load that other requests wait for. */
   background(): FetchExchange<Native> {
     return new FetchExchange(copyOf(this.#message), this.#calls, this.native, true);
   }
@@ -143,12 +143,12 @@ export class FetchExchange<Native> implements Exchange<Native> {
       if (isStream) await drain(source, tap, verdict.wantsBody);
       return;
     }
-    const body = isStream && verdict.wantsBody ? watched(source, tap) : source;
+    const body = isStream && verdict.wantsBody ? observed(source, tap) : source;
     this.#respond(responseOf(body as Body, verdict.head));
   }
 }
 
-/** What a handler of Hono on Node answers when it has written to the socket itself. */
+/** Set by Hono on Node when a handler wrote to the socket itself. */
 const SENT_ALREADY = "x-hono-already-sent";
 
 function responseOf(body: Body, { status, message, headers }: ResponseHead, isPlain = false): Response {
@@ -159,7 +159,7 @@ function responseOf(body: Body, { status, message, headers }: ResponseHead, isPl
   });
 }
 
-/** Servers that do without Headers where they can take this as it is. */
+/** A plain record: some servers can then avoid creating Headers. */
 function recordOf(list: HeaderList): Record<string, string> {
   const record: Record<string, string> = {};
   for (let at = 0; at < list.length; at += 2) record[list[at]!] = list[at + 1]!;
@@ -183,13 +183,13 @@ function withChange(request: Request, { remove, set }: RequestChange): Request {
   const headers = new Headers(request.headers);
   for (const name of remove) headers.delete(name);
   for (let at = 0; at < set.length; at += 2) headers.set(set[at]!, set[at + 1]!);
-  // Somebody may have read the body for the key; then he has it, and gives it to the handler.
+  // The keyBuilder may have consumed the body; the framework then passes its copy to the handler.
   if (request.body === null || request.bodyUsed)
     return new Request(request.url, { method: request.method, headers, signal: request.signal });
   return new Request(request, { headers });
 }
 
-/** The same request without its body and its client. */
+/** The same request without its body and abort signal. */
 export function copyOf({ url, method, headers }: Request): Request {
   return new Request(url, { method, headers });
 }

@@ -1,98 +1,98 @@
-// What the engine and an adapter say to each other. An adapter turns a framework's request and response into an Exchange;
-// everything else is the engine's.
+// The interface between the engine and an adapter: an adapter presents a framework's request and response as an Exchange, the
+// engine does the rest.
 import type { HeaderList } from "./header-list.ts";
 import type { Fill } from "./nested-caches.ts";
 
-/** What the engine wants to know of a request. */
-export interface RequestFacts {
-  /** What whoever is called further in meets as well. */
+/** A request as the engine sees it. */
+export interface RequestInfo {
+  /** The underlying request object, which inner middleware receives as well. */
   readonly message: object;
   /** In upper case. */
   readonly method: string;
   readonly isSecure: boolean;
   /** The Host field, or `:authority`. */
   readonly host: string;
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly target: string;
-  /** Whether a body comes with it. */
+  /** Whether the request has a body. */
   readonly hasContent: boolean;
-  /** A field, its lines joined by a comma; `name` in lower case. */
+  /** The field's lines joined by a comma. `name` is in lower case. */
   header(name: string): string | undefined;
-  /** Whether it has no field that a cache heeds, and no content; false also where nobody has looked. */
+  /** True if the request has no content and no field that affects caching; false if unknown. */
   readonly isPlain: boolean;
-  /** All names, in lower case. */
+  /** All field names, in lower case. */
   headerNames(): Iterable<string>;
 }
 
 export interface ResponseHead {
   readonly status: number;
-  /** Reason phrase; empty for the usual one. */
+  /** Reason phrase; empty for the default one. */
   readonly message: string;
   readonly headers: HeaderList;
-  /** The handler threw, and this is what somebody further out made of it. */
-  readonly isMadeOfError?: boolean;
+  /** The handler threw, and an outer error handler produced this response. */
+  readonly isFromErrorHandler?: boolean;
 }
 
-/** An answer in place of the handler's. */
+/** A response sent instead of the handler's. */
 export interface Reply extends ResponseHead {
-  /** A string holds a byte a character (latin1). undefined: no body. */
+  /** A string holds one byte per character (latin1). Undefined: no body. */
   readonly body: string | Uint8Array | undefined;
-  /** Whether no name is in the list twice; false also where nobody has looked. */
+  /** True if no field name repeats; false if unknown. */
   readonly isPlain: boolean;
-  /** Whether a string may be sent as UTF-8 as well: it is all ASCII, and a type is stated so that none is made up for it. */
+  /** Whether a string body may also be sent as UTF-8: it is ASCII, and a Content-Type prevents an invented one. */
   readonly isText?: boolean;
 }
 
-/** How the request of a handler that fills the cache differs from the client's. Names in lower case. */
+/** Changes to the client's request for a handler that fills the cache. Names are in lower case. */
 export interface RequestChange {
   readonly fill: Fill;
   readonly remove: readonly string[];
-  /** Name and value in turn. */
+  /** Alternating names and values. */
   readonly set: HeaderList;
 }
 
-/** What an adapter does with the head of the handler's response. */
+/** What an adapter must do with the handler's response. */
 export interface Verdict {
-  /** What to send in its place, before the body; undefined: send nothing of the response at all. */
+  /** The head to send instead of the handler's; undefined: send nothing of the response. */
   readonly head: ResponseHead | undefined;
-  /** Whether `chunk` wants the bytes of the body. */
+  /** Whether to pass the body to `chunk`. */
   readonly wantsBody: boolean;
   /** The response must not end before this settles. It never rejects. */
   readonly settled?: Promise<unknown>;
 }
 
-/** Sees the handler's response on its way. Exactly one of `end` and `abort` is called, once. */
+/** Observes the handler's response on its way to the client. Either `end` or `abort` is called, exactly once. */
 export interface Tap {
-  /** Whether it gains from the whole body being there with the head, where that costs no waiting. */
+  /** Whether the adapter should pass the whole body with the head if it can do so without waiting. */
   readonly wantsWhole: boolean;
-  /** `body`: all of it, where the adapter has it already; then `chunk` is not called. */
+  /** `body`: the complete body, if the adapter already has it; `chunk` is then not called. */
   head(head: ResponseHead, body?: Uint8Array): Verdict;
-  /** Says whether it wants more. Until then a slow client must not slow down the handler: others wait for the body. */
+  /** Returns whether it wants more. While it does, a slow client must not slow down the handler: other requests wait. */
   chunk(bytes: Uint8Array): boolean;
-  /** The handler has said all it had to say. */
+  /** The handler's response is complete. */
   end(): void;
-  /** The response ended early: the client left, the handler failed. */
+  /** The response ended early: the client disconnected or the handler failed. */
   abort(): void;
 }
 
 export interface Exchange<Native = unknown> {
-  readonly request: RequestFacts;
-  /** The framework's own request, for the callbacks of the options. */
+  readonly request: RequestInfo;
+  /** The framework's request, for the callbacks of the options. */
   readonly native: Native;
   /**
-   * Answers without the handler, or in place of what it said. Takes what it needs of `headers` before it returns: the
-   * list is used again.
+   * Answers without the handler, or instead of its response. Must copy what it needs of `headers` before it returns: the
+   * list is reused.
    */
   reply(reply: Reply): void;
   /**
-   * Calls the handler. Rejects or throws when the handler does; may return long before the response has ended.
-   * Fields of the response that were there before the handler was called are left out of what is stored: `isOuter`.
+   * Calls the handler. Rejects or throws if the handler does; may return long before the response ends. Response fields
+   * that outer middleware had already set are not stored: see `isOuter`.
    */
   forward(change: RequestChange | undefined, tap: Tap): void | Promise<void>;
-  /** Whether a field of the response was set, with this value, before the handler was called. */
+  /** Whether outer middleware had set this field to this value before the handler was called. */
   isOuter?(name: string, value: string): boolean;
-  /** Whether `background` can be called. */
+  /** Whether `background` may be called. */
   readonly canRunAgain: boolean;
-  /** The same request once more, its response going to nobody. */
+  /** The same request again, without a client: its response is discarded. */
   background(): Exchange<Native>;
 }

@@ -1,6 +1,6 @@
-// Header fields as a flat list, name after value, in the order they were sent: what writeHead takes and what is stored.
+// Header fields as a flat list of names and values, in the order sent: the form that writeHead accepts and that is stored.
 
-/** `[name, value, name, value, ...]`; a repeated field is in it several times. */
+/** `[name, value, name, value, ...]`; a repeated field occurs several times. */
 export type HeaderList = readonly string[];
 
 /** `name` in lower case. */
@@ -10,14 +10,14 @@ function isNamed(field: string | undefined, name: string): boolean {
   );
 }
 
-/** Every line of the field; `name` in lower case. */
+/** Every line of the field. `name` is in lower case. */
 export function linesOf(list: HeaderList, name: string): string[] {
   const lines: string[] = [];
   for (let at = 0; at < list.length; at += 2) if (isNamed(list[at], name)) lines.push(list[at + 1]!);
   return lines;
 }
 
-/** The lines of the field as one (RFC 9110, 5.3); undefined when there is none. */
+/** The field's lines joined by a comma (RFC 9110, 5.3), or undefined if absent. */
 export function fieldOf(list: HeaderList, name: string): string | undefined {
   let value: string | undefined;
   for (let at = 0; at < list.length; at += 2) {
@@ -31,7 +31,7 @@ export function hasField(list: HeaderList, name: string): boolean {
   return false;
 }
 
-/** A list of those fields that `keeps` says yes to; it is asked with the name in lower case. */
+/** The fields for which `keeps` returns true. It is called with the name in lower case. */
 export function filterFields(list: HeaderList, keeps: (name: string, value: string) => boolean): string[] {
   const kept: string[] = [];
   for (let at = 0; at < list.length; at += 2) {
@@ -42,7 +42,7 @@ export function filterFields(list: HeaderList, keeps: (name: string, value: stri
   return kept;
 }
 
-/** The list with one line of that name, the given one, in place of any other. */
+/** The list with the field set to this value, replacing all its lines. */
 export function withField(list: HeaderList, name: string, value: string): string[] {
   const lower = name.toLowerCase();
   const next = filterFields(list, (field) => field !== lower);

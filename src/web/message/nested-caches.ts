@@ -1,20 +1,20 @@
-// Two caches on the way of one request, of the application and of a route: the inner one must not wait for what the outer one
-// is just filling through it.
+// Nested caches: when the application and a route both use a cache, the inner one must not wait for the key that the outer one
+// is filling through it.
 
-/** What a request on its way to the handler fills. */
+/** The key that a request on its way to the handler is filling. */
 export interface Fill {
   readonly cache: object;
-  /** Of the URL, without a variant. */
+  /** The key of the URL, without a variant. */
   readonly key: string;
 }
 
 const fills = new WeakMap<object, Fill[]>();
 
-/** `message`: the request as the handler gets it. */
+/** `message`: the request object passed to the handler. */
 export function beginFill(message: object, fill: Fill): void {
-  const under = fills.get(message);
-  if (under === undefined) fills.set(message, [fill]);
-  else under.push(fill);
+  const outer = fills.get(message);
+  if (outer === undefined) fills.set(message, [fill]);
+  else outer.push(fill);
 }
 
 export function isFilling(message: object, cache: object, key: string): boolean {

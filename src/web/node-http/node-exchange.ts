@@ -1,9 +1,9 @@
-// A request and a response of node:http or node:http2, as the engine sees them.
+// A node:http or node:http2 request and response as an Exchange, and the copies of requests that refresh stale responses.
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Exchange, Reply, RequestChange, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
-import { changeRequest, NodeFacts, type NodeRequest } from "./node-message.ts";
+import { changeRequest, type NodeRequest, NodeRequestInfo } from "./node-message.ts";
 import { Interception, type NodeResponse, send, setHeaders } from "./node-response.ts";
 
 /** A request and its response. */
@@ -12,31 +12,31 @@ export interface NodePair {
   readonly response: NodeResponse;
 }
 
-/** A copy of a request has come to the handler. */
+/** Notified when a background copy of a request reaches the middleware again. */
 export interface Arrival {
-  /** The handler is next: whatever answers before that is not the handler. `outer` as `pendingHeaders` of an exchange. */
+  /** The handler is called next; a response before that is not the handler's. `outer`: see `pendingHeaders`. */
   begin(outer?: HeaderList): void;
-  /** As `disown` of an exchange. */
-  disown(): void;
+  /** See `NodeExchange.handlerThrew`. */
+  handlerThrew(): void;
 }
 
-/** How a handler is called. One for all requests, or one for each where a framework knows the next handler only then. */
+/** Calls the handler. Shared by all requests, or one per request if the framework passes `next` with it. */
 export interface Handler {
   run(pair: NodePair): void;
-  /** Calls it for a copy of a request, whose response goes to nobody. */
+  /** Calls it with a background copy of a request; the response is discarded. */
   runAgain(copy: IncomingMessage, response: ServerResponse, arrival: Arrival): void;
 }
 
 const NOTHING: HeaderList = [];
 
-/** Its own request facts: one object less for every hit. `Native` is the framework's own request. */
-export class NodeExchange<Native> extends NodeFacts implements Exchange<Native>, NodePair {
+/** Is its own RequestInfo, which saves an object per hit. `Native` is the framework's request type. */
+export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Native>, NodePair {
   readonly native: Native;
   readonly response: NodeResponse;
   readonly #handler: Handler;
   #interception: Interception | undefined;
 
-  /** `target`: path and query, where a framework has changed `url`. */
+  /** `target`: the original path and query, if a framework rewrote `url`. */
   constructor(
     message: NodeRequest,
     response: NodeResponse,
@@ -62,7 +62,7 @@ export class NodeExchange<Native> extends NodeFacts implements Exchange<Native>,
     return false;
   }
 
-  /** Fields of the response that were set before, and that the framework keeps to itself until it sends them. */
+  /** Response fields already set that the framework buffers until it sends the response. */
   pendingHeaders(): HeaderList {
     return NOTHING;
   }
@@ -77,15 +77,15 @@ export class NodeExchange<Native> extends NodeFacts implements Exchange<Native>,
     this.#interception = new Interception(this.response, tap, false);
     this.#interception.begin(this.pendingHeaders());
     if (change !== undefined) {
-      this.keep();
+      this.keepClientHeaders();
       changeRequest(this.message, change);
     }
     this.#handler.run(this);
   }
 
-  /** The handler threw: what comes is what others make of that. */
-  disown(): void {
-    this.#interception?.disown();
+  /** The handler threw: the response that follows comes from an error handler. */
+  handlerThrew(): void {
+    this.#interception?.handlerThrew();
   }
 
   isOuter(name: string, value: string): boolean {
@@ -97,10 +97,10 @@ export class NodeExchange<Native> extends NodeFacts implements Exchange<Native>,
   }
 }
 
-/** The same request once more, without a client. */
-class DetachedExchange<Native> extends NodeFacts implements Exchange<Native> {
+/** The same request again, without a client: refreshes a response that was served stale. */
+class DetachedExchange<Native> extends NodeRequestInfo implements Exchange<Native> {
   readonly canRunAgain = false;
-  /** That of the client: for the copy the framework has not made one yet. */
+  /** The client's: the framework has not created one for the copy yet. */
   readonly native: Native;
   readonly #copy: IncomingMessage;
   readonly #handler: Handler;
@@ -128,10 +128,10 @@ class DetachedExchange<Native> extends NodeFacts implements Exchange<Native> {
       begin: (outer) => {
         interception.begin(outer);
         if (change === undefined) return;
-        this.keep();
+        this.keepClientHeaders();
         changeRequest(this.#copy, change);
       },
-      disown: () => interception.disown(),
+      handlerThrew: () => interception.handlerThrew(),
     });
   }
 
@@ -140,16 +140,16 @@ class DetachedExchange<Native> extends NodeFacts implements Exchange<Native> {
   }
 
   background(): never {
-    throw new Error("a request without a client is not run again");
+    throw new Error("a background request cannot start another one");
   }
 }
 
-/** A request of node:http can be made again; one of node:http2 is a stream of its connection. */
+/** A node:http request can be copied; a node:http2 request is a stream of its connection. */
 function canRunAgain(request: NodeRequest): request is IncomingMessage {
   return request instanceof IncomingMessage && (request.method === "GET" || request.method === "HEAD");
 }
 
-/** A request like the given one, already at its end. It knows the client's socket but cannot close it. */
+/** A copy of the request without a body. Its socket shows the client's properties but cannot write or close. */
 function copyRequest(request: IncomingMessage, url: string): IncomingMessage {
   const socket = Object.create(request.socket, {
     destroy: { value: () => socket, writable: true },
@@ -172,13 +172,13 @@ function copyRequest(request: IncomingMessage, url: string): IncomingMessage {
 
 const expected = new WeakMap<object, { readonly engine: unknown; readonly arrival: Arrival }>();
 
-/** Before a copy is sent on its way: whom to tell when it comes to the middleware of this engine. */
+/** Registers an arrival before a copy is sent through the application. */
 export function expectArrival(copy: IncomingMessage, engine: unknown, arrival: Arrival): void {
   expected.set(copy, { engine, arrival });
 }
 
-/** Whom to tell when this is a copy that has arrived; undefined: it is a client's request, or another middleware's. */
-export function arrivalOf(message: object, engine: unknown): Arrival | undefined {
+/** The arrival if `message` is this engine's copy; undefined for a client's request or another engine's copy. */
+export function takeArrival(message: object, engine: unknown): Arrival | undefined {
   const found = expected.get(message);
   if (found === undefined || found.engine !== engine) return undefined;
   expected.delete(message);

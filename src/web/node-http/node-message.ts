@@ -1,12 +1,13 @@
-// A request of node:http or node:http2 as the engine sees it, and how its fields are changed for the handler.
+// A node:http or node:http2 request as the engine sees it, and the changes to its fields for the handler.
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
-import type { RequestChange, RequestFacts } from "../message/exchange.ts";
+import type { RequestChange, RequestInfo } from "../message/exchange.ts";
 import { beginFill } from "../message/nested-caches.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
-const HEEDED: ReadonlySet<string> = new Set([
+/** Request fields that affect caching with any options. Most requests have none of them. */
+const CACHE_FIELDS: ReadonlySet<string> = new Set([
   "authorization",
   "cache-control",
   "content-length",
@@ -21,28 +22,28 @@ const HEEDED: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** One look at each field that is there costs less than one question for each that might be. */
-export function listensToClose(headers: object): boolean {
-  for (const name in headers) if (HEEDED.has(name)) return true;
+/** Iterating over the fields present is cheaper than looking up each of CACHE_FIELDS. */
+export function hasCacheField(headers: object): boolean {
+  for (const name in headers) if (CACHE_FIELDS.has(name)) return true;
   return false;
 }
 
-export class NodeFacts implements RequestFacts {
+export class NodeRequestInfo implements RequestInfo {
   readonly message: NodeRequest;
   #headers: NodeRequest["headers"];
   readonly target: string;
   readonly isPlain: boolean;
 
-  /** `target`: where a framework has changed `url`. */
+  /** `target`: the original URL, if a framework rewrote `message.url`. */
   constructor(message: NodeRequest, target = message.url ?? "") {
     this.message = message;
     this.#headers = message.headers;
     this.target = target;
-    this.isPlain = !("stream" in message) && !listensToClose(this.#headers);
+    this.isPlain = !("stream" in message) && !hasCacheField(this.#headers);
   }
 
-  /** What the client sent stays known, whatever the handler is shown. */
-  keep(): void {
+  /** Copies the headers before `changeRequest`, so that this view still has what the client sent. */
+  keepClientHeaders(): void {
     this.#headers = { ...this.#headers };
   }
 
@@ -58,7 +59,7 @@ export class NodeFacts implements RequestFacts {
     return this.header(":authority") ?? this.#headers.host ?? "";
   }
 
-  /** HTTP/2 frames bodies itself and needs no field for it (RFC 9113, 8.1). */
+  /** HTTP/2 frames a body without any header field (RFC 9113, 8.1). */
   get hasContent(): boolean {
     const length = this.#headers["content-length"];
     if (length !== undefined) return length !== "0";
@@ -77,7 +78,7 @@ export class NodeFacts implements RequestFacts {
   }
 }
 
-/** In place, since others hold the same object: `headers`, `rawHeaders` and what is made of them. */
+/** Changes `headers`, `rawHeaders` and what derives from them in place: other middleware holds the same object. */
 export function changeRequest(request: NodeRequest, { fill, remove, set }: RequestChange): void {
   beginFill(request, fill);
   const { headers, rawHeaders } = request;
@@ -97,6 +98,6 @@ export function changeRequest(request: NodeRequest, { fill, remove, set }: Reque
     headers[set[at]!] = set[at + 1]!;
     rawHeaders.push(set[at]!, set[at + 1]!);
   }
-  // node:http makes it from rawHeaders when it is asked for the next time.
+  // node:http rebuilds it from rawHeaders on the next access.
   if ("headersDistinct" in request) (request as { headersDistinct: unknown }).headersDistinct = undefined;
 }

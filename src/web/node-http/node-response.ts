@@ -1,4 +1,4 @@
-// A response of node:http or node:http2: sending one of ours, and seeing the handler's on its way.
+// Responses of node:http and node:http2: sending a cached one, and intercepting the handler's.
 import { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import type { Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
@@ -6,7 +6,7 @@ import type { HeaderList } from "../message/header-list.ts";
 
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-/** What both kinds can do, in the forms used here. */
+/** The methods both kinds share, with the signatures used here. */
 interface Sink {
   statusCode: number;
   statusMessage: string;
@@ -25,7 +25,7 @@ interface Sink {
 
 const sinkOf = (response: NodeResponse): Sink => response as unknown as Sink;
 
-/** A repeated field becomes one with several values. */
+/** A repeated field becomes one field with several values. */
 export function setHeaders(response: NodeResponse, list: HeaderList): void {
   setFields(sinkOf(response), list);
 }
@@ -59,12 +59,12 @@ function replaceHeaders(sink: Sink, list: HeaderList): void {
 
 const { writeHead } = ServerResponse.prototype;
 
-/** Sends one of our answers. Fields that are set already stay unless the answer has them. */
+/** Sends a reply. Fields already set are kept unless the reply has them. */
 export function send(response: NodeResponse, reply: Reply): void {
   const sink = sinkOf(response);
   const { status, message, headers, body } = reply;
-  // A flat list given to writeHead is what node:http sends fastest. With repeated names it is not always taken as it is,
-  // by node:http2 never, and whoever has put a writeHead of his own in front may know only objects.
+  // node:http is fastest with a flat list for writeHead. Lists with repeated names are not always accepted, node:http2 takes
+  // none, and a writeHead patched by other middleware may expect an object.
   if (!reply.isPlain || sink.writeHead !== writeHead) setHead(response, reply);
   else if (message === "") sink.writeHead(status, headers);
   else sink.writeHead(status, message, headers);
@@ -79,29 +79,29 @@ function setHead(response: NodeResponse, { status, message, headers }: ResponseH
 }
 
 /**
- * In the order in which they are put in front of a response, and taken away from the last to the first: V8 then gives the
- * object the shape it had, up to Node 20. Any other order makes it a dictionary, and node:http slower for what comes after.
+ * Overridden in this order and restored in reverse: V8 then returns the object to its previous shape (up to Node 20). Any
+ * other order turns it into a dictionary, which slows down node:http.
  */
 const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead", "headersSent"] as const;
 type Intercepted = (typeof INTERCEPTED)[number];
 
-/** Stands between a handler and its response until it is released. */
+/** Intercepts a handler's writes to its response until released. */
 export class Interception {
   readonly #response: NodeResponse;
   readonly #sink: Sink;
   readonly #tap: Tap;
-  /** Nothing is sent to anybody. */
+  /** Discards the response. */
   readonly #isDetached: boolean;
   readonly #before = new Map<Intercepted, PropertyDescriptor | undefined>();
-  /** How many of INTERCEPTED are, or may be. */
-  #inFront = INTERCEPTED.length;
+  /** The number of INTERCEPTED methods that are, or may be, overridden. */
+  #overridden = INTERCEPTED.length;
   #outer: HeaderList = [];
   #outerMessage = "";
-  /** Whether the response is the handler's by now. */
+  /** Whether the handler was called: a response before that is not its own. */
   #hasBegun = false;
   #verdict: Verdict | undefined;
   #isEnded = false;
-  #isDisowned = false;
+  #hasThrown = false;
   /** Whether the tap wants more of the body. */
   #isWanted = false;
 
@@ -131,19 +131,19 @@ export class Interception {
     });
   }
 
-  /** The handler begins here: what was set until now, and what is `pending`, is somebody else's. */
+  /** The handler is called next: fields set so far, and those `pending`, belong to outer middleware. */
   begin(pending: HeaderList = []): void {
     this.#hasBegun = true;
     this.#outer = [...headersOf(this.#sink), ...pending];
     if (!("stream" in this.#response)) this.#outerMessage = this.#sink.statusMessage ?? "";
   }
 
-  /** The handler threw: what comes is what others make of that. */
-  disown(): void {
-    this.#isDisowned = true;
+  /** The handler threw: the response that follows comes from an error handler. */
+  handlerThrew(): void {
+    this.#hasThrown = true;
   }
 
-  /** Whether the field was set, with this value, before the handler was called. */
+  /** Whether outer middleware had set the field to this value before the handler was called. */
   isOuter(name: string, value: string): boolean {
     for (let at = 0; at < this.#outer.length; at += 2) {
       if (this.#outer[at + 1] === value && this.#outer[at]!.toLowerCase() === name) return true;
@@ -151,7 +151,7 @@ export class Interception {
     return false;
   }
 
-  /** Gives the response back as it was before the handler, if nothing was sent. */
+  /** Restores the response to its state before the handler, unless it was sent. */
   release(): void {
     this.#restoreTo("end");
     if (this.#response.headersSent) return;
@@ -172,17 +172,17 @@ export class Interception {
     });
   }
 
-  /** Takes away what was put in front, back to and with `last`. */
+  /** Removes overrides in reverse order, down to and including `last`. */
   #restoreTo(last: Intercepted): void {
-    while (this.#inFront > INTERCEPTED.indexOf(last)) {
-      const name = INTERCEPTED[--this.#inFront]!;
+    while (this.#overridden > INTERCEPTED.indexOf(last)) {
+      const name = INTERCEPTED[--this.#overridden]!;
       const before = this.#before.get(name);
       if (before === undefined) delete (this.#response as unknown as Record<string, unknown>)[name];
       else Object.defineProperty(this.#response, name, before);
     }
   }
 
-  /** Takes note. What follows may be the whole body, and its ETag belongs into the head. */
+  /** Only records the head: the next call may bring the whole body, whose ETag must go into the head. */
   #writeHead(args: unknown[]): NodeResponse {
     const [status, second, third] = args;
     this.#sink.statusCode = status as number;
@@ -200,10 +200,10 @@ export class Interception {
       status,
       message: "stream" in this.#response ? "" : sink.statusMessage || "",
       headers: headersOf(sink),
-      isMadeOfError: this.#isDisowned,
+      isFromErrorHandler: this.#hasThrown,
     };
-    // An answer of somebody further out is not the handler's.
-    const verdict = this.#hasBegun ? this.#tap.head(head, whole) : UNHEARD;
+    // A response by outer middleware is not the handler's.
+    const verdict = this.#hasBegun ? this.#tap.head(head, whole) : IGNORED;
     this.#verdict = verdict;
     this.#isWanted = verdict.wantsBody;
     if (!this.#isSent) {
@@ -225,7 +225,7 @@ export class Interception {
       return true;
     }
     const isReady = write.call(this.#sink, chunk, encoding, done);
-    // Others wait for what is collected: a slow client must not stop the handler before the bound is reached.
+    // Other requests wait for the collected body: a slow client must not pause the handler.
     return isReady || this.#isWanted;
   }
 
@@ -262,7 +262,7 @@ export class Interception {
   }
 }
 
-/** Until writeHead has set them, in this order, they are those of the prototype: what is added later has to be on top. */
+/** Makes both own properties, in the order writeHead would, so that the overrides are added after them. */
 function ownStatus(sink: Sink): void {
   const { statusMessage, statusCode } = sink;
   if (!Object.hasOwn(sink, "statusMessage")) sink.statusMessage = statusMessage;
@@ -270,14 +270,14 @@ function ownStatus(sink: Sink): void {
 }
 
 const EMPTY = new Uint8Array();
-const UNHEARD: Verdict = { head: undefined, wantsBody: false };
+const IGNORED: Verdict = { head: undefined, wantsBody: false };
 
 function bytesOf(chunk: unknown, encoding: unknown): Uint8Array {
   if (typeof chunk !== "string") return chunk as Uint8Array;
   return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
 }
 
-/** The forms in which writeHead takes headers: an object, a flat list, a list of pairs. */
+/** writeHead accepts an object, a flat list or a list of pairs. */
 function applyGiven(sink: Sink, given: unknown): void {
   if (Array.isArray(given)) {
     const flat: unknown[] = Array.isArray(given[0]) ? given.flat() : given;

@@ -1,13 +1,13 @@
-// Cache directives (RFC 9111, 5.2) and the targeted ones of a CDN (RFC 9213), read on the safe side: whatever is malformed
-// caches less. One pass over the text, whatever it holds.
+// Parses Cache-Control (RFC 9111, 5.2) and targeted CDN directives (RFC 9213) conservatively: malformed input caches less.
+// Every parse is a single pass, so hostile input costs linear time.
 
-/** Larger numbers mean this one (RFC 9111, 1.2.2). */
+/** Larger values are reduced to this one (RFC 9111, 1.2.2). */
 export const LONGEST_SECONDS = 2 ** 31;
 
 export class Directives {
   /** The arguments of each directive, one per occurrence; undefined where it had none. */
   readonly #given: ReadonlyMap<string, readonly (string | undefined)[]>;
-  /** A quoted string did not end: nobody can tell what it hides. */
+  /** A quoted string was not terminated and may hide directives. */
   readonly isBroken: boolean;
 
   constructor(given: ReadonlyMap<string, readonly (string | undefined)[]>, isBroken = false) {
@@ -15,7 +15,7 @@ export class Directives {
     this.isBroken = isBroken;
   }
 
-  /** With or without an argument: a `private="x"` that one could take for less is still private. */
+  /** With or without an argument: `private="x"` counts as plain `private`. */
   has(name: string): boolean {
     return this.#given.has(name);
   }
@@ -26,8 +26,8 @@ export class Directives {
   }
 
   /**
-   * The argument as seconds; undefined when the directive is not there. The least of several, 0 for anything that is not
-   * a number: stale is always safe (RFC 9111, 4.2.1).
+   * The argument in seconds, or undefined if the directive is absent. The smallest of several; 0 for anything that is not
+   * a number, because stale is always safe (RFC 9111, 4.2.1).
    */
   seconds(name: string): number | undefined {
     const values = this.#given.get(name);
@@ -51,7 +51,7 @@ export function parseSeconds(text: string | undefined): number | undefined {
   return Math.min(Number(text), LONGEST_SECONDS);
 }
 
-/** A Cache-Control field, its lines joined. */
+/** `text`: the lines of a Cache-Control field, joined. */
 export function parseCacheControl(text: string | undefined): Directives {
   if (text === undefined) return NO_DIRECTIVES;
   const given = new Map<string, (string | undefined)[]>();
@@ -78,7 +78,7 @@ function add(given: Map<string, (string | undefined)[]>, directive: string): voi
   given.set(name, values);
 }
 
-/** Blanks around `=` are not allowed; then there is no argument anybody could rely on. */
+/** Whitespace around `=` is not allowed; the argument then counts as empty. */
 function argumentOf(directive: string, equals: number): string {
   const value = directive.slice(equals + 1).trimEnd();
   if (directive[equals - 1]?.trim() === "" || value.trimStart() !== value) return "";
@@ -104,8 +104,8 @@ const KNOWN = new Set([
 ]);
 
 /**
- * A targeted field: a dictionary of structured fields (RFC 9213, 2.1). undefined when it does not parse, has an argument of
- * the wrong type or says nothing we know: then it is as if it were not there.
+ * A targeted field, which is a structured-field dictionary (RFC 9213, 2.1). Undefined, as if absent, if it does not parse,
+ * has an argument of the wrong type or contains no known directive.
  */
 export function parseTargeted(text: string | undefined): Directives | undefined {
   if (text === undefined) return undefined;

@@ -1,15 +1,15 @@
-// The field that says what the cache did: Cache-Status (RFC 9211), or the X-Cache of older days.
+// The response field that reports what the cache did: Cache-Status (RFC 9211) or the older X-Cache.
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
 
-/** Why the handler was asked (RFC 9211, 2.2). */
+/** Why the handler was called (RFC 9211, 2.2). */
 export type ForwardReason = "bypass" | "method" | "uri-miss" | "vary-miss" | "stale" | "request";
 
 export interface Forwarded {
   readonly reason: ForwardReason;
-  /** What the handler answered, where the client got something else. */
+  /** The handler's status, if the client got a different one. */
   readonly status?: number;
   readonly isStored?: boolean;
-  /** In a word, for people. */
+  /** One word for human readers. */
   readonly detail?: string;
 }
 
@@ -26,7 +26,7 @@ export class StatusField {
     return this.#name;
   }
 
-  /** `ttl` in seconds; below 0 when it is stale. */
+  /** `ttl` in seconds; negative if stale. */
   hit(ttl: number): string {
     if (this.#name === "X-Cache") return ttl < 0 ? "STALE" : "HIT";
     return `${this.#cache}; hit; ttl=${ttl}`;
@@ -41,11 +41,11 @@ export class StatusField {
     return text;
   }
 
-  /** The list with what this cache has to say; caches nearer to the origin come first (RFC 9211, 2). */
-  add(headers: HeaderList, said: string): HeaderList {
+  /** The list with this cache's value appended; caches closer to the origin come first (RFC 9211, 2). */
+  add(headers: HeaderList, value: string): HeaderList {
     if (this.#name === false) return headers;
     const before = this.#name === "Cache-Status" ? fieldOf(headers, "cache-status") : undefined;
-    return withField(headers, this.#name, before === undefined ? said : `${before}, ${said}`);
+    return withField(headers, this.#name, before === undefined ? value : `${before}, ${value}`);
   }
 }
 

@@ -1,10 +1,10 @@
-// Entity tags (RFC 9110, 8.8.3): made from the body, and compared with what a client holds.
+// Entity tags (RFC 9110, 8.8.3): computing one from the body, and comparing with a client's.
 import { createHash } from "node:crypto";
 
-/** 132 bits: two bodies of one URL do not share a tag by accident. */
+/** 132 bits: two bodies of one URL do not collide by accident. */
 const TAG_LENGTH = 22;
 
-/** Weak unless asked: a compressor further out may change the bytes, and the tag would no longer be theirs. */
+/** A strong tag is only right if no outer middleware, such as compression, changes the bytes. */
 export function makeEtag(body: Uint8Array, strength: "weak" | "strong"): string {
   const hash = createHash("sha256").update(body).digest("base64url").slice(0, TAG_LENGTH);
   return strength === "strong" ? `"${hash}"` : `W/"${hash}"`;
@@ -12,7 +12,7 @@ export function makeEtag(body: Uint8Array, strength: "weak" | "strong"): string 
 
 const opaquePart = (tag: string): string => (tag.startsWith("W/") ? tag.slice(2) : tag);
 
-/** Whether an If-None-Match names the tag; weak comparison (RFC 9110, 13.1.2). */
+/** Whether If-None-Match names the tag, by weak comparison (RFC 9110, 13.1.2). */
 export function noneMatchHolds(field: string, etag: string): boolean {
   if (field === etag) return true;
   if (field.trim() === "*") return true;
@@ -20,12 +20,12 @@ export function noneMatchHolds(field: string, etag: string): boolean {
   return tagsIn(field).some((tag) => opaquePart(tag) === wanted);
 }
 
-/** Whether an If-Range names exactly this tag; strong comparison (RFC 9110, 13.1.5). */
+/** Whether If-Range names exactly this tag, by strong comparison (RFC 9110, 13.1.5). */
 export function isSameStrongTag(field: string, etag: string): boolean {
   return field === etag && field.startsWith('"');
 }
 
-/** The tags of a list. A comma inside the quotes belongs to the tag. */
+/** The tags of a list. A comma inside quotes is part of the tag. */
 function tagsIn(field: string): string[] {
   const tags: string[] = [];
   let start = 0;

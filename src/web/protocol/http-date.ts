@@ -1,4 +1,4 @@
-// HTTP dates (RFC 9110, 5.6.7): the three forms a recipient must take, and nothing else. `new Date(text)` takes far more.
+// HTTP dates (RFC 9110, 5.6.7): the three formats a recipient must accept and no others. `new Date(text)` accepts far more.
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = "mon|tue|wed|thu|fri|sat|sun";
@@ -12,7 +12,7 @@ const ASCTIME = new RegExp(`^(?:${DAYS}) (${MONTH}) ([ \\d]\\d) ${TIME} (\\d{4})
 
 const LONGEST_DATE = 40;
 
-/** Milliseconds since the epoch; undefined when the text is not an HTTP date. `now` decides over years of two digits. */
+/** Milliseconds since the epoch, or undefined if the text is not an HTTP date. `now` resolves two-digit years. */
 export function parseHttpDate(text: string, now: number): number | undefined {
   if (text.length > LONGEST_DATE) return undefined;
   const fixdate = FIXDATE.exec(text);
@@ -31,7 +31,7 @@ export function parseHttpDate(text: string, now: number): number | undefined {
   return timeOf(Number(year), month!, day!, [hour!, minute!, second!]);
 }
 
-/** More than 50 years ahead is taken for the past (RFC 9110, 5.6.7). */
+/** A year more than 50 years in the future means the past century (RFC 9110, 5.6.7). */
 function fullYear(twoDigits: number, now: number): number {
   const present = new Date(now).getUTCFullYear();
   const year = present - (present % 100) + twoDigits;

@@ -1,11 +1,11 @@
-// Which paths are left alone: prefixes, compared with every spelling of the path that a router might take for the same.
+// Excluded paths: prefixes are compared with every spelling of a path that a router might treat as equal.
 
-/** A path encoded more often than this is nobody's honest spelling. */
+/** A path percent-encoded more often than this is an attack and always excluded. */
 const DEEPEST_ENCODING = 4;
 
 export type PathTest = (target: string) => boolean;
 
-/** `prefixes` are as the options have them. */
+/** Undefined if there are no prefixes. */
 export function pathExclusion(prefixes: readonly string[]): PathTest | undefined {
   if (prefixes.length === 0) return undefined;
   const wanted = prefixes.map((prefix) => prefix.toLowerCase());
@@ -19,12 +19,12 @@ export function pathExclusion(prefixes: readonly string[]): PathTest | undefined
       if (decoded === path) return false;
       path = decoded;
     }
-    // Safe side: it may be anything.
+    // Encoded too deeply to know: exclude it.
     return true;
   };
 }
 
-/** The path of a request target; an absolute one (RFC 9112, 3.2.2) begins with scheme and authority. */
+/** The path of a request target, which may be in absolute form (RFC 9112, 3.2.2). */
 function pathOf(target: string): string {
   const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target);
   const rest = absolute === null ? target : target.slice(absolute[0].length);
@@ -32,7 +32,7 @@ function pathOf(target: string): string {
   return end < 0 ? rest : rest.slice(0, end);
 }
 
-/** Escapes that are no UTF-8 stay as they are. */
+/** Escapes that are not valid UTF-8 are decoded as latin1. */
 function decode(path: string): string {
   return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
     try {
@@ -43,7 +43,7 @@ function decode(path: string): string {
   });
 }
 
-/** Without repeated slashes, backslashes, `.` and `..`. */
+/** Resolves repeated slashes, backslashes, `.` and `..`. */
 function normalize(path: string): string {
   const parts: string[] = [];
   for (const part of path.replaceAll("\\", "/").split("/")) {

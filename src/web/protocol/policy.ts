@@ -1,4 +1,4 @@
-// Whether a response may be stored, and for how long: the handler's own directives first (RFC 9111, 3), then the options.
+// Storage policy: whether and how long a response may be stored. The handler's directives come first (RFC 9111, 3), then the options.
 
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, hasField } from "../message/header-list.ts";
@@ -8,33 +8,33 @@ import { varyNames } from "./vary.ts";
 
 export interface PolicyInput {
   readonly cacheNonOk: boolean;
-  /** Seconds for a response that says nothing; 0: do not store it. Asked at most once. */
+  /** Seconds for a response that states no lifetime; 0: do not store it. Called at most once. */
   ttl(): number;
-  /** Seconds, where the handler says nothing else. */
+  /** Default stale windows in seconds; the handler's directives override them. */
   readonly staleWhileRevalidate: number;
   readonly staleIfError: number;
-  /** Whether a client that asks for a stale response gets it. */
+  /** Whether clients may request stale responses with max-stale. */
   readonly obeysMaxStale: boolean;
   readonly requestedAt: number;
   readonly now: number;
 }
 
-/** On which terms a response is stored. */
+/** How a response is stored. */
 export interface StoragePlan {
-  /** When it was made, in milliseconds: its age counts from there. */
+  /** When the response was generated, in milliseconds: its age counts from here. */
   readonly bornAt: number;
   readonly lifetimeMs: number;
   readonly staleWhileRevalidateMs: number;
   readonly staleIfErrorMs: number;
-  /** Never used stale, whoever asks (RFC 9111, 5.2.2.2). */
+  /** Never served stale, not even at a client's request (RFC 9111, 5.2.2.2). */
   readonly mustRevalidate: boolean;
-  /** Seconds to add as max-age; undefined: the handler has said it. */
+  /** Seconds to add as max-age, or undefined if the handler stated a lifetime. */
   readonly addedMaxAge: number | undefined;
-  /** Request fields it was selected by. */
+  /** Request fields that selected the response. */
   readonly vary: readonly string[];
 }
 
-/** Why not, in a word for Cache-Status. */
+/** Why a response is not stored, as `detail` of Cache-Status. */
 export type Refusal =
   | "status"
   | "set-cookie"
@@ -52,29 +52,28 @@ const UNDERSTOOD = new Set([
   414, 415, 417, 421, 422, 426, 451, 500, 501, 502, 503, 504, 505,
 ]);
 
-export function storagePlan(head: ResponseHead, terms: PolicyInput): StoragePlan | Refusal {
+export function storagePlan(head: ResponseHead, input: PolicyInput): StoragePlan | Refusal {
   const { status, headers } = head;
-  // A 206 is a part and a 304 is none at all; neither may stand for the whole (RFC 9111, 3.3 and 3.4).
+  // 206, 304 and 416 do not carry the complete representation (RFC 9111, 3.3 and 3.4).
   if (status < 200 || status > 599 || status === 206 || status === 304 || status === 416) return "status";
-  if (status !== 200 && !terms.cacheNonOk) return "status";
+  if (status !== 200 && !input.cacheNonOk) return "status";
   if (hasField(headers, "set-cookie") || hasField(headers, "set-cookie2")) return "set-cookie";
   const vary = varyNames(headers);
   if (vary === undefined) return "vary";
-  // Never ends, and nobody may wait for its end.
+  // An event stream never ends, so no request may wait for its end.
   if (fieldOf(headers, "content-type")?.trim().toLowerCase().startsWith("text/event-stream")) return "stream";
-  // A valid targeted field is used in place of Cache-Control and Expires (RFC 9213, 2.2).
+  // A valid targeted field replaces Cache-Control and Expires (RFC 9213, 2.2).
   const targeted = parseTargeted(fieldOf(headers, "cdn-cache-control"));
   const directives = targeted ?? parseCacheControl(fieldOf(headers, "cache-control"));
   const refusal = refusedBy(directives, status);
   if (refusal !== undefined) return refusal;
-  return planFor(head, directives, targeted !== undefined, vary, terms);
+  return planFor(head, directives, targeted !== undefined, vary, input);
 }
 
 function refusedBy(directives: Directives, status: number): Refusal | undefined {
   if (directives.isBroken) return "malformed";
   if (directives.has("private")) return "private";
-  // must-understand: only who knows what the status asks of a cache may store, and for him no-store is taken back
-  // (RFC 9111, 5.2.2.3).
+  // must-understand: a cache that understands the status ignores no-store, any other must not store (RFC 9111, 5.2.2.3).
   if (directives.has("must-understand")) return UNDERSTOOD.has(status) ? undefined : "status";
   return directives.has("no-store") ? "no-store" : undefined;
 }
@@ -84,39 +83,39 @@ function planFor(
   directives: Directives,
   isTargeted: boolean,
   vary: readonly string[],
-  terms: PolicyInput,
+  input: PolicyInput,
 ): StoragePlan | Refusal {
-  const { requestedAt, now } = terms;
+  const { requestedAt, now } = input;
   const needsRevalidation = directives.has("no-cache");
   const stated = needsRevalidation ? 0 : statedLifetime(directives, isTargeted, headers, now);
-  const lifetime = Math.min(stated ?? terms.ttl(), LONGEST_SECONDS);
+  const lifetime = Math.min(stated ?? input.ttl(), LONGEST_SECONDS);
   if (stated === undefined && lifetime <= 0) return "no-lifetime";
   const ageMs = initialAgeMs(headers, requestedAt, now);
   const mustRevalidate =
     needsRevalidation || directives.has("must-revalidate") || directives.has("proxy-revalidate");
   const windowMs = (name: string, otherwise: number): number => {
     if (mustRevalidate) return 0;
-    // s-maxage forbids stale answers (RFC 9111, 5.2.2.10) unless the handler allows them in so many words (RFC 5861).
+    // s-maxage forbids stale responses (RFC 9111, 5.2.2.10) unless the handler allows them explicitly (RFC 5861).
     const usual = directives.has("s-maxage") ? 0 : otherwise;
     return (directives.seconds(name) ?? usual) * 1000;
   };
   const plan: StoragePlan = {
     bornAt: now - ageMs,
     lifetimeMs: lifetime * 1000,
-    staleWhileRevalidateMs: windowMs("stale-while-revalidate", terms.staleWhileRevalidate),
-    staleIfErrorMs: windowMs("stale-if-error", terms.staleIfError),
+    staleWhileRevalidateMs: windowMs("stale-while-revalidate", input.staleWhileRevalidate),
+    staleIfErrorMs: windowMs("stale-if-error", input.staleIfError),
     mustRevalidate: mustRevalidate || directives.has("s-maxage"),
     addedMaxAge: stated === undefined ? lifetime : undefined,
     vary,
   };
-  return isOfUse(plan, terms) || hasValidator(headers) ? plan : "stale";
+  return isUsable(plan, input) || hasValidator(headers) ? plan : "stale";
 }
 
 /**
- * A response can arrive stale. One with `max-age=1` does when a second began since its Date was written, which counts whole
- * seconds (RFC 9111, 4.2.3).
+ * A response can be stale on arrival. `max-age=1` is enough: Date has whole seconds, so the response is stale once the next
+ * second has begun (RFC 9111, 4.2.3).
  */
-function isOfUse(
+function isUsable(
   { bornAt, lifetimeMs, staleIfErrorMs, staleWhileRevalidateMs, mustRevalidate }: StoragePlan,
   { now, obeysMaxStale }: PolicyInput,
 ): boolean {

@@ -1,6 +1,6 @@
-// One byte range out of a complete stored body (RFC 9110, 14.2).
+// A single byte range of a complete stored body (RFC 9110, 14.2).
 
-import type { RequestFacts } from "../message/exchange.ts";
+import type { RequestInfo } from "../message/exchange.ts";
 import { isSameStrongTag } from "./etag.ts";
 
 export interface ByteRange {
@@ -9,7 +9,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** What a Range asks of a body of `length` bytes; undefined: ignore it and send everything. */
+/** The range requested from a body of `length` bytes; undefined: ignore the field and send the whole body. */
 export function rangeOf(text: string, length: number): ByteRange | "unsatisfiable" | undefined {
   const parts = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(text);
   if (parts === null) return undefined;
@@ -26,9 +26,9 @@ export function rangeOf(text: string, length: number): ByteRange | "unsatisfiabl
   return { start, end: last === "" ? length : Math.min(length, Number(last) + 1) };
 }
 
-/** Whether If-Range, where there is one, names the representation that is stored (RFC 9110, 13.1.5). */
+/** Whether If-Range is absent or names the stored representation (RFC 9110, 13.1.5). */
 export function isRangeOfThis(
-  request: RequestFacts,
+  request: RequestInfo,
   etag: string | undefined,
   lastModified: string | undefined,
 ): boolean {

@@ -1,4 +1,4 @@
-// Which fields of a response are stored, and how those of a 304 change them.
+// Which response fields are stored, and how a 304 updates them.
 import {
   fieldOf,
   filterFields,
@@ -8,7 +8,7 @@ import {
   withField,
 } from "../message/header-list.ts";
 
-/** Fields of one connection, and of the proxies on it (RFC 9111, 3.1; RFC 9110, 7.6.1). */
+/** Connection and proxy fields (RFC 9111, 3.1; RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [
   "connection",
   "keep-alive",
@@ -22,8 +22,8 @@ const HOP_BY_HOP = [
   "upgrade",
 ];
 
-/** Fields that speak of one answer, and would be wrong in the next. */
-const OF_ONE_ANSWER = [
+/** Fields that describe a single response and would be wrong in the next. */
+const PER_RESPONSE = [
   "age",
   "cache-status",
   "content-length",
@@ -43,7 +43,7 @@ const OF_ONE_ANSWER = [
   "x-trace-id",
 ];
 
-const NEVER_STORED = new Set([...HOP_BY_HOP, ...OF_ONE_ANSWER]);
+const NEVER_STORED = new Set([...HOP_BY_HOP, ...PER_RESPONSE]);
 
 function connectionFields(headers: HeaderList): Set<string> {
   return new Set(
@@ -53,7 +53,7 @@ function connectionFields(headers: HeaderList): Set<string> {
   );
 }
 
-/** `isOuter`: set by somebody further out, who will set it again. */
+/** `isOuter`: set by outer middleware, which sets it again for every response. */
 export function storableHeaders(
   headers: HeaderList,
   isOuter: (name: string, value: string) => boolean = () => false,
@@ -65,41 +65,41 @@ export function storableHeaders(
   );
 }
 
-/** These describe the bytes that are stored; a 304 has none (RFC 9111, 3.2). */
-const OF_STORED_BYTES = new Set(["content-encoding", "content-length", "content-range"]);
+/** These describe the stored content, which a 304 does not change (RFC 9111, 3.2). */
+const CONTENT_FIELDS = new Set(["content-encoding", "content-length", "content-range"]);
 
-/** The Cache-Control of a response that does not state its lifetime. `maxAge` in seconds. */
+/** The Cache-Control for a response that states no lifetime. `maxAge` in seconds. */
 export function addedControl(headers: HeaderList, maxAge: number, extra: string | undefined): string {
   const own = fieldOf(headers, "cache-control");
   return [own, `max-age=${Math.floor(maxAge)}`, extra].filter(Boolean).join(", ");
 }
 
-/** What of it is the handler's; undefined: all. */
+/** The handler's own Cache-Control if max-age was added to it, else undefined. */
 export function ownControl(headers: HeaderList, addedMaxAge: number | undefined): string | undefined {
   return addedMaxAge === undefined ? undefined : (fieldOf(headers, "cache-control") ?? "");
 }
 
-/** The stored fields as the handler sent them: what the cache has added is not its word. */
+/** The stored fields as the handler sent them, without the Cache-Control that the cache added. */
 export function handlersHeaders(headers: HeaderList, control: string | undefined): HeaderList {
   if (control === undefined) return headers;
   if (control !== "") return withField(headers, "Cache-Control", control);
   return filterFields(headers, (name) => name !== "cache-control");
 }
 
-/** The stored fields, those that the 304 has replaced by its own (RFC 9111, 3.2). A cookie is for this client only. */
+/** The stored fields updated from a 304 (RFC 9111, 3.2), plus its cookies, which are for this client only. */
 export function freshenedHeaders(stored: HeaderList, update: HeaderList): string[] {
   const newer = storableHeaders(update);
   const cookies = filterFields(update, (name) => name === "set-cookie" || name === "set-cookie2");
   const replaced = new Set<string>();
   const taken = filterFields(newer, (name) => {
-    if (OF_STORED_BYTES.has(name)) return false;
+    if (CONTENT_FIELDS.has(name)) return false;
     replaced.add(name);
     return true;
   });
   return [...filterFields(stored, (name) => !replaced.has(name)), ...taken, ...cookies];
 }
 
-/** `Surrogate-Key` separates by blanks, `Cache-Tag` by commas. */
+/** `Surrogate-Key` is separated by spaces, `Cache-Tag` by commas. */
 export function tagsOfHeaders(headers: HeaderList): string[] {
   const surrogate = fieldOf(headers, "surrogate-key")?.split(/[\s,]+/) ?? [];
   const cacheTag = fieldOf(headers, "cache-tag");

@@ -1,7 +1,8 @@
-// Request fields that a handler may read although they are not in the key: whoever sends one would choose what others get.
-import type { RequestFacts } from "../message/exchange.ts";
+// Unkeyed request fields: a handler may read them although they are not part of the key, so one client could poison the cache
+// for the others (web cache poisoning).
+import type { RequestInfo } from "../message/exchange.ts";
 
-/** Fields by which proxies and frameworks override host, scheme, address, path and method. */
+/** Fields that override host, scheme, address, path or method in proxies and frameworks. */
 const OVERRIDING = new Set([
   "forwarded",
   "x-forwarded",
@@ -20,7 +21,7 @@ const OVERRIDING = new Set([
   "front-end-https",
 ]);
 
-/** Conditions and ranges are the client's own: what fills the cache must be whole (RFC 9111, 4.3). */
+/** Conditions and ranges concern one client: the response that fills the cache must be complete (RFC 9111, 4.3). */
 const CONDITIONS = new Set([
   "if-none-match",
   "if-modified-since",
@@ -30,7 +31,7 @@ const CONDITIONS = new Set([
   "range",
 ]);
 
-/** What a request has to have to be one. */
+/** Fields without which the request would not be valid. */
 const ESSENTIAL = new Set([
   "host",
   ":authority",
@@ -41,8 +42,8 @@ const ESSENTIAL = new Set([
   "content-length",
 ]);
 
-/** Names of the fields a handler that fills the cache does not get to see. `keyed`: part of the key, in lower case. */
-export function unkeyedHeaders(request: RequestFacts, keyed: ReadonlySet<string>, strict: boolean): string[] {
+/** The fields to hide from a handler that fills the cache. `keyed`: the fields in the key, in lower case. */
+export function unkeyedHeaders(request: RequestInfo, keyed: ReadonlySet<string>, strict: boolean): string[] {
   const hidden: string[] = [];
   for (const name of request.headerNames()) {
     if (CONDITIONS.has(name)) hidden.push(name);

@@ -1,35 +1,35 @@
-// Keys of URLs, and the URLs that a successful unsafe request makes invalid.
-import type { RequestFacts, ResponseHead } from "../message/exchange.ts";
+// Cache keys of URLs, and the keys that a successful unsafe request invalidates.
+import type { RequestInfo, ResponseHead } from "../message/exchange.ts";
 import { fieldOf } from "../message/header-list.ts";
 
-/** Nothing else of an application's cache begins like this. */
+/** Separates HTTP responses from an application's other entries in the same cache. */
 const PREFIX = "web:";
 
 /**
- * What the keys of an origin begin with. A key is the full URL, each part told apart from the next; GET and HEAD share it.
- * Nothing of the path is unified: what a router takes for the same may still be two entries, but two pages are never one.
+ * The prefix of an origin's keys. A key is the full URL with unambiguous parts; GET and HEAD share it. Paths are not
+ * normalized: URLs that a router treats as equal may be two entries, but two pages are never one.
  */
 export function originOf(isSecure: boolean, host: string): string {
   const name = host.toLowerCase();
   return `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}`;
 }
 
-export function requestKey({ isSecure, host, target }: RequestFacts): string {
+export function requestKey({ isSecure, host, target }: RequestInfo): string {
   return originOf(isSecure, host) + target;
 }
 
-/** A key that the application has built. */
+/** The key for what the application's keyBuilder returned. */
 export function builtKey(method: string, built: string): string {
   return `${PREFIX}${method === "HEAD" ? "GET" : method} ${built}`;
 }
 
-/** Methods that change nothing (RFC 9110, 9.2.1). Whatever is not known may (RFC 9111, 4.4). */
+/** Safe methods (RFC 9110, 9.2.1). An unknown method counts as unsafe (RFC 9111, 4.4). */
 const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH"]);
 
 export const isSafe = (method: string): boolean => SAFE.has(method);
 
-/** RFC 9111, 4.4: the target itself, and what the response names, as long as it is of the same origin. */
-export function invalidatedKeys(request: RequestFacts, response: ResponseHead): string[] {
+/** RFC 9111, 4.4: the target, and Location and Content-Location if they have the same origin. */
+export function invalidatedKeys(request: RequestInfo, response: ResponseHead): string[] {
   if (response.status < 200 || response.status > 399) return [];
   const keys = new Set([requestKey(request)]);
   for (const field of ["location", "content-location"]) {
@@ -40,7 +40,7 @@ export function invalidatedKeys(request: RequestFacts, response: ResponseHead): 
   return [...keys];
 }
 
-function resolve({ isSecure, host, target }: RequestFacts, reference: string): string | undefined {
+function resolve({ isSecure, host, target }: RequestInfo, reference: string): string | undefined {
   try {
     const base = new URL(`${isSecure ? "https" : "http"}://${host}${target.startsWith("/") ? target : "/"}`);
     const named = new URL(reference, base);

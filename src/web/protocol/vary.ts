@@ -1,25 +1,25 @@
-// Vary (RFC 9111, 4.1): which request fields a response was selected by, and the key of the variant that a request selects.
+// Vary (RFC 9111, 4.1): the request fields that select a response, and the key of the variant that a request selects.
 import { createHash } from "node:crypto";
-import type { RequestFacts } from "../message/exchange.ts";
+import type { RequestInfo } from "../message/exchange.ts";
 import { type HeaderList, linesOf, membersOf } from "../message/header-list.ts";
 
-/** Longer lists of values are hashed: a key has to stay a key, whatever a client sends. */
+/** Longer values are hashed: a client must not be able to exceed the key length limit. */
 const LONGEST_VALUES = 512;
 
-/** The names in lower case, sorted, once each; undefined for `*`, which no request ever matches. */
+/** The names in lower case, sorted and unique; undefined for `*`, which no request matches. */
 export function varyNames(headers: HeaderList): readonly string[] | undefined {
   const names = new Set(linesOf(headers, "vary").flatMap(membersOf));
   if (names.has("*")) return undefined;
   return [...new Set([...names].map((name) => name.toLowerCase()))].sort();
 }
 
-/** Fields where the order of the members says nothing, only their weights do. */
+/** Fields whose member order is irrelevant; only the weights count. */
 const WEIGHTED = new Set(["accept-encoding", "accept-language", "accept-charset"]);
-/** Fields that identify somebody: compared as they are. */
+/** Fields that identify a user: compared byte for byte. */
 const EXACT = new Set(["authorization", "cookie", "proxy-authorization"]);
 
-/** The values of the fields, so that equal ones select the same variant. Absent differs from empty. */
-function selectingValues(request: RequestFacts, names: readonly string[]): string {
+/** The normalized values of the fields as one string. An absent field differs from an empty one. */
+function selectingValues(request: RequestInfo, names: readonly string[]): string {
   let text = "";
   for (const name of names) {
     const value = request.header(name);
@@ -32,7 +32,7 @@ function selectingValues(request: RequestFacts, names: readonly string[]): strin
   return text;
 }
 
-/** RFC 9111, 4.1: fields match when they can be transformed into each other without changing what they mean. */
+/** RFC 9111, 4.1: fields match if they can be transformed into each other without changing their meaning. */
 function normalize(name: string, value: string): string {
   if (EXACT.has(name)) return value;
   const members = membersOf(value);
@@ -48,12 +48,12 @@ function normalize(name: string, value: string): string {
     .join(",");
 }
 
-/** `family` changes when the URL is invalidated: older variants can no longer be reached. */
+/** `family` changes when the URL is invalidated, which makes the old variants unreachable. */
 export function variantKey(
   key: string,
   family: string,
   names: readonly string[],
-  request: RequestFacts,
+  request: RequestInfo,
 ): string {
   const values = selectingValues(request, names);
   const shown =

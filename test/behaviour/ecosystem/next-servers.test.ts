@@ -1,4 +1,4 @@
-// The cache handlers in a real application of Next: two server processes on one Redis.
+// The cache handlers in a real Next application: two server processes on one Redis.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -65,7 +65,7 @@ const revalidate = async (server: NextServer, query: string): Promise<void> => {
   expect(await (await server.get(`/revalidate?${query}`)).text()).toBe("revalidated");
 };
 
-test("a page that one server rendered is served by the other, with all its parts", async () => {
+test("a page rendered by one server is served completely by the other", async () => {
   expect(await see(one, "/items/parts")).toEqual({ call: "call-1", state: "MISS" });
   expect((await seeStored(other, "/items/parts")).call).toBe("call-1");
   const data = await other.get("/items/parts", { rsc: "1" });
@@ -98,7 +98,7 @@ test("an expired tag takes effect on the other server, for the page and for the 
   expect(calls.get("/fetch/tagged")).toBe(2);
 });
 
-test("a revalidated path takes effect on the other server, data that does not carry its tag included", async () => {
+test("a revalidated path takes effect on the other server, including data without its tag", async () => {
   await see(one, "/items/path");
   await seeStored(other, "/items/path");
   await revalidate(one, "path=/items/path");
@@ -106,7 +106,7 @@ test("a revalidated path takes effect on the other server, data that does not ca
   expect((await seeStored(one, "/items/path")).call).toBe("call-2");
 });
 
-test("a tag that is revalidated with a profile is served stale on the other server, and made anew behind that", async () => {
+test("a tag revalidated with a profile is served stale on the other server and refreshed in the background", async () => {
   await see(one, "/items/stale");
   await seeStored(other, "/items/stale");
   await revalidate(one, "tag=data-stale&max");
@@ -115,7 +115,7 @@ test("a tag that is revalidated with a profile is served stale on the other serv
   expect((await see(one, "/items/stale")).call).toBe("call-2");
 });
 
-test('what "use cache" remembers is shared, expired and made stale in the same way', async () => {
+test('a "use cache" entry is shared, expired and made stale in the same way', async () => {
   const shown = async (server: NextServer) => (await see(server, "/used/a")).call;
   /** What a server shows twice is stored: Next stores it behind the answer, and whoever asks before that makes it anew. */
   const stored = (server: NextServer, isNew: (call: string) => boolean = () => true) =>

@@ -1,4 +1,4 @@
-// What a test asks for wrongly is refused: a fault that never happens would let it pass for the wrong reason.
+// Invalid arguments of the testing tools are rejected: a fault that never occurs would let a test pass for the wrong reason.
 import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
@@ -32,12 +32,12 @@ const wrong: readonly (readonly [string, () => unknown, RegExp])[] = [
   [
     "fail, inherited",
     () => untyped().fail?.("constructor", new Error("x")),
-    /got "constructor": valid are all, /,
+    /got "constructor": use one of all, /,
   ],
   ["an error", () => untyped().fail?.("read"), /^error must be an Error, got undefined$/],
   ["times", () => untyped().drop?.("read", -1), /^times must be .* at least 0, or Infinity, got -1$/],
-  ["drop", () => untyped().drop?.("get"), /^the operation must be one that there is, got "get"/],
-  ["lose", () => untyped().lose?.(5), /^the operation must be one that there is, got 5: valid are all, /],
+  ["drop", () => untyped().drop?.("get"), /^the operation must be a known name, got "get"/],
+  ["lose", () => untyped().lose?.(5), /^the operation must be a known name, got 5: use one of all, /],
   ["hang", () => untyped().hang?.("everything"), /got "everything"/],
   ["calls", () => untyped().calls?.("reads"), /got "reads": did you mean "read"\?$/],
   ["a delay", () => untyped().delay?.("5"), /^a delay must be a finite number .*, got "5"$/],
@@ -60,13 +60,13 @@ const wrong: readonly (readonly [string, () => unknown, RegExp])[] = [
   ["no runner", () => contract({ open: () => {}, offers }), /^the runner must be an object, got undefined$/],
 ];
 
-describe("what makes no sense is refused", () => {
+describe("invalid arguments are rejected", () => {
   it.each(wrong)("%s", (_what, call, message) => {
     expect(call).toThrow(ConfigError);
     expect(call).toThrow(message);
   });
 
-  it("time does not run backwards, nor to its end", async () => {
+  it("time runs neither backwards nor to infinity", async () => {
     const clock = new ManualClock();
     const began = clock.now();
     for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -76,7 +76,7 @@ describe("what makes no sense is refused", () => {
     expect(clock.now()).toBe(began);
   });
 
-  it("a delay that a function gives is looked at as well", async () => {
+  it("a delay returned by a function is validated as well", async () => {
     await expect(
       chaos()
         .delay(() => -1)
@@ -85,7 +85,7 @@ describe("what makes no sense is refused", () => {
   });
 });
 
-it("a fault that is to happen no times does not happen", async () => {
+it("a fault with times 0 does not occur", async () => {
   const backend = chaos().drop("read", 0).lose("read", 0);
   await expect(backend.read("key")).resolves.toBeUndefined();
 });

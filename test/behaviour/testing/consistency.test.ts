@@ -1,4 +1,4 @@
-// Several processes, one store, one database: after a write was invalidated, nobody reads what was there before it.
+// Several processes, one store, one database: after a write is invalidated, no process reads the value before it.
 import { describe, expect, it } from "vitest";
 import type { LoadContext } from "../../../src/core/options.ts";
 import { ChaosBackend, type ChaosChances, cacheWithClock } from "../../../src/testing/index.ts";
@@ -155,7 +155,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
 
 const SEEDS = Array.from({ length: 8 }, (_, at) => at + 1);
 
-describe("no read goes back behind a write that was invalidated", () => {
+describe("no read returns a value from before an invalidated write", () => {
   it.each(Object.entries(scenarios))("on %s", async (_name, scenario) => {
     let hits = 0;
     for (const seed of SEEDS) {

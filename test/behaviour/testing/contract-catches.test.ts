@@ -1,4 +1,4 @@
-// The contract suite must fail for backends that are wrong: each mistake is noticed by the case that is about it.
+// The contract suite must fail on broken backends: each mistake is caught by the case for it.
 import { describe, expect, it } from "vitest";
 import {
   backendContract,
@@ -70,20 +70,27 @@ describe.each(Object.entries(all))("mistakes in %s are noticed", (_group, mistak
 });
 
 describe("mistakes in what a backend offers are noticed", () => {
-  it("a store that cannot scan finds nothing instead of saying so", async () => {
+  it("a store that cannot scan finds nothing instead of throwing", async () => {
     class Silent extends ReferenceBackend {
       override async *scan(): AsyncIterable<never> {}
     }
-    await expectCaught("a store that cannot list keys says so", (store) => new Silent(store), {
-      scan: false,
-    });
+    await expectCaught(
+      "a store that cannot list keys throws UnsupportedError",
+      (store) => new Silent(store),
+      {
+        scan: false,
+      },
+    );
   });
 
-  it("a backend says it can what it cannot", async () => {
+  it("a backend claims a capability it lacks", async () => {
     class Boastful extends ReferenceBackend {
       override readonly capabilities = { shared: true, scan: false, ttlResolutionMs: 1 };
     }
-    await expectCaught("the backend has a name and is what the subject says", (store) => new Boastful(store));
+    await expectCaught(
+      "the backend has a name and the capabilities that the subject declares",
+      (store) => new Boastful(store),
+    );
   });
 
   it("disconnecting twice is an error", async () => {
@@ -94,7 +101,10 @@ describe("mistakes in what a backend offers are noticed", () => {
         this.#ended = true;
       }
     }
-    await expectCaught("disconnecting twice is disconnecting once", (store) => new Touchy(store));
+    await expectCaught(
+      "disconnecting twice has the effect of disconnecting once",
+      (store) => new Touchy(store),
+    );
   });
 
   it("a payload that is too large hangs the call", async () => {
@@ -107,7 +117,7 @@ describe("mistakes in what a backend offers are noticed", () => {
       })(store);
     const subject = referenceSubject("subject", { client: wrong });
     const limited = { ...subject, offers: { ...subject.offers, maxPayloadBytes: 1_000 } };
-    const [error] = await outcomes(limited, "a payload beyond the store's limit is refused");
+    const [error] = await outcomes(limited, "a payload beyond the store's limit is rejected");
     expect(error?.message).toContain("did not settle");
   });
 });
@@ -117,7 +127,7 @@ describe("mistakes in pushes are noticed", () => {
     "pushes of a %s get lost without a word",
     async (change) => {
       await expectCaught(
-        `a value that was read is told of when another client changes it: ${change}`,
+        `a change by another client to a value that was read is pushed: ${change}`,
         (store) => {
           const deaf = store.client();
           if (deaf.push !== undefined) Object.assign(deaf.push, { changed: () => {} });
@@ -128,18 +138,18 @@ describe("mistakes in pushes are noticed", () => {
     },
   );
 
-  it("pushes come later than they may", async () => {
+  it("pushes arrive later than allowed", async () => {
     await expectCaught(
-      "a value that was read is told of when another client changes it: write",
+      "a change by another client to a value that was read is pushed: write",
       (store) => new ChaosBackend(store.client()).delayPushes(5_000),
       { push: "at once" },
       { pushBoundMs: 200 },
     );
   });
 
-  it("a channel is trusted after it was closed, and the same after it was opened again", async () => {
+  it("a channel is trusted after it closed, and has the same epoch after it reopened", async () => {
     await expectCaught(
-      "a disconnected channel is not trusted, and a new one is another",
+      "a disconnected channel is not trusted, and a reconnected one has a new epoch",
       (store) => {
         const same = store.client();
         if (same.push !== undefined) Object.assign(same.push, { epoch: () => 1 });
@@ -149,9 +159,9 @@ describe("mistakes in pushes are noticed", () => {
     );
   });
 
-  it("a listener cannot stop", async () => {
+  it("a listener cannot unsubscribe", async () => {
     await expectCaught(
-      "a listener that stopped is told nothing more",
+      "a listener that unsubscribed is not called again",
       (store) => {
         const sticky = store.client();
         const listen = sticky.push?.onChange.bind(sticky.push);

@@ -1,4 +1,4 @@
-// The contract suite on a store whose replies take their time and overtake each other, as a network's do.
+// The contract suite on a store whose replies are delayed and reordered, as on a network.
 import { describe, it } from "vitest";
 import { backendContract, ChaosBackend } from "../../../src/testing/index.ts";
 import { ReferenceStore } from "../../support/reference-backend.ts";

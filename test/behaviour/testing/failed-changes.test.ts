@@ -1,4 +1,4 @@
-// What a process knows of a change that failed, and of loads that nobody can tell it about.
+// How a process treats its failed changes, and loads that it can no longer be notified about.
 import { beforeEach, describe, expect, it } from "vitest";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { HeldLoad } from "../../../src/testing/contract/held-load.ts";
@@ -30,7 +30,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     other = open(new ChaosBackend(store.client(), { clock }));
   });
 
-  describe("a change that failed binds its own process at once", () => {
+  describe("a failed change takes effect immediately in its own process", () => {
     beforeEach(async () => {
       await cache.set("k", 1, { tags: ["t"] });
       expect(await cache.get("k")).toBe(1);
@@ -81,7 +81,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     await expectJoinedFor(1_000, load, call);
   });
 
-  it("a load whose lease cannot be renewed is soon joined no more", async () => {
+  it("a load whose lease cannot be renewed soon accepts no new callers", async () => {
     const load = new HeldLoad<number>();
     const call = cache.getOrSet("k", load.load);
     await load.started;
@@ -89,7 +89,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     await expectJoinedFor(1_500, load, call);
   });
 
-  it("a set that failed because its stamps came too late is not written after that", async () => {
+  it("a set that failed because its stamps came too late is not written afterwards", async () => {
     chaos.delay((operation) => (operation === "readMany" || operation === "swap" ? 750 : 0));
     const late = cache.set("k", 1, { tags: ["t"] });
     late.catch(() => {});
@@ -100,7 +100,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect(store.keys()).not.toContain("app:k");
   });
 
-  it("a set that waited too long for what was owed is not written after that", async () => {
+  it("a set that waited too long for pending invalidations is not written afterwards", async () => {
     chaos.drop("takeMany", 1);
     await expect(cache.delete("k")).rejects.toThrow(ConnectionError);
     await cache.set("warm", 1);
@@ -113,7 +113,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect(store.keys()).not.toContain("app:k");
   });
 
-  it("nobody waits for a lease whose taking was answered too late", async () => {
+  it("no caller waits for a lease that was acquired too late", async () => {
     const second = new HeldLoad<number>();
     let swaps = 0;
     chaos.delay((operation) => (operation === "swap" && swaps++ === 1 ? 1_500 : 0));
@@ -127,7 +127,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect(await later).toBe(2);
   });
 
-  it("what was invalidated before a load began does not keep it from being stored", async () => {
+  it("an invalidation before a load began does not prevent storing it", async () => {
     const [elsewhere, here] = [new HeldLoad<number>(), new HeldLoad<number>()];
     const old = other.getOrSet("k", elsewhere.load, { tags: ["t"] });
     await elsewhere.started;

@@ -1,4 +1,4 @@
-// What a store may lose behind a cache's back: single records, everything, or the time since its last snapshot.
+// Data that a store may lose: single records, everything, or all changes since its last snapshot.
 import { beforeEach, describe, expect, it } from "vitest";
 import { HeldLoad } from "../../../src/testing/contract/held-load.ts";
 import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
@@ -23,7 +23,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect((await cache.getMany(["a", "b"])).size).toBe(2);
   });
 
-  it("an evicted entry is a miss, and no other", async () => {
+  it("an evicted entry is a miss and affects no other", async () => {
     store.remove("app:a");
     expect(await cache.get("a")).toBeUndefined();
     expect(await cache.get("b")).toBe(2);
@@ -42,7 +42,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     },
   );
 
-  it("an evicted tag group is no reason to store a tag that was invalidated during the load", async () => {
+  it("an evicted tag group does not let a tag invalidated during the load be stored", async () => {
     const other = cacheWithClock({ backend: store.client(), keyPrefix: "app" }, clock);
     const held = new HeldLoad<string>();
     const call = cache.getOrSet("k", (context) => {
@@ -59,7 +59,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect(await cache.get("k")).toBeUndefined();
   });
 
-  it("an emptied store is an empty cache that goes on", async () => {
+  it("an emptied store is an empty cache that keeps working", async () => {
     store.flushAll();
     expect((await cache.getMany(["a", "b"])).size).toBe(0);
     await cache.set("a", 3, { tags: ["tag"] });
@@ -68,7 +68,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect(await cache.get("a")).toBeUndefined();
   });
 
-  it("after a restart with an old snapshot stamps at hand no longer count", async () => {
+  it("after a restart with an old snapshot, locally cached stamps no longer count", async () => {
     const snapshot = store.snapshot();
     await cache.invalidateTags("tag");
     await cache.set("c", 3, { tags: ["tag"] });

@@ -1,4 +1,4 @@
-// The suite asks no more of a test runner than that it can describe and run.
+// The contract suite needs only describe and it from a test runner.
 import { describe as nodeDescribe, it as nodeIt } from "node:test";
 import { describe, expect, it } from "vitest";
 import { backendContract, type ContractRunner } from "../../../src/testing/index.ts";
@@ -20,7 +20,7 @@ function registered(options: Parameters<typeof referenceSubject>[1]): string[] {
 }
 
 describe("the contract suite", () => {
-  it("takes the functions of node:test and of vitest as they are", () => {
+  it("accepts the functions of node:test and vitest as they are", () => {
     const runners: readonly ContractRunner[] = [
       { describe, it },
       { describe: nodeDescribe, it: nodeIt },
@@ -28,24 +28,24 @@ describe("the contract suite", () => {
     expect(runners).toHaveLength(2);
   });
 
-  it("registers its cases at once, by group and each under a name of its own", () => {
+  it("registers its cases synchronously, by group and under unique names", () => {
     const names = registered({ push: "at once" });
     expect(names.length).toBeGreaterThan(150);
     expect(new Set(names).size).toBe(names.length);
-    expect(names).toContain("the some backend > swap > a swap from nothing writes where nothing is");
+    expect(names).toContain("the some backend > swap > a swap from absent writes if the key is absent");
   });
 
-  it("asks for what the subject offers: a refusal takes the place of what it does not", () => {
+  it("checks what the subject offers, and that it rejects what it does not", () => {
     const [whole, silent, blind] = [{ push: "at once" }, {}, { scan: false }].map((options) =>
       registered(options as Parameters<typeof registered>[0]).map((name) => name.split(" > ").at(-1)),
     );
-    const lists = "keys lists the live entries, whole or by glob, without prefix";
-    const refuses = "what needs a list of keys says that this store has none";
+    const lists = "keys lists the live entries, all or by glob, without the prefix";
+    const refuses = "operations that need a list of keys throw UnsupportedError";
     expect(whole).toContain(lists);
     expect(whole).not.toContain(refuses);
     expect(blind).toContain(refuses);
     expect(blind).not.toContain(lists);
-    expect(whole).toContain("readMany is a read: its keys are told of");
-    expect(silent).not.toContain("readMany is a read: its keys are told of");
+    expect(whole).toContain("changes to keys that readMany read are pushed");
+    expect(silent).not.toContain("changes to keys that readMany read are pushed");
   });
 });

@@ -1,4 +1,4 @@
-// Concurrent requests: the handler runs once, and nobody gets what was not stored or was cut short.
+// Concurrent requests: the handler runs once, and no request gets an unstorable or truncated response of another.
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import { settle } from "../../../src/testing/manual-clock.ts";
@@ -37,7 +37,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(calls).toHaveLength(1);
   });
 
-  test("waiters run their own handler when the response could not be stored, and later ones do not wait", async () => {
+  test("waiting requests run their own handler if the response was not storable, and later ones do not wait", async () => {
     const held = new Held();
     const { ask, calls } = await subject(adapter, held.script);
     const answers = [ask("/"), ask("/"), ask("/")];
@@ -54,7 +54,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     await Promise.all(later);
   });
 
-  test("requests that select different variants wait for one call and then make their own", async () => {
+  test("requests for different variants wait for one call, then make their own", async () => {
     const held = new Held();
     const { ask, calls } = await subject(adapter, held.script);
     const answers = ["de", "en", "de"].map((language) =>
@@ -85,7 +85,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await ask("/")).body).toBe("new");
   });
 
-  test("an invalidation during the call is not lost, whatever tags only the response names", async () => {
+  test("an invalidation during the call is not lost, even by tags that only the response names", async () => {
     for (const vary of [{}, { vary: "accept" }]) {
       const held = new Held();
       const { ask, calls, cache } = await subject(adapter, held.script);
@@ -117,7 +117,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
 });
 
 describe.each(["node", "express", "fastify", "koa"] as const)("on %s", (adapter) => {
-  test("a client that leaves cancels nobody else", async () => {
+  test("a disconnecting client cancels no other request", async () => {
     const held = new Held();
     const { ask, calls, port } = await subject(adapter, held.script);
     const leaving = httpRequest({

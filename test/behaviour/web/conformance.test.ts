@@ -1,4 +1,4 @@
-// The public HTTP cache tests: what passed once may not fail later. `npm run conformance` prints the whole table.
+// The public HTTP cache tests: a case that passed once must not fail later. `npm run conformance` prints the whole table.
 import { readFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { createRequire } from "node:module";
@@ -27,7 +27,7 @@ test("every case of the public suite that passed once still passes", { timeout: 
   expect(required?.failed).toBe(0);
 });
 
-test("the page of results has what was aimed at, and a reason for every case that is not passed", () => {
+test("the results page meets the goal and gives a reason for every case that does not pass", () => {
   const page = readFileSync(
     join(import.meta.dirname, "../../../docs/reference/http-conformance.md"),
     "utf8",

@@ -1,4 +1,4 @@
-// Random handlers and requests: nobody ever sees what the bare handler could not have answered him within the freshness rules.
+// Random handlers and requests: every response is one the bare handler could have sent within the freshness rules.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ADAPTERS, type Adapter, type Answer, type Got, type Seen, subject } from "./subject.ts";
@@ -209,7 +209,7 @@ function check(got: Got, asked: Extract<Step, { kind: "ask" }>, page: Page, mome
 const seed = Number(process.env.XCACHE_HTTP_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 describe.each(ADAPTERS)("on %s", (adapter) => {
-  test("what a client sees is what the handler said, to him or to everybody", {
+  test("a client gets only responses that the handler sent to it or to everyone", {
     timeout: 60_000,
   }, async () => {
     await fc.assert(

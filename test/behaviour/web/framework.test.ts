@@ -1,4 +1,4 @@
-// What every framework has around the cache: mounted routes, middlewares further out, errors, streams, terms of a route.
+// The cache inside each framework: mounted routes, outer middleware, errors, streams, options per route.
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../../support/until.ts";
@@ -43,7 +43,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect(await both()).toEqual(["/short 3", "/long 2"]);
   });
 
-  test("fields set further out are of this request, not of the stored one", async () => {
+  test("fields set by outer middleware belong to this request, not to the stored response", async () => {
     let requests = 0;
     const { ask } = await site(framework, {
       routes: [counted("/page")],
@@ -60,7 +60,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect(second.headers["cache-status"]).toContain("hit");
   });
 
-  test("fields set further out are on a 304 in place of the handler's answer as well", async () => {
+  test("fields set by outer middleware are also on a 304 sent instead of the handler's response", async () => {
     const { ask } = await site(framework, {
       routes: [counted("/page")],
       outer: (set) => void set("access-control-allow-origin", "*"),
@@ -73,7 +73,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     ]);
   });
 
-  test("what is forbidden further out is not stored", async () => {
+  test("a response that outer middleware rejects is not stored", async () => {
     const { ask } = await site(framework, {
       routes: [counted("/page")],
       outer: (set) => void set("cache-control", "no-store"),
@@ -83,7 +83,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect([second.body, second.headers["cache-control"]]).toEqual(["/page 2", "no-store"]);
   });
 
-  test("a handler's error becomes what the application makes of it, and is not stored", async () => {
+  test("a handler's error becomes the application's error response, and is not stored", async () => {
     let calls = 0;
     const broken: Route = {
       path: "/broken",
@@ -107,7 +107,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect((await bare.ask("/site/missing")).status).toBe(404);
   });
 
-  test("a handler that throws is answered stale within the window", async () => {
+  test("a throwing handler is covered by the stale response within the window", async () => {
     let isBroken = false;
     const route: Route = {
       path: "/page",
@@ -130,7 +130,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect((await ask("/site/page")).status).toBe(500);
   });
 
-  test("a stream is stored whole, and one that fails is not", async () => {
+  test("a complete stream is stored, a failing one is not", async () => {
     let calls = 0;
     const stream: Route = {
       path: "/stream",
@@ -161,14 +161,14 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect(calls).toBe(2);
   });
 
-  test("a handler that fills the cache does not see what is not in the key", async () => {
+  test("a handler that fills the cache does not see unkeyed fields", async () => {
     const route: Route = { path: "/page", handle: (_url, header) => `host ${header("x-forwarded-host")}` };
     const { ask } = await site(framework, { routes: [route] });
     await ask("/site/page", { "x-forwarded-host": "evil.test" });
     expect((await ask("/site/page")).body).toBe("host undefined");
   });
 
-  test("the request behind a stale answer goes through the application once more, to nobody", async () => {
+  test("a background refresh goes through the application again, without a client", async () => {
     let requests = 0;
     const page = counted("/page", { ttl: 10, staleWhileRevalidate: 60 });
     const { ask, clock } = await site(framework, {
@@ -185,7 +185,7 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     expect(hit.headers["x-outer"]).toBe(`${requests}`);
   });
 
-  test("an answer that somebody further out gives in its place is not stored", async () => {
+  test("a response by outer middleware is not stored", async () => {
     let requests = 0;
     const { ask, clock } = await site(framework, {
       routes: [counted("/page", { ttl: 10, staleWhileRevalidate: 60 })],

@@ -1,4 +1,4 @@
-// HTTP/2, with every framework that serves it.
+// HTTP/2 with every framework that supports it.
 import { connect, createServer, type Http2Server, type Http2ServerRequest } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -96,7 +96,7 @@ describe.each([
   });
 });
 
-test("content of a GET keeps it out of the cache, without a field that tells of it", async () => {
+test("a GET with content is not cached, even without a field that announces it", async () => {
   const { cache, clock } = memoryCache();
   const engine = new HTTPCacheMiddleware<never>({ cache }, clock);
   const get = await client(await serveNode(engine, () => ({ many: ["1"], body: "the page" })));

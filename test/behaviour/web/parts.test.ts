@@ -58,7 +58,7 @@ describe("directives", () => {
     expect(parseTargeted(text)?.seconds("max-age")).toBe(seconds);
   });
 
-  test("no text makes the parsers throw, and what forbids storing is found wherever it stands", () => {
+  test("no input makes the parsers throw, and directives that forbid storing are found anywhere", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (before, after) => {
         parseTargeted(before);
@@ -95,7 +95,7 @@ describe("dates", () => {
     `Sun, 06 Nov 1994 08:49:37 GMT${" ".repeat(100)}`,
   ])("%j is none", (text) => expect(parseHttpDate(text, NOW)).toBeUndefined());
 
-  test("what is formatted parses back", () => {
+  test("a formatted date parses back", () => {
     fc.assert(
       fc.property(fc.date({ min: new Date(0), max: new Date("2100-01-01"), noInvalidDate: true }), (date) => {
         const second = Math.floor(date.getTime() / 1_000) * 1_000;
@@ -191,13 +191,13 @@ describe("the policy", () => {
     [{ "Cache-Control": "max-age=60", "CDN-Cache-Control": "no-store" }, {}, "no-store"],
   ])("%j with %j is refused: %s", (headers, more, refusal) => expect(plan(headers, more)).toBe(refusal));
 
-  test("must-understand takes no-store back where the status is known", () => {
+  test("must-understand overrides no-store for known statuses", () => {
     expect(plan({ "Cache-Control": "max-age=5, no-store, must-understand" })).toMatchObject({
       lifetimeMs: 5_000,
     });
   });
 
-  test("what arrives stale is kept for clients that take it, unless it must be revalidated", () => {
+  test("a response that arrives stale is kept for clients that accept it, unless it must be revalidated", () => {
     const date = formatHttpDate(NOW - 1_000);
     const arrives = (control: string, obeysMaxStale: boolean) =>
       plan({ "Cache-Control": control, Date: date }, { obeysMaxStale });
@@ -232,7 +232,7 @@ describe("the policy", () => {
   });
 });
 
-test("a body of any bytes comes back from what is stored", () => {
+test("a body of any bytes survives storage", () => {
   const head: StoredHead = {
     status: 200,
     message: "",
@@ -270,7 +270,7 @@ test.each<[string, object, RegExp]>([
   [
     "a method that needs a key builder",
     { methods: ["GET", "post"] },
-    /methods may name POST only with a keyBuilder/,
+    /methods may include POST only with a keyBuilder/,
   ],
   ["a method that is none", { methods: ["G T"] }, /methods must be a list of HTTP methods/],
   ["paths that are no list", { excludePaths: "/a" }, /excludePaths must be a list/],

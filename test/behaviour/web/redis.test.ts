@@ -1,4 +1,4 @@
-// The HTTP cache on a real Redis: two caches share responses and invalidations, and a frozen server is passed over.
+// The HTTP cache on a real Redis: two caches share responses and invalidations, and a frozen server is bypassed.
 import { describe, expect, test } from "vitest";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
@@ -55,7 +55,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
 });
 
 test.each(ADAPTERS)(
-  "on %s a frozen server costs one deadline, and nothing once the circuit is open",
+  "on %s a frozen server costs one deadline, and no time once the circuit is open",
   async (adapter) => {
     const made = await subject(adapter, counting(), { cache: caches.open() });
     await made.ask("/warm");

@@ -78,7 +78,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(calls).toHaveLength(2);
   });
 
-  test("a ttl without end is kept, and stated as a number that caches take", async () => {
+  test("an infinite ttl is kept, and stated as a number that caches accept", async () => {
     const { ask, clock } = await subject(adapter, counting(), { ttl: Number.POSITIVE_INFINITY });
     expect((await ask("/")).headers["cache-control"]).toBe("max-age=2147483648");
     await clock.jump(365 * 86_400_000);
@@ -99,7 +99,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await ask("/0")).headers["cache-control"]).toBeUndefined();
   });
 
-  test("excluded paths are not cached, in whatever spelling (rule 6)", async () => {
+  test("excluded paths are not cached in any spelling (rule 6)", async () => {
     const { ask } = await subject(adapter, counting(), { excludePaths: ["/admin", "/Private/"] });
     for (const path of [
       "/admin",
@@ -118,7 +118,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(second.body).toBe(first.body);
   });
 
-  test("methods that are not named are not cached (rule 7)", async () => {
+  test("methods that are not listed are not cached (rule 7)", async () => {
     const { ask, calls } = await subject(adapter, counting(), { methods: ["get"] });
     await ask("/");
     await ask("/", { method: "HEAD" });

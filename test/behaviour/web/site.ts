@@ -1,4 +1,4 @@
-// A small site with a middleware further out, mounted routes and an error page, made with each framework.
+// A small site with outer middleware, mounted routes and an error page, built with each framework.
 import type { RequestListener } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import { getRequestListener } from "@hono/node-server";

@@ -1,10 +1,10 @@
-// Expired responses: revalidated with the handler, served while it is asked, and in place of its errors.
+// Expired responses: revalidated with the handler, served while it runs, and served instead of its errors.
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { ADAPTERS, counting, type Script, subject } from "./subject.ts";
 
 describe.each(ADAPTERS)("on %s", (adapter) => {
-  test("the handler is asked by its own ETag whether the expired response is still good", async () => {
+  test("an expired response is revalidated with the handler's own ETag", async () => {
     const script: Script = ({ headers, call }) =>
       headers["if-none-match"] === '"v1"'
         ? { status: 304, headers: { etag: '"v1"', "x-call": `${call}` } }
@@ -49,7 +49,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
   });
 
   test.each(["private", "no-store", "must-revalidate"])(
-    "what is found still good is stored again, whatever %s was added for clients",
+    "a revalidated response is stored again, although %s was added for clients",
     async (cacheControlExtra) => {
       const script: Script = ({ headers }) =>
         headers["if-none-match"] === undefined
@@ -88,7 +88,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(calls).toHaveLength(3);
   });
 
-  test("a refresh that never ends is given up, and holds nobody up for longer", async () => {
+  test("a refresh that never ends is abandoned, and blocks no one after that", async () => {
     const { ask, clock, calls } = await subject(
       adapter,
       ({ call }) => (call === 2 ? new Promise(() => {}) : { body: `answer ${call}` }),
@@ -102,7 +102,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await ask("/")).body).toBe("answer 3");
   });
 
-  test("stale-while-revalidate answers at once and refreshes behind it", async () => {
+  test("stale-while-revalidate answers immediately and refreshes in the background", async () => {
     const { ask, clock, calls } = await subject(adapter, counting(), { ttl: 10, staleWhileRevalidate: 20 });
     await ask("/");
     await clock.advance(15_000);
@@ -138,7 +138,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await ask("/")).body).toBe("answer 2");
   });
 
-  test("stale-if-error answers in place of a 5xx, not after its window, not after an invalidation", async () => {
+  test("stale-if-error replaces a 5xx, but not beyond its window or after an invalidation", async () => {
     const script: Script = ({ call }) =>
       call === 1
         ? { headers: { "x-page": "1" }, body: "the page" }
@@ -184,7 +184,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect([answer.status, answer.body, answer.headers["x-bad"]]).toEqual([500, "bad", "1"]);
   });
 
-  test("those who wait for a handler that fails are answered stale as well", async () => {
+  test("requests waiting for a failing handler get the stale response as well", async () => {
     const { ask, clock, calls } = await subject(
       adapter,
       async ({ call }) => {
@@ -216,7 +216,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
 });
 
 describe("on fetch", () => {
-  test("a handler that throws is answered stale within the window, and its error is thrown otherwise", async () => {
+  test("a throwing handler is covered by the stale response within the window; beyond it the error is thrown", async () => {
     const { HTTPCacheMiddleware, httpCache } = await import("../../../src/web/fetch.ts");
     const { memoryCache } = await import("../cache/memory-cache.ts");
     const { cache, clock } = memoryCache();

@@ -1,4 +1,4 @@
-// A store that fails, hangs or is full never changes what the client gets.
+// A store that fails, hangs or is full never changes the client's response.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
@@ -18,7 +18,7 @@ function chaos(clock: Clock = systemClock): { store: ChaosBackend; cache: XCache
 }
 
 describe.each(ADAPTERS)("on %s", (adapter) => {
-  test("a store that fails is passed over", async () => {
+  test("a failing store is bypassed", async () => {
     const { store, cache } = chaos();
     store.fail("all", new ConnectionError("gone"));
     const { ask } = await subject(adapter, counting({ "x-a": "1" }), { cache });
@@ -30,7 +30,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     store.calm();
   });
 
-  test("what does not fit into the store is served all the same", async () => {
+  test("a response too large for the store is still served", async () => {
     const { MemoryBackend } = await import("../../../src/backends/memory/backend.ts");
     const cache = new XCache({ backend: new MemoryBackend({ maxBytes: 2_000 }) });
     const { ask } = await subject(adapter, () => ({ body: "x".repeat(5_000) }), { cache });
@@ -52,7 +52,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
   });
 });
 
-test("a store that hangs costs its deadline once a request, and nothing once the circuit is open", async () => {
+test("a hanging store delays each request by one deadline, and not at all once the circuit is open", async () => {
   const clock = new ManualClock();
   const { store, cache } = chaos(clock);
   const handler = httpCache(new HTTPCacheMiddleware<Request>({ cache }, clock))(() => new Response("page"));
@@ -79,14 +79,14 @@ test("a store that hangs costs its deadline once a request, and nothing once the
   onTestFinished(() => cache.disconnect());
 });
 
-test("a cache that was disconnected is passed over", async () => {
+test("a disconnected cache is bypassed", async () => {
   const { cache } = memoryCache();
   await cache.disconnect();
   const handler = httpCache({ cache })(() => new Response("the page"));
   expect(await (await handler(new Request("http://site.test/"))).text()).toBe("the page");
 });
 
-test("callbacks that throw store nothing, change nothing and are counted", async () => {
+test("a throwing callback stores nothing, changes nothing and is counted", async () => {
   const broken = (): never => {
     throw new Error("broken");
   };
@@ -122,7 +122,7 @@ test("callbacks that throw store nothing, change nothing and are counted", async
   }
 });
 
-test("listeners that throw are passed over", async () => {
+test("errors thrown by listeners are ignored", async () => {
   const { cache } = memoryCache();
   const broken = (): never => {
     throw new Error("broken");
@@ -135,7 +135,7 @@ test("listeners that throw are passed over", async () => {
   }
 });
 
-test("listeners that reject are counted and end no process", async () => {
+test("rejecting listeners are counted and do not crash the process", async () => {
   const { cache } = memoryCache();
   const broken = (async () => {
     throw new Error("broken");
@@ -153,7 +153,7 @@ test("listeners that reject are counted and end no process", async () => {
   expect(engine.counts.errors).toBe(3);
 });
 
-test("listeners are told of hits, misses and stores, and they are counted", async () => {
+test("hits, misses and stores are reported to listeners and counted", async () => {
   const { cache } = memoryCache();
   const told: string[] = [];
   const engine = new HTTPCacheMiddleware<Request>({

@@ -1,4 +1,4 @@
-// One handler behind the HTTP cache, served by each adapter over real sockets, on a clock that the test moves.
+// One handler behind the HTTP cache, served by each adapter over real sockets, with a manual clock.
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";

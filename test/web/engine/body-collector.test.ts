@@ -1,4 +1,4 @@
-// Bodies: streamed at once, stored only whole, bounded.
+// Bodies are streamed immediately, stored only if complete, and limited in size.
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 import { Readable } from "node:stream";
@@ -57,7 +57,7 @@ describe.each([
   ["fastify", serveFastify],
   ["koa", serveKoa],
 ] as const)("on %s", (_, serve) => {
-  test("what the handler writes goes out before it has ended, and the whole is stored", async () => {
+  test("writes reach the client before the response ends, and the complete body is stored", async () => {
     let finish = (): void => {};
     let calls = 0;
     const port = await serve((_request, response) => {
@@ -81,7 +81,7 @@ describe.each([
     expect(second.headers.etag).toBeDefined();
   });
 
-  test("every way of writing a response is understood", async () => {
+  test("every way of writing a response is supported", async () => {
     const ways: Record<string, RequestListener> = {
       "/end": (_q, r) => void r.end("abc"),
       "/end-encoding": (_q, r) => void r.end("YWJj", "base64"),
@@ -129,7 +129,7 @@ describe.each([
     expect(calls).toBe(Object.keys(ways).length);
   });
 
-  test("a response that ends early or has another length than it says is not stored", async () => {
+  test("a response that ends early or does not match its Content-Length is not stored", async () => {
     let calls = 0;
     const port = await serve((request, response) => {
       calls++;
@@ -149,7 +149,7 @@ describe.each([
     expect(calls).toBe(4);
   });
 
-  test("a longer body than maxBodyBytes passes whole and is not stored", async () => {
+  test("a body larger than maxBodyBytes passes through completely and is not stored", async () => {
     let calls = 0;
     const part = "x".repeat(1_000);
     const port = await serve(
@@ -167,7 +167,7 @@ describe.each([
     expect(calls).toBe(4);
   });
 
-  test("a client that reads nothing does not keep others waiting", async () => {
+  test("a client that does not read does not block the others", async () => {
     const body = "x".repeat(4 * 1024 * 1024);
     let calls = 0;
     const port = await serve((_request, response) => {
@@ -185,7 +185,7 @@ describe.each([
     lazy.destroy();
   });
 
-  test("an event stream holds nobody up", async () => {
+  test("an event stream blocks no other request", async () => {
     const open: (() => void)[] = [];
     const port = await serve((_request, response) => {
       response.setHeader("content-type", "text/event-stream");
@@ -199,7 +199,7 @@ describe.each([
   });
 });
 
-test("a handler may use its buffer again after writing it", async () => {
+test("a handler may reuse its buffer after writing it", async () => {
   const buffer = Buffer.from("first");
   const port = await serveNode((_request, response) => {
     response.write(buffer, () => {
@@ -211,7 +211,7 @@ test("a handler may use its buffer again after writing it", async () => {
   expect([first.body, (await ask(port, "/")).body]).toEqual(["first", "first"]);
 });
 
-test("createServer takes the listener as it is", async () => {
+test("createServer accepts the listener as it is", async () => {
   const server = createServer(
     nodeCache({ cache: memoryCache().cache })((_request, response) => response.end("x")),
   );

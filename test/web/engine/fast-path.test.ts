@@ -1,4 +1,4 @@
-// A response that the cache has at hand is sent in the turn of its request; it is counted and traced as any other hit.
+// A response in local memory is sent in the same turn of the event loop, and is counted and traced like any other hit.
 import { tracingChannel } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
@@ -27,7 +27,7 @@ function site(cache: CacheForHttp, respond: () => Response = () => new Response(
   return { hits, engine, ask, read, warm };
 }
 
-test("it is used before anything else in the process has its turn", async () => {
+test("it is sent before anything else in the process runs", async () => {
   const { cache } = memoryCache();
   const { read, warm, hits } = site(cache);
   await warm();
@@ -36,7 +36,7 @@ test("it is used before anything else in the process has its turn", async () => 
   expect(await third).toBe("the page");
 });
 
-test("it is one hit of the cache, and one that is of no use to a request is none", async () => {
+test("it counts as one hit; a stored response that a request cannot use does not count", async () => {
   const { cache } = memoryCache();
   const varying = site(cache, () => new Response("the page", { headers: { vary: "x-kind" } }));
   await varying.warm({ "x-kind": "a" });
@@ -53,7 +53,7 @@ test("it is one hit of the cache, and one that is of no use to a request is none
   expect(plain.engine.counts).toMatchObject({ hits: 2, misses: 1, errors: 0 });
 });
 
-test("whoever traces getOrSet sees it", async () => {
+test("tracing of getOrSet includes it", async () => {
   const { cache } = memoryCache();
   const { read, warm } = site(cache);
   await warm();
@@ -69,7 +69,7 @@ test("whoever traces getOrSet sees it", async () => {
   expect(traced).toEqual(["web:http 9:site.test/page"]);
 });
 
-test("a cache that is disconnected has nothing at hand", async () => {
+test("a disconnected cache does not serve it", async () => {
   const { cache } = memoryCache();
   const { ask, warm } = site(cache);
   await warm();
@@ -79,7 +79,7 @@ test("a cache that is disconnected has nothing at hand", async () => {
   expect(await response.text()).toBe("the page");
 });
 
-test("one that only behaves like ours is asked as always", async () => {
+test("a cache that only has the same methods is read asynchronously", async () => {
   const { cache } = memoryCache();
   const another: CacheForHttp = {
     get: (key) => cache.get(key),
@@ -94,7 +94,7 @@ test("one that only behaves like ours is asked as always", async () => {
   expect(hits).toHaveLength(2);
 });
 
-test("a HEAD gets its head and nothing of its body", async () => {
+test("a HEAD gets the head without the body", async () => {
   const { cache } = memoryCache();
   const { engine, warm } = site(cache);
   await warm();
@@ -104,7 +104,7 @@ test("a HEAD gets its head and nothing of its body", async () => {
   expect([response.body, response.headers.get("content-length")]).toEqual([null, "8"]);
 });
 
-describe("by a clock that lags", () => {
+describe("with a lagging clock", () => {
   /** The store's time stands still: what it holds stays fresh to it. */
   class LaggingWall extends ManualClock {
     passedMs = 0;
@@ -125,19 +125,19 @@ describe("by a clock that lags", () => {
     };
   }
 
-  test("its age may be a second behind while it is far from its end", async () => {
+  test("its age may be a second behind while it is far from expiry", async () => {
     const askAt = await served();
     expect(await askAt(0)).toEqual(["answer 1", "0", "xcache; hit; ttl=60"]);
     expect(await askAt(30_000)).toEqual(["answer 1", "29", "xcache; hit; ttl=31"]);
     expect(await askAt(59_999)).toEqual(["answer 1", "58", "xcache; hit; ttl=2"]);
   });
 
-  test("it is not served once it has ended", async () => {
+  test("it is not served once expired", async () => {
     const askAt = await served();
     expect((await askAt(60_000))[0]).toBe("answer 2");
   });
 
-  test("a request with a condition is told the exact age", async () => {
+  test("a conditional request gets the exact age", async () => {
     const askAt = await served();
     const headers = { "if-none-match": '"other"' };
     expect(await askAt(30_000, { headers })).toEqual(["answer 1", "30", "xcache; hit; ttl=30"]);
@@ -145,7 +145,7 @@ describe("by a clock that lags", () => {
 });
 
 describe("over node:http", () => {
-  test("each host gets its own, in turns", async () => {
+  test("alternating hosts each get their own response", async () => {
     const { ask, calls } = await subject("node", ({ headers, url }) => ({ body: `${headers.host}${url}` }));
     for (let round = 0; round < 3; round++) {
       for (const host of ["a.test", "b.test"]) {
@@ -157,7 +157,7 @@ describe("over node:http", () => {
     expect(calls).toHaveLength(4);
   });
 
-  test("what another has put in its place is sent with its own fields", async () => {
+  test("a replaced response is sent with its own fields", async () => {
     const script = ({ call }: { call: number }) => ({
       headers: { "x-call": `${call}` },
       body: "x".repeat(call),
@@ -174,7 +174,7 @@ describe("over node:http", () => {
     for (let time = 0; time < 2; time++) expect(await got()).toEqual([9, "9", "9"]);
   });
 
-  test("one that somebody else wrote, without a time, is not taken for fresh", async () => {
+  test("a foreign value without a time is not considered fresh", async () => {
     const { ask, cache } = await subject("node", counting());
     const foreign = `Rabcdefghijk${JSON.stringify({ status: 200, message: "", headers: [] })}\nforeign`;
     await cache.set("web:http 9:site.test/", foreign);

@@ -1,4 +1,4 @@
-// Bodies that are streams of the web: passed on at once, stored only whole, bounded.
+// Web stream bodies are passed on immediately, stored only if complete, and limited in size.
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import type { HttpCacheOptions } from "../../../src/web/engine/options.ts";
@@ -45,7 +45,7 @@ describe.each([
     );
   };
 
-  test("a stream reaches the client before it has ended, and the whole is stored", async () => {
+  test("a stream reaches the client before it ends, and is stored completely", async () => {
     let open = (): void => {};
     const gate = new Promise<void>((resolve) => {
       open = resolve;
@@ -64,7 +64,7 @@ describe.each([
     expect([await second.text(), calls]).toEqual(["first last", 1]);
   });
 
-  test("a client that cancels leaves alone: the rest is read and stored", async () => {
+  test("a client's cancellation affects no one else: the rest is read and stored", async () => {
     let open = (): void => {};
     const gate = new Promise<void>((resolve) => {
       open = resolve;
@@ -81,7 +81,7 @@ describe.each([
     expect([await (await other).text(), calls]).toEqual(["first last", 1]);
   });
 
-  test("a stream that fails is not stored, and fails for its client", async () => {
+  test("a failing stream is not stored, and fails for its client", async () => {
     let calls = 0;
     const handler = cached(() => {
       calls++;
@@ -94,7 +94,7 @@ describe.each([
     expect(calls).toBe(2);
   });
 
-  test("a longer body than maxBodyBytes passes whole and is not stored", async () => {
+  test("a body larger than maxBodyBytes passes through completely and is not stored", async () => {
     let calls = 0;
     const handler = cached(
       () => {
@@ -116,14 +116,14 @@ describe.each([
   });
 });
 
-test("what a handler is called with besides the request reaches it", async () => {
+test("further arguments reach the handler", async () => {
   const handler = fetchCache({ cache: memoryCache().cache })(
     (_request: Request, environment: { name: string }) => new Response(environment.name),
   );
   expect(await (await handler(new Request("http://site.test/"), { name: "env" })).text()).toBe("env");
 });
 
-test("a response that failed is passed on, and nobody waits for it", async () => {
+test("an error response is passed on, and no request waits for it", async () => {
   let calls = 0;
   const handler = fetchCache({ cache: memoryCache().cache })(() => {
     calls++;

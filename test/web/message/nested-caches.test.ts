@@ -1,4 +1,4 @@
-// Two caches on the way of one request: the outer one counts, and nobody waits for himself.
+// Two caches on one request path: the outer one decides, and a request never waits for itself.
 import { setImmediate as turn } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import express from "express";
@@ -76,7 +76,7 @@ const SERVERS: Record<string, Serve> = {
 };
 
 describe.each(Object.entries(SERVERS))("on %s", (_, serve) => {
-  test("a cache behind another one that fills the same entry lets the request pass", async () => {
+  test("an inner cache passes a request through while the outer one fills the same entry", async () => {
     const { cache, clock } = memoryCache();
     const engine = (ttl: number): never =>
       new Engine({ cache, ttl, staleWhileRevalidate: 20 }, clock) as HTTPCacheMiddleware as never;
@@ -96,7 +96,7 @@ describe.each(Object.entries(SERVERS))("on %s", (_, serve) => {
     expect(calls).toBe(2);
   });
 
-  test("caches of their own are filled both", async () => {
+  test("two separate caches are both filled", async () => {
     const { cache, clock } = memoryCache();
     const engine = (name: string, ttl: number): never =>
       new Engine({ cache: cache.namespace(name), ttl }, clock) as HTTPCacheMiddleware as never;
