@@ -1,4 +1,4 @@
-// `cachedDependency`, put together from the function's side and the databases'.
+// `cachedDependency` with the adapters of all supported database libraries.
 import { drizzleSessions } from "./db/drizzle.ts";
 import { knexSessions } from "./db/knex.ts";
 import { kyselySessions } from "./db/kysely.ts";

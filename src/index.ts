@@ -1,7 +1,6 @@
 // The public surface of xcache, and nothing else.
-export type { AlertComparison } from "./alerts/comparison.ts";
-export type { AlertStatus } from "./alerts/condition.ts";
-export type { AlertDefinition, AlertTerms } from "./alerts/definition.ts";
+export type { AlertComparison, AlertStatus } from "./alerts/condition.ts";
+export type { AlertDefinition, AlertRule } from "./alerts/definition.ts";
 export { type AlertDeliveries, AlertManager, type StopOptions } from "./alerts/manager.ts";
 export type { AlertMetric } from "./alerts/metric.ts";
 export type { AlertState } from "./alerts/monitor.ts";
@@ -28,9 +27,9 @@ export type {
   Backend,
   BackendHost,
   Capabilities,
+  ConnectedServer as MetServer,
   Failed,
   KeyedRecord,
-  MetServer,
   PoolState,
   PushChannel,
   RecordTaker,
@@ -43,15 +42,15 @@ export type { Clock, Timer } from "./core/clock.ts";
 export type { Collector, MetricTags } from "./core/collector.ts";
 export type {
   AcquiredConnection,
+  CacheableResult as Keeping,
   CacheForSessions,
   ConnectionDriver,
-  Keeping,
   PooledStatement,
   SessionAdapter,
   SessionScope,
   SessionStatement,
   SessionTracker,
-  StatementTerms,
+  StatementOptions as StatementTerms,
   TableSettings,
   TrackedConnection,
   TransactionStatus,
@@ -98,9 +97,8 @@ export {
 } from "./functions/cached.ts";
 export { setDefaultCache } from "./functions/default-cache.ts";
 export type { CachedDependency, DependencyOptions } from "./functions/dependency.ts";
-export { CacheMetrics } from "./metrics/collectors/cache-metrics.ts";
+export { CacheMetrics, NoOpCollector } from "./metrics/collectors/cache-metrics.ts";
 export type { CollectorFailures, FailureReason } from "./metrics/collectors/guarded-collector.ts";
-export { NoOpCollector } from "./metrics/collectors/noop.ts";
 export { OtelCollector, type OtelCollectorOptions } from "./metrics/opentelemetry/otel.ts";
 export type { OtelMeterProvider, OtelTracerProvider } from "./metrics/opentelemetry/otel-api.ts";
 export { type SpanOptions, traceWithOpenTelemetry } from "./metrics/opentelemetry/spans.ts";

@@ -1,7 +1,7 @@
-// class XCache: the operations of the cache, put together from store, loader, configuration and metrics.
+// class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
 import { Instruments } from "./cache/instruments.ts";
-import { type CacheLifecycle, openPlace, Place } from "./cache/lifecycle.ts";
+import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
@@ -32,7 +32,7 @@ import type { CacheEvent, Listener } from "./core/events.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
-import type { Look } from "./core/loading/waiting-call.ts";
+import type { StoreLookup } from "./core/loading/waiting-call.ts";
 import type { Inspection, Namespace } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import type {
@@ -55,7 +55,7 @@ import {
 import type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 
 const DONE = Promise.resolve();
-/** An async function makes its promise in less time than Promise.resolve takes. */
+/** An async function creates its promise faster than Promise.resolve does. */
 const answered = async <T>(value: T): Promise<T> => value;
 
 export interface ScanOptions {
@@ -64,8 +64,8 @@ export interface ScanOptions {
 }
 
 /**
- * An async cache. Direct operations throw typed errors when the store fails; getOrSet and the wrappers run the
- * function instead. Methods need their object: pass `(key) => cache.get(key)`, not `cache.get`.
+ * An async cache. Direct operations throw typed errors when the store fails; getOrSet and the wrappers run the function
+ * instead. Methods are not bound: pass `(key) => cache.get(key)`, not `cache.get`.
  */
 export class XCache implements AsyncDisposable {
   readonly #root: CacheLifecycle;
@@ -73,33 +73,33 @@ export class XCache implements AsyncDisposable {
   readonly #loader: Loader;
   readonly #instruments: Instruments;
   readonly #children = new Map<string, XCache>();
-  readonly #place: Namespace;
-  /** `#place`, or a space that refuses while disconnected. */
-  #space: Namespace;
+  readonly #ownNamespace: Namespace;
+  /** `#ownNamespace`, or one that rejects every call while disconnected. */
+  #namespace: Namespace;
 
   /** Connects on first use. Without arguments: `redis://localhost:6379/0`. Throws ConfigError. */
   constructor(config?: CacheConfig | { readonly config: CacheConfig }) {
-    const { root, space } = config instanceof Place ? config : openPlace(config, systemClock);
+    const { root, namespace } = config instanceof CacheScope ? config : openScope(config, systemClock);
     this.#root = root;
-    this.#place = space;
-    this.#space = root.isOpen ? space : disconnectedNamespace;
-    this.#instruments = new Instruments(root, space);
+    this.#ownNamespace = namespace;
+    this.#namespace = root.isOpen ? namespace : disconnectedNamespace;
+    this.#instruments = new Instruments(root, namespace);
     this.#telemetry = this.#instruments.telemetry;
-    this.#loader = new Loader(space.changes, {
+    this.#loader = new Loader(namespace.changes, {
       clock: root.clock,
-      namespace: () => this.#space,
-      own: (value) => space.own(value),
+      namespace: () => this.#namespace,
+      own: (value) => namespace.own(value),
       signal: () => root.signal,
       stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
     offerPeek(this, {
-      peek: (key) => (isLoadHitTraced() ? undefined : this.#space.peek(key)),
+      peek: (key) => (isLoadHitTraced() ? undefined : this.#namespace.peek(key)),
       used: (key) => this.#telemetry.hit(key),
     });
     root.join(
       this.#instruments.member((isOpen) => {
-        this.#space = isOpen ? space : disconnectedNamespace;
+        this.#namespace = isOpen ? namespace : disconnectedNamespace;
       }),
     );
   }
@@ -120,16 +120,16 @@ export class XCache implements AsyncDisposable {
   }
 
   /**
-   * Optional: the first operation connects. Opens a disconnected cache again, its namespaces with it. Throws
-   * ConnectionError when disconnect() is called meanwhile.
+   * Optional: the first operation connects. Reopens a disconnected cache together with its namespaces. Throws
+   * ConnectionError if disconnect() is called meanwhile.
    */
   connect(): Promise<void> {
     return this.#root.connect();
   }
 
   /**
-   * Idempotent, and never longer than the operation timeout. Closes the namespaces with it; nothing keeps Node alive.
-   * Other caches on the same backend object go on: the last one to leave closes the store.
+   * Idempotent; takes at most the operation timeout. Also closes the namespaces; nothing keeps Node alive afterwards.
+   * Other caches on the same backend object keep working: the last one to disconnect closes the store.
    */
   disconnect(): Promise<void> {
     return this.#root.disconnect();
@@ -141,25 +141,25 @@ export class XCache implements AsyncDisposable {
 
   /** The value, or undefined when absent; null is a value like any other. */
   get<T = unknown>(key: string): Promise<T | undefined> {
-    const value = this.#space.peek(key);
+    const value = this.#namespace.peek(key);
     const { gets } = this.#telemetry;
     if (value !== undefined && !gets.timesNext && !isGetHitTraced()) return this.#hit(key, value as T);
-    return gets.timesNext || isGetTraced() ? this.#watchedGet(key) : this.#getSlowly(key);
+    return gets.timesNext || isGetTraced() ? this.#instrumentedGet(key) : this.#getFromStore(key);
   }
 
-  /** Only the present ones; one round trip per shard. */
+  /** The present entries only; one round trip per shard. */
   getMany<T = unknown>(keys: readonly string[]): Promise<Map<string, T>> {
     return this.#telemetry.run("getMany", async () => {
       const asked = requireKeys(keys);
-      const values = await this.#space.getMany(asked);
+      const values = await this.#namespace.getMany(asked);
       this.#telemetry.lookedMany(asked, values);
       return values as Map<string, T>;
     });
   }
 
-  /** Stores a value for `ttl` seconds under `tags`. Throws CodecError for what cannot be stored. */
+  /** Stores a value for `ttl` seconds under `tags`. Throws CodecError for a value that cannot be stored. */
   set(key: string, value: unknown, options?: SetOptions): Promise<void> {
-    if (this.#telemetry.sets.timesNext || isSetTraced()) return this.#watchedSet(key, value, options);
+    if (this.#telemetry.sets.timesNext || isSetTraced()) return this.#instrumentedSet(key, value, options);
     return this.#set(key, value, options);
   }
 
@@ -169,48 +169,49 @@ export class XCache implements AsyncDisposable {
       requireKey(key);
       requireValue(value);
       const root = this.#root;
-      const terms =
-        (options === undefined ? root.usualTerms : undefined) ?? resolveSetOptions(options, root.defaults);
-      const stored = this.#space.set(key, value, terms, this.#telemetry);
+      const entry =
+        (options === undefined ? root.defaultEntryOptions : undefined) ??
+        resolveSetOptions(options, root.defaults);
+      const stored = this.#namespace.set(key, value, entry, this.#telemetry);
       if (stored !== undefined) return stored;
-      this.#telemetry.written(key, terms.tags);
+      this.#telemetry.written(key, entry.tags);
       return DONE;
     } catch (error) {
       return Promise.reject(this.#telemetry.failedCall("set", error));
     }
   }
 
-  /** Stores several values under the same terms. */
+  /** Stores several values with the same options. */
   setMany(
     entries: Iterable<readonly [string, unknown]> | Readonly<Record<string, unknown>>,
     options?: SetOptions,
   ): Promise<void> {
     return this.#telemetry.run("setMany", async () => {
       const pairs = requireEntries(entries);
-      const terms = resolveSetOptions(options, this.#root.defaults);
-      await this.#space.setMany(pairs, terms);
-      for (const [key] of pairs) this.#telemetry.written(key, terms.tags);
+      const entry = resolveSetOptions(options, this.#root.defaults);
+      await this.#namespace.setMany(pairs, entry);
+      for (const [key] of pairs) this.#telemetry.written(key, entry.tags);
     });
   }
 
   /**
-   * The stored value, or what `load` returns, which is then stored. One load per key at a time; an invalidation
-   * during the load is never lost. A failing store never fails the call; a failing load does. A load must not wait for
-   * its own key, nor for one whose load waits for it: that is refused where it can be seen at once, and otherwise waits
-   * until `hardTimeout`.
+   * The stored value, or what `load` returns, which is then stored. One load per key at a time; an invalidation during
+   * the load is never lost. A failing store never fails the call; a failing load does. A load must not wait for its own
+   * key, directly or through another load: where this can be detected it is rejected, otherwise it waits until
+   * `hardTimeout`.
    */
   getOrSet<T, S = T>(key: string, load: LoadAs<T, S>, options?: GetOrSetOptions): Promise<T> {
     const isForced =
       typeof load !== "function" || (options !== undefined && !allowHits(options, this.#root.defaults));
-    const value = isForced ? undefined : this.#space.peek(key);
+    const value = isForced ? undefined : this.#namespace.peek(key);
     if (value !== undefined && !isLoadHitTraced()) return this.#hit(key, value as T);
-    const wanted = load as unknown as Load<T>;
+    const typedLoad = load as unknown as Load<T>;
     if (!isLoadTraced())
-      return isForced ? this.#load(key, wanted, options) : this.#seek(key, wanted, options);
-    return this.#tracedGetOrSet(key, wanted, options, isForced);
+      return isForced ? this.#load(key, typedLoad, options) : this.#seek(key, typedLoad, options);
+    return this.#tracedGetOrSet(key, typedLoad, options, isForced);
   }
 
-  /** Looks once more: what is traced has the look in it. */
+  /** Peeks again, so that the span includes the lookup. */
   #tracedGetOrSet<T>(
     key: string,
     load: Load<T>,
@@ -218,7 +219,7 @@ export class XCache implements AsyncDisposable {
     isForced: boolean,
   ): Promise<T> {
     return this.#telemetry.trace("getOrSet", { key }, () => {
-      const value = isForced ? undefined : this.#space.peek(key);
+      const value = isForced ? undefined : this.#namespace.peek(key);
       if (value !== undefined) return this.#hit(key, value as T);
       return isForced ? this.#load(key, load, options) : this.#seek(key, load, options);
     });
@@ -233,11 +234,11 @@ export class XCache implements AsyncDisposable {
     return (await this.#inspect("exists", key)) !== undefined;
   }
 
-  /** How many of the keys were present. */
+  /** Returns how many of the keys were present. */
   delete(keys: string | readonly string[]): Promise<number> {
     return this.#telemetry.run("delete", async () => {
       const distinct = requireDistinctKeys(keys);
-      const present = await this.#space.delete(distinct);
+      const present = await this.#namespace.delete(distinct);
       this.#telemetry.deleted(distinct, present);
       return present;
     });
@@ -254,7 +255,7 @@ export class XCache implements AsyncDisposable {
     return entry === undefined ? undefined : [...entry.tags];
   }
 
-  /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, a key may come twice. */
+  /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, so a key may occur twice. */
   keys(pattern = "*", options: ScanOptions = {}): AsyncIterable<string> {
     return this.#keys(glob(pattern), scanSignal(options));
   }
@@ -263,53 +264,53 @@ export class XCache implements AsyncDisposable {
   invalidateTags(tags: string | readonly string[]): Promise<void> {
     return this.#telemetry.run("invalidateTags", async () => {
       const list = requireTags(tags);
-      await this.#space.invalidateTags(list);
+      await this.#namespace.invalidateTags(list);
       if (list.length > 0) this.#telemetry.invalidated({ tags: list });
     });
   }
 
-  /** Removes the entries whose keys match a glob; how many there were. Rejects with the signal's reason if it aborts. */
+  /** Removes the entries whose keys match a glob and returns their number. Rejects with the signal's reason if it aborts. */
   invalidatePattern(pattern: string, options: ScanOptions = {}): Promise<number> {
     return this.#telemetry.run("invalidatePattern", async () => {
       const signal = scanSignal(options);
-      const present = await this.#space.invalidateMatching(glob(pattern), signal);
-      // Some entries may be left: whoever relies on the invalidation must know.
+      const present = await this.#namespace.invalidateMatching(glob(pattern), signal);
+      // Some entries may be left, so the caller must not take the invalidation for complete.
       signal?.throwIfAborted();
       this.#telemetry.invalidated({ pattern });
       return present;
     });
   }
 
-  /** Empties this namespace and those below it. O(1); other prefixes are untouched. */
+  /** Empties this namespace and its descendants. O(1); other prefixes are untouched. */
   clear(): Promise<void> {
     return this.#telemetry.run("clear", async () => {
-      await this.#space.clear();
+      await this.#namespace.clear();
       this.#telemetry.invalidated({ all: true });
     });
   }
 
-  /** A cache of its own under this one's prefix, on the same connection. The same name gives the same object. */
+  /** A separate cache under this one's prefix, on the same connection. The same name returns the same object. */
   namespace(name: string): XCache {
     requireNamespace(name);
     let child = this.#children.get(name);
     if (child === undefined) {
-      child = new XCache(new Place(this.#root, this.#place.child(name)) as CacheConfig);
+      child = new XCache(new CacheScope(this.#root, this.#ownNamespace.child(name)) as CacheConfig);
       this.#children.set(name, child);
     }
     return child;
   }
 
   /**
-   * Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating, until `signal` aborts. `fleet`: counts of all
-   * processes that use this prefix of the store with metrics on, minute by minute, over the last `since` seconds.
+   * Counts of this object, keys and bytes of this prefix. `exact` scans instead of estimating, until `signal` aborts.
+   * `fleet`: counts per minute of all processes that use this prefix with metrics on, over the last `since` seconds.
    */
   getStats(options: StatsOptions & { readonly fleet: true }): Promise<FleetStats>;
   getStats(options?: StatsOptions): Promise<CacheStats>;
   getStats(options: StatsOptions = {}): Promise<CacheStats> {
     return this.#telemetry.run("getStats", async () => {
       const { exact, fleet, since, signal } = requireStatsOptions(options);
-      const usage = await this.#space.usage(exact, signal);
-      // What was counted until then is not what there is.
+      const usage = await this.#namespace.usage(exact, signal);
+      // An aborted scan has counted only a part.
       signal?.throwIfAborted();
       const own = this.#telemetry.recorder.stats(usage);
       return fleet ? this.#instruments.history.fleet(own, since) : own;
@@ -333,7 +334,7 @@ export class XCache implements AsyncDisposable {
     return detailHealth(this.#root.store, await this.healthCheck(), this.getComprehensiveMetrics());
   }
 
-  /** Begins to measure rates over time; a no-op with a warning unless `enableMetrics`. */
+  /** Starts measuring rates over time; a no-op with a warning unless `enableMetrics`. */
   startMetricsCollection(): void {
     if (this.#root.config.enableMetrics) this.#telemetry.recorder.start();
     else
@@ -375,7 +376,7 @@ export class XCache implements AsyncDisposable {
     return this;
   }
 
-  #watchedSet(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {
+  #instrumentedSet(key: string, value: unknown, options: SetOptions | undefined): Promise<void> {
     if (!isSetTraced()) return this.#timedSet(key, value, options);
     return this.#telemetry.trace("set", { key }, () => this.#timedSet(key, value, options));
   }
@@ -389,21 +390,21 @@ export class XCache implements AsyncDisposable {
     }
   }
 
-  #getSlowly<T>(key: string): Promise<T | undefined> {
+  #getFromStore<T>(key: string): Promise<T | undefined> {
     this.#telemetry.gets.add();
     return new Promise((resolve, reject) => {
-      const asker = new GetCallback(this.#telemetry, key, resolve as (value: unknown) => void, reject);
+      const callback = new GetCallback(this.#telemetry, key, resolve as (value: unknown) => void, reject);
       try {
         requireKey(key);
-        this.#space.get(key, asker);
+        this.#namespace.get(key, callback);
       } catch (error) {
-        asker.failed(error);
+        callback.failed(error);
       }
     });
   }
 
-  /** Looks once more: what is timed or traced has the look in it. */
-  #watchedGet<T>(key: string): Promise<T | undefined> {
+  /** Peeks again, so that the timing and the span include the lookup. */
+  #instrumentedGet<T>(key: string): Promise<T | undefined> {
     if (!isGetTraced()) return this.#timedGet(key);
     return this.#telemetry.trace("get", { key }, () => this.#timedGet<T>(key));
   }
@@ -411,8 +412,8 @@ export class XCache implements AsyncDisposable {
   async #timedGet<T>(key: string): Promise<T | undefined> {
     const timing = this.#telemetry.begin(this.#telemetry.gets);
     try {
-      const value = this.#space.peek(key) as T | undefined;
-      if (value === undefined) return await this.#getSlowly(key);
+      const value = this.#namespace.peek(key) as T | undefined;
+      if (value === undefined) return await this.#getFromStore(key);
       this.#telemetry.hit(key);
       return value;
     } finally {
@@ -420,16 +421,19 @@ export class XCache implements AsyncDisposable {
     }
   }
 
-  /** Asks a shared store, and loads only if it has no fresh value: a hit should cost one promise. */
+  /** Reads a shared store, and loads only if it has no fresh value: a hit should cost a single promise. */
   #seek<T>(key: string, load: Load<T>, options: GetOrSetOptions | undefined): Promise<T> {
-    const space = this.#space;
-    if (space.seek === undefined || typeof key !== "string" || this.#loader.isLoading(key)) {
+    const namespace = this.#namespace;
+    if (namespace.seek === undefined || typeof key !== "string" || this.#loader.isLoading(key)) {
       return this.#load(key, load, options);
     }
-    const calledAt = space.changes.now;
+    const calledAt = namespace.changes.now;
     return new Promise((resolve) => {
-      const goOn = (look: Look): void => resolve(this.#load(key, load, options, look, calledAt));
-      space.seek?.(key, new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn));
+      const goOn = (lookup: StoreLookup): void => resolve(this.#load(key, load, options, lookup, calledAt));
+      namespace.seek?.(
+        key,
+        new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn),
+      );
     });
   }
 
@@ -437,14 +441,14 @@ export class XCache implements AsyncDisposable {
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
-    look?: Look,
+    lookup?: StoreLookup,
     calledAt?: number,
   ): Promise<T> {
     const timing = this.#telemetry.start("getOrSet");
     const request = this.#loadRequest(key, load, options);
     let hit = false;
     try {
-      const { value, source } = await this.#loader.load(key, load, request, look, calledAt);
+      const { value, source } = await this.#loader.load(key, load, request, lookup, calledAt);
       hit = source === "store";
       return value as T;
     } finally {
@@ -467,7 +471,7 @@ export class XCache implements AsyncDisposable {
   async *#keys(matches: (key: string) => boolean, signal?: AbortSignal): AsyncIterable<string> {
     this.#telemetry.finish("keys", undefined);
     try {
-      for await (const batch of this.#space.scan(signal)) {
+      for await (const batch of this.#namespace.scan(signal)) {
         for (const { key } of batch) if (matches(key)) yield key;
       }
     } catch (error) {
@@ -476,13 +480,13 @@ export class XCache implements AsyncDisposable {
   }
 
   async *#keyBatches(): AsyncIterable<readonly string[]> {
-    for await (const batch of this.#space.scan()) yield batch.map(({ key }) => key);
+    for await (const batch of this.#namespace.scan()) yield batch.map(({ key }) => key);
   }
 
   #inspect(operation: string, key: string): Promise<Inspection | undefined> {
     return this.#telemetry.run(operation, () => {
       requireKey(key);
-      return this.#space.inspect(key);
+      return this.#namespace.inspect(key);
     });
   }
 }
@@ -490,7 +494,7 @@ export class XCache implements AsyncDisposable {
 /** A cache that reads time from `clock`, for tests; see xcache/testing. */
 export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
   requireClock(clock);
-  return new XCache(openPlace(config, clock) as CacheConfig);
+  return new XCache(openScope(config, clock) as CacheConfig);
 }
 
 function scanSignal(options: ScanOptions): AbortSignal | undefined {

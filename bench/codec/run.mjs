@@ -140,7 +140,7 @@ const entry = {
   created: 1732000000000,
   expires: 1732000300000,
   staleUntil: 1732000300000,
-  lineage: [token],
+  namespaceStamps: [token],
   tags: [],
   payload: codec.encode(user),
 };

@@ -1,4 +1,4 @@
-// What is measured and told of one cache object: wired here, read and added to by the cache.
+// Telemetry, history and metric source of one cache object.
 
 import type { Namespace } from "../core/namespace.ts";
 import type { ComprehensiveMetrics } from "../core/stats.ts";
@@ -15,15 +15,15 @@ export class Instruments {
   readonly telemetry: Telemetry;
   readonly history: History;
   readonly #root: CacheLifecycle;
-  readonly #place: Namespace;
+  readonly #namespace: Namespace;
 
-  constructor(root: CacheLifecycle, place: Namespace) {
+  constructor(root: CacheLifecycle, namespace: Namespace) {
     this.#root = root;
-    this.#place = place;
+    this.#namespace = namespace;
     this.telemetry = new Telemetry(root.clock, root.config.keyPrefix);
     this.history = new History({
       recorder: this.telemetry.recorder,
-      ledger: place.counters,
+      counters: namespace.counters,
       clock: root.clock,
       retentionMs: root.config.metricsRetentionDays * DAY_MS,
     });
@@ -31,15 +31,15 @@ export class Instruments {
   }
 
   comprehensive(): ComprehensiveMetrics {
-    return this.telemetry.recorder.comprehensive(this.#storeFacts());
+    return this.telemetry.recorder.comprehensive(this.#storeState());
   }
 
-  /** The cache as the root knows it; `use` says whether it may use the store from now on. */
+  /** The cache as a member of its lifecycle; `use` is called when the store opens or closes. */
   member(use: (isOpen: boolean) => void): Member {
     return {
       source: this.#source(),
       history: this.history,
-      observer: this.telemetry.observer(this.#place),
+      observer: this.telemetry.observer(this.#namespace),
       opened: () => {
         use(true);
         this.telemetry.connection("connected");
@@ -57,20 +57,20 @@ export class Instruments {
       recorder: this.telemetry.recorder,
       clock: this.#root.clock,
       backend: this.#root.store.backend.name,
-      place: this.#place,
-      facts: () => this.#storeFacts(),
-      usage: () => this.#place.usage(false),
+      namespace: this.#namespace,
+      storeState: () => this.#storeState(),
+      usage: () => this.#namespace.usage(false),
     };
   }
 
-  #storeFacts(): ReturnType<MetricSource["facts"]> {
+  #storeState(): ReturnType<MetricSource["storeState"]> {
     const { store } = this.#root;
     const pool = poolState(store);
     return {
       circuitBreakerOpen: store.breaker !== undefined && store.breaker.state !== "closed",
       poolUtilization: poolUtilization(pool),
       poolWaiting: pool.waiting,
-      memoryUsage: store.fill(),
+      memoryUsage: store.memoryUsage(),
     };
   }
 }

@@ -1,4 +1,4 @@
-// What a cache and its namespaces share: the configuration, and one store that opens and closes for all of them.
+// Shared by a cache and its namespaces: the configuration, and one store that opens and closes for all of them.
 import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import type { Clock } from "../core/clock.ts";
@@ -13,16 +13,15 @@ import type { MetricSource } from "../metrics/collectors/source.ts";
 import type { History } from "../metrics/history/history.ts";
 import { openStore } from "./open-store.ts";
 
-/** A cache object of the family. */
+/** A cache object that shares this lifecycle. */
 export interface Member {
   readonly observer: StoreObserver;
-  /** What it tells its metrics. */
   readonly source: MetricSource;
   /** Adds its counts to those of other processes. */
   readonly history: History;
-  /** It may use the store again. */
+  /** Called when the store may be used again. */
   opened(): void;
-  /** It may not use the store any more. `wasOpen`: until now it could. */
+  /** Called when the store may not be used any more. `wasOpen`: it could be used until now. */
   closed(wasOpen: boolean): void;
 }
 
@@ -31,16 +30,16 @@ export class CacheLifecycle {
   readonly clock: Clock;
   readonly store: Store;
   readonly defaults: EntryDefaults;
-  /** The terms of a write without options; undefined where each has its own. */
-  readonly usualTerms: EntryOptions | undefined;
+  /** The options of every write without options; undefined where jitter makes them differ. */
+  readonly defaultEntryOptions: EntryOptions | undefined;
   readonly #metrics: CacheMetrics | undefined;
-  /** How each member stops reporting. */
+  /** The function that detaches each member from its metrics. */
   readonly #members = new Map<Member, (() => void) | undefined>();
   #stopping = new AbortController();
   #isOpen = true;
-  /** How many calls of connect() wait for the store. */
+  /** Number of connect() calls waiting for the store. */
   #connecting = 0;
-  /** How often disconnect() was called: whatever was begun before the latest call is over. */
+  /** Number of disconnect() calls: anything that began before the latest one is void. */
   #disconnects = 0;
   /** The latest disconnect that had something to close. */
   #closing: Promise<void> = Promise.resolve();
@@ -50,7 +49,7 @@ export class CacheLifecycle {
     this.clock = clock;
     this.store = openStore(config, clock);
     this.defaults = { ...config, random: clock.random };
-    this.usualTerms = defaultEntryOptions(this.defaults);
+    this.defaultEntryOptions = defaultEntryOptions(this.defaults);
     if (config.enableMetrics && config.metrics !== undefined) this.#metrics = metricsOf(config.metrics);
   }
 
@@ -58,7 +57,7 @@ export class CacheLifecycle {
     return this.#isOpen;
   }
 
-  /** Aborts for the loads that are under way when the cache disconnects. */
+  /** Aborts the in-flight loads when the cache disconnects. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -110,7 +109,7 @@ export class CacheLifecycle {
         );
       });
     } catch (error) {
-      // A closed cache that does not open stays closed: nothing goes on trying.
+      // A closed cache that fails to open stays closed: nothing keeps retrying in the background.
       if (!this.#isOpen && this.store.observers.size === 0) this.store.disconnect().catch(() => {});
       throw error;
     } finally {
@@ -140,31 +139,31 @@ export class CacheLifecycle {
     await withDeadline(this.clock, halfMs, left, () => undefined);
   }
 
-  /** What was counted and not told yet; undefined when there is nothing, or nobody to tell. */
+  /** Writes counts that are not in the store yet; undefined if there are none or the circuit is open. */
   #addHistories(): Promise<unknown> | undefined {
     if (!this.config.enableMetrics || (this.store.breaker?.state ?? "closed") !== "closed") return undefined;
-    const late = [...this.#members.keys()].filter(({ history }) => history.isLate);
-    if (late.length === 0) return undefined;
-    return Promise.all(late.map(({ history }) => history.add().catch(() => {})));
+    const unwritten = [...this.#members.keys()].filter(({ history }) => history.hasUnwritten);
+    if (unwritten.length === 0) return undefined;
+    return Promise.all(unwritten.map(({ history }) => history.add().catch(() => {})));
   }
 }
 
-/** Where a cache object stands: what it shares with its root, and its own part of the store. */
-export class Place {
+/** A cache object's lifecycle, shared with its root, and its own namespace. */
+export class CacheScope {
   readonly root: CacheLifecycle;
-  readonly space: Namespace;
-  constructor(root: CacheLifecycle, space: Namespace) {
+  readonly namespace: Namespace;
+  constructor(root: CacheLifecycle, namespace: Namespace) {
     this.root = root;
-    this.space = space;
+    this.namespace = namespace;
   }
 }
 
-export function openPlace(
+export function openScope(
   given: CacheConfig | { readonly config: CacheConfig } | undefined,
   clock: Clock,
-): Place {
+): CacheScope {
   const wrapped =
     typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
   const root = new CacheLifecycle(resolveConfig(wrapped ? given.config : given), clock);
-  return new Place(root, root.store.namespace(root.config.keyPrefix));
+  return new CacheScope(root, root.store.namespace(root.config.keyPrefix));
 }

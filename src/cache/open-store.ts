@@ -1,4 +1,4 @@
-// From configuration to an opened store. Caches on one backend object share one store.
+// Opens the store of a configuration. Caches on one backend object share one store.
 import { DiskBackend } from "../backends/disk/backend.ts";
 import { KvBackend } from "../backends/kv/backend.ts";
 import { MemcachedBackend } from "../backends/memcached/backend.ts";
@@ -13,7 +13,7 @@ import { ConfigError } from "../core/errors.ts";
 import type { Store } from "../core/namespace.ts";
 import { SharedStore } from "../core/shared/shared-store.ts";
 
-/** What the caches on one backend object have in common. */
+/** Settings that caches on one backend object must have in common. */
 const SHARED_FIELDS = [
   "operationTimeout",
   "connectTimeout",
@@ -49,7 +49,7 @@ function requireSameSettings(config: ResolvedConfig, first: ResolvedConfig): voi
       "CONFIG_INVALID",
       `${field} must be ${present} as in the first cache on this backend object, got ${given}`,
       {
-        hint: "Caches on one backend object share its connections: give them the same settings, or a backend each.",
+        hint: "Caches on one backend object share its connections: give them the same settings, or separate backends.",
       },
     );
   }

@@ -1,7 +1,7 @@
-// Those who wait for what a shared store has under a key: an object each, since there is one for every read that the
-// memory of the process does not answer.
+// Callbacks of reads from a shared store. Classes instead of closures, since every read that the near tier cannot answer
+// creates one.
 import { toError } from "../core/events.ts";
-import type { Look } from "../core/loading/waiting-call.ts";
+import type { StoreLookup } from "../core/loading/waiting-call.ts";
 import type { Found, ReadCallback } from "../core/namespace.ts";
 import type { Telemetry } from "../metrics/recording/telemetry.ts";
 
@@ -34,18 +34,18 @@ export class GetCallback implements ReadCallback<unknown> {
   }
 }
 
-/** For getOrSet, which goes on to load what is not there. */
+/** For getOrSet, which continues with a load on a miss. */
 export class FindCallback implements ReadCallback<Found | undefined> {
   readonly #telemetry: Telemetry;
   readonly #key: string;
   readonly #resolve: (value: unknown) => void;
-  readonly #goOn: (look: Look) => void;
+  readonly #goOn: (look: StoreLookup) => void;
 
   constructor(
     telemetry: Telemetry,
     key: string,
     resolve: (value: unknown) => void,
-    goOn: (look: Look) => void,
+    goOn: (look: StoreLookup) => void,
   ) {
     this.#telemetry = telemetry;
     this.#key = key;

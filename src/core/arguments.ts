@@ -1,4 +1,4 @@
-// Checks of what callers pass: each says what was expected and what arrived.
+// Argument checks: each error says what was expected and what arrived.
 import type { Clock } from "./clock.ts";
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { CACHE_EVENTS, type CacheEvent } from "./events.ts";
@@ -19,7 +19,7 @@ export function requireClock(clock: unknown): asserts clock is Clock {
     throw new ConfigError("ARGUMENT_INVALID", `clock must be a Clock, got one without ${missing.join(", ")}`);
 }
 
-/** The keys as a list of the callee's own; a single string counts as a list of one. */
+/** A copy of the keys; a single string counts as a list of one. */
 export function requireKeys(keys: unknown): readonly string[] {
   if (typeof keys === "string") {
     requireKey(keys);
@@ -30,12 +30,12 @@ export function requireKeys(keys: unknown): readonly string[] {
   return keys.slice();
 }
 
-/** The same without repetitions. */
+/** As `requireKeys`, without duplicates. */
 export function requireDistinctKeys(keys: unknown): readonly string[] {
   return [...new Set(requireKeys(keys))];
 }
 
-/** The cheap part of the check: the rest of a value is looked at when it is encoded or copied. */
+/** The cheap part of the check: the rest of a value is checked when it is encoded or copied. */
 export function requireValue(value: unknown): void {
   if (value === undefined || typeof value === "function" || typeof value === "symbol") throw noValue(value);
 }
@@ -47,12 +47,12 @@ function noValue(value: unknown): CodecError {
   );
 }
 
-/** For a value that is stored as it is: whoever awaits it must get itself, not what its `then` says. */
+/** For a value that is stored by reference: awaiting a thenable would return something else than the value itself. */
 export function requireShareable(value: unknown): void {
   requireValue(value);
   if (typeof value !== "object" || value === null) return;
   if (typeof thenOf(value as Thenable) !== "function") return;
-  throw unsupported("a promise or another object with a then method", "Await it and store what it gives.");
+  throw unsupported("a promise or another object with a then method", "Await it and store the result.");
 }
 
 interface Thenable {
@@ -67,7 +67,7 @@ function thenOf(value: Thenable): unknown {
   }
 }
 
-/** On its own, so that the check of every value stays short. */
+/** A function of its own, so that the check on the hot path stays small enough to inline. */
 function unreadable(cause: unknown): CodecError {
   const message = "a value must be plain data, got an object whose then property cannot be read at $.then";
   return new CodecError("VALUE_UNSUPPORTED", message, { path: "$.then", cause });
@@ -78,7 +78,7 @@ function unsupported(arrived: string, hint: string | undefined): CodecError {
   return new CodecError("VALUE_UNSUPPORTED", message, { path: "$", ...(hint === undefined ? {} : { hint }) });
 }
 
-/** Distinct entries; of a repeated key the last one counts. */
+/** Entries with distinct keys; the last one of a repeated key wins. */
 export function requireEntries(entries: unknown): readonly (readonly [string, unknown])[] {
   if (typeof entries !== "object" || entries === null) {
     throw wrong("entries must be a Map, a list of [key, value] or an object", entries);
@@ -100,20 +100,20 @@ export function requireListener(event: unknown, listener: unknown): void {
   if (typeof listener !== "function") throw wrong("listener must be a function", listener);
 }
 
-/** An object that has no other fields than `names`, in itself or inherited. */
+/** Requires an object without any fields, own or inherited, other than `names`. */
 export function requireOptions(options: unknown, names: readonly string[]): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw wrong("options must be an object", options);
   }
   for (const name in options) {
-    if (names.includes(name) || isEverywhere(options, name)) continue;
+    if (names.includes(name) || isOnObjectPrototype(options, name)) continue;
     const shown = describeArrival(name);
     throw new ConfigError("CONFIG_UNKNOWN_FIELD", `unknown option ${shown}: ${suggestName(name, names)}`);
   }
 }
 
-/** What somebody has added to Object.prototype is not the caller's. */
-function isEverywhere(options: object, name: string): boolean {
+/** Fields that some code added to Object.prototype were not passed by the caller. */
+function isOnObjectPrototype(options: object, name: string): boolean {
   return !Object.hasOwn(options, name) && Object.hasOwn(Object.prototype, name);
 }
 
@@ -131,7 +131,7 @@ export function requireSignal(signal: unknown): AbortSignal | undefined {
 export interface StatsOptions {
   /** Scans instead of estimating the keys and bytes. */
   readonly exact?: boolean;
-  /** Counts of all processes instead of this object's. */
+  /** Counts of all processes instead of this cache object's. */
   readonly fleet?: boolean;
   /** With `fleet`: how far back, in seconds. Default: an hour. */
   readonly since?: number;

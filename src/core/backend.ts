@@ -11,53 +11,53 @@ export interface Capabilities {
   readonly scan: boolean;
   /** Smallest step of a lifetime in milliseconds; lifetimes are rounded down to it. */
   readonly ttlResolutionMs: number;
-  /** An acknowledged write may be lost when another server takes over; the backend then tells of it by `met`. */
+  /** An acknowledged write may be lost in a failover; the backend then calls `onServer`. */
   readonly replicated?: boolean;
-  /** What this process changes is changed in the order it was sent, for the library's own records of a namespace. */
+  /** The store applies this process's changes to the library's own records of a namespace in the order they were sent. */
   readonly ordered?: boolean;
 }
 
-/** A server as a new connection finds it. */
-export interface MetServer {
-  /** Put at the end of a key of the library, it makes the key be on this server. */
+/** A server to which a connection was just established. */
+export interface ConnectedServer {
+  /** Suffix that places one of the library's own keys on this server. */
   readonly anchor: string;
-  /** Another one after every start of its process. */
+  /** Changes whenever the server process starts. */
   readonly runId: string;
-  /** When its process started, in the store's time; a second early at most. */
+  /** When its process started, in the store's time; at most a second early. */
   readonly startedAt: number;
-  /** When the server in this place last proved alive to this process, by the local clock; 0: never. */
+  /** When the server at this anchor last answered this process, by the local clock; 0: never. */
   readonly lastProvenAt: number;
-  /** Reaches the server before anybody else does. */
+  /** Commands on the new connection, which nothing else uses yet. */
   readonly records: Pick<Backend, "read" | "write" | "take" | "now">;
   /** Whether a key is on this server. */
   owns(key: string): boolean;
 }
 
-/** What the core lends a backend when it is opened. */
+/** What the core provides to a backend when it is opened. */
 export interface BackendHost {
   readonly clock: Clock;
   /** Deadline of a store operation, in milliseconds; the core enforces it, a client may use it to drop sockets. */
   readonly operationTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly poolSize: number;
-  /** Whether entries that were read are kept in this process: then most reads are watched ones. */
+  /** Whether there is a near tier: then most reads are watched. */
   readonly keepsEntries?: boolean;
-  /** Reports what no caller is waiting for, such as a lost connection. */
+  /** Reports an error that no caller is waiting for, such as a lost connection. */
   report(error: Error): void;
-  /** Says that an entry was dropped to make room. */
+  /** Called when an entry was evicted. */
   evicted(key: string): void;
-  /** Says that a server was reached which may not be the one before; nothing else may use it until this resolves. */
-  onServer(server: MetServer): Promise<void>;
+  /** Called on every (re)connect with the server's identity; no command may be sent until it resolves. */
+  onServer(server: ConnectedServer): Promise<void>;
 }
 
 export interface KeyedRecord {
   readonly key: string;
   readonly record: StoreRecord;
-  /** How long the store keeps it, from now, in milliseconds; Infinity for ever. */
+  /** How long the store keeps it from now, in milliseconds; Infinity: no expiry. */
   readonly lifetimeMs: number;
 }
 
-/** `won`: the record was replaced. Otherwise `current` is what stands there. */
+/** `won`: the record was replaced. Otherwise `current` is what the store holds. */
 export type SwapResult =
   | { readonly won: true }
   | { readonly won: false; readonly current: StoreRecord | undefined };
@@ -65,25 +65,25 @@ export type SwapResult =
 export interface ScanItem {
   readonly key: string;
   readonly record: StoreRecord;
-  /** Bytes this key takes in the store, as far as the store can tell. */
+  /** Bytes this key uses in the store, as far as the store reports it. */
   readonly bytes: number;
 }
 
 export interface ScanOptions {
-  /** Stop as soon as this aborts. */
+  /** Stops the scan when it aborts. */
   readonly signal?: AbortSignal;
 }
 
 export interface PoolState {
   readonly size: number;
-  /** Connections with calls under way. */
+  /** Connections with calls in flight. */
   readonly inUse: number;
   readonly idle: number;
-  /** Calls that wait for a connection. */
+  /** Calls waiting for a connection. */
   readonly waiting: number;
   /**
-   * Connections that take no more calls at present. To be given where a connection carries many calls at once; where it
-   * carries one, those in use are.
+   * Connections that accept no more calls at present. Needed only where a connection multiplexes calls; otherwise
+   * `inUse` is taken.
    */
   readonly full?: number;
 }
@@ -92,21 +92,21 @@ export interface Usage {
   readonly keys: number;
   readonly bytes: number;
   readonly approximate: boolean;
-  /** `server`: of everything there, since the store cannot tell prefixes apart. Default: `prefix`. */
+  /** `server`: counts everything on the servers, because the store cannot count by prefix. Default: `prefix`. */
   readonly scope?: "prefix" | "server";
 }
 
 /**
- * A store that tells when a key it handed out has changed. Absent: nothing read is ever kept at hand.
- * A value may be kept only if `epoch(key)` was the same non-zero number when its read was sent, when the reply
- * arrived and whenever the value is used.
+ * Notifies when a key that was read has changed. Absent: nothing read is cached in this process. A value may be cached
+ * only if `epoch(key)` was the same non-zero number when its read was sent, when the reply arrived and whenever the value
+ * is used.
  */
 export interface PushChannel {
   /** Changes whenever pushes for this key may have been missed; 0 while the channel cannot be trusted. */
   epoch(key: string): number;
   /**
-   * Whether every change of anything read until a second ago has been told; cheap enough to ask at every hit. `now`: from
-   * somebody who has just read the clock, and asks rarely.
+   * Whether every change made until a second ago to a key that was read has been pushed; cheap enough for every hit.
+   * `now`: passed by a caller that has just read the clock and calls rarely.
    */
   isTrusted?(now?: number): boolean;
   /** `undefined` means: everything may have changed. Returns how to stop listening. */
@@ -115,23 +115,23 @@ export interface PushChannel {
 
 export type Failed = (error: unknown) => void;
 
-/** Whoever reads a record. Told one of the two, once. */
+/** The callback of a read: exactly one of its methods is called, once. */
 export interface RecordTaker {
   /**
-   * `stamps`: the ids of those that were asked for with it, a missing one undefined. Returns whether its payload is still
-   * needed: if not, the store may use the memory again.
+   * `stamps`: the ids of the stamps read with it, undefined for a missing one. Returns whether the payload is still
+   * needed; if not, the store may reuse its memory.
    */
   take(record: StoreRecord | undefined, stamps?: readonly (Token | undefined)[]): boolean;
   fail(error: unknown): void;
 }
 
-/** Takes records. Returns whether anything of them is still needed. */
+/** Receives records. Returns whether any of their payloads is still needed. */
 export type TakenMany = (records: readonly (StoreRecord | undefined)[]) => boolean;
 
 /**
- * A store of records. Every method works on exact keys, whatever characters they hold, and is atomic per key.
- * Methods reject with BackendError or a child of it. Nothing here may block for longer than it must:
- * the core adds the deadline and the circuit breaker.
+ * A store of records. Every method works on exact keys, whatever characters they contain, and is atomic per key.
+ * Methods reject with BackendError or a subclass of it. They need no deadline or circuit breaker of their own: the core
+ * adds both.
  */
 export interface Backend {
   /** Short name for messages and statistics, such as `memory`. */
@@ -142,48 +142,48 @@ export interface Backend {
   /** Called once before anything else. */
   open?(host: BackendHost): void;
   connect(): Promise<void>;
-  /** Idempotent; afterwards no socket or timer of the backend is left. */
+  /** Idempotent; afterwards the backend has no open socket or timer. */
   disconnect(): Promise<void>;
-  /** Resolves when the store has answered a round trip. */
+  /** Resolves after one round trip to the store. */
   ping(): Promise<void>;
   /**
-   * Whether a part of the store answers: then one call that failed says nothing of the others, and the circuit stays
-   * closed. Such a store itself stops asking the part that does not answer.
+   * Whether at least one part of the store answers: then a failed call says nothing about the others, and the circuit
+   * breaker stays closed. Such a store itself stops calling the part that does not answer.
    */
   answersInPart?(): boolean;
 
-  /** The store's present time in milliseconds, and how far that estimate may be off. */
+  /** The store's current time in milliseconds, and the maximum error of that estimate. */
   now(): number;
   clockErrorMs(): number;
-  /** By how much the store's time may be ahead of the local clock at most; for a store that tells it without reading one. */
+  /** Upper bound of how far the store's time is ahead of the local clock, for a store that knows it without reading a clock. */
   aheadMs?(): number;
 
   read(key: string): Promise<StoreRecord | undefined>;
   /**
-   * As `read` and `write`, calling back instead: for a store that answers so many calls that promises weigh.
-   * `isWatched` false: nothing of it is kept, so its changes need not be told.
+   * As `read` and `write` with callbacks, for a store fast enough that the promises would dominate the cost.
+   * `isWatched` false: the record will not be cached, so its changes need not be pushed.
    */
   readThen?(key: string, isWatched: boolean, taker: RecordTaker): void;
   writeThen?(item: KeyedRecord, done: () => void, failed: Failed): void;
   /**
-   * As `readThen`, together with the present ids of stamps and in one round trip: for a store that does not tell of
-   * changes, where they are asked for with every entry.
+   * As `readThen`, with the current ids of `stamps` in the same round trip: for a store without push, where stamps are
+   * read with every entry.
    */
   readStampedThen?(key: string, stamps: readonly string[], taker: RecordTaker): void;
   /**
-   * The version of the record under a key as it is now; undefined where there is none. For a store that tells nothing of
-   * changes but answers at once, in a microsecond or two: what is kept is compared with it whenever it is used.
+   * The current version of the record under a key; undefined where there is none. For a store without push that answers
+   * synchronously within a microsecond or two: a cached value is compared with it on every hit.
    */
   versionNow?(key: string): Token | undefined;
-  /** In the order of `keys`. `isWatched`: as in `readThen`; true where it is not said. */
+  /** In the order of `keys`. `isWatched`: as in `readThen`. Default: true. */
   readMany(keys: readonly string[], isWatched?: boolean): Promise<readonly (StoreRecord | undefined)[]>;
-  /** As `readMany`, calling back instead. */
+  /** As `readMany`, with callbacks. */
   readManyThen?(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void;
   write(item: KeyedRecord): Promise<void>;
   writeMany(items: readonly KeyedRecord[]): Promise<void>;
   /**
-   * Replaces the record under `key` if its version is `expected` (`undefined`: if there is none).
-   * `next` undefined removes it.
+   * Compare-and-set: replaces the record under `key` if its version is `expected` (undefined: if there is no record).
+   * `next` undefined removes the record.
    */
   swap(
     key: string,
@@ -193,25 +193,25 @@ export interface Backend {
   /** Removes a record and returns what was there; the payload may be left empty. */
   take(key: string): Promise<StoreRecord | undefined>;
   takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]>;
-  /** Removes records that nobody wants to see. Where it is left out, `takeMany` is called. */
+  /** Removes records without returning them. Default: `takeMany` is called. */
   removeMany?(keys: readonly string[]): Promise<void>;
-  /** Tells the store that these keys are in use, so that it does not evict them. */
+  /** Marks these keys as recently used, so that the store does not evict them. */
   touch?(keys: readonly string[]): Promise<void>;
 
   /** Every record whose key starts with `prefix`, in batches, with cursors; a key may come twice. Payloads may be empty. */
   scan(prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]>;
-  /** How much the keys under `prefix` take; cheap and possibly sampled. */
+  /** Number and size of the keys under `prefix`; cheap and possibly sampled. */
   usage(prefix: string): Promise<Usage>;
   /**
-   * The share of its memory or room that the store has used, 0 to 1; undefined where it has no bound or does not tell.
-   * Connects to nothing for it: rejects with DISCONNECTED where nothing is connected.
+   * The used share of the store's memory or disk limit, 0 to 1; undefined where there is no limit or it is unknown.
+   * Never opens a connection: rejects with DISCONNECTED where there is none.
    */
-  fill?(): Promise<number | undefined>;
-  /** Whether a full store drops entries instead of refusing new ones: then it is full in the usual course of things. */
+  memoryUsage?(): Promise<number | undefined>;
+  /** Whether a full store evicts entries instead of rejecting new ones: then being full is normal operation. */
   makesRoom?(): boolean;
 
   pool?(): PoolState;
-  /** Facts for people: server kind, version, address without credentials. */
+  /** For display: server kind, version, address without credentials. */
   describe?(): Promise<Readonly<Record<string, string | number | boolean>>>;
 }
 

@@ -1,4 +1,4 @@
-// Circuit breaker: after repeated failures the store is left alone, then asked by exactly one probe.
+// Circuit breaker: after repeated failures calls fail fast, until a single probe finds the store working again.
 import type { Clock } from "./clock.ts";
 import { CircuitOpenError } from "./errors.ts";
 
@@ -11,7 +11,7 @@ export interface BreakerOptions {
   readonly resetTimeout: number;
 }
 
-/** A permission to ask the store; report exactly one outcome with it. */
+/** Permission for one call to the store; report exactly one outcome with it. */
 export interface Pass {
   readonly probe: boolean;
   /** Passes issued before the state last changed no longer count. */
@@ -26,8 +26,8 @@ export class CircuitBreaker {
   #failures = 0;
   #openedAt: number | undefined;
   #round = 0;
-  /** For every call while the circuit is closed. */
-  #usualPass: Pass = { probe: false, round: 0 };
+  /** Shared by all calls while the circuit is closed. */
+  #closedPass: Pass = { probe: false, round: 0 };
 
   constructor(options: BreakerOptions, clock: Clock, onState: (state: BreakerState) => void = () => {}) {
     this.#options = options;
@@ -48,14 +48,14 @@ export class CircuitBreaker {
     return this.#openedAt;
   }
 
-  /** When the next probe may go, in milliseconds since the epoch. */
+  /** When the next probe is allowed, in milliseconds since the epoch. */
   get nextProbeAt(): number | undefined {
     return this.#openedAt === undefined ? undefined : this.#openedAt + this.#options.resetTimeout * 1000;
   }
 
-  /** Throws CircuitOpenError unless the store may be asked now. */
+  /** Throws CircuitOpenError unless a call is allowed now. */
   enter(operation: string): Pass {
-    if (this.#state === "closed") return this.#usualPass;
+    if (this.#state === "closed") return this.#closedPass;
     const due = this.nextProbeAt ?? 0;
     if (this.#state === "open" && this.#clock.now() >= due) {
       this.#change("half_open");
@@ -64,7 +64,7 @@ export class CircuitBreaker {
     const wait = Math.max(0, due - this.#clock.now()) / 1000;
     throw new CircuitOpenError(
       this.#state === "half_open"
-        ? "the circuit breaker is half open and its one probe is still under way"
+        ? "the circuit breaker is half open and its probe is still in flight"
         : `the circuit breaker is open after ${this.#failures} failures; next probe in ${wait.toFixed(1)} s`,
       { operation },
     );
@@ -91,7 +91,7 @@ export class CircuitBreaker {
   #change(state: BreakerState): void {
     this.#state = state;
     this.#round++;
-    this.#usualPass = { probe: false, round: this.#round };
+    this.#closedPass = { probe: false, round: this.#round };
     this.#onState(state);
   }
 }

@@ -1,11 +1,11 @@
-// What changed while loads are in flight, so that none of them is stored or joined after it was overtaken.
+// Changes made while loads are in flight, so that an overtaken load is neither stored nor joined.
 
 /** One counter for all namespaces of a store, so that a parent's change can be compared with a child's load. */
 export interface Sequence {
   value: number;
 }
 
-/** Beyond this many remembered names the log forgets them and calls everything changed. */
+/** Beyond this many names the log drops them and treats everything as changed. */
 const LONGEST_LOG = 100_000;
 const MOST_PATTERNS = 100;
 
@@ -15,7 +15,7 @@ interface LoadedKey {
   at: number;
 }
 
-/** The log of one namespace. Keys are remembered while they are loaded, other names while anything is. */
+/** The log of one namespace. Keys are tracked while they are being loaded, tags and patterns while any load runs. */
 export class ChangeLog {
   readonly #sequence: Sequence;
   readonly #parent: ChangeLog | undefined;
@@ -30,17 +30,17 @@ export class ChangeLog {
     this.#sequence = parent === undefined ? { value: 0 } : parent.#sequence;
   }
 
-  /** Grows with every change and mark. */
+  /** Increases with every change and mark. */
   get now(): number {
     return this.#sequence.value;
   }
 
-  /** Whether names are being remembered; a write path may skip the calls below otherwise. */
+  /** Whether any load is in flight; otherwise a write path may skip the calls below. */
   get watched(): boolean {
     return this.#loads > 0;
   }
 
-  /** A load begins; returns the moment to compare with. Call `end` when it is over. */
+  /** A load begins; returns the moment to compare with. Call `end` when it has finished. */
   begin(key: string): number {
     this.#loads++;
     const loaded = this.#keys.get(key);
@@ -49,7 +49,7 @@ export class ChangeLog {
     return this.#sequence.value;
   }
 
-  /** A moment of its own: what began did so before it or after it. */
+  /** A unique moment: everything else began either before or after it. */
   mark(): number {
     return ++this.#sequence.value;
   }
@@ -74,21 +74,21 @@ export class ChangeLog {
     if (this.#tags.size > LONGEST_LOG) this.#overflow();
   }
 
-  /** A change made elsewhere has overtaken the load of `key` that began at `since`; later loads already know of it. */
+  /** A change made elsewhere has overtaken the load of `key` that began at `since`; later loads are not affected. */
   overtake(key: string, since: number): void {
     this.#sequence.value = Math.max(this.#sequence.value, since + 1);
     const loaded = this.#keys.get(key);
     if (loaded !== undefined) loaded.at = Math.max(loaded.at, since + 1);
   }
 
-  /** Every key that `matches`, also those whose first load is still under way. */
+  /** Every key that `matches`, including keys whose first load is still in flight. */
   pattern(matches: (key: string) => boolean): void {
     const at = ++this.#sequence.value;
     if (this.#loads > 0) this.#patterns.push({ matches, at });
     if (this.#patterns.length > MOST_PATTERNS) this.#overflow();
   }
 
-  /** The whole namespace and everything below it. */
+  /** The whole namespace and its descendants. */
   everything(): void {
     this.#everythingAt = ++this.#sequence.value;
   }

@@ -1,10 +1,10 @@
-// The only reader of time, timers and randomness; tests inject their own, so no test sleeps.
+// The only source of time, timers and randomness; tests inject their own, so no test sleeps.
 import { nodeCrypto } from "./lazy-builtin.ts";
 
 /** A pending timer. Cancelling one that has fired does nothing. */
 export interface Timer {
   cancel(): void;
-  /** Keeps the process alive until it fires, or not; at first it does not. */
+  /** Whether it keeps the process alive until it fires. Default: it does not. */
   hold?(holds: boolean): void;
 }
 
@@ -13,14 +13,14 @@ export interface Clock {
   now(): number;
   /**
    * Like `now()`, but may lag behind by up to `COARSE_LAG_MS`; by more only for the first few readings after the event
-   * loop was blocked. A hit path compares with it first and asks `now()` only when an expiry is near.
+   * loop was blocked. A hit path compares with it first and calls `now()` only when an expiry is near.
    */
   coarse(): number;
-  /** How many hits in a row one reading may answer for, as `coarse()` does; each has its own where it is not said. */
+  /** How many consecutive hits may share one reading of `coarse()`. Default: 1. */
   readonly hitsPerReading?: number;
-  /** Milliseconds since the epoch by the calendar of this machine, which may jump; as `now()` where it is not said. */
+  /** Milliseconds since the epoch by this machine's wall clock, which may jump. Default: `now()`. */
   wall?(): number;
-  /** As `coarse()`, of `wall()`. */
+  /** The coarse form of `wall()`. */
   coarseWall?(): number;
   /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
   after(delayMs: number, run: () => void): Timer;
@@ -33,7 +33,7 @@ export interface Clock {
 /** How far `coarse()` may lag behind `now()`. */
 export const COARSE_LAG_MS = 1_000;
 
-/** The longest delay that one Node timer can carry. */
+/** The longest delay of a Node timer. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 function after(delayMs: number, run: () => void): Timer {
@@ -55,16 +55,16 @@ function after(delayMs: number, run: () => void): Timer {
 }
 
 const { timeOrigin } = performance;
-// Bound once: going through the global object each time costs as much again.
+// Bound once: a lookup through the global object would double the cost.
 const sinceOrigin = performance.now.bind(performance);
 
-// Monotonic: a step of the wall clock neither revives nor kills entries.
+// Monotonic: a step of the wall clock neither revives nor expires entries.
 const now = (): number => timeOrigin + sinceOrigin();
 
-/** However busy the process is with promises, every so many readings are taken from the clock itself. */
+/** Every 32nd reading comes from the clock itself, because the interval cannot fire while promises keep the loop busy. */
 const HITS_PER_READING = 32;
 
-/** Refreshes a cached reading twice a second while somebody asks, and rests when nobody does. */
+/** Caches a reading and refreshes it twice a second while it is in use; without readers the interval stops. */
 class CoarseReading {
   readonly #take: () => number;
   #value = 0;

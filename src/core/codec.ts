@@ -4,13 +4,13 @@ import type { Payload } from "./record.ts";
 export interface Codec {
   /** Throws CodecError with the path of a part that cannot be stored. */
   encode(value: unknown): Payload;
-  /** Throws CodecError for bytes that are damaged or beyond the limits; never runs code. */
+  /** Throws CodecError for bytes that are damaged or exceed the limits; never runs code. */
   decode(payload: Payload): unknown;
-  /** An equal value that shares nothing mutable with the given one; refuses what `encode` refuses. */
+  /** A deep copy that shares nothing mutable with the original; rejects what `encode` rejects. */
   copy<T>(value: T): T;
-  /** The same for a value that `copy` or `decode` made and nobody has changed since; faster, because it checks nothing. */
+  /** As `copy`, for a value made by `copy` or `decode` and not modified since; faster, because nothing is checked. */
   copyTrusted<T>(value: T): T;
-  /** About how many bytes of memory the value takes. Never throws. */
+  /** Approximate memory use of the value in bytes. Never throws. */
   sizeOf(value: unknown): number;
 }
 

@@ -1,4 +1,4 @@
-// The contract of a metrics sink: four methods, sync or async. Whatever it does never slows or breaks an operation.
+// The contract of a metrics sink: four methods, sync or async. A slow or failing sink never affects an operation.
 
 export type MetricTags = Readonly<Record<string, string>>;
 
@@ -8,8 +8,8 @@ export interface Collector {
   /** Sets a gauge. */
   gauge(metric: string, value: number, tags?: MetricTags): void | Promise<void>;
   /**
-   * Adds one observation to a distribution. `sampleRate` is given where it stands for others that were not measured:
-   * 0.25 means for four.
+   * Adds one observation to a distribution. `sampleRate` is set where the observation represents unmeasured ones too:
+   * 0.25 means it counts for four.
    */
   histogram(metric: string, value: number, tags?: MetricTags, sampleRate?: number): void | Promise<void>;
   /** Adds one duration, in seconds. */

@@ -1,14 +1,14 @@
-// Rows of numbers that processes add to: small records of the library's own, next to a namespace's entries.
+// Rows of counters that several processes add to, stored as the library's own records next to a namespace's entries.
 import type { Clock } from "./clock.ts";
 
 export type CounterRow = readonly number[];
 
 export interface Counters {
-  /** The time that all who add agree on. */
+  /** The clock that all writers share. */
   now(): number;
-  /** Adds number by number, in one step however many do so at once; the row is kept for `lifeMs` from now. */
-  add(name: string, row: CounterRow, lifeMs: number): void | Promise<void>;
-  /** In the order of `names`; what is not there, or cannot be read, is undefined. */
+  /** Adds element by element, atomically; the row is kept for `lifetimeMs` from now. */
+  add(name: string, row: CounterRow, lifetimeMs: number): void | Promise<void>;
+  /** In the order of `names`; undefined for a row that is missing or unreadable. */
   read(
     names: readonly string[],
   ): readonly (CounterRow | undefined)[] | Promise<readonly (CounterRow | undefined)[]>;
@@ -19,7 +19,7 @@ export function sumOf(one: CounterRow, other: CounterRow): CounterRow {
   return longer.map((_, at) => (one[at] ?? 0) + (other[at] ?? 0));
 }
 
-/** For a store that no other process sees. */
+/** For a store that is private to this process. */
 export class LocalCounters implements Counters {
   readonly #clock: Clock;
   readonly #rows = new Map<string, { readonly row: CounterRow; readonly expires: number }>();
@@ -32,12 +32,12 @@ export class LocalCounters implements Counters {
     return this.#clock.now();
   }
 
-  add(name: string, row: CounterRow, lifeMs: number): void {
+  add(name: string, row: CounterRow, lifetimeMs: number): void {
     const now = this.now();
     const present = this.#rows.get(name);
     this.#rows.delete(name);
-    this.#rows.set(name, { row: sumOf(row, present?.row ?? []), expires: now + lifeMs });
-    // In the order of their last addition, so the first are the first to go.
+    this.#rows.set(name, { row: sumOf(row, present?.row ?? []), expires: now + lifetimeMs });
+    // The map is in order of the last addition, so the first rows expire first.
     for (const [oldest, { expires }] of this.#rows) {
       if (expires > now) break;
       this.#rows.delete(oldest);

@@ -1,4 +1,4 @@
-// The contract between cachedDependency, the machinery that watches database sessions, and one adapter per library.
+// The contract between cachedDependency, the session tracker and the adapter of each database library.
 import type { GetOrSetOptions, Load } from "./options.ts";
 
 /** Settings of one table, from the cache's configuration. */
@@ -9,7 +9,7 @@ export interface TableSettings {
   readonly tags?: readonly string[];
 }
 
-/** What database sessions need of a cache. */
+/** The cache operations that database sessions need. */
 export interface CacheForSessions {
   get<T>(key: string): Promise<T | undefined>;
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T>;
@@ -18,7 +18,7 @@ export interface CacheForSessions {
   readonly tables?: Readonly<Record<string, TableSettings>>;
 }
 
-/** What a session is watched for. */
+/** What a session tracker caches, and where. */
 export interface SessionScope {
   readonly cache: CacheForSessions;
   /** The tables whose reads are cached; `*`: all. */
@@ -28,27 +28,27 @@ export interface SessionScope {
 }
 
 /**
- * Makes the sessions of one library watched ones. Everything that is the same for all libraries is done by the
- * tracker: an adapter says which calls send SQL, over which connection, and what their results look like.
+ * Wraps the sessions of one library. The tracker does everything that is common to all libraries; an adapter says which
+ * calls send SQL, over which connection, and what their results look like.
  */
 export interface SessionAdapter<Session extends object = object> {
   /** The library, for messages. */
   readonly name: string;
-  /** Whether this is a session of the library. Must neither throw nor send anything. */
+  /** Whether this is a session of the library. Must not throw or send anything. */
   recognises(session: object): session is Session;
-  /** What its user sees in its place: everything the session has, with its SQL given to the tracker. */
+  /** The session its user gets instead: everything the original has, with its SQL routed through the tracker. */
   wrap(session: Session, tracker: SessionTracker): Session;
 }
 
 export interface SessionTracker {
   /**
-   * What is known of a connection, the same object for the same `connection`; `driver` is asked for the first time only.
-   * Call it whenever the connection passes to another user: what was known of its settings is asked again.
+   * The tracked form of a connection, the same object for the same `connection`; `driver` is called the first time only.
+   * Call it whenever the connection passes to another user: its settings are then read again.
    */
   connection(connection: object, driver: () => ConnectionDriver): TrackedConnection;
   /**
-   * Runs a statement on whichever connection of a pool is free; `acquire` is called only when one is needed.
-   * `pool` stands for the pool: what is learnt of its connections is kept under it.
+   * Runs a statement on any free connection of a pool; `acquire` is called only on a cache miss. `pool` identifies the
+   * pool: what is learnt about its connections is stored under it.
    */
   pooled<Result>(
     pool: object,
@@ -57,17 +57,18 @@ export interface SessionTracker {
   ): Promise<Result>;
 }
 
-/** What the application has said about one read. */
-export interface StatementTerms {
-  /** Tags besides those of its tables. */
+/** Cache options of one read. */
+export interface StatementOptions {
+  /** Tags in addition to those of its tables. */
   readonly tags?: readonly string[];
   /** Seconds. Default: as for its tables. */
   readonly ttl?: number | undefined;
 }
 
-/** A statement that is not on any connection yet. */
-export interface PooledStatement<Result> extends Pick<SessionStatement<Result>, "text" | "values" | "terms"> {
-  readonly restore?: Keeping<Result>["restore"] | undefined;
+/** A statement that is not assigned to a connection yet. */
+export interface PooledStatement<Result>
+  extends Pick<SessionStatement<Result>, "text" | "values" | "options"> {
+  readonly restore?: CacheableResult<Result>["restore"] | undefined;
 }
 
 /** A connection of a pool, for one statement. */
@@ -79,54 +80,54 @@ export interface AcquiredConnection<Result> {
   release(error?: unknown): void;
 }
 
-/** A connection whose statements are carried out one after another, as the database does. */
+/** A connection whose statements run one after another, as in the database. */
 export interface TrackedConnection {
   run<Result>(statement: SessionStatement<Result>): Promise<Result>;
-  /** Something may have changed the settings of the connection behind the tracker's back. */
+  /** The connection's settings may have changed without the tracker noticing. */
   settingsChanged(): void;
 }
 
 export interface SessionStatement<Result> {
-  /** undefined: not known, so that it may have done anything. */
+  /** undefined: unknown, so it may have changed anything. */
   readonly text: string | undefined;
   readonly values?: readonly unknown[] | undefined;
-  readonly terms?: StatementTerms | undefined;
+  readonly options?: StatementOptions | undefined;
   /** Sends it as the library would, and returns what its user gets. */
   execute(): Promise<Result>;
-  /** How its result is kept. Absent: it is never cached. */
-  readonly keeping?: Keeping<Result> | undefined;
-  /** The command tags of a result (`SELECT`, `COMMIT`), one for each statement of the text, where the library tells. */
+  /** How its result is cached. Absent: it is never cached. */
+  readonly cacheable?: CacheableResult<Result> | undefined;
+  /** The command tags of a result (`SELECT`, `COMMIT`), one per statement of the text, where the library exposes them. */
   commands?(result: Result): readonly string[];
 }
 
-export interface Keeping<Result> {
+export interface CacheableResult<Result> {
   /** Sends the statement and returns its result as plain data. */
   fetch(): Promise<unknown>;
-  /** Whether what was fetched comes back from a cache as it went in. Default: yes. */
-  isKeepable?(data: unknown): boolean;
-  /** What the library would have returned; undefined when this is not what `fetch` returns. */
+  /** Whether the fetched data survives a round trip through the cache unchanged. Default: yes. */
+  isCacheable?(data: unknown): boolean;
+  /** What the library would have returned; undefined if `data` is not what `fetch` returns. */
   restore(data: unknown): Result | undefined;
 }
 
 /** `failed`: in a transaction that can only be rolled back. */
 export type TransactionStatus = "idle" | "open" | "failed";
 
-/** What the tracker has to know of a connection of some library. */
+/** What the tracker needs to know about a connection of a library. */
 export interface ConnectionDriver {
   readonly dialect: "postgres" | "sqlite";
-  /** Tells databases apart where the server cannot: address and name, or the path of a file. */
+  /** Identifies the database where the server cannot: address and name, or the path of a file. */
   readonly database: string;
-  /** Sends a question of the tracker's own, over this connection; resolves to its rows. */
-  ask(text: string, values: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** What the database said last. Absent: it is concluded from the statements. */
+  /** Runs one of the tracker's own queries over this connection; resolves to its rows. */
+  query(text: string, values: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** The status the database reported last. Absent: it is inferred from the statements. */
   status?(): TransactionStatus | undefined;
-  /** Whether something that is sent now can reach the database. Default: yes. */
+  /** Whether a statement sent now can reach the database. Default: yes. */
   isUsable?(): boolean;
-  /** Whether the database itself refused the statement, so that it surely has no effect. */
+  /** Whether the database itself rejected the statement, so that it certainly had no effect. */
   isRefusal(error: unknown): boolean;
   /**
-   * Resolves once the statement that was sent last is answered, also to nobody: true. false: it never will be, since the
-   * connection is lost. Absent: unknown outcomes stay unknown.
+   * Resolves to true once the statement sent last is answered, even if no caller waits for it any more; to false if it
+   * never will be because the connection is lost. Absent: unknown outcomes stay unknown.
    */
   answered?(): Promise<boolean>;
 }

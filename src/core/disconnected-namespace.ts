@@ -1,4 +1,4 @@
-// What a cache object talks to after disconnect(): every operation says so.
+// The namespace of a cache object after disconnect(): every operation rejects with DISCONNECTED.
 import { ChangeLog } from "./change-log.ts";
 import { ConnectionError } from "./errors.ts";
 import type { Namespace } from "./namespace.ts";
@@ -16,7 +16,7 @@ export const disconnectedNamespace: Namespace = {
   counters: { now: () => 0, add: refuse, read: refuse },
   peek: () => undefined,
   own: (value) => value,
-  get: (_key, asker) => asker.failed(disconnectedError()),
+  get: (_key, callback) => callback.failed(disconnectedError()),
   getMany: refuse,
   set: refuse,
   setMany: refuse,

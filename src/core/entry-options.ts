@@ -1,4 +1,4 @@
-// From a caller's options to what a store needs: milliseconds, checked, with the defaults filled in.
+// Resolves a caller's options to what a store needs: validated, in milliseconds, with the defaults filled in.
 import { requireFlag, requireOptions } from "./arguments.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
 import { isTag, requireTags } from "./keys.ts";
@@ -38,7 +38,7 @@ const LOAD_OPTIONS: readonly (keyof GetOrSetOptions)[] = [
 
 const NO_TAGS: readonly string[] = Object.freeze([]);
 
-/** A lifetime in milliseconds. `name` is how the caller knows it. */
+/** A lifetime in milliseconds. `name` is the caller's name for it. */
 export function ttlToMs(ttl: unknown, name = "ttl"): number {
   if (typeof ttl !== "number" || !(ttl >= 0.001)) {
     throw new ConfigError(
@@ -47,7 +47,7 @@ export function ttlToMs(ttl: unknown, name = "ttl"): number {
     );
   }
   const ms = ttl * 1000;
-  // As many milliseconds as the decimal fraction says, which the product may miss by a rounding error.
+  // The product may be just below the exact decimal number of milliseconds because of a rounding error.
   return ms === Number.POSITIVE_INFINITY ? ms : Math.floor(ms + ms * Number.EPSILON);
 }
 
@@ -71,15 +71,15 @@ function defaultTtlMs(defaults: EntryDefaults): number {
 export function resolveSetOptions(options: SetOptions | undefined, defaults: EntryDefaults): EntryOptions {
   if (options === undefined) return { ttlMs: defaultTtlMs(defaults), staleMs: 0, tags: NO_TAGS };
   requireOptions(options, SET_OPTIONS);
-  return termsOf(options, defaults, 0);
+  return entryOptionsOf(options, defaults, 0);
 }
 
-/** The terms of every write without options; undefined where each has its own. */
+/** The options of every write without options; undefined where jitter makes them differ. */
 export function defaultEntryOptions(defaults: EntryDefaults): EntryOptions | undefined {
   return defaults.ttlJitter === 0 ? resolveSetOptions(undefined, defaults) : undefined;
 }
 
-function termsOf(options: SetOptions, defaults: EntryDefaults, staleMs: number): EntryOptions {
+function entryOptionsOf(options: SetOptions, defaults: EntryDefaults, staleMs: number): EntryOptions {
   return {
     ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),
     staleMs,
@@ -100,7 +100,7 @@ export function resolveLoadOptions(
     defaults.staleWhileRevalidate,
   );
   return {
-    entry: termsOf(given, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
+    entry: entryOptionsOf(given, defaults, Math.max(staleIfErrorMs, staleWhileRevalidateMs)),
     lock: requireFlag(given.lock, "lock", true),
     force: requireFlag(given.forceLoad, "forceLoad", false),
     staleIfErrorMs,
@@ -110,12 +110,12 @@ export function resolveLoadOptions(
   };
 }
 
-/** Whether a stored value may answer: not when a load is asked for, nor to options that `loadRequest` refuses. */
+/** Whether a stored value may be returned: not with `forceLoad`, nor for options that `resolveLoadOptions` rejects. */
 export function allowHits(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
-  return (areLoadOptions(options) || isTaken(options, defaults)) && options.forceLoad !== true;
+  return (areLoadOptions(options) || areAccepted(options, defaults)) && options.forceLoad !== true;
 }
 
-function isTaken(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
+function areAccepted(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
   try {
     resolveLoadOptions(options, defaults);
     return true;
@@ -124,7 +124,7 @@ function isTaken(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
   }
 }
 
-/** Whether `loadRequest` takes these options beyond doubt: to ask it would cost as much as a hit, which has no use for them. */
+/** Whether `resolveLoadOptions` certainly accepts these options; calling it would cost as much as the hit itself. */
 function areLoadOptions(options: GetOrSetOptions): boolean {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return false;
   for (const name in options) {
@@ -153,17 +153,17 @@ function isLoadOption(name: string, value: unknown): boolean {
   }
 }
 
-/** What a load decides while it runs. */
-export class Decisions {
-  #terms: EntryOptions;
+/** What a load decides through its context while it runs. */
+export class LoadDecisions {
+  #options: EntryOptions;
   #skipped = false;
 
-  constructor(terms: EntryOptions) {
-    this.#terms = terms;
+  constructor(options: EntryOptions) {
+    this.#options = options;
   }
 
-  get terms(): EntryOptions {
-    return this.#terms;
+  get options(): EntryOptions {
+    return this.#options;
   }
 
   get skipped(): boolean {
@@ -175,10 +175,13 @@ export class Decisions {
       signal,
       stale,
       setTtl: (seconds) => {
-        this.#terms = { ...this.#terms, ttlMs: ttlToMs(seconds) };
+        this.#options = { ...this.#options, ttlMs: ttlToMs(seconds) };
       },
       setTags: (tags) => {
-        this.#terms = { ...this.#terms, tags: requireTags([...this.#terms.tags, ...requireTags(tags)]) };
+        this.#options = {
+          ...this.#options,
+          tags: requireTags([...this.#options.tags, ...requireTags(tags)]),
+        };
       },
       skip: () => {
         this.#skipped = true;

@@ -148,7 +148,7 @@ export const ERROR_CODES = codes({
     errorType: "unknown",
     retryable: true,
     summary: "The store answered with an error.",
-    hint: "See `cause` for the store's own words.",
+    hint: "See `cause` for the store's own message.",
   },
   OPERATION_TIMEOUT: {
     errorClass: "OperationTimeoutError",
@@ -161,14 +161,14 @@ export const ERROR_CODES = codes({
     errorClass: "OperationTimeoutError",
     errorType: "timeout",
     retryable: true,
-    summary: "A load did not finish within hardTimeout; it goes on and its result will be stored.",
+    summary: "A load did not finish within hardTimeout; it continues and its result will be stored.",
     hint: "Call again later, raise hardTimeout or make the load faster.",
   },
   CIRCUIT_OPEN: {
     errorClass: "CircuitOpenError",
     errorType: "circuit_open",
     retryable: true,
-    summary: "The circuit breaker is open: the store failed repeatedly and is being left alone.",
+    summary: "The circuit breaker is open: the store failed repeatedly and is not called for now.",
     hint: "Wait for the next probe; see detailedHealthCheck().",
   },
   UNSUPPORTED: {
@@ -190,8 +190,8 @@ export const ERROR_CODES = codes({
     errorType: "config",
     retryable: false,
     summary:
-      "The embedder of a semantic cache gave something that is not a vector to compare with the others.",
-    hint: "Return as many finite numbers every time, not all of them zero.",
+      "The embedder of a semantic cache returned something that is not a vector comparable with the others.",
+    hint: "Return the same number of finite numbers every time, not all of them zero.",
   },
   ALERT_DELIVERY: {
     errorClass: "AlertDeliveryError",
@@ -246,7 +246,7 @@ export class ConfigError extends XCacheError {
   }
 }
 
-/** A package that a feature needs is not installed; `installCommand` has the package manager in use install it. */
+/** A package that a feature needs is not installed; `installCommand` installs it with the package manager in use. */
 export class MissingPeerError extends XCacheError {
   readonly packageName: string;
   readonly installCommand: string;
@@ -321,14 +321,14 @@ export class OperationTimeoutError extends BackendError {
   }
 }
 
-/** The circuit breaker refused the call without asking the store. */
+/** The circuit breaker rejected the call without calling the store. */
 export class CircuitOpenError extends BackendError {
   constructor(message: string, details?: ErrorDetails) {
     super("CIRCUIT_OPEN", message, details);
   }
 }
 
-/** The store in use cannot do this. */
+/** The store in use does not support the operation. */
 export class UnsupportedError extends BackendError {
   constructor(message: string, details?: ErrorDetails) {
     super("UNSUPPORTED", message, details);
@@ -338,8 +338,8 @@ export class UnsupportedError extends BackendError {
 const LONGEST_QUOTE = 40;
 
 /**
- * How a value that arrived where another was expected is described in messages; never more of it than a short scalar, and
- * no credentials of an address.
+ * Describes an unexpected value in a message: never more of it than a short scalar, and never the credentials of an
+ * address.
  */
 export function describeArrival(value: unknown): string {
   if (value === null) return "null";
@@ -363,7 +363,7 @@ export function describeArrival(value: unknown): string {
   }
 }
 
-/** The object may be hostile: a getter that throws, a name of any length. */
+/** The object may be hostile: a getter that throws, a name of arbitrary length. */
 function className(value: object): string {
   try {
     const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;

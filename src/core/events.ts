@@ -1,18 +1,18 @@
-// A small typed emitter: no cost without listeners, and a listener that throws or rejects harms nobody.
+// A small typed emitter: no cost without listeners, and a listener that throws or rejects affects nothing else.
 import { describeArrival } from "./errors.ts";
 
-/** What listeners are told. Keys are the user's own, without prefix. */
+/** The payload of each event. Keys are the user's own, without prefix. */
 export interface CacheEvents {
   hit: { readonly key: string };
   miss: { readonly key: string };
   set: { readonly key: string; readonly tags: readonly string[] };
-  /** Told for every key that was to be deleted, present or not. */
+  /** Emitted for every key passed to delete(), present or not. */
   delete: { readonly key: string };
   invalidate: { readonly tags?: readonly string[]; readonly pattern?: string; readonly all?: true };
   evict: { readonly key: string };
-  /** Something failed that no caller was told of: a background load, a fail-open store, a listener. */
+  /** A failure that no caller sees: of a background load, a fail-open store, a listener. */
   error: { readonly error: Error; readonly operation: string };
-  /** The circuit breaker or the connection changed its state. */
+  /** The circuit breaker or the connection changed state. */
   state: { readonly what: "circuit_breaker" | "connection"; readonly state: string };
 }
 
@@ -64,15 +64,15 @@ export class Emitter {
     for (const listener of listeners) {
       try {
         const result: unknown = listener(details);
-        if (result instanceof Promise) result.catch((error: unknown) => this.#broken(event, error));
+        if (result instanceof Promise) result.catch((error: unknown) => this.#listenerFailed(event, error));
       } catch (error) {
-        this.#broken(event, error);
+        this.#listenerFailed(event, error);
       }
     }
   }
 
-  /** A broken error listener is told to nobody: there is nobody left to tell. */
-  #broken(event: CacheEvent, error: unknown): void {
+  /** The failure of an error listener is dropped: there is no one left to report it to. */
+  #listenerFailed(event: CacheEvent, error: unknown): void {
     if (event !== "error") this.emit("error", { error: toError(error), operation: `on(${event})` });
   }
 }

@@ -1,23 +1,23 @@
-// Names: which keys are allowed, how a namespace's keys are spelled in a store, and glob patterns.
+// Keys, tags and namespaces: which names are valid, and how they are spelled in a store.
 import { ConfigError, describeArrival, InvalidKeyError } from "./errors.ts";
 
 /** Longest key, tag, pattern or namespace, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 64 * 1024;
 
-/** A UTF-16 unit takes at most 3 bytes, so names up to here need no counting. */
+/** A UTF-16 unit takes at most 3 bytes, so the bytes of names up to this length need not be counted. */
 const UNCOUNTED = Math.floor(MAX_KEY_BYTES / 3);
 
-/** Short, because it stands before every operation. */
+/** Kept short, because it runs before every operation. */
 function requireName(what: string, value: unknown): asserts value is string {
-  if (typeof value !== "string" || value.length === 0) throw noName(what, value);
-  if (value.length > UNCOUNTED) requireFewBytes(what, value);
+  if (typeof value !== "string" || value.length === 0) throw invalidName(what, value);
+  if (value.length > UNCOUNTED) requireByteLimit(what, value);
 }
 
-function noName(what: string, value: unknown): InvalidKeyError {
+function invalidName(what: string, value: unknown): InvalidKeyError {
   return new InvalidKeyError(`${what} must be a non-empty string, got ${describeArrival(value)}`);
 }
 
-function requireFewBytes(what: string, value: string): void {
+function requireByteLimit(what: string, value: string): void {
   const bytes = Buffer.byteLength(value);
   if (bytes <= MAX_KEY_BYTES) return;
   throw new InvalidKeyError(`${what} must be at most ${MAX_KEY_BYTES} bytes of UTF-8, got ${bytes} bytes`);
@@ -35,11 +35,11 @@ export function requirePattern(pattern: unknown): asserts pattern is string {
   requireName("pattern", pattern);
 }
 
-/** Whether it is a tag beyond doubt: one that is very long is left to `requireTags`. */
+/** Whether it is certainly a valid tag; very long ones are left to `requireTags`. */
 export const isTag = (tag: unknown): boolean =>
   typeof tag === "string" && tag.length > 0 && tag.length <= UNCOUNTED;
 
-/** A list of its own, without repetitions; a single string counts as a list of one. */
+/** A copy of the tags without duplicates; a single string counts as a list of one. */
 export function requireTags(tags: unknown): readonly string[] {
   if (typeof tags === "string") {
     requireName("tag", tags);
@@ -53,22 +53,22 @@ export function requireTags(tags: unknown): readonly string[] {
 }
 
 /**
- * How records are spelled in a store. In a namespace's path `%`, `:`, `!` and `/` are escaped, so the first
- * `:` or `!` ends it: no user key can reach another namespace or the library's own records. So are braces, which decide
- * over the place of a key in a cluster: a namespace is spread over all of it.
+ * How records are spelled in a store. In a namespace's path `%`, `:`, `!` and `/` are escaped, so the first `:` or `!`
+ * ends it: no user key can reach another namespace or the library's own records. Braces are escaped too, since a hash
+ * tag would put the whole namespace into one cluster slot.
  */
 export interface Spelling {
   /** Entries: `path:key`. */
   readonly entryPrefix: string;
-  /** What everything in the namespaces below begins with. */
+  /** Prefix of everything in the child namespaces. */
   readonly below: string;
   entry(key: string): string;
-  /** The user's key behind a spelled one. */
+  /** The user's key of a spelled one. */
   keyOf(spelled: string): string;
   tagStamp(tag: string): string;
   groupStamp(group: number): string;
   namespaceStamp(): string;
-  /** Anything else the library keeps, by its own name. */
+  /** Any other record of the library, by its own name. */
   own(name: string): string;
   child(name: string): Spelling;
 }
@@ -95,7 +95,7 @@ function spellingOf(path: string): Spelling {
   };
 }
 
-/** How many groups tags fall into; see stamps.ts. */
+/** Number of tag groups; see namespace-stamps.ts. */
 export const TAG_GROUPS = 64;
 
 /** FNV-1a over UTF-16 units: stable across processes and versions. */

@@ -1,4 +1,4 @@
-// Parts of Node that take long to load, taken when they are first needed: an import would load them with the library.
+// Node built-ins that are slow to load, loaded on first use: an import would load them together with the library.
 
 const getPart = process.getBuiltinModule;
 
@@ -17,9 +17,10 @@ export const nodeFs = onFirstUse(() => getPart("node:fs"));
 export const nodeHttp = onFirstUse(() => getPart("node:http"));
 export const nodeHttps = onFirstUse(() => getPart("node:https"));
 export const nodeNet = onFirstUse(() => getPart("node:net"));
+export const nodeTls = onFirstUse(() => getPart("node:tls"));
 export const nodeZlib = onFirstUse(() => getPart("node:zlib"));
 
-/** A package that users may or may not have installed, at once. */
+/** Synchronously loads a package that may not be installed. */
 export function requirePackage(name: string): unknown {
   return getPart("node:module").createRequire(import.meta.url)(name);
 }

@@ -1,7 +1,7 @@
-// Bounds that several parts of the library hold to.
+// Limits shared by several parts of the library.
 
 /**
- * Most entries that can be kept in this process. V8's Map holds 2^24 keys, those deleted since it was last rebuilt among
- * them, and rebuilds itself without growing only when half of its places are such: so no more than half may be in use.
+ * Maximum number of entries in this process. V8's Map holds 2^24 keys, including those deleted since its last rehash, and
+ * rehashes without growing only when half of its slots are deleted ones: so at most half of them may be in use.
  */
 export const MOST_ENTRIES = 2 ** 23;

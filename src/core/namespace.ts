@@ -1,4 +1,4 @@
-// What the cache object asks of one namespace of a store. Memory answers at once, shared stores with promises.
+// The contract between the cache object and one namespace of a store: synchronous in memory, promises in shared stores.
 import type { Backend, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { ChangeLog } from "./change-log.ts";
@@ -7,10 +7,10 @@ import type { StoreRecord } from "./record.ts";
 
 export type MaybePromise<T> = T | Promise<T>;
 
-/** How a value is to be stored. */
+/** How a value is stored. */
 export interface EntryOptions {
   readonly ttlMs: number;
-  /** For how long after expiry getOrSet may still use it. */
+  /** How long after expiry getOrSet may still return it. */
   readonly staleMs: number;
   readonly tags: readonly string[];
 }
@@ -21,49 +21,49 @@ export interface Found {
   readonly fresh: boolean;
   /** How long ago it expired, in milliseconds; 0 while fresh. */
   readonly expiredForMs: number;
-  /** The record of a shared store it was found in. */
+  /** The record it was read from, in a shared store. */
   readonly record?: StoreRecord;
 }
 
-/** What is known of a live entry without its value. */
+/** A live entry without its value. */
 export interface Inspection {
   readonly key: string;
   /** Milliseconds left; Infinity when it never expires. */
   readonly ttlMs: number;
-  /** Since it was stored; undefined where the store does not keep that. */
+  /** Since it was stored; undefined where the store does not record it. */
   readonly ageMs?: number;
   readonly tags: readonly string[];
   readonly bytes: number;
 }
 
-/** The permission to store a load's result, revoked by any write or invalidation that concerns it. */
+/** Permission to store a load's result, revoked by any write or invalidation that affects it. */
 export interface Ticket {
-  /** Stores unless the permission was revoked; says whether it stored. */
-  commit(value: unknown, terms: EntryOptions): MaybePromise<boolean>;
-  /** Gives the permission back without storing. */
+  /** Stores the value unless the permission was revoked; returns whether it did. */
+  commit(value: unknown, options: EntryOptions): MaybePromise<boolean>;
+  /** Gives up the permission without storing. */
   abandon(): void;
-  /** Whether a change made elsewhere would have been noticed by now; absent where nothing is changed elsewhere. */
-  isTold?(): boolean;
+  /** Whether a change made by another process would have been noticed by now; absent where no other process can make one. */
+  noticesChanges?(): boolean;
   /**
-   * Whether tags that only the load could name are those it began with; absent where nothing is changed elsewhere.
-   * Asks the store.
+   * Whether tags that the load named itself have not been invalidated since it began; asks the store. Absent where no
+   * other process can invalidate them.
    */
   areCurrent?(tags: readonly string[]): Promise<boolean>;
 }
 
-/** The answer to asking for a load: somebody stored the value meanwhile, or load now. Without a ticket nothing is stored. */
+/** Whether to load: `found` is a value stored meanwhile; otherwise load now, and store the result only with a ticket. */
 export type Admission =
   | { readonly found: Found; readonly ticket?: undefined }
   | { readonly found?: undefined; readonly ticket: Ticket | undefined };
 
 export interface AdmissionOptions {
-  /** As far as they are known before the load runs. */
+  /** As far as known before the load runs. */
   readonly entry: EntryOptions;
   /** Whether the load may name more tags. */
   readonly lateTags: boolean;
-  /** What `find` has just returned: spares a shared store a round trip. */
+  /** What `find` has just returned: saves a shared store a round trip. */
   readonly seen: Found | undefined;
-  /** When the load began, as `changes.begin()` said. */
+  /** When the load began, as returned by `changes.begin()`. */
   readonly since: number;
   /** Wait for another process's load. */
   readonly lock: boolean;
@@ -73,62 +73,62 @@ export interface AdmissionOptions {
 
 export type NamespaceUsage = Usage;
 
-/** Told how a write ended just before its caller is: a promise between the two would weigh. */
+/** Called synchronously before the caller's promise settles; saves one promise per write. */
 export interface WriteObserver {
   written(key: string, tags: readonly string[]): void;
   /** Returns the error that the caller gets. */
   notWritten(error: unknown): Error;
 }
 
-/** Who has asked for something. Told one of the two, once. */
+/** The callback of a read: exactly one of its methods is called, once. */
 export interface ReadCallback<T> {
   answered(result: T): void;
   failed(error: unknown): void;
 }
 
 export interface Namespace {
-  /** Where this namespace's figures are added up. */
+  /** This namespace's counters, shared by all processes. */
   readonly counters: Counters;
-  /** Changes made or learnt of in this process. */
+  /** Changes made by this process or pushed to it. */
   readonly changes: ChangeLog;
-  /** A hit at once, or undefined: then `get` knows. The value is the caller's own. */
+  /** A synchronous hit, or undefined: then call `get`. The value is the caller's own copy. */
   peek(key: string): unknown;
-  /** Tells the value, at once or later: so often asked that a promise would weigh. */
-  get(key: string, asker: ReadCallback<unknown>): void;
+  /** With a callback, called now or later: on this hot path a promise would be too expensive. */
+  get(key: string, callback: ReadCallback<unknown>): void;
   getMany(keys: readonly string[]): MaybePromise<Map<string, unknown>>;
-  /** Returns nothing where it is stored at once, and a promise where `told` is told how it ended. */
-  set(key: string, value: unknown, terms: EntryOptions, told?: WriteObserver): MaybePromise<void>;
-  setMany(entries: readonly (readonly [string, unknown])[], terms: EntryOptions): MaybePromise<void>;
-  /** How many of them were live. */
+  /** Returns undefined if stored synchronously; otherwise a promise, and `observer` is notified of the outcome. */
+  set(key: string, value: unknown, options: EntryOptions, observer?: WriteObserver): MaybePromise<void>;
+  setMany(entries: readonly (readonly [string, unknown])[], options: EntryOptions): MaybePromise<void>;
+  /** Returns how many of them were live. */
   delete(keys: readonly string[]): MaybePromise<number>;
   inspect(key: string): MaybePromise<Inspection | undefined>;
   /** Live entries in batches; a key may come twice. */
   scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]>;
   invalidateTags(tags: readonly string[]): MaybePromise<void>;
-  /** Removes the entries whose keys match, and revokes loads of such keys. How many entries were live. */
+  /** Removes the entries whose keys match, and revokes loads of such keys. Returns how many entries were live. */
   invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): MaybePromise<number>;
   clear(): MaybePromise<void>;
   usage(exact: boolean, signal?: AbortSignal): MaybePromise<NamespaceUsage>;
 
   /** The value under a key, fresh or stale, for getOrSet. */
   find(key: string): MaybePromise<Found | undefined>;
-  /** As `find`, telling it; absent where `peek` has already said all. */
-  seek?(key: string, asker: ReadCallback<Found | undefined>): void;
+  /** As `find`, with a callback; absent where a missed `peek` is already conclusive. */
+  seek?(key: string, callback: ReadCallback<Found | undefined>): void;
   admit(key: string, options: AdmissionOptions): MaybePromise<Admission>;
-  /** The value for one more caller: a copy, or itself where values are shared. */
+  /** The value for another caller: a copy, or the value itself where values are shared. */
   own(value: unknown): unknown;
 
   child(name: string): Namespace;
 }
 
-/** Who is told what happens in a store without being asked. */
+/** Receives the events of a store. */
 export interface StoreObserver {
-  /** Whose evictions it wants to hear of; undefined: everybody's. */
-  readonly space?: Namespace;
+  /** The namespace whose evictions it observes; undefined: all. */
+  readonly namespace?: Namespace;
   /** A failure that no caller sees. */
   failed(error: Error): void;
   breakerChanged(state: BreakerState): void;
-  evicted(space: Namespace, key: string): void;
+  evicted(namespace: Namespace, key: string): void;
 }
 
 /** A store opened for use; several cache objects may share one. */
@@ -141,13 +141,13 @@ export interface Store {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   ping(): Promise<void>;
-  /** Share of the store's own bound that is in use, 0 to 1, as far as it is known; 0 where it has none. */
-  fill(): number;
+  /** The used share of the store's limit, 0 to 1; 0 where it has no limit or the share is not known yet. */
+  memoryUsage(): number;
   /**
-   * As `fill`, but waits until it is known for the first time; not when more than operation_timeout would be over, of
-   * which `spentMs` are spent. Never rejects. Absent where it is always known.
+   * As `memoryUsage`, but waits for the first reading, within what is left of operation_timeout after `spentMs`. Never
+   * rejects. Absent where the share is always known.
    */
-  firstFill?(spentMs: number): Promise<number>;
+  firstMemoryUsage?(spentMs: number): Promise<number>;
 }
 
 /** Usage as counted by a full scan. */

@@ -1,4 +1,4 @@
-// Options of the cache operations, as a caller writes them.
+// Options of the cache operations, as the caller passes them.
 
 export interface SetOptions {
   /** Seconds, > 0, to the millisecond; Infinity never expires. Default: the configured `defaultTtl`. */
@@ -8,35 +8,35 @@ export interface SetOptions {
 }
 
 export interface GetOrSetOptions extends SetOptions {
-  /** For how many seconds after expiry the old value may answer when the load fails. Default: the configured one (0). */
+  /** For how many seconds after expiry the stale value may be returned when the load fails. Default: the configured one (0). */
   readonly staleIfError?: number;
-  /** For how many seconds after expiry the old value answers at once while one load refreshes it. Default: the configured one (0). */
+  /** For how many seconds after expiry the stale value is returned while a background load refreshes it. Default: the configured one (0). */
   readonly staleWhileRevalidate?: number;
-  /** Seconds to wait for the load before a stale value at hand is returned instead. Default: no limit. */
+  /** Seconds to wait for the load before an available stale value is returned instead. Default: no limit. */
   readonly softTimeout?: number;
-  /** Seconds to wait for the load before the call rejects with OperationTimeoutError; the load itself goes on. Default: no limit. */
+  /** Seconds to wait for the load before the call rejects with OperationTimeoutError; the load itself continues. Default: no limit. */
   readonly hardTimeout?: number;
-  /** Wait for a load that another process has begun. false: run one's own, store it only if it holds the lease. Default: true. */
+  /** Wait for a load that another process has started. false: load anyway, and store the result only with the lease. Default: true. */
   readonly lock?: boolean;
-  /** Load even though a fresh value is stored (it stays readable meanwhile). Default: false. */
+  /** Load even if a fresh value is stored; it stays readable meanwhile. Default: false. */
   readonly forceLoad?: boolean;
 }
 
-/** What a load is given. */
+/** The argument of a load. */
 export interface LoadContext<T> {
   /** Aborts when the cache disconnects. */
   readonly signal: AbortSignal;
-  /** The expired value, when one is at hand. */
+  /** The expired value, if one is available. */
   readonly stale: T | undefined;
-  /** Decides the lifetime, in seconds, from what was loaded. */
+  /** Sets the lifetime, in seconds, depending on what was loaded. */
   setTtl(seconds: number): void;
-  /** Decides the tags from what was loaded; they are added to those of the options. */
+  /** Adds tags to those of the options, depending on what was loaded. */
   setTags(tags: readonly string[]): void;
   /** Return the value without storing it. */
   skip(): void;
 }
 
-/** A second type for what is stale lets the compiler infer the first from what is returned. */
+/** The separate type of the stale value lets the compiler infer `T` from what the load returns. */
 export type LoadAs<T, S> = (context: LoadContext<S>) => T | Promise<T>;
 
 export type Load<T> = LoadAs<T, T>;

@@ -1,4 +1,4 @@
-// Which package manager a folder uses, and how it is told to add packages.
+// Detects the package manager of a folder and builds its install command.
 import { dirname, join } from "node:path";
 import { nodeFs } from "./lazy-builtin.ts";
 
@@ -19,7 +19,7 @@ const LOCK_FILES: Readonly<Record<string, PackageManager>> = {
 const isManager = (name: string | undefined): name is PackageManager =>
   name !== undefined && Object.hasOwn(ADD, name);
 
-/** What the nearest package.json or lock file says, else who runs us, else npm. */
+/** From the nearest package.json or lock file, else the package manager running this process, else npm. */
 export function packageManagerOf(folder: string, env: Environment): PackageManager {
   for (let at = folder; ; at = dirname(at)) {
     const named = namedIn(join(at, "package.json"));
@@ -45,20 +45,20 @@ function namedIn(manifest: string): PackageManager | undefined {
   }
 }
 
-/** The words that add these packages, in the versions that fit. */
+/** The arguments that add these packages in supported versions. */
 export function addWords(manager: PackageManager, packages: readonly string[]): readonly string[] {
   const ranges = peerRanges();
   const inRange = (name: string): string => (ranges[name] === undefined ? name : `${name}@${ranges[name]}`);
   return [manager, ADD[manager], ...packages.map(inRange)];
 }
 
-/** Our optional packages with the versions that fit. */
+/** The optional peer packages with their supported versions. */
 export function peerRanges(): Readonly<Record<string, string>> {
   const manifest = nodeFs().readFileSync(new URL("../../package.json", import.meta.url), "utf8");
   return (JSON.parse(manifest) as { peerDependencies?: Record<string, string> }).peerDependencies ?? {};
 }
 
-/** How to add a package here. Whatever keeps us from finding out, npm is everywhere. */
+/** The command that installs a package in this folder; npm's if detection fails. */
 export function installCommand(name: string): string {
   try {
     return commandLine(addWords(packageManagerOf(process.cwd(), process.env), [name]));
@@ -67,7 +67,7 @@ export function installCommand(name: string): string {
   }
 }
 
-/** A command line that any shell reads as meant. */
+/** The words as a command line for any shell. */
 export function commandLine(words: readonly string[]): string {
   return words.map((word) => (/^[\w@/.:=+-]+$/.test(word) ? word : `"${word}"`)).join(" ");
 }

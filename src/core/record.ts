@@ -15,10 +15,10 @@ export interface TagStamp {
   readonly id: Token;
 }
 
-/** The stamps something was made under. It is live while each still equals the present one. */
+/** The stamps that an entry or lease carries. It is live while each of them equals the current stamp. */
 export interface StampSet {
   /** Stamps of the namespace and its ancestors, root first. */
-  readonly lineage: readonly Token[];
+  readonly namespaceStamps: readonly Token[];
   readonly tags: readonly TagStamp[];
 }
 
@@ -41,13 +41,13 @@ export interface Lease extends StampSet {
   readonly kind: "lease";
   readonly version: Token;
   readonly key: string;
-  /** When a holder that says nothing more is taken for dead. */
+  /** When a holder that has not extended it is considered dead. */
   readonly expires: number;
-  /** The expired value the load replaces, kept for stale answers. */
+  /** The expired value that the load replaces, kept as a stale value. */
   readonly behind?: Entry;
 }
 
-/** The present stamp of a tag, a tag group or a namespace. */
+/** The current stamp of a tag, a tag group or a namespace. */
 export interface Stamp {
   readonly kind: "stamp";
   readonly version: Token;
@@ -58,6 +58,6 @@ export interface Stamp {
 /** One of the three. `version` identifies exactly this record and is what `swap` compares. */
 export type StoreRecord = Entry | Lease | Stamp;
 
-/** The id of a stamp that was read; undefined where there is none. */
+/** The id of a stamp record; undefined for anything else. */
 export const stampId = (record: StoreRecord | undefined): Token | undefined =>
   record?.kind === "stamp" ? record.version : undefined;

@@ -1,21 +1,21 @@
-// Keeps credentials out of messages. When in doubt it hides more than it must.
+// Removes credentials from messages. When in doubt it hides more than necessary.
 
 const HIDDEN = "***";
 
-/** Query names whose value is a secret; all that follows one is hidden, as a raw secret may hold `&` or `#`. */
+/** Query parameters with a secret value; everything after one is hidden, since a raw secret may contain `&` or `#`. */
 const SECRET_OPTION =
   /([?&;][^=&;?#\s]{0,64}(?:pass|pw|secret|token|auth|key(?!_file)|credential)[^=&;?#\s]{0,64}=).*$/is;
 
 const SCHEME = /^[a-z][a-z0-9+.-]*$/i;
 
-/** Where a port begins that is no number, or -1: `user:secret` looks like this when the `@host` was forgotten. */
+/** Where a non-numeric port begins, or -1: `user:secret` looks like this when the `@host` was forgotten. */
 function oddPortIn(host: string): number {
   if (/^\[[\w:.%]*\](:\d{0,5})?[:.;]?$/.test(host)) return -1;
   const port = host.indexOf(":") + 1;
   return port === 0 || /^\d{0,5}[:.;]?$/.test(host.slice(port)) ? -1 : port;
 }
 
-/** Without an `@`. A secret that stands for a port may go on over any `,` `/` `?` or `#`: nothing is shown behind it. */
+/** For text without an `@`. A secret in place of a port may continue after any `,` `/` `?` or `#`, so the rest is hidden. */
 function redactHosts(rest: string): string {
   let start = 0;
   for (const host of (/^[^/?#]*/.exec(rest)?.[0] ?? "").split(",")) {
@@ -26,7 +26,7 @@ function redactHosts(rest: string): string {
   return rest;
 }
 
-/** What stands behind `://`. */
+/** The part after `://`. */
 function redactRest(rest: string): string {
   const secret = SECRET_OPTION.exec(rest);
   const at = rest.lastIndexOf("@");
@@ -62,10 +62,10 @@ export function redactText(text: string): string {
   });
 }
 
-/** How many causes behind an error are looked at. */
+/** How many causes of an error are redacted. */
 const DEEPEST_CAUSE = 5;
 
-/** Hides credentials in an error's own words, its stack and those of its causes; it stays the same object. */
+/** Hides credentials in the message and stack of an error and its causes, in place. */
 export function redactError<E extends Error>(error: E): E {
   let current: unknown = error;
   for (let depth = 0; current instanceof Error && depth < DEEPEST_CAUSE; depth++) {

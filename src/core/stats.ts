@@ -1,4 +1,4 @@
-// The records that statistics, metrics and health hand out. Rates are fractions 0 to 1, times are seconds.
+// The records returned by statistics, metrics and health checks. Rates are fractions from 0 to 1, times are seconds.
 import type { BreakerState } from "./breaker.ts";
 
 export interface CacheStats {
@@ -12,21 +12,21 @@ export interface CacheStats {
   readonly totalEvictions: number;
   /** Live keys of this prefix. */
   readonly totalKeys: number;
-  /** Bytes that the keys of this prefix take. */
+  /** Bytes used by the keys of this prefix. */
   readonly totalMemoryBytes: number;
   readonly memoryUsageMb: number;
   readonly uptimeSeconds: number;
   /** Keys and bytes were sampled or include entries not yet reclaimed; `{ exact: true }` counts. */
   readonly approximate: boolean;
-  /** What keys and bytes are of: this prefix or, where the store cannot tell prefixes apart, everything on its servers. */
+  /** Whether keys and bytes count this prefix or, where the store cannot count by prefix, everything on its servers. */
   readonly scope: "prefix" | "server";
 }
 
-/** What all processes counted in one minute. */
+/** The counts of all processes in one minute. */
 export interface FleetMinute {
   /** When it began, ISO 8601. */
   readonly at: string;
-  /** How many processes counted anything in it. */
+  /** How many processes reported anything in it. */
   readonly processes: number;
   readonly hitRate: number;
   readonly totalHits: number;
@@ -36,7 +36,7 @@ export interface FleetMinute {
   readonly totalInvalidations: number;
   readonly totalErrors: number;
   readonly totalEvictions: number;
-  /** How many calls the other figures are about. */
+  /** The number of calls that the response times are based on. */
   readonly totalOperations: number;
   readonly avgResponseTime: number;
   readonly p50: number;
@@ -44,13 +44,13 @@ export interface FleetMinute {
   readonly p99: number;
 }
 
-/** As CacheStats, of all processes that use the same prefix of a store, over the last while. */
+/** As CacheStats, over all processes that use the same prefix of a store, for a recent period. */
 export interface FleetStats extends CacheStats, Omit<FleetMinute, "at" | "processes"> {
-  /** When the time begins that the figures are about, ISO 8601. */
+  /** Start of the period, ISO 8601. */
   readonly since: string;
-  /** The most processes that counted anything in one minute. */
+  /** The highest number of processes that reported anything in one minute. */
   readonly processes: number;
-  /** Of the minutes in which something was counted, the oldest first. */
+  /** The minutes with any counts, oldest first. */
   readonly history: readonly FleetMinute[];
 }
 
@@ -77,7 +77,7 @@ export interface ComprehensiveMetrics {
   readonly connectionFailures: number;
   readonly circuitBreakerOpen: boolean;
   readonly poolUtilization: number;
-  /** Share of the store's bound that is in use; 0 where there is no bound. */
+  /** The used share of the store's limit; 0 where there is no limit. */
   readonly memoryUsage: number;
   /** Evictions per second. */
   readonly evictionRate: number;
@@ -113,6 +113,6 @@ export interface DetailedHealth {
     readonly nextProbeAt: string | null;
   };
   readonly performanceMetrics: ComprehensiveMetrics;
-  /** Each thing that was looked at, so that a reader sees why. */
+  /** Each individual check, so that a reader sees the reason for the status. */
   readonly checks: readonly HealthCheckItem[];
 }

@@ -1,9 +1,9 @@
-// Finds the name that somebody who wrote an unknown one most likely meant.
+// Suggests the valid name closest to an unknown one.
 
-/** Names longer than this are not guessed at; the work is quadratic. */
+/** No suggestion for names longer than this; the work is quadratic. */
 const LONGEST_NAME = 64;
 
-/** How many insertions, deletions, replacements and swaps of neighbours lead from one string to the other. */
+/** The Damerau-Levenshtein distance: insertions, deletions, replacements and swaps of adjacent characters. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, at) => at);
@@ -23,7 +23,7 @@ export function editDistance(from: string, to: string): number {
   return last[to.length]!;
 }
 
-/** The name without the marks that only differ by convention: `default_ttl`, `default-ttl` and `defaultTtl` are one. */
+/** The name without naming conventions: `default_ttl`, `default-ttl` and `defaultTtl` are equal. */
 const bare = (name: string): string => name.replace(/[-_+\s.]/g, "").toLowerCase();
 
 const words = (name: string): readonly string[] =>
@@ -40,7 +40,7 @@ function sharedWords(given: string, name: string): number {
 
 /**
  * The one of `names` closest to `given`, or undefined when none is close. Spelling counts first, up to one edit per
- * three characters; then common words, so that `ttl` leads to `defaultTtl`. Of equals the first wins.
+ * three characters; then common words, so that `ttl` leads to `defaultTtl`. The first of equals wins.
  */
 export function closestName(given: string, names: readonly string[]): string | undefined {
   if (given.length > LONGEST_NAME) return undefined;
@@ -59,8 +59,8 @@ export function closestName(given: string, names: readonly string[]): string | u
   return best;
 }
 
-/** `did you mean "x"?`, or the whole list when nothing is close; the end of a message about an unknown name. */
+/** The end of a message about an unknown name: `did you mean "x"?`, or the whole list when nothing is close. */
 export function suggestName(given: string, names: readonly string[]): string {
   const nearest = closestName(given, names);
-  return nearest === undefined ? `valid are ${names.join(", ")}` : `did you mean "${nearest}"?`;
+  return nearest === undefined ? `use one of ${names.join(", ")}` : `did you mean "${nearest}"?`;
 }

@@ -1,19 +1,19 @@
-// What a cache has at hand, for parts of the library that can use it at once: a promise costs as much as the rest of a hit.
+// Synchronous access to a cache's hits for other parts of the library: a promise costs as much as the rest of a hit.
 
 export interface SyncPeek {
-  /** A fresh value that is at hand. undefined: the cache is to be asked. */
+  /** A fresh value available synchronously. undefined: call the cache itself. */
   peek(key: string): unknown;
-  /** What `peek` gave was of use: it was a hit. */
+  /** Counts a hit: the value returned by `peek` was used. */
   used(key: string): void;
 }
 
-const looks = new WeakMap<object, SyncPeek>();
+const peeks = new WeakMap<object, SyncPeek>();
 
-export function offerPeek(cache: object, look: SyncPeek): void {
-  looks.set(cache, look);
+export function offerPeek(cache: object, peek: SyncPeek): void {
+  peeks.set(cache, peek);
 }
 
-/** Undefined for what only behaves like one of our caches. */
+/** undefined for an object that only implements the interface of a cache. */
 export function peekInto(cache: object): SyncPeek | undefined {
-  return looks.get(cache);
+  return peeks.get(cache);
 }

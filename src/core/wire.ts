@@ -22,21 +22,21 @@ export type CamelCase<Name extends string, Done extends string = ""> = string ex
       ? CamelCase<Rest, `${Done}${First}`>
       : `${Done}${Name}`;
 
-/** What is carried over as it stands: anything that is not a plain record or a list. */
+/** Copied unchanged: anything that is not a plain record or a list. */
 type Leaf =
   | (string | number | boolean | bigint | symbol | null | undefined)
   | ((...args: never) => unknown)
   | (Date | RegExp | Error | ArrayBufferView)
   | (ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>);
 
-/** A record as it stands on the wire. The keys of a map named by the user (`Record<string, unknown>`) stay as they are. */
+/** A record as it is on the wire. Maps whose keys the user chose (`Record<string, unknown>`) keep their keys. */
 export type Wire<T> = T extends Leaf
   ? T
   : T extends readonly unknown[]
     ? { [K in keyof T]: Wire<T[K]> }
     : { [K in keyof T as K extends string ? SnakeCase<K> : K]: Wire<T[K]> };
 
-/** A record from the wire as code reads it. */
+/** A record from the wire as it is in code. */
 export type Unwire<T> = T extends Leaf
   ? T
   : T extends readonly unknown[]
@@ -54,7 +54,7 @@ export type UserMaps<T> = T extends Leaf
           | UserMaps<NonNullable<T[K]>>;
       }[keyof T];
 
-/** A record that holds such maps must name them, for values do not say which keys are the user's. */
+/** A record with such maps must name them, since values do not show which keys are the user's. */
 type MapNames<T> = [UserMaps<T>] extends [never] ? [] : [userMaps: readonly UserMaps<T>[]];
 
 export const toSnake = <const Name extends string>(name: Name): SnakeCase<Name> =>
@@ -67,7 +67,7 @@ export const toCamel = <const Name extends string>(name: Name): CamelCase<Name> 
 export function isPlainRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // The second test also takes the plain objects of other realms.
+  // The second test also accepts plain objects of other realms.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
@@ -90,7 +90,7 @@ export function toWire<T>(record: T, ...[userMaps]: MapNames<T>): Wire<T> {
   return rename(record, toSnake, userMaps ?? []) as Wire<T>;
 }
 
-/** The inverse of `toWire`; `userMaps` in the wire's spelling. */
+/** The inverse of `toWire`; `userMaps` in snake_case. */
 export function fromWire<W>(record: W, ...[userMaps]: MapNames<W>): Unwire<W> {
   return rename(record, toCamel, userMaps ?? []) as Unwire<W>;
 }

@@ -1,12 +1,12 @@
-// One text per value: equal values (as `util.isDeepStrictEqual` sees them) give one text, different ones different texts.
-// Object keys, Map entries and Set members are sorted, so their order is free; every string is quoted and every
-// bracket closed, so no two structures can run into one text.
+// A canonical text per value: equal values (by `util.isDeepStrictEqual`) have the same text, different values different
+// ones. Object keys, Map entries and Set members are sorted, so their order does not matter; every string is quoted and
+// every bracket closed, so no two structures share a text.
 import * as types from "node:util/types";
 
-/** A part that has no canonical text; `path` leads to it from the root value, such as `.filter[2]`. */
+/** A part that has no canonical text; `path` is its path from the root value, such as `.filter[2]`. */
 export class Unencodable extends Error {
   readonly path: string;
-  /** What stands there. */
+  /** A description of the value at the path. */
   readonly reason: string;
   constructor(path: string, reason: string) {
     super(reason);
@@ -15,11 +15,11 @@ export class Unencodable extends Error {
   }
 }
 
-const DEEPEST = 200;
-const LONGEST_LOOKED_THROUGH = 60;
-/** Shared references can stand for more parts than memory holds, so there is an end; nobody needs so much to tell calls apart. */
-const MOST_CHARACTERS = 16 * 1024 * 1024;
-/** What an object counts as, and each of its parts, whatever they are. */
+const MAX_DEPTH = 200;
+const LONGEST_SCANNED = 60;
+/** Shared references can expand to more text than fits in memory, so the text is limited; no real key needs this much. */
+const MAX_CHARACTERS = 16 * 1024 * 1024;
+/** The fixed cost of an object and of each of its parts. */
 const OBJECT_CHARACTERS = 128;
 const PART_CHARACTERS = 8;
 const BARE_KEY = /^[A-Za-z_$][\w$]*$/;
@@ -32,11 +32,11 @@ interface Level {
   readonly step: Step;
   readonly outer: Level | undefined;
   readonly depth: number;
-  readonly room: Room;
+  readonly budget: Budget;
 }
 
-/** How many more characters the text may have, about. */
-interface Room {
+/** Approximately how many more characters the text may have. */
+interface Budget {
   left: number;
 }
 
@@ -54,9 +54,9 @@ function stringText(value: string): string {
   return isPlainText(value) ? `"${value}"` : JSON.stringify(value);
 }
 
-/** Whether quotes around it make it JSON; of a long one it is not found out, for JSON.stringify is quicker there. */
+/** Whether it only needs quotes to be JSON; false for a long one, where JSON.stringify is faster than the scan. */
 export function isPlainText(value: string): boolean {
-  if (value.length > LONGEST_LOOKED_THROUGH) return false;
+  if (value.length > LONGEST_SCANNED) return false;
   for (let i = 0; i < value.length; i++) {
     const unit = value.charCodeAt(i);
     if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) return false;
@@ -89,13 +89,13 @@ function objectText(object: object, outer: Level | undefined, step: Step): strin
     step,
     outer,
     depth: outer === undefined ? 1 : outer.depth + 1,
-    room: outer === undefined ? { left: MOST_CHARACTERS } : outer.room,
+    budget: outer === undefined ? { left: MAX_CHARACTERS } : outer.budget,
   };
   take(level, OBJECT_CHARACTERS);
   for (let above = outer; above !== undefined; above = above.outer) {
     if (above.object === object) refuse(level, "a reference to an object that contains it");
   }
-  if (level.depth > DEEPEST) refuse(level, `nested more than ${DEEPEST} levels deep`);
+  if (level.depth > MAX_DEPTH) refuse(level, `nested more than ${MAX_DEPTH} levels deep`);
   if (Array.isArray(object)) return arrayText(object, level);
   return isPlainObject(object) ? recordText(object, level) : instanceText(object, level);
 }
@@ -138,7 +138,7 @@ function isSorted(keys: readonly string[]): boolean {
   return true;
 }
 
-/** Built-in classes are known by their content alone; a subclass may hold more than that, so it is refused. */
+/** Built-in classes are encoded by their content; a subclass may hold more than that, so it is rejected. */
 function instanceText(value: object, level: Level): string {
   const kind = constructorName(value);
   if (ArrayBuffer.isView(value) && VIEWS.has(kind)) {
@@ -234,8 +234,8 @@ function instanceOf(value: object): string {
 }
 
 function take(level: Level, characters: number): void {
-  level.room.left -= characters;
-  if (level.room.left < 0) throw new Unencodable("", "too large");
+  level.budget.left -= characters;
+  if (level.budget.left < 0) throw new Unencodable("", "too large");
 }
 
 function refuse(level: Level, reason: string): never {

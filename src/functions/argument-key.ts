@@ -1,22 +1,22 @@
-// The key of one call: `name(arguments)`, readable while short and a sha-256 digest of the same text beyond.
+// The key of a call: `name(arguments)` while it is short, otherwise the SHA-256 digest of the same text.
 import { ConfigError } from "../core/errors.ts";
 import { nodeCrypto } from "../core/lazy-builtin.ts";
 import { canonicalText, isPlainText, numberText, Unencodable } from "./argument-encoding.ts";
 
-/** The longest key that is left readable, in UTF-16 units. */
+/** The longest key that is not hashed, in UTF-16 units. */
 export const LONGEST_READABLE_KEY = 120;
 
 export type ArgumentKeys = (args: readonly unknown[]) => string;
 
 /**
- * Makes the keys of the function called `name`. Different argument lists give different keys, whatever the name holds;
- * a missing argument is not an undefined one. Throws ConfigError ARGUMENT_INVALID for an argument without a
- * canonical text, naming function, argument and path.
+ * Builds the keys of the function called `name`. Different argument lists give different keys, whatever the name
+ * contains; a missing argument differs from an undefined one. Throws ConfigError ARGUMENT_INVALID for an argument without
+ * a canonical text, naming function, argument and path.
  */
 export function argumentKeys(name: string): ArgumentKeys {
   const [opened, openedWithText] = [`${name}(`, `${name}("`];
   return (args) => {
-    // One number or one plain string is the usual call: nothing is made of it but the key.
+    // Fast path for the usual call with one number or one plain string: nothing but the key is allocated.
     if (args.length === 1) {
       const only = args[0];
       if (typeof only === "number") return shortened(name, `${opened}${numberText(only)})`);
@@ -27,7 +27,7 @@ export function argumentKeys(name: string): ArgumentKeys {
   };
 }
 
-/** A digest never ends in ")", so the two forms cannot meet. */
+/** A digest never ends in ")", so the two forms cannot collide. */
 function shortened(name: string, key: string): string {
   return key.length <= LONGEST_READABLE_KEY
     ? key
@@ -43,7 +43,7 @@ function argumentText(name: string, value: unknown, index: number): string {
     throw new ConfigError(
       "ARGUMENT_INVALID",
       `${name}(): argument ${index + 1}${place} is ${error.reason}, which cannot be part of a cache key; expected plain data.`,
-      { hint: "Pass plain data, or pass `key` to say what identifies the call." },
+      { hint: "Pass plain data, or use the option `key` to choose what identifies the call." },
     );
   }
 }

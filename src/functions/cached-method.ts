@@ -25,8 +25,8 @@ export function decorateMethod(
 
 /**
  * Gives each object its own wrapper, so that `users.find.refresh(1)` knows its `this`; not where a subclass overrides
- * the method or another decorator stands in front of it. A static method is inherited by classes that are not made
- * yet, so there a getter does it.
+ * the method or another decorator wraps it. Static methods are inherited by classes that do not exist yet, so a getter
+ * binds those.
  */
 function bindControls(
   self: Record<PropertyKey, unknown>,

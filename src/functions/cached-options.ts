@@ -1,4 +1,4 @@
-// What `cached` can be told, and the check that it was told something sensible.
+// The options of `cached`, and their validation.
 import { requireOptions } from "../core/arguments.ts";
 import { type EntryDefaults, resolveLoadOptions } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
@@ -6,23 +6,23 @@ import type { GetOrSetOptions } from "../core/options.ts";
 import { type CacheForFunctions, isCache } from "./default-cache.ts";
 
 /**
- * `This`, `Args` and `Result` are those of the function; in the curried form they are unknown unless the callbacks
- * annotate them.
+ * `This`, `Args` and `Result` are those of the function; in the curried form they are unknown unless annotated in the
+ * callbacks.
  */
 export interface CachedOptions<
   This = unknown,
   Args extends readonly unknown[] = readonly unknown[],
   Result = unknown,
 > extends Omit<GetOrSetOptions, "tags" | "forceLoad"> {
-  /** Default: the one given to setDefaultCache, looked up at each call. */
+  /** Default: the one passed to setDefaultCache, looked up on each call. */
   readonly cache?: CacheForFunctions;
-  /** What its keys begin with. Default: the function's name; for a method `Class.method`. */
+  /** Prefix of its keys. Default: the function's name; for a method `Class.method`. */
   readonly name?: string;
-  /** What identifies a call, in place of all its arguments: any plain data. Default: the arguments. */
+  /** What identifies a call instead of all its arguments: any plain data. Default: the arguments. */
   readonly key?: (this: This, ...args: Args) => unknown;
-  /** Labels for invalidateTags, fixed or made from the arguments. Default: none. */
+  /** Labels for invalidateTags, fixed or derived from the arguments. Default: none. */
   readonly tags?: readonly string[] | ((this: This, ...args: Args) => readonly string[]);
-  /** Further labels, made from the result. Default: none. */
+  /** Further labels, derived from the result. Default: none. */
   readonly resultTags?: (this: This, result: Result, ...args: Args) => readonly string[];
   /** Whether to store a result; it is returned either way. Default: always. */
   readonly when?: (this: This, result: Result, ...args: Args) => boolean;
@@ -46,7 +46,7 @@ const OPTION_NAMES: readonly (keyof CachedOptions)[] = [
   "lock",
 ];
 
-/** Which values a cache falls back on is its own business; what is given is checked the same way everywhere. */
+/** Placeholder defaults: the options are only validated here, and the cache applies its own defaults. */
 const ANY_DEFAULTS: EntryDefaults = {
   defaultTtl: 1,
   ttlJitter: 0,
@@ -55,7 +55,7 @@ const ANY_DEFAULTS: EntryDefaults = {
   random: () => 0,
 };
 
-/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, InvalidKeyError for a tag that cannot be one. */
+/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD, and InvalidKeyError for an invalid tag. */
 export function checkOptions(given: unknown): asserts given is UncheckedOptions {
   expectThat(
     typeof given === "object" && given !== null && !Array.isArray(given),

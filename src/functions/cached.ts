@@ -1,4 +1,4 @@
-// `cached`: a function that remembers its results, as a wrapper, in curried form and as a method decorator.
+// `cached`: caches the results of a function, as a wrapper, in curried form and as a method decorator.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { decorateMethod } from "./cached-method.ts";
 import { type CachedOptions, checkOptions, type UncheckedOptions } from "./cached-options.ts";
@@ -15,7 +15,7 @@ type AnyFunction = (...args: never[]) => unknown;
 type AsyncFunction = (...args: never[]) => Promise<unknown>;
 type ResultOf<F extends AnyFunction> = Awaited<ReturnType<F>>;
 
-/** The function itself where it returns a promise (generic signatures survive), else the same returning one. */
+/** The function's own type if it returns a promise (generic signatures survive), else the same returning a promise. */
 type Promising<F extends AnyFunction> = [ReturnType<F>, Promise<ResultOf<F>>] extends [
   Promise<unknown>,
   ReturnType<F>,
@@ -26,7 +26,7 @@ type Promising<F extends AnyFunction> = [ReturnType<F>, Promise<ResultOf<F>>] ex
 /** A function whose results are cached. */
 export type Cached<F extends AnyFunction> = Promising<F> & CacheControls<Parameters<F>, ResultOf<F>>;
 
-/** Holds when callbacks that take `This`, `Args` and `Result` can be called with what `F`, a method of `Self`, has. */
+/** `unknown` if callbacks with `This`, `Args` and `Result` fit `F`, a method of `Self`; otherwise a type that nothing fits. */
 type Fits<F extends AnyFunction, Self, This, Args extends readonly unknown[], Result> = [
   (this: This, ...args: Args) => void,
   ResultOf<F>,
@@ -45,9 +45,8 @@ export interface CachedWrapper<This, Args extends readonly unknown[], Result> {
 
 /**
  * Wraps `fn` so that repeated calls with equal arguments return the stored result until it expires or is invalidated.
- * The wrapper always returns a promise; what the function throws, even synchronously, rejects it.
- * Throws ConfigError NAME_REQUIRED, NAME_TAKEN, ARGUMENT_INVALID; with a default cache or on a method, the name is
- * claimed at the first use.
+ * The wrapper always returns a promise; whatever the function throws, even synchronously, rejects it. Throws ConfigError
+ * NAME_REQUIRED, NAME_TAKEN, ARGUMENT_INVALID; with a default cache or on a method, the name is claimed on first use.
  */
 export function cached<F extends AsyncFunction>(method: F, context: ClassMethodDecoratorContext): F;
 export function cached<F extends AnyFunction>(
@@ -73,8 +72,8 @@ export function cached(subject: unknown, second?: unknown): unknown {
 }
 
 /**
- * The wrapped method behind `users.find`, whose declared type a decorator cannot change:
- * `asCached(users.find).invalidate(1)`. Throws ConfigError ARGUMENT_INVALID when it is not wrapped.
+ * The type of a decorated method such as `users.find`, whose declared type a decorator cannot change:
+ * `asCached(users.find).invalidate(1)`. Throws ConfigError ARGUMENT_INVALID if it is not wrapped.
  */
 export function asCached<F extends AnyFunction>(fn: F): Cached<F> {
   if (planOf(fn) !== undefined) return fn as unknown as Cached<F>;

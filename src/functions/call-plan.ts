@@ -1,4 +1,4 @@
-// How a call of a wrapped function becomes a getOrSet: its key, its options, its load.
+// Turns a call of a wrapped function into a getOrSet: its key, options and load.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions, LoadContext } from "../core/options.ts";
@@ -16,7 +16,7 @@ const WARM_OPTION_NAMES: readonly (keyof WarmOptions)[] = ["concurrency"];
 
 type Callback<Result> = (this: unknown, ...args: unknown[]) => Result;
 
-/** A name, the keys under it, and the proof that it is ours in a cache. */
+/** A function's name, its keys, and its claim to the name in a cache. */
 export interface Identity {
   readonly name: string;
   readonly keys: ArgumentKeys;
@@ -39,14 +39,14 @@ export function identity(name: string, owner: NameOwner): Identity {
 
 export class CallPlan {
   readonly fn: Callback<unknown>;
-  /** Which name a call on this object goes by. */
+  /** The identity of calls on this object. */
   readonly identityFor: (self: unknown) => Identity;
   readonly #cache: CacheForFunctions | undefined;
   readonly #key: Callback<unknown> | undefined;
   readonly #tags: Callback<readonly string[]> | undefined;
   readonly #resultTags: Callback<readonly string[]> | undefined;
   readonly #when: Callback<boolean> | undefined;
-  /** Of every call; undefined where there are none, which a hit need not look at. */
+  /** Options of every call; undefined if there are none, so that a hit need not check them. */
   readonly #options: GetOrSetOptions | undefined;
 
   constructor(fn: Callback<unknown>, options: UncheckedOptions, identityFor: (self: unknown) => Identity) {
@@ -62,7 +62,7 @@ export class CallPlan {
     this.#options = Object.keys(given).length === 0 ? undefined : given;
   }
 
-  /** Finds out what is wrong before the first call, as far as it can be known; the default cache may be set later. */
+  /** Reports errors before the first call where possible; the default cache may be set later. */
   prepare(self: unknown): void {
     const { claim } = this.identityFor(self);
     if (this.#cache !== undefined) claim(this.#cache);
@@ -143,7 +143,7 @@ export class CallPlan {
       : { ...this.#options, tags: this.#tags.apply(self, args) };
   }
 
-  /** Without a parameter, the cache knows that the load names no tags and need not prepare for any. */
+  /** A load without a parameter cannot call setTags, so the cache need not prepare for late tags. */
   #load(self: unknown, args: unknown[], key: string): (context: LoadContext<unknown>) => Promise<unknown> {
     const isPlain = this.#when === undefined && this.#resultTags === undefined;
     if (isPlain && !this.#mayChange(args)) return async () => this.fn.apply(self, args);
@@ -157,7 +157,7 @@ export class CallPlan {
     args: unknown[],
     key: string,
   ): Promise<unknown> {
-    // The store was asked before, and whoever called may have gone on to change what the key was made of.
+    // The caller may have changed an argument since the key was built, while the store was being read.
     const isOther = this.#mayChange(args) && !this.#has(key, self, args);
     const result = await this.fn.apply(self, args);
     if (isOther || this.#when?.call(self, result, ...args) === false) context.skip();

@@ -1,18 +1,18 @@
-// The cache of wrapped functions that name none.
+// The default cache of wrapped functions without a cache of their own.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions, Load } from "../core/options.ts";
 
-/** What wrapped functions need of a cache. */
+/** The cache operations that wrapped functions need. */
 export interface CacheForFunctions {
   getOrSet<T>(key: string, load: Load<T>, options?: GetOrSetOptions): Promise<T>;
-  /** How many were present. */
+  /** Returns how many entries were present. */
   delete(key: string): Promise<number>;
 }
 
 let current: CacheForFunctions | undefined;
 
 /**
- * Functions wrapped without a cache use this one from now on, also those wrapped earlier; undefined takes it away.
+ * Functions wrapped without a cache use this one from now on, including those wrapped earlier; undefined removes it.
  * Throws ConfigError ARGUMENT_INVALID for anything else.
  */
 export function setDefaultCache(cache: CacheForFunctions | undefined): void {
@@ -31,7 +31,7 @@ export function isCache(value: unknown): value is CacheForFunctions {
   return typeof getOrSet === "function" && typeof remove === "function";
 }
 
-/** Throws ConfigError NO_DEFAULT_CACHE when none is set; `name` is the function that asked. */
+/** Throws ConfigError NO_DEFAULT_CACHE if none is set; `name` is the wrapped function's. */
 export function defaultCache(name: string): CacheForFunctions {
   if (current === undefined) {
     throw new ConfigError(

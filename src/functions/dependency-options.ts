@@ -1,17 +1,17 @@
-// What `cachedDependency` can be told, and the check that it was told something sensible.
+// The options of `cachedDependency`, and their validation.
 import { requireOptions } from "../core/arguments.ts";
 import type { CacheForSessions, SessionAdapter } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 
 export interface DependencyOptions {
-  /** Default: the one given to setDefaultCache, looked up at each call. */
+  /** Default: the one passed to setDefaultCache, looked up on each call. */
   readonly cache?: CacheForSessions;
   /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
   readonly ttl?: number;
-  /** The table, or the tables, whose reads are cached; `*`: whichever tables a statement names. */
+  /** The table or tables whose reads are cached; `*`: all tables a statement names. */
   readonly tableName: string | readonly string[];
-  /** For a library that is not known here. Default: found by what the session looks like. */
+  /** For a library without built-in support. Default: detected from the session. */
   readonly adapter?: SessionAdapter;
 }
 

@@ -1,4 +1,4 @@
-// `cachedDependency`: a function that hands out database sessions, with their reads cached and their commits invalidating.
+// `cachedDependency`: wraps a function that provides database sessions, so that reads are cached and commits invalidate.
 
 import type { CacheForSessions, SessionAdapter, SessionScope, SessionTracker } from "../core/db-session.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
@@ -10,26 +10,26 @@ import {
   isSessionCache,
   tableNames,
 } from "./dependency-options.ts";
-import { handedOut, isGeneratorFunction } from "./resource.ts";
+import { isGeneratorFunction, mapResult } from "./resource.ts";
 
 export type { DependencyOptions } from "./dependency-options.ts";
 
 type AnyDependency = (...args: never[]) => unknown;
 
 /**
- * Wraps a function that hands out a session: one that returns it, resolves to it, or is an async generator that
- * yields it. The wrapper is called, awaited or driven just like the function, and hands out the same session with reads
- * of the named tables cached and commits invalidating. Throws ConfigError ARGUMENT_INVALID, CONFIG_UNKNOWN_FIELD and,
- * when called, NO_DEFAULT_CACHE or ARGUMENT_INVALID for a session of no known library.
+ * Wraps a function that provides a session: it returns it, resolves to it, or is an async generator that yields it. The
+ * wrapper is called, awaited or iterated just like the function, and provides the same session with reads of the named
+ * tables cached and commits invalidating them. Throws ConfigError ARGUMENT_INVALID, CONFIG_UNKNOWN_FIELD and, when
+ * called, NO_DEFAULT_CACHE or ARGUMENT_INVALID for a session of an unknown library.
  */
 export type CachedDependency = <Dependency extends AnyDependency>(
   dependency: Dependency,
   options: DependencyOptions,
 ) => Dependency;
 
-/** What `cachedDependency` is put together from. */
+/** The parts that `cachedDependency` is built from. */
 export interface DependencyParts {
-  /** The libraries that are found by themselves, in the order they are asked. */
+  /** The adapters that are detected automatically, in order. */
   readonly adapters: readonly SessionAdapter[];
   trackSessions(scope: SessionScope): SessionTracker;
 }
@@ -57,10 +57,10 @@ function wrapperOf(dependency: AnyDependency, wrapSession: (session: unknown) =>
   const call = dependency as unknown as Call;
   const wrapper: Call = isGeneratorFunction(dependency)
     ? async function* (this: unknown, ...args: unknown[]) {
-        return yield* handedOut(call.apply(this, args), wrapSession) as AsyncGenerator;
+        return yield* mapResult(call.apply(this, args), wrapSession) as AsyncGenerator;
       }
     : function (this: unknown, ...args: unknown[]) {
-        return handedOut(call.apply(this, args), wrapSession);
+        return mapResult(call.apply(this, args), wrapSession);
       };
   Object.defineProperty(wrapper, "name", { value: dependency.name, configurable: true });
   Object.defineProperty(wrapper, "length", { value: dependency.length, configurable: true });
@@ -105,7 +105,7 @@ function adapterOf(
   if (found !== undefined) return found;
   throw new ConfigError(
     "ARGUMENT_INVALID",
-    `${name}() handed out ${describeArrival(session)}; expected a session of ${candidates.map((adapter) => adapter.name).join(", ")}.`,
+    `${name}() provided ${describeArrival(session)}; expected a session of ${candidates.map((adapter) => adapter.name).join(", ")}.`,
     { hint: "Return the session itself, or pass a SessionAdapter of its library as `adapter`." },
   );
 }

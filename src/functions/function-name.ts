@@ -1,7 +1,7 @@
-// Which function owns which name in which cache: two under one name would answer with each other's results.
+// Which function owns which name in a cache: two functions under one name would return each other's results.
 import { ConfigError } from "../core/errors.ts";
 
-/** A wrapped function, or a wrapped method as it runs in one class (a subclass may answer differently). */
+/** A wrapped function, or a wrapped method in one class (in a subclass it may return something else). */
 export interface NameOwner {
   readonly fn: object;
   readonly class?: object;
@@ -10,7 +10,7 @@ export interface NameOwner {
 // Held strongly: whether a name is free must not depend on when garbage is collected.
 const owners = new WeakMap<object, Map<string, NameOwner>>();
 
-/** Takes `name` for `owner`; taking it again for the same owner is fine. Throws ConfigError NAME_TAKEN. */
+/** Claims `name` for `owner`; idempotent. Throws ConfigError NAME_TAKEN. */
 export function claimName(cache: object, name: string, owner: NameOwner): void {
   let names = owners.get(cache);
   if (names === undefined) {
@@ -29,7 +29,7 @@ export function claimName(cache: object, name: string, owner: NameOwner): void {
   }
 }
 
-/** Throws ConfigError NAME_REQUIRED unless there is a name to build keys from. */
+/** Throws ConfigError NAME_REQUIRED for an empty name. */
 export function requireName(name: string, what: string): string {
   if (name !== "") return name;
   throw new ConfigError("NAME_REQUIRED", `${what} has no name to build cache keys from.`);

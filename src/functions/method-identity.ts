@@ -1,5 +1,5 @@
-// The name of a decorated method. One method runs in its own class and in every subclass, and may answer differently
-// in each (`this.table`), so its keys are told apart by the class of the object it is called on.
+// The name of a decorated method. A method runs in its own class and in every subclass, and may return something else in
+// each (`this.table`), so its keys contain the class of the object it is called on.
 import { ConfigError } from "../core/errors.ts";
 import { type Identity, identity } from "./call-plan.ts";
 import { requireName } from "./function-name.ts";
@@ -42,7 +42,7 @@ function classOf(self: unknown, isStatic: boolean): Class | undefined {
   return typeof found === "function" ? (found as unknown as Class) : undefined;
 }
 
-/** `Class`; or `Class>Parent` when the class overrides the parent's method and comes here through `super`. */
+/** `Class`; or `Class>Parent` when the class overrides the parent's method and calls it through `super`. */
 function classPath(owner: Class, context: ClassMethodDecoratorContext, isOurs: IsOurs): string {
   const name = requireName(owner.name, `The class of the cached method ${String(context.name)}()`);
   let isOverridden = false;
@@ -55,5 +55,5 @@ function classPath(owner: Class, context: ClassMethodDecoratorContext, isOurs: I
     }
     isOverridden = true;
   }
-  return name; // private, or another decorator stands in front
+  return name; // private, or wrapped by another decorator
 }

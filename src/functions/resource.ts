@@ -1,4 +1,4 @@
-// What a function hands out, at once, by a promise or by an async generator, changed on the way.
+// Maps what a function returns: a value, a promise or an async generator.
 
 type Change = (value: unknown) => unknown;
 
@@ -8,9 +8,9 @@ export function isGeneratorFunction(fn: unknown): boolean {
   return tagOf(fn) === "[object AsyncGeneratorFunction]";
 }
 
-/** The same kind of thing, with what comes out of it changed. */
-export function handedOut(outcome: unknown, change: Change): unknown {
-  if (isAsyncGenerator(outcome)) return changedGenerator(outcome, change);
+/** The same kind of result with its values mapped by `change`. */
+export function mapResult(outcome: unknown, change: Change): unknown {
+  if (isAsyncGenerator(outcome)) return mapGenerator(outcome, change);
   // Not everything with a `then`: the session of a query builder may have one.
   if (tagOf(outcome) === "[object Promise]") return (outcome as Promise<unknown>).then(change);
   return change(outcome);
@@ -23,10 +23,10 @@ function isAsyncGenerator(value: unknown): value is AsyncGenerator {
 }
 
 /**
- * Passes on whatever its consumer does: what is sent in, an error that is thrown, and an early end, so that the clean-up of
- * the generator runs in each case.
+ * Forwards what its consumer sends, an error thrown into it, and an early return, so that the generator's cleanup runs in
+ * each case.
  */
-async function* changedGenerator(source: AsyncGenerator, change: Change): AsyncGenerator {
+async function* mapGenerator(source: AsyncGenerator, change: Change): AsyncGenerator {
   let step = await source.next();
   try {
     while (!step.done) {
@@ -41,7 +41,7 @@ async function* changedGenerator(source: AsyncGenerator, change: Change): AsyncG
     }
     return step.value;
   } finally {
-    // Its consumer left at the yield. A generator that is over does nothing here.
+    // The consumer returned early at the yield. For a finished generator this is a no-op.
     if (!step.done) await source.return(undefined);
   }
 }

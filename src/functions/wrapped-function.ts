@@ -1,19 +1,19 @@
-// The function that callers of a wrapped function see: the call itself, and its controls.
+// The wrapper that callers of a cached function see: the call itself, and its controls.
 import type { CallPlan, WarmOptions } from "./call-plan.ts";
 
-/** What a wrapped function can do besides being called. Their `this` is the method's object, or given with `.call`. */
+/** The controls of a wrapped function. Their `this` is the method's object, or passed with `.call`. */
 export interface CacheControls<Args extends readonly unknown[], Result> {
   /** The key of this call. Throws ConfigError ARGUMENT_INVALID for arguments that cannot be encoded. */
   key(...args: Args): string;
-  /** Forgets the result of this call. true: there was one. */
+  /** Removes the stored result of this call. Resolves to true if there was one. */
   invalidate(...args: Args): Promise<boolean>;
-  /** Runs the function anew and stores the result; the old one stays readable meanwhile. */
+  /** Runs the function again and stores the result; the old one stays readable meanwhile. */
   refresh(...args: Args): Promise<Result>;
-  /** Runs the function and leaves the cache alone. */
+  /** Runs the function without the cache. */
   uncached(...args: Args): Promise<Result>;
   /**
-   * Runs every listed call whose result is not stored yet. All are tried; rejects with an AggregateError of what the
-   * function threw.
+   * Runs every listed call whose result is not stored yet. All are tried; rejects with an AggregateError of the
+   * function's errors.
    */
   warm(argsList: Iterable<Args>, options?: WarmOptions): Promise<void>;
 }
@@ -27,7 +27,7 @@ export function planOf(fn: unknown): CallPlan | undefined {
   return typeof fn === "function" ? plans.get(fn) : undefined;
 }
 
-/** Makes `fn` known as a wrapper of `plan`. */
+/** Registers `fn` as a wrapper of `plan`. */
 export function markWrapper(fn: object, plan: CallPlan): void {
   plans.set(fn, plan);
 }

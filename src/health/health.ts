@@ -1,4 +1,4 @@
-// Health: is the store answering, and if something is degraded, what and why.
+// Health checks: whether the store answers, and what is degraded and why.
 import type { PoolState } from "../core/backend.ts";
 import type { BreakerState, CircuitBreaker } from "../core/breaker.ts";
 import type { Clock } from "../core/clock.ts";
@@ -9,12 +9,12 @@ import { redactError } from "../core/redact.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
 import type { ComprehensiveMetrics, DetailedHealth, HealthCheckItem, HealthResult } from "../core/stats.ts";
 
-/** Fractions above which a working store is called degraded. */
+/** Fractions above which a working store counts as degraded. */
 const HIGH_ERROR_RATE = 0.01;
 const HIGH_POOL_USE = 0.9;
 const HIGH_MEMORY_USE = 0.95;
 
-/** Never throws, never takes longer than `limitMs`. */
+/** Never throws; takes at most `limitMs`. */
 export async function checkHealth(store: Store, clock: Clock, limitMs: number): Promise<HealthResult> {
   const started = clock.now();
   try {
@@ -32,7 +32,7 @@ export async function checkHealth(store: Store, clock: Clock, limitMs: number): 
 
 const NO_POOL: PoolState = { size: 0, inUse: 0, idle: 0, waiting: 0 };
 
-/** Of a backend that has none, or cannot tell: zeros. */
+/** Zeros for a backend that has no pool, or fails to report it. */
 export function poolState({ backend }: Store): PoolState {
   try {
     return backend.pool?.() ?? NO_POOL;
@@ -42,14 +42,14 @@ export function poolState({ backend }: Store): PoolState {
 }
 
 /**
- * The share of the connections that take no more calls, 0 to 1. One that carries many calls at once is not used up by
- * having some under way: `full` says how many are. Where a backend does not say it, those in use are.
+ * The share of the connections that accept no more calls, 0 to 1. A connection that multiplexes calls is not exhausted
+ * by having some in flight: `full` counts those that are. Default: the connections in use.
  */
 export function poolUtilization({ size, inUse, full = inUse }: PoolState): number {
   return size === 0 ? 0 : Math.min(1, full / size);
 }
 
-/** Takes what is left of operation_timeout after the ping at most. */
+/** Takes at most what the ping has left of operation_timeout. */
 export async function detailHealth(
   store: Store,
   ping: HealthResult,
@@ -77,15 +77,14 @@ export async function detailHealth(
     },
     {
       name: "connection_pool",
-      // Nobody suffers from connections that are all busy until somebody waits for one.
+      // A busy pool is only a problem once calls wait for a connection.
       ok: utilization <= HIGH_POOL_USE || waiting === 0,
-      detail:
-        size === 0 ? "no connections needed" : `${inUse} of ${size} in use, ${waiting} calls wait for one`,
+      detail: size === 0 ? "no connections needed" : `${inUse} of ${size} in use, ${waiting} calls waiting`,
     },
     {
       name: "memory",
       ok: metrics.memoryUsage <= HIGH_MEMORY_USE || store.backend.makesRoom?.() === true,
-      detail: `${percent(metrics.memoryUsage)} of the bound in use`,
+      detail: `${percent(metrics.memoryUsage)} of the limit in use`,
     },
   ];
   const degraded = checks.some((check) => !check.ok);
@@ -99,17 +98,17 @@ export async function detailHealth(
   };
 }
 
-/** A store that does not answer is not waited for once more. */
+/** A store that did not answer the ping is not asked again. */
 async function memoryUse(
   store: Store,
   ping: HealthResult,
   { memoryUsage }: ComprehensiveMetrics,
 ): Promise<number> {
-  if (!ping.isHealthy || store.firstFill === undefined) return memoryUsage;
-  return store.firstFill(ping.latencySeconds * 1000);
+  if (!ping.isHealthy || store.firstMemoryUsage === undefined) return memoryUsage;
+  return store.firstMemoryUsage(ping.latencySeconds * 1000);
 }
 
-/** Some errors have no words, such as those of a connection that was tried at several addresses. */
+/** Some errors have no message, such as the AggregateError of a connection tried at several addresses. */
 function reasonOf(error: Error | undefined): string {
   const { message = "", code, name } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   return message || code || name || "did not answer";

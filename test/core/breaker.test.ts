@@ -51,7 +51,7 @@ describe("circuit breaker", () => {
     const probe = breaker.enter("get");
     expect(probe.probe).toBe(true);
     expect(breaker.state).toBe("half_open");
-    for (let n = 0; n < 5; n++) expect(() => breaker.enter("get")).toThrow(/one probe/);
+    for (let n = 0; n < 5; n++) expect(() => breaker.enter("get")).toThrow(/its probe is still in flight/);
   });
 
   it("closes when the probe succeeds and opens again when it fails", async () => {

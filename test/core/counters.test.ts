@@ -22,7 +22,7 @@ test("rows are added number by number, whichever is longer", () => {
   expect(sumOf([], [])).toEqual([]);
 });
 
-describe("a ledger in a shared store", () => {
+describe("counters in a shared store", () => {
   test("loses nothing of what many add at once", async () => {
     const { spaces } = openSpaces(5);
     await Promise.all(spaces.map(({ counters }, at) => counters.add("row", [1, at], 60_000)));
@@ -47,7 +47,7 @@ describe("a ledger in a shared store", () => {
     const client = new ReferenceStore(clock).client();
     client.swap = async (key) => ({ won: false, current: await client.read(key) });
     const { counters } = openSharedStore(client, clock).namespace("p");
-    await expect(counters.add("row", [1], 60_000)).rejects.toThrow("the ledger was changed by others");
+    await expect(counters.add("row", [1], 60_000)).rejects.toThrow("times while it was being updated");
     expect(await counters.read(["row"])).toEqual([undefined]);
   });
 
@@ -62,16 +62,16 @@ describe("a ledger in a shared store", () => {
   });
 });
 
-test("a ledger without a store does the same for one process", async () => {
+test("counters without a shared store do the same for one process", async () => {
   const clock = new ManualClock();
-  const ledger = new LocalCounters(clock);
-  ledger.add("a", [1], 1_000);
-  ledger.add("b", [1], 2_000);
-  ledger.add("a", [2], 1_000);
-  expect([ledger.read(["a", "b", "c"]), ledger.now()]).toEqual([[[3], [1], undefined], clock.now()]);
+  const counters = new LocalCounters(clock);
+  counters.add("a", [1], 1_000);
+  counters.add("b", [1], 2_000);
+  counters.add("a", [2], 1_000);
+  expect([counters.read(["a", "b", "c"]), counters.now()]).toEqual([[[3], [1], undefined], clock.now()]);
   await clock.advance(1_000);
-  expect(ledger.read(["a", "b"])).toEqual([undefined, [1]]);
+  expect(counters.read(["a", "b"])).toEqual([undefined, [1]]);
   await clock.advance(1_000);
-  ledger.add("d", [1], 1_000);
-  expect(ledger.read(["a", "b", "d"])).toEqual([undefined, undefined, [1]]);
+  counters.add("d", [1], 1_000);
+  expect(counters.read(["a", "b", "d"])).toEqual([undefined, undefined, [1]]);
 });

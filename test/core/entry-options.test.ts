@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
-  Decisions,
   type EntryDefaults,
+  LoadDecisions,
   resolveLoadOptions,
   resolveSetOptions,
   ttlToMs,
@@ -64,9 +64,9 @@ describe("setTerms", () => {
 
   it("the list of tags is its own", () => {
     for (const tags of [[], ["a"], ["a", "b", "a"]]) {
-      const terms = resolveSetOptions({ tags }, defaults());
-      expect(terms.tags).not.toBe(tags);
-      expect(terms.tags).toEqual([...new Set(tags)]);
+      const options = resolveSetOptions({ tags }, defaults());
+      expect(options.tags).not.toBe(tags);
+      expect(options.tags).toEqual([...new Set(tags)]);
     }
   });
 });
@@ -106,10 +106,10 @@ describe("jitter", () => {
   });
 });
 
-describe("loadRequest", () => {
+describe("resolveLoadOptions", () => {
   it("without options: no windows, no timeouts, wait for others, no force", () => {
     expect(resolveLoadOptions(undefined, defaults())).toEqual({
-      terms: { ttlMs: 300_000, staleMs: 0, tags: [] },
+      entry: { ttlMs: 300_000, staleMs: 0, tags: [] },
       lock: true,
       force: false,
       staleIfErrorMs: 0,
@@ -142,29 +142,29 @@ describe("loadRequest", () => {
 });
 
 describe("what a load decides", () => {
-  const terms = { ttlMs: 1_000, staleMs: 500, tags: ["a"] };
+  const options = { ttlMs: 1_000, staleMs: 500, tags: ["a"] };
 
   it("the last setTtl counts, tags add up, the window stays", () => {
-    const decided = new Decisions(terms);
+    const decided = new LoadDecisions(options);
     const { setTtl, setTags } = decided.context(undefined, new AbortController().signal);
     setTtl(9);
     setTtl(0.5);
     setTags(["b", "a"]);
     setTags(["c"]);
-    expect(decided.terms).toEqual({ ttlMs: 500, staleMs: 500, tags: ["a", "b", "c"] });
-    expect(terms.tags).toEqual(["a"]);
+    expect(decided.options).toEqual({ ttlMs: 500, staleMs: 500, tags: ["a", "b", "c"] });
+    expect(options.tags).toEqual(["a"]);
   });
 
   it("what is refused changes nothing", () => {
-    const decided = new Decisions(terms);
+    const decided = new LoadDecisions(options);
     const { setTtl, setTags } = decided.context(undefined, new AbortController().signal);
     expect(() => setTtl(-1)).toThrow();
     expect(() => setTags(["fine", ""])).toThrow();
-    expect(decided.terms).toEqual(terms);
+    expect(decided.options).toEqual(options);
   });
 
   it("skip is remembered", () => {
-    const decided = new Decisions(terms);
+    const decided = new LoadDecisions(options);
     expect(decided.skipped).toBe(false);
     decided.context(undefined, new AbortController().signal).skip();
     expect(decided.skipped).toBe(true);

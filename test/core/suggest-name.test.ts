@@ -75,6 +75,6 @@ describe("nearestName", () => {
 
   it("the advice names the nearest one, or all of them when none is close", () => {
     expect(suggestName("pool_size", FIELDS)).toBe('did you mean "poolSize"?');
-    expect(suggestName("wibble", ["copy", "shared"])).toBe("valid are copy, shared");
+    expect(suggestName("wibble", ["copy", "shared"])).toBe("use one of copy, shared");
   });
 });

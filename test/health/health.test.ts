@@ -156,25 +156,25 @@ describe("detailHealth", () => {
     expect(status).toBe("healthy");
   });
 
-  it("waits for the first look at how full the store is, with what the ping has left of the time", async () => {
+  it("waits for the first memory usage reading, within what the ping has left of operation_timeout", async () => {
     const spent: number[] = [];
-    const firstFill = async (spentMs: number): Promise<number> => {
+    const firstMemoryUsage = async (spentMs: number): Promise<number> => {
       spent.push(spentMs);
       return 0.96;
     };
-    const store = Object.assign(storeOf({ breaker: newBreaker() }), { firstFill });
+    const store = Object.assign(storeOf({ breaker: newBreaker() }), { firstMemoryUsage });
     const detail = await detailHealth(store, HEALTHY, metricsOf());
     expect(spent).toEqual([2]);
     expect(detail).toMatchObject({ status: "degraded", performanceMetrics: { memoryUsage: 0.96 } });
     expect(detail.checks.find(({ name }) => name === "memory")).toEqual({
       name: "memory",
       ok: false,
-      detail: "96.0 % of the bound in use",
+      detail: "96.0 % of the limit in use",
     });
   });
 
   it("does not ask a store that did not answer the ping", async () => {
-    const store = Object.assign(storeOf(), { firstFill: () => new Promise<number>(() => {}) });
+    const store = Object.assign(storeOf(), { firstMemoryUsage: () => new Promise<number>(() => {}) });
     const detail = await detailHealth(store, { isHealthy: false, latencySeconds: 1 }, metricsOf());
     expect(detail.status).toBe("unhealthy");
   });

@@ -1,4 +1,4 @@
-// What a store address says once it is parsed.
+// The parsed form of every kind of store address.
 
 export interface HostPort {
   /** Without brackets. */
@@ -35,7 +35,7 @@ export interface FileOptions {
   readonly durability?: "process" | "disk";
 }
 
-/** Who to log in as; percent-decoded. */
+/** Credentials, percent-decoded. */
 export interface Login {
   readonly username: string | undefined;
   readonly password: string | undefined;
@@ -59,7 +59,7 @@ export interface ClusterAddress extends Networked {
 
 export interface SentinelAddress extends Networked {
   readonly kind: "sentinel";
-  /** The name the sentinels know the master by. */
+  /** The master's name in the sentinels' configuration. */
   readonly name: string;
   readonly database: number;
   readonly options: SentinelOptions;
@@ -83,7 +83,7 @@ export interface MemoryAddress {
 
 export interface FileAddress {
   readonly kind: "file";
-  /** An absolute directory in the platform's own form. */
+  /** An absolute directory in the platform's notation. */
   readonly path: string;
   readonly options: FileOptions;
 }

@@ -1,5 +1,6 @@
-// Parses every form of `kv_url`. No message holds credentials.
+// Parses every form of `kv_url`. No message contains credentials.
 import { fileURLToPath } from "node:url";
+import { ConfigError, describeArrival } from "../errors.ts";
 import { suggestName } from "../suggest-name.ts";
 import type { FileOptions, MemoryOptions, SentinelOptions, StoreAddress, TlsOptions } from "./address.ts";
 import {
@@ -87,7 +88,7 @@ function socket(parts: Parts): StoreAddress {
   const { login, hosts } = readLogin(parts);
   const path = decode(parts.path);
   if (hosts !== "" || !path || path.endsWith("/") || path.includes("\0")) {
-    return parts.fail("a socket address has no host but an absolute path, as in unix:///run/redis.sock");
+    return parts.fail("a socket address has an absolute path and no host, as in unix:///run/redis.sock");
   }
   const { db } = readUrlOptions(DATABASE_OPTION, parts);
   return { kind: "socket", ...login, path, database: db ?? 0 };
@@ -133,7 +134,7 @@ function directoryOf({ path }: Parts): string | undefined {
 function file(parts: Parts): StoreAddress {
   const directory = directoryOf(parts);
   if (!["", "localhost"].includes(parts.authority) || parts.path.length < 2 || directory === undefined) {
-    return parts.fail("a directory is given by its absolute path, as in file:///var/cache/app");
+    return parts.fail("a directory must be an absolute path, as in file:///var/cache/app");
   }
   return { kind: "file", path: directory, options: readUrlOptions(FILE_OPTIONS, parts) };
 }
@@ -156,12 +157,16 @@ const SCHEMES: ReadonlyMap<string, (parts: Parts) => StoreAddress> = new Map([
 ]);
 
 /**
- * What a store address says. Throws ConfigError that names the field as `label`, says what is wrong and shows the
- * address without its credentials.
+ * Parses a store address. Throws ConfigError that names the field as `label`, says what is wrong and shows the address
+ * without its credentials.
  */
 export function parseStoreAddress(url: unknown, label = "kvUrl"): StoreAddress {
   const parts = splitAddress(url, label);
   const read = SCHEMES.get(parts.scheme);
   if (read !== undefined) return read(parts);
-  return parts.fail(`unknown scheme, ${suggestName(parts.scheme, [...SCHEMES.keys()])}`);
+  const advice = suggestName(parts.scheme, [...SCHEMES.keys()]);
+  throw new ConfigError(
+    "CONFIG_INVALID",
+    `${label}: unknown scheme ${describeArrival(parts.scheme)}: ${advice}`,
+  );
 }

@@ -1,9 +1,9 @@
-// The options a store address takes after its `?`, and how each is read.
+// Parses the options after the `?` of a store address.
 import { ConfigError, describeArrival } from "../errors.ts";
 import { suggestName } from "../suggest-name.ts";
 import { toSnake } from "../wire.ts";
 
-/** Reads one option's text; undefined when it is not `expected`. */
+/** Parses the text of one option; undefined when it is not what was `expected`. */
 export interface UrlOption<T> {
   readonly expected: string;
   read(text: string): T | undefined;
@@ -38,7 +38,7 @@ export const someText: UrlOption<string> = {
 
 export const secretText: UrlOption<string> = { ...someText, secret: true };
 
-/** Percent-decoding that answers undefined instead of throwing. */
+/** Percent-decodes; returns undefined instead of throwing. */
 export function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
@@ -47,15 +47,15 @@ export function decode(text: string): string | undefined {
   }
 }
 
-/** Where to put what people look for among the options. */
+/** Advice for what is often mistaken for an option. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["password", "write the password before the host, as in redis://:password@host"],
   ["username", "write the user before the host, as in redis://user:password@host"],
 ]);
 
 /**
- * Reads the part of an address after `?`. Throws ConfigError: CONFIG_UNKNOWN_FIELD with the nearest option for one that
- * is not known, CONFIG_INVALID for a bad value or one given twice. `label` is how the caller knows the address.
+ * Parses the part of an address after `?`. Throws ConfigError: CONFIG_UNKNOWN_FIELD with the nearest name for an unknown
+ * option, CONFIG_INVALID for a bad value or a duplicate. `label` is the caller's name for the address.
  */
 export function readUrlOptions<T extends object>(
   options: UrlOptions<T>,
@@ -64,7 +64,7 @@ export function readUrlOptions<T extends object>(
   const fields = Object.keys(options) as (keyof T & string)[];
   const byName = new Map(fields.map((field) => [toSnake<string>(field), field]));
   const read: Partial<T> = {};
-  /** An option behind one with this name may be what follows a raw & in a secret. */
+  /** Anything after an option with this name may be part of its secret, if that contains a raw &. */
   let secretName: string | undefined;
   for (const part of query.split("&").filter((each) => each !== "")) {
     const equals = part.indexOf("=");
@@ -95,12 +95,12 @@ function unknownOption(
   secretName: string | undefined,
 ): ConfigError {
   if (secretName !== undefined) {
-    const what = `unknown option behind ${secretName}, not shown: a & in a value must be written %26`;
+    const what = `unknown option after ${secretName}, not shown: a & in a value must be written as %26`;
     return new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: ${what}`);
   }
   const shown = describeArrival(decode(name) ?? name);
   const advice =
     ELSEWHERE.get(name.toLowerCase()) ??
-    (names.length === 0 ? "this kind of address takes none" : suggestName(name, names));
+    (names.length === 0 ? "this kind of address has no options" : suggestName(name, names));
   return new ConfigError("CONFIG_UNKNOWN_FIELD", `${label}: unknown option ${shown}: ${advice}`);
 }

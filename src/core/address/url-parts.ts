@@ -1,4 +1,4 @@
-// Takes a store address apart: scheme, login, hosts, database. By hand, because URL knows one host only.
+// Splits a store address into scheme, login, hosts and database. Hand-written, because URL supports a single host only.
 
 import { ConfigError, describeArrival } from "../errors.ts";
 import { redactUrl } from "../redact.ts";
@@ -8,7 +8,7 @@ import { decode } from "./url-options.ts";
 const EXAMPLE = "redis://localhost:6379/0";
 const LONGEST_SHOWN = 120;
 
-/** An address taken apart; nothing decoded yet. */
+/** The parts of an address, not decoded yet. */
 export interface Parts {
   readonly label: string;
   readonly scheme: string;
@@ -30,7 +30,7 @@ export function splitAddress(url: unknown, label: string): Parts {
     );
   }
   const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?]*)([^?]*)\??(.*)$/is.exec(url);
-  if (match === null) return fail(`a store address begins with a scheme, as in ${EXAMPLE}`);
+  if (match === null) return fail(`a store address must begin with a scheme, as in ${EXAMPLE}`);
   if (/[\s\p{Cc}]/u.test(url)) return fail("white space and control characters must be percent-encoded");
   if (url.includes("#")) return fail("a # must be percent-encoded as %23");
   const [, scheme = "", authority = "", path = "", query = ""] = match;
@@ -50,7 +50,7 @@ export function readLogin({ authority, fail }: Parts): { login: Login; hosts: st
   const username = decode(colon < 0 ? userInfo : userInfo.slice(0, colon));
   const password = decode(colon < 0 ? "" : userInfo.slice(colon + 1));
   if (username === undefined || password === undefined) {
-    return fail("the user name or password is not valid percent-encoding (a % is written %25)");
+    return fail("the user name or password is not valid percent-encoding (write % as %25)");
   }
   if (username !== "" && password === "")
     return fail("a user name needs a password, as in user:password@host");
@@ -60,19 +60,19 @@ export function readLogin({ authority, fail }: Parts): { login: Login; hosts: st
   };
 }
 
-/** Loaded when first needed: node:net takes some 4 ms. */
+/** Loaded on first use: node:net takes about 4 ms. */
 const isIPv6 = (host: string): boolean => process.getBuiltinModule("node:net").isIPv6(host);
 
 function readHost(text: string, defaultPort: number, fail: Parts["fail"]): HostPort {
-  // A zone is written %25eth0 in an address.
+  // The zone of an IPv6 address is percent-encoded: %25eth0 (RFC 6874).
   const bracketed = /^\[([^\]]*)\](?::(.*))?$/.exec(text.replace("%25", "%"));
   const [, host = "", port] = bracketed ?? /^([^:]*)(?::(.*))?$/.exec(text) ?? [];
   if (host === "") return fail("a host is missing");
-  if (bracketed !== null && !isIPv6(host)) return fail("what stands in brackets must be an IPv6 address");
+  if (bracketed !== null && !isIPv6(host)) return fail("the host in brackets must be an IPv6 address");
   if (bracketed === null && !/^[\p{L}\p{N}._-]+$/u.test(host))
-    return fail("a host name holds a character that no host has");
+    return fail("a host name contains an invalid character");
   if (bracketed === null && port?.includes(":"))
-    return fail("an IPv6 host must stand in brackets, as in [::1]:6379");
+    return fail("an IPv6 host must be in brackets, as in [::1]:6379");
   if (port === undefined) return { host, port: defaultPort };
   const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
   return number >= 1 && number <= 65_535
@@ -80,12 +80,12 @@ function readHost(text: string, defaultPort: number, fail: Parts["fail"]): HostP
     : fail("a port must be a whole number from 1 to 65535");
 }
 
-/** The hosts of a networked store, and who to log in as. */
+/** The hosts of a networked store, and the credentials. */
 export function readNetwork(
   parts: Parts,
   defaultPort: number,
 ): Login & { hosts: readonly [HostPort, ...HostPort[]] } {
-  // Taking it for an option or a path would show a part of a password.
+  // Treating it as an option or a path would reveal part of a password.
   if (parts.path.includes("@") || parts.query.includes("@")) {
     return parts.fail(
       "a / ? or @ in a user name, password or option must be percent-encoded (%2F, %3F, %40)",

@@ -1,16 +1,16 @@
-// Single fields of a frame at a place where they are known to be.
+// Reads single fields of a frame at known offsets.
 import type { Token } from "../record.ts";
 
 export const TOKEN_LENGTH = 8;
 export const TIME_LENGTH = 6;
 
-// Tag names and stamps repeat from record to record. To recognise one is faster than to make it again, and what has
-// been recognised compares by identity. Names and stamps are kept apart: the bytes of one may be those of the other.
+// Tag names and stamps repeat from record to record. Recognising a known one is faster than decoding it again, and known
+// strings compare by identity. Names and stamps are separate, since both may consist of the same bytes.
 const SLOTS = 256;
 const knownNames: string[] = new Array(SLOTS).fill("");
-/** Each as a list of one, which is what most records are sealed with. */
-const knownLineages: (readonly Token[])[] = new Array(SLOTS).fill([""]);
-/** The bytes of those stamps, as two numbers each: to compare these is faster still. */
+/** Each as a list of one stamp, which is what most records carry. */
+const knownStampLists: (readonly Token[])[] = new Array(SLOTS).fill([""]);
+/** The bytes of those stamps as two numbers each, which are faster to compare. */
 const firstHalves = new Int32Array(SLOTS);
 const secondHalves = new Int32Array(SLOTS);
 
@@ -35,21 +35,21 @@ export function timeAt(bytes: Uint8Array, at: number): number {
 
 /** A token that other records are likely to carry too. */
 export function knownStampAt(bytes: Uint8Array, at: number): Token {
-  return knownLineageAt(bytes, at)[0]!;
+  return stampListAt(bytes, at)[0]!;
 }
 
-/** As a list of one. */
-export function knownLineageAt(bytes: Uint8Array, at: number): readonly Token[] {
+/** The stamp as a list of one. */
+export function stampListAt(bytes: Uint8Array, at: number): readonly Token[] {
   const first = numberAt(bytes, at);
   const second = numberAt(bytes, at + 4);
   const slot = (first ^ second) & (SLOTS - 1);
-  const known = knownLineages[slot]!;
+  const known = knownStampLists[slot]!;
   if (firstHalves[slot] === first && secondHalves[slot] === second && known[0] !== "") return known;
-  const lineage = [tokenAt(bytes, at)];
-  knownLineages[slot] = lineage;
+  const list = [tokenAt(bytes, at)];
+  knownStampLists[slot] = list;
   firstHalves[slot] = first;
   secondHalves[slot] = second;
-  return lineage;
+  return list;
 }
 
 function numberAt(bytes: Uint8Array, at: number): number {

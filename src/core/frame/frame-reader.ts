@@ -1,4 +1,4 @@
-// A cursor over the bytes of a frame, which nobody vouches for: nothing is made of bytes that are not there.
+// A cursor over the bytes of a frame. The bytes are untrusted: every read is bounds-checked.
 
 import { PayloadSlice } from "../codec.ts";
 import { CodecError } from "../errors.ts";
@@ -6,10 +6,10 @@ import type { TagStamp, Token } from "../record.ts";
 import { knownNameAt, knownStampAt, TIME_LENGTH, TOKEN_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
 
 const CHECK_SEED = 0x5a;
-/** Longer names are decoded each time. */
+/** Longer names are decoded every time. */
 const KNOWN_NAME_BYTES = 32;
 
-/** LEB128 digits of a count: 28 bits, far more than a key or a set of tags takes. */
+/** LEB128 digits of a count: 28 bits, far more than a key or a set of tags needs. */
 const MOST_COUNT_DIGITS = 4;
 
 export class FrameReader {
@@ -37,7 +37,7 @@ export class FrameReader {
     return this.#end - this.#at;
   }
 
-  /** The next byte, without taking it. */
+  /** The next byte, without consuming it. */
   peek(): number {
     this.#need(1);
     return this.#bytes[this.#at]!;
@@ -89,13 +89,13 @@ export class FrameReader {
     return knownStampAt(this.#bytes, this.#advance(TOKEN_LENGTH));
   }
 
-  /** Takes the check byte of the header that began at `start`. */
+  /** Consumes and verifies the check byte of the header that began at `start`. */
   check(start: number): void {
     const expected = checkOf(this.#bytes, start, this.#at);
     if (this.byte() !== expected) throw invalidFrame("the check byte of its header does not match");
   }
 
-  /** What follows, in its place. */
+  /** The remaining bytes, not copied. */
   rest(format: number): PayloadSlice {
     return new PayloadSlice(format, this.#bytes, this.#at, this.#end);
   }
@@ -110,7 +110,7 @@ export class FrameReader {
     throw invalidFrame("a count or length in it is out of range");
   }
 
-  /** Where the next bytes are, which are taken. */
+  /** Consumes bytes and returns their offset. */
   #advance(length: number): number {
     this.#need(length);
     const at = this.#at;
@@ -125,11 +125,11 @@ export class FrameReader {
   }
 }
 
-/** Every byte counts with a power of 31, which is odd, so no change of a single one goes unnoticed. */
+/** Every byte is weighted with a power of 31, which is odd, so a change of a single byte is always detected. */
 export function checkOf(bytes: Uint8Array, start: number, end: number): number {
   let check = CHECK_SEED;
   let at = start;
-  // Four at a time: one by one, each step would wait for the one before.
+  // Four at a time, so that the steps do not all depend on the previous one.
   for (; at + 4 <= end; at += 4) {
     const four = bytes[at]! * 29_791 + bytes[at + 1]! * 961 + bytes[at + 2]! * 31 + bytes[at + 3]!;
     check = (Math.imul(check, 923_521) + four) | 0;

@@ -1,4 +1,4 @@
-// The parts of a frame as bytes. Each function writes at `at` and returns where the next part goes.
+// Writes the fields of a frame. Each function writes at an offset and returns the offset of the next field.
 import { CodecError } from "../errors.ts";
 import type { TagStamp, Token } from "../record.ts";
 import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-fields.ts";
@@ -22,7 +22,7 @@ export function writeToken(out: Buffer, at: number, token: Token): number {
   return at + TOKEN_LENGTH;
 }
 
-/** Rounded down, so that nothing lives longer than it was given. A time after the year 10000 is the end of the range. */
+/** Rounded down, so that nothing outlives its expiry. Times beyond 48 bits, after the year 10000, are clamped. */
 function wholeMs(time: number): number {
   return time >= 0 ? Math.min(Math.floor(time), LATEST_TIME) : 0;
 }
@@ -79,7 +79,7 @@ export function writeText(out: Buffer, start: number, text: string): number {
   return at + out.write(text, at, bytes, utf8 ? "utf8" : "utf16le");
 }
 
-/** The common case, for which a loop beats the calls into native code; its length takes one byte. */
+/** The common case, where a loop is faster than native calls; its length takes one byte. */
 function isShortAscii(text: string): boolean {
   if (text.length > SHORT_TEXT) return false;
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;

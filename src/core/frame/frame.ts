@@ -1,24 +1,24 @@
-// Records as bytes, for stores that keep bytes. Numbers are big-endian.
+// Encodes records as bytes. Numbers are big-endian.
 //
 //   0      format version and kind: 0x91 an entry, 0x92 a lease, 0x93 a stamp
 //   1..8   the record's version token
 //   9      flags
-//   then   created (entries), expires, staleUntil (entries): 6 bytes each, left out where a flag says so
-//          lineage: count, 8 bytes each                   (not in stamps)
+//   then   created (entries), expires, staleUntil (entries): 6 bytes each, omitted where a flag says so
+//          namespace stamps: count, 8 bytes each          (not in stamps)
 //          tags: count, each its name and 8 bytes         (when a flag says so)
 //          the full key                                   (when a flag says so)
 //          the payload's format                           (entries)
 //          check: one byte over everything before it
 //   rest   the payload of an entry, or the whole frame of the entry behind a lease
 //
-// Invariant: the first HEAD_LENGTH bytes hold the kind and the version in full, so a store that can compare a prefix
-// can swap on it. A count or length is LEB128. A text is its byte length doubled, plus 1 when it is UTF-16LE instead of
-// UTF-8, so that names with lone surrogates survive.
+// Invariant: the first HEAD_LENGTH bytes are the complete kind and version, so a store that can compare a prefix can do
+// compare-and-set. Counts and lengths are LEB128. A text is prefixed with its byte length doubled, plus 1 when it is
+// UTF-16LE instead of UTF-8, so that names with lone surrogates survive.
 
 import { PayloadSlice } from "../codec.ts";
 import { CodecError } from "../errors.ts";
 import type { Entry, Lease, StoreRecord, TagStamp } from "../record.ts";
-import { knownLineageAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
+import { stampListAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
 import { checkOf, FrameReader, invalidFrame } from "./frame-reader.ts";
 import {
   tagsLength,
@@ -36,7 +36,7 @@ export const HEAD_LENGTH = 9;
 /** Where in a frame the version begins; it is 8 bytes long. */
 export const VERSION_OFFSET = 1;
 
-// The high half of byte 0. Text lies below it, formats to come above it.
+// The high half of byte 0. Text lies below it, future formats above it.
 const MAJOR = 0x90;
 const KIND = { entry: MAJOR | 1, lease: MAJOR | 2, stamp: MAJOR | 3 } as const;
 
@@ -49,18 +49,18 @@ const NO_TAGS: readonly TagStamp[] = [];
 const NO_BYTES = Buffer.alloc(0);
 
 export interface FrameOptions {
-  /** Keep the full key in the frame, for a store whose own key is a hash of it. Default: false. */
+  /** Include the full key in the frame, for a store whose own key is a hash of it. Default: false. */
   readonly withKey?: boolean;
 }
 
-/** The bytes a store compares to know that it still holds exactly this record. */
+/** The bytes a store compares to verify that it still holds exactly this record. */
 export function headOf(record: StoreRecord): Buffer {
   const head = Buffer.allocUnsafe(HEAD_LENGTH);
   writeHead(head, 0, record);
   return head;
 }
 
-/** Times lose their fraction of a millisecond. Throws CodecError for a token that is not one. */
+/** Times are rounded down to the millisecond. Throws CodecError for an invalid token. */
 export function encodeRecord(record: StoreRecord, options: FrameOptions = {}): Buffer {
   const withKey = options.withKey === true;
   const frame = Buffer.allocUnsafe(frameLength(record, withKey));
@@ -68,7 +68,7 @@ export function encodeRecord(record: StoreRecord, options: FrameOptions = {}): B
   return frame;
 }
 
-/** A record on its way to bytes that somebody else provides. */
+/** A record to be encoded into a buffer of the caller's. */
 export class RecordBytes {
   readonly length: number;
   readonly #record: StoreRecord;
@@ -78,16 +78,15 @@ export class RecordBytes {
     this.length = frameLength(record, false);
   }
 
-  /** As `encodeRecord` has it. */
+  /** Writes the same bytes as `encodeRecord`. */
   writeTo(out: Buffer, at: number): void {
     writeFrame(out, at, this.#record, false);
   }
 }
 
 /**
- * The record in `bytes`, or in the part of them from `start` to `end`, which a store keeps for `key`; undefined when the
- * frame carries another full key. The payload lies in `bytes`: whoever keeps it longer than those copies it. Throws
- * CodecError.
+ * Decodes the record that a store holds for `key` from `bytes`, or from their part between `start` and `end`; undefined
+ * when the frame carries another full key. The payload refers to `bytes`: copy it to keep it longer. Throws CodecError.
  */
 export function decodeRecord(
   bytes: Uint8Array,
@@ -98,12 +97,12 @@ export function decodeRecord(
   return readUsual(bytes, key, start, end) ?? readFrame(new FrameReader(bytes, start, end), key, true);
 }
 
-/** What `decodeHeader` says of bytes that end within the header. */
+/** Returned by `decodeHeader` for bytes that end within the header. */
 export const INCOMPLETE: unique symbol = Symbol("incomplete");
 
 /**
- * Like `decodeRecord`, from the first bytes of a frame: payloads come back empty, and too few bytes are INCOMPLETE
- * instead of an error. The header of an entry without tags takes about 35 bytes.
+ * Like `decodeRecord`, from the first bytes of a frame: payloads are empty, and too few bytes give INCOMPLETE instead of
+ * an error. The header of an entry without tags takes about 35 bytes.
  */
 export function decodeHeader(bytes: Uint8Array, key: string): StoreRecord | undefined | typeof INCOMPLETE {
   const reader = new FrameReader(bytes);
@@ -120,7 +119,7 @@ function frameLength(record: StoreRecord, withKey: boolean): number {
   let length = HEAD_LENGTH + 2;
   if ((flags & FLAG.neverExpires) === 0) length += TIME_LENGTH;
   if (record.kind === "stamp") return length;
-  length += tokensLength(record.lineage);
+  length += tokensLength(record.namespaceStamps);
   if ((flags & FLAG.tags) !== 0) length += tagsLength(record.tags);
   if (withKey) length += textLength(record.key);
   if (record.kind === "lease") {
@@ -140,7 +139,7 @@ function writeFrame(out: Buffer, start: number, record: StoreRecord, withKey: bo
     at = writeTime(out, at, record.staleUntil);
   }
   if (record.kind !== "stamp") {
-    at = writeTokens(out, at, record.lineage);
+    at = writeTokens(out, at, record.namespaceStamps);
     if ((flags & FLAG.tags) !== 0) at = writeTags(out, at, record.tags);
     if (withKey) at = writeText(out, at, record.key);
   }
@@ -165,14 +164,14 @@ function flagsOf(record: StoreRecord, withKey: boolean): number {
   return record.staleUntil === Number.POSITIVE_INFINITY ? flags | FLAG.staleForEver : flags;
 }
 
-// Nearly every record that is read is an entry of a top namespace, without tags and with one time for fresh and stale. Then
-// everything has its fixed place.
-const USUAL = { created: 10, expires: 16, lineage: 22, format: 31, check: 32, payload: 33 } as const;
+// Nearly every record that is read is an entry of a root namespace, without tags and without a stale window. Its fields
+// have fixed offsets.
+const USUAL = { created: 10, expires: 16, namespaceStamps: 22, format: 31, check: 32, payload: 33 } as const;
 
-/** As `readFrame` reads such an entry; undefined for anything else, damaged ones among it. */
+/** Fast path of `readFrame` for such an entry; undefined for anything else, including damaged frames. */
 function readUsual(bytes: Uint8Array, key: string, start: number, end: number): Entry | undefined {
   if (end - start < USUAL.payload || bytes[start] !== KIND.entry) return undefined;
-  if (bytes[start + HEAD_LENGTH] !== FLAG.staleAsExpires || bytes[start + USUAL.lineage] !== 1)
+  if (bytes[start + HEAD_LENGTH] !== FLAG.staleAsExpires || bytes[start + USUAL.namespaceStamps] !== 1)
     return undefined;
   const check = start + USUAL.check;
   if (bytes[check] !== checkOf(bytes, start, check)) return undefined;
@@ -184,7 +183,7 @@ function readUsual(bytes: Uint8Array, key: string, start: number, end: number): 
     created: timeAt(bytes, start + USUAL.created),
     expires,
     staleUntil: expires,
-    lineage: knownLineageAt(bytes, start + USUAL.lineage + 1),
+    namespaceStamps: stampListAt(bytes, start + USUAL.namespaceStamps + 1),
     tags: NO_TAGS,
     payload: new PayloadSlice(bytes[start + USUAL.format]!, bytes, start + USUAL.payload, end),
   };
@@ -205,20 +204,30 @@ function readFrame(reader: FrameReader, key: string, withPayload: boolean): Stor
     return { kind: "stamp", version, expires };
   }
   const staleUntil = kind === KIND.entry ? readStaleUntil(reader, flags, expires) : 0;
-  const lineage = reader.tokens();
+  const namespaceStamps = reader.tokens();
   const tags = (flags & FLAG.tags) === 0 ? NO_TAGS : reader.tags();
   const carriedKey = (flags & FLAG.key) === 0 ? key : reader.text();
   const format = kind === KIND.entry ? reader.byte() : 0;
   reader.check(start);
   if (carriedKey !== key) return undefined;
   if (kind === KIND.lease) {
-    const lease: Lease = { kind: "lease", version, key, expires, lineage, tags };
+    const lease: Lease = { kind: "lease", version, key, expires, namespaceStamps: namespaceStamps, tags };
     if ((flags & FLAG.behind) !== 0) return { ...lease, behind: readBehind(reader, key, withPayload) };
     expectEnd(reader);
     return lease;
   }
   const payload = withPayload ? reader.rest(format) : { format, bytes: NO_BYTES };
-  return { kind: "entry", version, key, created, expires, staleUntil, lineage, tags, payload };
+  return {
+    kind: "entry",
+    version,
+    key,
+    created,
+    expires,
+    staleUntil,
+    namespaceStamps: namespaceStamps,
+    tags,
+    payload,
+  };
 }
 
 function readStaleUntil(reader: FrameReader, flags: number, expires: number): number {
@@ -227,7 +236,7 @@ function readStaleUntil(reader: FrameReader, flags: number, expires: number): nu
 }
 
 function readBehind(reader: FrameReader, key: string, withPayload: boolean): Entry {
-  if (reader.peek() !== KIND.entry) throw invalidFrame("what lies behind a lease is not an entry");
+  if (reader.peek() !== KIND.entry) throw invalidFrame("the record behind a lease is not an entry");
   const behind = readFrame(reader, key, withPayload);
   if (behind === undefined) throw invalidFrame("the entry behind a lease carries another key");
   return behind as Entry;
@@ -237,7 +246,7 @@ function expectEnd(reader: FrameReader): void {
   if (reader.left > 0) throw invalidFrame(`${reader.left} bytes follow its end`);
 }
 
-/** Also refuses a first byte that no record of this format begins with. */
+/** Also rejects a first byte that no record of this format begins with. */
 function flagsAllowedIn(kind: number): number {
   if (kind === KIND.entry) return ENTRY_FLAGS;
   if (kind === KIND.lease) return LEASE_FLAGS;

@@ -1,13 +1,13 @@
-// A stretch of a glob pattern without stars: places for one character each.
+// A segment of a glob pattern between stars: a sequence of positions for one character each.
 
-/** The UTF-16 units that may stand in a place: those in one of the ranges, or in none of them. */
+/** The UTF-16 units that a position accepts: those in one of the ranges or, negated, in none of them. */
 export interface Place {
   readonly ranges: readonly (readonly [low: number, high: number])[];
   readonly negated: boolean;
 }
 
 const BITS = 32;
-/** Up to so many comparisons the simple search is the faster one. */
+/** Up to this many comparisons the simple search is faster. */
 const SIMPLE_SEARCH = 4_096;
 
 export class GlobSegment {
@@ -30,7 +30,7 @@ export class GlobSegment {
     return true;
   }
 
-  /** The first place from `from` on where the run lies before `end`, or -1. */
+  /** The first index from `from` on where the segment matches and ends before `end`, or -1. */
   find(key: string, from: number, end: number): number {
     if ((end - from) * this.length > SIMPLE_SEARCH) {
       this.#shiftAnd ??= new ShiftAnd(this.#places);
@@ -64,14 +64,14 @@ function literalOf(places: readonly Place[]): string | undefined {
 }
 
 /**
- * The search of Baeza-Yates and Gonnet (1992), which never goes back: bit i of the state says that the first i + 1 places
- * are met by what ends here, and 32 places are seen to at once.
+ * Shift-and search (Baeza-Yates and Gonnet 1992), which never backtracks: bit i of the state says that the first i + 1
+ * positions match the characters ending here; each word holds 32 positions.
  */
 class ShiftAnd {
   readonly #places: readonly Place[];
   readonly #state: Int32Array;
   readonly #lastBit: number;
-  /** Where a range begins or has ended: units between two of these may stand in the same places. */
+  /** Where ranges begin or end: units between two borders are accepted by the same positions. */
   readonly #borders: readonly number[];
   readonly #masks: (Int32Array | undefined)[] = [];
   readonly #maskOfUnit = new Map<number, Int32Array>();
@@ -102,7 +102,7 @@ class ShiftAnd {
     return -1;
   }
 
-  /** The places that a unit may stand in. */
+  /** The positions that accept a unit. */
   #maskFor(unit: number): Int32Array {
     const stretch = this.#stretchOf(unit);
     let mask = this.#masks[stretch];
@@ -117,7 +117,7 @@ class ShiftAnd {
     return mask;
   }
 
-  /** How many borders are not above the unit. */
+  /** How many borders are at or below the unit. */
   #stretchOf(unit: number): number {
     let low = 0;
     let high = this.#borders.length;

@@ -1,4 +1,4 @@
-// Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as Redis has them.
+// Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as in Redis.
 import { describeArrival, InvalidKeyError } from "../errors.ts";
 import { requirePattern } from "../keys.ts";
 import { GlobSegment, type Place } from "./glob-segment.ts";
@@ -9,16 +9,16 @@ export type Matcher = (key: string) => boolean;
 const MAX_PATTERN_LENGTH = 1_024;
 
 /**
- * Compiles a pattern. Matching takes at most one step for every character of the key and every 32 of the pattern: there is
- * no backtracking and no regular expression to blow up. Throws InvalidKeyError for a pattern that is not a non-empty
- * string of at most 1,024 characters, or has an open `[`.
+ * Compiles a pattern. Matching takes at most one step per character of the key and 32 characters of the pattern: there
+ * is no backtracking. Throws InvalidKeyError for a pattern that is not a non-empty string of at most 1,024 characters, or
+ * has an unclosed `[`.
  */
 export function glob(pattern: string): Matcher {
   requirePattern(pattern);
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw new InvalidKeyError(
       `pattern must be at most ${MAX_PATTERN_LENGTH} characters, got ${pattern.length}`,
-      { hint: "Use a shorter pattern: a literal beginning and a * select as much." },
+      { hint: "Use a shorter pattern, such as a literal prefix and a *." },
     );
   }
   if (pattern === "*") return () => true;
@@ -38,7 +38,7 @@ export function literalPrefix(pattern: string): string {
   return /^[^*?[\\]*/.exec(pattern)?.[0] ?? "";
 }
 
-/** Runs have a fixed length each, so whoever takes the first place for every run leaves most room for the next. */
+/** Segments have a fixed length, so taking the first match of each leaves the most room for the next. */
 function matches(
   key: string,
   first: GlobSegment,
@@ -58,7 +58,7 @@ function matches(
 
 const ANY: Place = { ranges: [], negated: true };
 
-/** What stands before, between and after the stars. */
+/** The segments before, between and after the stars. */
 function parse(pattern: string): readonly GlobSegment[] {
   const runs: GlobSegment[] = [];
   let places: Place[] = [];

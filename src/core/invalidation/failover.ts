@@ -1,49 +1,49 @@
-// Whether the server that answers now has what was acknowledged before.
+// Detects restarts and failovers: does the connected server have every write that was acknowledged before?
 //
-// A server may come back with an old snapshot, or a replica that lacks the latest writes may take its place. Next to each
-// root namespace the store keeps a note: which server it is on, and when somebody last confirmed that. Whoever meets a
-// server that the note does not fit replaces the namespace's stamp before anything is served; unless the server was
-// running before the note was written: then it is a replica that had the note, and all that was acknowledged before it.
-// What came after the note is repeated by every process that did it. Whoever is first replaces the note, and keeps in it
-// from when on the others have to repeat.
-import type { Backend, MetServer } from "../backend.ts";
+// A server may restart from an old snapshot, or a replica without the latest writes may be promoted. Next to each root
+// namespace the store holds a note: which server it is on, and when a process last confirmed that. A process that connects
+// to a server which does not match the note replaces the namespace's stamp before anything is served; unless the server
+// was already running when the note was written: then it is a promoted replica that has the note, and every write
+// acknowledged before it. Each process repeats its own invalidations made after the note. The first process to connect
+// replaces the note and records in it from when on the others have to repeat theirs.
+import type { Backend, ConnectedServer } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { endOfTurn } from "../event-loop.ts";
 import type { Entry } from "../record.ts";
 import { deliver, isRefusal, type PendingInvalidation } from "./outbox.ts";
 import { REPLICATION_MS, type RecentInvalidations } from "./recent-invalidations.ts";
 
-/** What is told apart by its own note: a root namespace. */
+/** A root namespace, which has a note of its own. */
 export interface FailoverSubject {
   /** Key of its stamp. */
   readonly stampKey: string;
-  /** Key of its note about the server with this anchor. */
+  /** Key of its note on the server with this anchor. */
   noteKey(anchor: string): string;
 }
 
 interface ServerIdentity {
   readonly run: string;
-  /** When somebody last confirmed it, in the store's time. */
+  /** When a process last confirmed it, in the store's time. */
   readonly at: number;
-  /** The servers before this one, the latest first, and when each was last confirmed, as far as this one knows. */
+  /** The previous servers, latest first, and when each was last confirmed as far as this server knows. */
   readonly before?: readonly Pick<ServerIdentity, "run" | "at">[];
 }
 
 /** How often a note is confirmed while the cache is in use. */
 const CONFIRM_MS = 10_000;
-/** A server tells since when it runs in whole seconds. */
+/** A server reports its uptime in whole seconds. */
 const START_ERROR_MS = 2_000;
-/** How many former servers a note names. */
+/** How many previous servers a note lists. */
 const MOST_BEFORE = 8;
-/** Times that different servers told may differ by so much. */
+/** Maximum difference between the clocks of two servers. */
 const CLOCK_ERROR_MS = 2_000;
 
 export class Failover {
   readonly #clock: Clock;
   readonly #recent: RecentInvalidations;
-  /** The server last met at each anchor. */
-  readonly #servers = new Map<string, MetServer>();
-  /** The server that each note named when it was last seen or written. */
+  /** The server last connected at each anchor. */
+  readonly #servers = new Map<string, ConnectedServer>();
+  /** The server named by each note when it was last read or written. */
   readonly #noted = new Map<string, string>();
 
   constructor(clock: Clock, recent: RecentInvalidations) {
@@ -51,12 +51,12 @@ export class Failover {
     this.#recent = recent;
   }
 
-  get servers(): Iterable<MetServer> {
+  get servers(): Iterable<ConnectedServer> {
     return this.#servers.values();
   }
 
-  /** Nothing may be served from this server before it resolves. */
-  async meet(server: MetServer, namespaces: readonly FailoverSubject[]): Promise<void> {
+  /** Nothing may be served from this server until it resolves. */
+  async onServer(server: ConnectedServer, namespaces: readonly FailoverSubject[]): Promise<void> {
     const before = this.#servers.get(server.anchor);
     const noted = await Promise.all(namespaces.map((namespace) => this.check(namespace, server)));
     if (before !== undefined && before.runId !== server.runId) {
@@ -66,23 +66,23 @@ export class Failover {
   }
 
   /**
-   * Compares the note of a namespace with the server, and mends what does not fit. Returns up to which moment, by the
-   * local clock, the server surely has what was acknowledged.
+   * Compares the note of a namespace with the server, and repairs a mismatch. Returns the time, by the local clock, up
+   * to which the server certainly has every acknowledged write.
    */
-  async check(namespace: FailoverSubject, server: MetServer): Promise<number> {
+  async check(namespace: FailoverSubject, server: ConnectedServer): Promise<number> {
     const { records } = server;
     const key = namespace.noteKey(server.anchor);
     const before = this.#servers.get(server.anchor)?.runId;
     const note = noteIn(await records.read(key));
     const present = this.#servers.get(server.anchor)?.runId;
-    // Another server has answered, which took over and was met while the question was on its way.
+    // Race: another server was promoted and connected while the read was in flight, and answered it.
     if (present !== before && present !== server.runId) return this.#clock.now();
     if (note?.run === server.runId) {
       this.#noted.set(key, server.runId);
       if (records.now() - note.at >= CONFIRM_MS) await this.#renew(key, server, note.before);
       return this.#localTime(note.before?.find(({ run }) => run === before)?.at, server);
     }
-    // A note that was seen on this very server was flushed or evicted: what went with it is dead, and nothing came back.
+    // A note seen on this very server before was flushed or evicted: no lost write can have come back.
     const isGone = note === undefined && this.#noted.get(key) === server.runId;
     const isNew = isGone || (note === undefined && (await records.read(namespace.stampKey)) === undefined);
     const isContinued = note !== undefined && server.startedAt + START_ERROR_MS < note.at;
@@ -92,45 +92,52 @@ export class Failover {
     return this.#localTime(isContinued ? at : undefined, server);
   }
 
-  /** Of a moment in the store's time, early rather than late; of the present where there is none. */
-  #localTime(at: number | undefined, { records }: MetServer): number {
+  /** Converts the store's time to local time, erring on the early side; without a time: now. */
+  #localTime(at: number | undefined, { records }: ConnectedServer): number {
     return this.#clock.now() - (at === undefined ? 0 : records.now() - at + CLOCK_ERROR_MS);
   }
 
-  async #repeat(since: number, server: MetServer, namespaces: readonly FailoverSubject[]): Promise<void> {
-    // What was confirmed in this turn is noted down at its end.
+  async #repeat(
+    since: number,
+    server: ConnectedServer,
+    namespaces: readonly FailoverSubject[],
+  ): Promise<void> {
+    // Invalidations acknowledged in this turn are recorded at its end.
     await endOfTurn();
-    const remedies = this.#recent.since(since);
-    if (remedies === undefined) await this.#replaceStamps(namespaces, server);
-    else await this.#carryOut(remedies, server);
+    const invalidations = this.#recent.since(since);
+    if (invalidations === undefined) await this.#replaceStamps(namespaces, server);
+    else await this.#redeliver(invalidations, server);
   }
 
-  /** Only what is on this server can be missing there. */
-  async #carryOut(remedies: readonly PendingInvalidation[], server: MetServer): Promise<void> {
-    const mine = remedies.filter(({ key }) => server.owns(key));
-    // New stamps first: a group's stamp is replaced before the stamps of its tags are removed.
-    const [removals, stamps] = [mine.filter(isRemoval), mine.filter((remedy) => !isRemoval(remedy))];
+  /** Only keys on this server can be missing there. */
+  async #redeliver(invalidations: readonly PendingInvalidation[], server: ConnectedServer): Promise<void> {
+    const owned = invalidations.filter(({ key }) => server.owns(key));
+    // New stamps first: a tag group's stamp must be replaced before the stamps of its tags are removed.
+    const [removals, stamps] = [
+      owned.filter(isRemoval),
+      owned.filter((invalidation) => !isRemoval(invalidation)),
+    ];
     for (const some of [stamps, removals]) {
-      await Promise.all(some.map((remedy) => deliver(remedy, server.records, this.#clock)));
+      await Promise.all(some.map((invalidation) => deliver(invalidation, server.records, this.#clock)));
     }
-    // The next server to take over may lack them again.
-    this.#recent.add(mine);
+    // The next promoted server may lack them again.
+    this.#recent.add(owned);
   }
 
-  async #replaceStamps(namespaces: readonly FailoverSubject[], { records }: MetServer): Promise<void> {
-    const remedies = namespaces.map(
+  async #replaceStamps(namespaces: readonly FailoverSubject[], { records }: ConnectedServer): Promise<void> {
+    const invalidations = namespaces.map(
       ({ stampKey }): PendingInvalidation => ({
         key: stampKey,
         stampMs: Number.POSITIVE_INFINITY,
         root: stampKey,
       }),
     );
-    for (const remedy of remedies) await deliver(remedy, records, this.#clock);
-    this.#recent.add(remedies);
+    for (const invalidation of invalidations) await deliver(invalidation, records, this.#clock);
+    this.#recent.add(invalidations);
   }
 
-  /** A store that takes no changes is as good as before: the older note only means that more is repeated one day. */
-  async #renew(key: string, server: MetServer, before: ServerIdentity["before"]): Promise<void> {
+  /** A store that rejects writes can still be served from: an older note only means that more is repeated later. */
+  async #renew(key: string, server: ConnectedServer, before: ServerIdentity["before"]): Promise<void> {
     try {
       await this.#write(key, server, before);
     } catch (error) {
@@ -138,7 +145,11 @@ export class Failover {
     }
   }
 
-  #write(key: string, { records, runId }: MetServer, before: ServerIdentity["before"] = []): Promise<void> {
+  #write(
+    key: string,
+    { records, runId }: ConnectedServer,
+    before: ServerIdentity["before"] = [],
+  ): Promise<void> {
     this.#noted.set(key, runId);
     const note: ServerIdentity = {
       run: runId,
@@ -149,7 +160,7 @@ export class Failover {
       kind: "entry",
       version: this.#clock.token(),
       key,
-      lineage: [],
+      namespaceStamps: [],
       tags: [],
       created: note.at,
       expires: Number.POSITIVE_INFINITY,
@@ -174,7 +185,7 @@ function noteIn(record: Awaited<ReturnType<Backend["read"]>>): ServerIdentity | 
   }
 }
 
-/** Whether something names a server and a time. */
+/** Whether a value names a server and a time. */
 function isMention(value: unknown): value is Pick<ServerIdentity, "run" | "at"> {
   if (typeof value !== "object" || value === null) return false;
   const { run, at }: Partial<Record<keyof ServerIdentity, unknown>> = value;

@@ -1,9 +1,9 @@
-// What a record stands for, and whether its time has come. Whether its stamps are present: see seals.ts.
+// The entry of a record, and whether it has expired. Whether its stamps are current: see namespace-stamps.ts.
 import type { Backend } from "../backend.ts";
 import type { Entry, StoreRecord } from "../record.ts";
 import type { OutboxBackend } from "./outbox-backend.ts";
 
-/** The entry a record stands for: itself, or what a lease keeps behind it. */
+/** The entry in a record: the record itself, or the one behind a lease. */
 export function entryOf(record: StoreRecord | undefined, key: string): Entry | undefined {
   const entry = record?.kind === "lease" ? record.behind : record;
   return entry?.kind === "entry" && entry.key === key ? entry : undefined;
@@ -15,7 +15,7 @@ export function expiredForMs(entry: Entry, backend: Backend): number {
   return Math.max(0, backend.now() + backend.clockErrorMs() - entry.expires);
 }
 
-/** By the store's time: that the store still has it proves nothing, it counts from when the entry arrived. */
+/** By the store's time. That the store still has it proves nothing: its own expiry counts from when the entry arrived. */
 export function isFresh(entry: Entry, backend: Pick<OutboxBackend, "mayHaveReached">): boolean {
   return entry.expires === Number.POSITIVE_INFINITY || !backend.mayHaveReached(entry.expires);
 }

@@ -1,10 +1,10 @@
-// The seals of one namespace: what is stored now is sealed with the present stamps, and is live while they stay present.
+// The stamps of one namespace: what is stored carries the current stamps, and is live as long as they stay current.
 import { type Spelling, tagGroup } from "../keys.ts";
 import type { StampSet, Token } from "../record.ts";
 import type { PendingInvalidation } from "./outbox.ts";
 import type { HeldStamp, StampBook } from "./stamps.ts";
 
-/** Group stamps live long enough that none lapses during a load. */
+/** Long enough that no group stamp expires during a load. */
 const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
 const NO_TAGS: StampSet["tags"] = [];
@@ -12,90 +12,96 @@ const NO_STAMPS: readonly HeldStamp[] = [];
 
 export class NamespaceStamps {
   /** Keys of the namespace stamps, root first. */
-  readonly lineage: readonly string[];
+  readonly namespaceKeys: readonly string[];
   readonly #book: StampBook;
   readonly #names: Spelling;
-  #heldLineage: readonly (HeldStamp | undefined)[];
+  #heldNamespaceStamps: readonly (HeldStamp | undefined)[];
 
   constructor(book: StampBook, names: Spelling, ancestors: readonly string[]) {
     this.#book = book;
     this.#names = names;
-    this.lineage = [...ancestors, names.namespaceStamp()];
-    this.#heldLineage = this.lineage.map(() => undefined);
+    this.namespaceKeys = [...ancestors, names.namespaceStamp()];
+    this.#heldNamespaceStamps = this.namespaceKeys.map(() => undefined);
   }
 
   /** Key of the stamp that covers this namespace and its ancestors. */
   get root(): string {
-    return this.lineage[0] as string;
+    return this.namespaceKeys[0] as string;
   }
 
-  /** The seal for something stored now for `lifeMs`; the store has answered for each of its stamps. */
-  async present(tags: readonly string[], lifeMs: number): Promise<StampSet> {
-    const now = this.presentNow(tags, lifeMs);
+  /** The stamps for something stored now for `lifetimeMs`; the store has confirmed each of them. */
+  async present(tags: readonly string[], lifetimeMs: number): Promise<StampSet> {
+    const now = this.presentNow(tags, lifetimeMs);
     if (now !== undefined) return now;
     const book = this.#book;
     const tagKeys = tags.map(this.#names.tagStamp);
-    const [lineage, ids] = await Promise.all([
-      book.ensured(this.lineage, lifeMs) ?? book.ensure(this.lineage, Number.POSITIVE_INFINITY),
-      tags.length === 0 ? [] : (book.ensured(tagKeys, lifeMs) ?? book.ensure(tagKeys, lifeMs)),
+    const [namespaceStamps, ids] = await Promise.all([
+      book.ensured(this.namespaceKeys, lifetimeMs) ??
+        book.ensure(this.namespaceKeys, Number.POSITIVE_INFINITY),
+      tags.length === 0 ? [] : (book.ensured(tagKeys, lifetimeMs) ?? book.ensure(tagKeys, lifetimeMs)),
     ]);
-    return { lineage, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
+    return { namespaceStamps: namespaceStamps, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
   }
 
-  /** As `present` where nothing has to be asked. */
-  presentNow(tags: readonly string[], lifeMs: number): StampSet | undefined {
-    const lineage = this.#book.ensured(this.lineage, lifeMs);
-    if (lineage === undefined) return undefined;
-    if (tags.length === 0) return { lineage, tags: NO_TAGS };
-    const ids = this.#book.ensured(tags.map(this.#names.tagStamp), lifeMs);
-    return ids && { lineage, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
+  /** As `present` if all stamps are known locally; undefined otherwise. */
+  presentNow(tags: readonly string[], lifetimeMs: number): StampSet | undefined {
+    const namespaceStamps = this.#book.ensured(this.namespaceKeys, lifetimeMs);
+    if (namespaceStamps === undefined) return undefined;
+    if (tags.length === 0) return { namespaceStamps: namespaceStamps, tags: NO_TAGS };
+    const ids = this.#book.ensured(tags.map(this.#names.tagStamp), lifetimeMs);
+    return (
+      ids && {
+        namespaceStamps: namespaceStamps,
+        tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })),
+      }
+    );
   }
 
-  /** Stamps of tag groups. `anew`: from the store itself, not from what is at hand. */
-  groups(groups: readonly number[], anew: boolean): Promise<readonly (Token | undefined)[]> {
+  /** Stamps of tag groups. `fresh`: read from the store, not from the local copy. */
+  groups(groups: readonly number[], fresh: boolean): Promise<readonly (Token | undefined)[]> {
     const keys = groups.map(this.#names.groupStamp);
-    return anew ? this.#book.confirm(keys) : this.#book.ensure(keys, GROUP_LIFETIME_MS / 2);
+    return fresh ? this.#book.confirm(keys) : this.#book.ensure(keys, GROUP_LIFETIME_MS / 2);
   }
 
-  /** true or false where every stamp is at hand and equal; otherwise the store is asked. */
-  isLive(seal: StampSet): boolean | Promise<boolean> {
-    if (seal.lineage.length !== this.lineage.length) return false;
-    if (this.isKnownLive(seal)) return true;
-    const doubtful = this.stampsOf(seal).filter(([key, id]) => this.#book.known(key) !== id);
+  /** Synchronous where the local stamps decide it; otherwise the store is asked. */
+  isLive(stamps: StampSet): boolean | Promise<boolean> {
+    if (stamps.namespaceStamps.length !== this.namespaceKeys.length) return false;
+    if (this.isKnownLive(stamps)) return true;
+    const doubtful = this.stampsOf(stamps).filter(([key, id]) => this.#book.known(key) !== id);
     return doubtful.length === 0 || this.#confirm(doubtful);
   }
 
-  /** The namespace's own stamps and its ancestors', as far as they are at hand. */
-  heldLineage(): readonly (HeldStamp | undefined)[] {
-    // The same list while it is the same stamps, so that whoever has it sees that at once.
-    for (let at = 0; at < this.lineage.length; at++) {
-      if (this.#book.held(this.lineage[at] as string) === this.#heldLineage[at]) continue;
-      this.#heldLineage = this.lineage.map((key) => this.#book.held(key));
+  /** The stamps of the namespace and its ancestors, as far as they are known locally. */
+  heldNamespaceStamps(): readonly (HeldStamp | undefined)[] {
+    // The same array as long as the stamps are the same, so that callers can compare by identity.
+    for (let at = 0; at < this.namespaceKeys.length; at++) {
+      if (this.#book.held(this.namespaceKeys[at] as string) === this.#heldNamespaceStamps[at]) continue;
+      this.#heldNamespaceStamps = this.namespaceKeys.map((key) => this.#book.held(key));
       break;
     }
-    return this.#heldLineage;
+    return this.#heldNamespaceStamps;
   }
 
-  /** The ids of the namespace's own stamps and its ancestors', where all are at hand. */
-  knownLineage(): readonly Token[] | undefined {
-    const held = this.heldLineage();
+  /** The ids of those stamps, if all are known locally. */
+  knownNamespaceStamps(): readonly Token[] | undefined {
+    const held = this.heldNamespaceStamps();
     return held.every((stamp) => stamp !== undefined) ? held.map(({ id }) => id) : undefined;
   }
 
-  heldTags(seal: StampSet): readonly (HeldStamp | undefined)[] {
-    if (seal.tags.length === 0) return NO_STAMPS;
-    return seal.tags.map(({ tag }) => this.#book.held(this.#names.tagStamp(tag)));
+  heldTagStamps(stamps: StampSet): readonly (HeldStamp | undefined)[] {
+    if (stamps.tags.length === 0) return NO_STAMPS;
+    return stamps.tags.map(({ tag }) => this.#book.held(this.#names.tagStamp(tag)));
   }
 
-  /** Keys and ids of everything a seal is made of. */
-  stampsOf(seal: StampSet): readonly (readonly [string, Token])[] {
+  /** Keys and ids of all stamps in a set. */
+  stampsOf(stamps: StampSet): readonly (readonly [string, Token])[] {
     return [
-      ...seal.lineage.map((id, at) => [this.lineage[at] as string, id] as const),
-      ...seal.tags.map(({ tag, id }) => [this.#names.tagStamp(tag), id] as const),
+      ...stamps.namespaceStamps.map((id, at) => [this.namespaceKeys[at] as string, id] as const),
+      ...stamps.tags.map(({ tag, id }) => [this.#names.tagStamp(tag), id] as const),
     ];
   }
 
-  /** The group first, then the tag: whoever finds the group unchanged knows that the tag's stamp was still good. */
+  /** The group first, then the tag: a load that finds the group unchanged knows that the tag's stamp was still valid. */
   async invalidateTags(tags: readonly string[]): Promise<void> {
     const groups = [...new Set(tags.map(tagGroup))];
     const stamps = tags.map(this.#names.tagStamp);
@@ -104,11 +110,11 @@ export class NamespaceStamps {
     );
     if (!this.#book.isOrdered) await replacing;
     const [replaced] = await Promise.all([replacing, this.#book.remove(stamps)]);
-    // A second attempt may have come after the tags: whoever made their stamps anew in between found the group unchanged.
+    // A second attempt may have come after the tags: a load that recreated their stamps in between saw the old group stamp.
     if (!replaced.every(Boolean)) await this.#book.remove(stamps);
   }
 
-  /** What has the effect of `invalidateTags`. */
+  /** The operations that make up `invalidateTags`. */
   pendingFor(tags: readonly string[]): readonly PendingInvalidation[] {
     const { root } = this;
     const groups = [...new Set(tags.map(tagGroup))].map(this.#names.groupStamp);
@@ -123,7 +129,7 @@ export class NamespaceStamps {
     ];
   }
 
-  /** What has the effect of `invalidateAll`. */
+  /** The operations that make up `invalidateAll`. */
   pendingForAll(): readonly PendingInvalidation[] {
     return [{ key: this.#names.namespaceStamp(), stampMs: Number.POSITIVE_INFINITY, root: this.root }];
   }
@@ -132,24 +138,24 @@ export class NamespaceStamps {
     await this.#book.replace(this.#names.namespaceStamp(), Number.POSITIVE_INFINITY);
   }
 
-  /** Whether every stamp is at hand and equal. */
-  isKnownLive({ lineage, tags }: StampSet): boolean {
-    if (lineage.length !== this.lineage.length) return false;
-    for (let at = 0; at < lineage.length; at++) {
-      if (this.#book.known(this.lineage[at] as string) !== lineage[at]) return false;
+  /** Whether every stamp is known locally and equal. */
+  isKnownLive({ namespaceStamps, tags }: StampSet): boolean {
+    if (namespaceStamps.length !== this.namespaceKeys.length) return false;
+    for (let at = 0; at < namespaceStamps.length; at++) {
+      if (this.#book.known(this.namespaceKeys[at] as string) !== namespaceStamps[at]) return false;
     }
     for (const { tag, id } of tags) if (this.#book.known(this.#names.tagStamp(tag)) !== id) return false;
     return true;
   }
 
-  /** Whether these are the present stamps of the lineage, and all that the seal is made of. */
-  matches({ lineage, tags }: StampSet, present: readonly (Token | undefined)[]): boolean {
-    if (tags.length > 0 || lineage.length !== present.length) return false;
-    for (let at = 0; at < lineage.length; at++) if (lineage[at] !== present[at]) return false;
+  /** Whether a set without tags consists of exactly these namespace stamps. */
+  matches({ namespaceStamps, tags }: StampSet, present: readonly (Token | undefined)[]): boolean {
+    if (tags.length > 0 || namespaceStamps.length !== present.length) return false;
+    for (let at = 0; at < namespaceStamps.length; at++) if (namespaceStamps[at] !== present[at]) return false;
     return true;
   }
 
-  /** Before something is judged dead, a mismatch with what is at hand is confirmed by the store. */
+  /** A mismatch with a local stamp is confirmed by the store before an entry is considered dead. */
   async #confirm(expected: readonly (readonly [string, Token])[]): Promise<boolean> {
     const present = await this.#book.confirm(expected.map(([key]) => key));
     return expected.every(([, id], at) => present[at] === id);

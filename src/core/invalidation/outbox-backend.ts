@@ -1,4 +1,4 @@
-// A backend whose keys are settled before they are used: what the outbox still has for them goes first.
+// Decorates a backend: pending invalidations of a key are delivered before the key is used.
 import {
   type Backend,
   type Capabilities,
@@ -29,9 +29,9 @@ export class OutboxBackend implements Backend {
   readonly push?: PushChannel;
   readonly pool?: () => PoolState;
   readonly describe?: NonNullable<Backend["describe"]>;
-  readonly fill?: NonNullable<Backend["fill"]>;
+  readonly memoryUsage?: NonNullable<Backend["memoryUsage"]>;
   readonly makesRoom?: NonNullable<Backend["makesRoom"]>;
-  /** Also undefined while anything is owed to the store, or when it fails: then it is asked in full. */
+  /** Also undefined while invalidations are pending or when the store fails: callers then do a full read. */
   readonly versionNow?: NonNullable<Backend["versionNow"]>;
   readonly #backend: Backend;
   readonly #outbox: Outbox;
@@ -44,7 +44,7 @@ export class OutboxBackend implements Backend {
     if (backend.push !== undefined) this.push = backend.push;
     if (backend.pool !== undefined) this.pool = backend.pool.bind(backend);
     if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
-    if (backend.fill !== undefined) this.fill = backend.fill.bind(backend);
+    if (backend.memoryUsage !== undefined) this.memoryUsage = backend.memoryUsage.bind(backend);
     if (backend.makesRoom !== undefined) this.makesRoom = backend.makesRoom.bind(backend);
     if (backend.versionNow !== undefined) this.versionNow = (key) => this.#versionNow(key);
     this.#backend = backend;
@@ -53,7 +53,7 @@ export class OutboxBackend implements Backend {
     this.#operationTimeoutMs = operationTimeoutMs;
   }
 
-  /** Whether changes of stamps need not wait for each other: they are carried out in the order they are made. */
+  /** Whether stamp changes need not wait for each other: the store applies them in the order they are sent. */
   get isOrdered(): boolean {
     return this.capabilities.ordered === true && this.#outbox.size === 0;
   }
@@ -87,51 +87,51 @@ export class OutboxBackend implements Backend {
     return backend.aheadMs?.() ?? backend.now() + backend.clockErrorMs() - this.#clock.now();
   }
 
-  /** Whether the store's time may have come to `time`. */
+  /** Whether the store's clock may have reached `time`. */
   mayHaveReached(time: number): boolean {
     const local = time - this.aheadMs();
-    // Nearly always it has not by far, and the coarse time says so.
+    // Usually it is far from it, and the coarse clock is enough to tell.
     return this.#clock.coarse() + 2 * COARSE_LAG_MS >= local && this.#clock.now() >= local;
   }
 
-  /** A time that the store has surely not come to, for many that are looked at together. */
+  /** A time that the store's clock has certainly not reached, for checking many entries at once. */
   notYet(): number {
     return this.#clock.coarse() + 2 * COARSE_LAG_MS + this.aheadMs();
   }
 
   read(key: string): Promise<Found> {
-    return this.#settled([key], () => this.#backend.read(key));
+    return this.#afterFlush([key], () => this.#backend.read(key));
   }
 
   readThen(key: string, isWatched: boolean, taker: RecordTaker): void {
-    const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key]);
+    const flushing = this.#outbox.size === 0 ? undefined : this.#outbox.flush([key]);
     const backend = this.#backend;
-    if (settling !== undefined)
+    if (flushing !== undefined)
       deliverTo(
         taker,
-        this.#after(settling, () => backend.read(key)),
+        this.#after(flushing, () => backend.read(key)),
       );
     else if (backend.readThen === undefined) deliverTo(taker, backend.read(key));
     else backend.readThen(key, isWatched, taker);
   }
 
-  /** Whether stamps can be read together with an entry, and have to be. */
+  /** Whether stamps have to be read together with each entry, and can be. */
   get readsStamped(): boolean {
     return this.push === undefined && this.#backend.readStampedThen !== undefined;
   }
 
   readStampedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
-    const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([key, ...stamps]);
-    if (settling === undefined) this.#backend.readStampedThen?.(key, stamps, taker);
+    const flushing = this.#outbox.size === 0 ? undefined : this.#outbox.flush([key, ...stamps]);
+    if (flushing === undefined) this.#backend.readStampedThen?.(key, stamps, taker);
     else
-      this.#after(settling, () => this.#backend.readMany([key, ...stamps])).then(
+      this.#after(flushing, () => this.#backend.readMany([key, ...stamps])).then(
         ([record, ...present]) => taker.take(record, present.map(stampId)),
         (error: unknown) => taker.fail(error),
       );
   }
 
   readMany(keys: readonly string[], isWatched = true): Promise<readonly Found[]> {
-    return this.#settled(keys, () => this.#backend.readMany(keys, isWatched));
+    return this.#afterFlush(keys, () => this.#backend.readMany(keys, isWatched));
   }
 
   readManyThen(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void {
@@ -142,20 +142,20 @@ export class OutboxBackend implements Backend {
   }
 
   write(item: KeyedRecord): Promise<void> {
-    return this.#settled([item.key], () => this.#backend.write(item));
+    return this.#afterFlush([item.key], () => this.#backend.write(item));
   }
 
-  /** `call`: whoever it is for. */
+  /** `call`: the call that the write belongs to. */
   writeThen(item: KeyedRecord, done: () => void, failed: Failed, call?: Ending): void {
-    const settling = this.#outbox.size === 0 ? undefined : this.#outbox.settle([item.key]);
-    if (settling !== undefined)
-      this.#after(settling, () => this.#backend.write(item), call).then(done, failed);
+    const flushing = this.#outbox.size === 0 ? undefined : this.#outbox.flush([item.key]);
+    if (flushing !== undefined)
+      this.#after(flushing, () => this.#backend.write(item), call).then(done, failed);
     else if (this.#backend.writeThen === undefined) this.#backend.write(item).then(done, failed);
     else this.#backend.writeThen(item, done, failed);
   }
 
   writeMany(items: readonly KeyedRecord[], call?: Ending): Promise<void> {
-    return this.#settled(
+    return this.#afterFlush(
       items.map(({ key }) => key),
       () => this.#backend.writeMany(items),
       call,
@@ -167,20 +167,20 @@ export class OutboxBackend implements Backend {
     expected: Token | undefined,
     next: Omit<KeyedRecord, "key"> | undefined,
   ): Promise<SwapResult> {
-    return this.#settled([key], () => this.#backend.swap(key, expected, next));
+    return this.#afterFlush([key], () => this.#backend.swap(key, expected, next));
   }
 
   take(key: string): Promise<Found> {
-    return this.#settled([key], () => this.#backend.take(key));
+    return this.#afterFlush([key], () => this.#backend.take(key));
   }
 
   takeMany(keys: readonly string[]): Promise<readonly Found[]> {
-    return this.#settled(keys, () => this.#backend.takeMany(keys));
+    return this.#afterFlush(keys, () => this.#backend.takeMany(keys));
   }
 
   async removeMany(keys: readonly string[]): Promise<void> {
     const backend = this.#backend;
-    await this.#settled<unknown>(keys, () => backend.removeMany?.(keys) ?? backend.takeMany(keys));
+    await this.#afterFlush<unknown>(keys, () => backend.removeMany?.(keys) ?? backend.takeMany(keys));
   }
 
   async touch(keys: readonly string[]): Promise<void> {
@@ -189,12 +189,12 @@ export class OutboxBackend implements Backend {
 
   async *scan(prefix: string, options?: ScanOptions): AsyncIterable<readonly ScanItem[]> {
     for await (const batch of this.#backend.scan(prefix, options)) {
-      const settling = this.#outbox.settle(batch.map(({ key }) => key));
-      if (settling === undefined) {
+      const flushing = this.#outbox.flush(batch.map(({ key }) => key));
+      if (flushing === undefined) {
         yield batch;
         continue;
       }
-      await settling;
+      await flushing;
       const records = await this.#backend.readMany(batch.map(({ key }) => key));
       yield batch.flatMap(({ key, bytes }, at) => {
         const record = records[at];
@@ -216,17 +216,17 @@ export class OutboxBackend implements Backend {
     return this.#backend.usage(prefix);
   }
 
-  #settled<T>(keys: readonly string[], work: () => Promise<T>, call?: Ending): Promise<T> {
-    const settling = this.#outbox.settle(keys);
-    return settling === undefined ? work() : this.#after(settling, work, call);
+  #afterFlush<T>(keys: readonly string[], work: () => Promise<T>, call?: Ending): Promise<T> {
+    const flushing = this.#outbox.flush(keys);
+    return flushing === undefined ? work() : this.#after(flushing, work, call);
   }
 
-  /** Unless it took so long that the caller has been told of a failure: what is done after that would come out of the blue. */
-  async #after<T>(settling: Promise<void>, work: () => Promise<T>, call?: Ending): Promise<T> {
+  /** Does not run `work` after the caller's deadline: a write that was reported as failed must not happen later. */
+  async #after<T>(flushing: Promise<void>, work: () => Promise<T>, call?: Ending): Promise<T> {
     const due = this.#clock.now() + this.#operationTimeoutMs;
-    await settling;
+    await flushing;
     if (call?.isOver === true || this.#clock.now() >= due) {
-      throw new OperationTimeoutError("what was owed to the store took the whole of operation_timeout");
+      throw new OperationTimeoutError("delivering pending invalidations used up operation_timeout");
     }
     return work();
   }

@@ -1,46 +1,46 @@
-// Invalidations that the store has not confirmed: kept until it has, and sent before what they concern is asked for.
+// Invalidations that the store has not acknowledged: retried until it has, and sent before the keys they affect are used.
 //
-// Whatever has to be done again is one of two things: remove the record of a key, or write a new stamp. Both may be done
-// twice without harm, so an outcome that is not known is simply a thing to be done.
+// A pending invalidation either removes the record of a key or writes a new stamp. Both are idempotent, so an unknown
+// outcome is simply retried.
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../errors.ts";
 import { toError } from "../events.ts";
-import { isPassing } from "../resilience/store-failure.ts";
+import { isTransient } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
-/** What makes up for an invalidation whose outcome is not known. */
+/** An invalidation whose outcome is unknown, as an operation that can be repeated. */
 export interface PendingInvalidation {
   /** The store's key of a record to remove, or of a stamp to replace. */
   readonly key: string;
-  /** How long a new stamp lives; undefined: the record is removed. */
+  /** Lifetime of the new stamp; undefined: the record is removed. */
   readonly stampMs: number | undefined;
-  /** Key of the namespace stamp that covers everything the remedy could, replaced when there are too many. */
+  /** Key of the root namespace stamp, replaced instead when too many invalidations are pending. */
   readonly root: string;
-  /** Key of another remedy that has to be carried out before this one. */
+  /** Key of a pending invalidation that must be delivered before this one. */
   readonly after?: string;
 }
 
 type Records = Pick<Backend, "write" | "take" | "now">;
 
 /** Beyond this many the whole namespace is invalidated instead. */
-const MOST_REMEDIES = 10_000;
-const AT_ONCE = 500;
+const MAX_PENDING = 10_000;
+const BATCH_SIZE = 500;
 
 export interface OutboxOptions {
   readonly records: Records;
   readonly clock: Clock;
   readonly operationTimeoutMs: number;
   report(error: Error): void;
-  /** Told of every key that is owed something: what is at hand of it counts no more. */
-  owed(key: string): void;
-  /** Told what the store has confirmed. */
-  delivered(remedy: PendingInvalidation): void;
+  /** Called with every key that becomes pending: local copies of it are no longer valid. */
+  onPending(key: string): void;
+  /** Called when the store has acknowledged an invalidation. */
+  onDelivered(invalidation: PendingInvalidation): void;
 }
 
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #remedies = new Map<string, PendingInvalidation>();
+  readonly #pending = new Map<string, PendingInvalidation>();
   readonly #deliveries = new Map<PendingInvalidation, Promise<void>>();
 
   constructor(options: OutboxOptions) {
@@ -48,85 +48,87 @@ export class Outbox {
   }
 
   get size(): number {
-    return this.#remedies.size;
+    return this.#pending.size;
   }
 
-  add(remedies: Iterable<PendingInvalidation>): void {
-    for (const remedy of remedies) this.#owe(remedy);
-    if (this.#remedies.size > MOST_REMEDIES) this.#widen(this.#remedies.values());
+  add(pending: Iterable<PendingInvalidation>): void {
+    for (const invalidation of pending) this.#enqueue(invalidation);
+    if (this.#pending.size > MAX_PENDING) this.#widen(this.#pending.values());
   }
 
   /**
-   * Resolves when the store has confirmed what concerns these keys; rejects when it cannot be reached. undefined when
-   * there is nothing.
+   * Delivers what is pending for these keys: resolves when the store has acknowledged it, rejects when the store cannot
+   * be reached. undefined when nothing is pending.
    */
-  settle(keys: readonly string[]): Promise<void> | undefined {
-    if (this.#remedies.size === 0) return undefined;
-    const remedies = keys.flatMap((key) => this.#remedies.get(key) ?? []);
-    return remedies.length === 0 ? undefined : this.#deliverEach(remedies);
+  flush(keys: readonly string[]): Promise<void> | undefined {
+    if (this.#pending.size === 0) return undefined;
+    const pending = keys.flatMap((key) => this.#pending.get(key) ?? []);
+    return pending.length === 0 ? undefined : this.#deliverEach(pending);
   }
 
-  /** Tries all; one that cannot be delivered does not keep others back. */
+  /** Tries all; a failure does not hold up the others. */
   async deliverAll(): Promise<void> {
-    const remedies = [...this.#remedies.values()];
-    for (let from = 0; from < remedies.length; from += AT_ONCE) {
-      await Promise.allSettled(remedies.slice(from, from + AT_ONCE).map((remedy) => this.#deliver(remedy)));
+    const pending = [...this.#pending.values()];
+    for (let from = 0; from < pending.length; from += BATCH_SIZE) {
+      await Promise.allSettled(
+        pending.slice(from, from + BATCH_SIZE).map((invalidation) => this.#deliver(invalidation)),
+      );
     }
   }
 
-  async #deliverEach(remedies: readonly PendingInvalidation[]): Promise<void> {
-    await Promise.all(remedies.map((remedy) => this.#deliver(remedy)));
+  async #deliverEach(pending: readonly PendingInvalidation[]): Promise<void> {
+    await Promise.all(pending.map((invalidation) => this.#deliver(invalidation)));
   }
 
-  #deliver(remedy: PendingInvalidation): Promise<void> {
-    let delivery = this.#deliveries.get(remedy);
+  #deliver(invalidation: PendingInvalidation): Promise<void> {
+    let delivery = this.#deliveries.get(invalidation);
     if (delivery === undefined) {
-      delivery = this.#carryOut(remedy).finally(() => this.#deliveries.delete(remedy));
-      this.#deliveries.set(remedy, delivery);
+      delivery = this.#attempt(invalidation).finally(() => this.#deliveries.delete(invalidation));
+      this.#deliveries.set(invalidation, delivery);
     }
     return delivery;
   }
 
-  async #carryOut(remedy: PendingInvalidation): Promise<void> {
-    const before = remedy.after === undefined ? undefined : this.#remedies.get(remedy.after);
+  async #attempt(invalidation: PendingInvalidation): Promise<void> {
+    const before = invalidation.after === undefined ? undefined : this.#pending.get(invalidation.after);
     if (before !== undefined) await this.#deliver(before);
     try {
       const { records, clock, operationTimeoutMs } = this.#options;
-      await withDeadline(clock, operationTimeoutMs, deliver(remedy, records, clock), () => {
+      await withDeadline(clock, operationTimeoutMs, deliver(invalidation, records, clock), () => {
         throw new OperationTimeoutError(
-          "the store did not confirm what is owed to it within operation_timeout",
+          "pending invalidations were not acknowledged within operation_timeout",
         );
       });
-      this.#options.delivered(remedy);
+      this.#options.onDelivered(invalidation);
     } catch (thrown) {
       const error = toError(thrown);
-      if (!isRefusal(error) || isPassing(error)) throw error;
-      this.#refused(remedy, error);
-      await this.settle([remedy.root]);
+      if (!isRefusal(error) || isTransient(error)) throw error;
+      this.#refused(invalidation, error);
+      await this.flush([invalidation.root]);
     }
-    // Another one for the same key may have come since: that one is not done.
-    if (this.#remedies.get(remedy.key) === remedy) this.#remedies.delete(remedy.key);
+    // A newer invalidation of the same key may have been added since; it stays pending.
+    if (this.#pending.get(invalidation.key) === invalidation) this.#pending.delete(invalidation.key);
   }
 
-  /** A store that answers and says no will say so again: the namespace goes instead, and if that is refused, people are told. */
-  #refused(remedy: PendingInvalidation, error: Error): void {
+  /** A store that rejects an invalidation would reject it again: the root namespace is invalidated instead. */
+  #refused(invalidation: PendingInvalidation, error: Error): void {
     this.#options.report(error);
-    if (this.#remedies.get(remedy.key) === remedy) this.#remedies.delete(remedy.key);
-    if (remedy.key !== remedy.root) this.#widen([remedy]);
+    if (this.#pending.get(invalidation.key) === invalidation) this.#pending.delete(invalidation.key);
+    if (invalidation.key !== invalidation.root) this.#widen([invalidation]);
   }
 
-  #owe(remedy: PendingInvalidation): void {
-    this.#remedies.set(remedy.key, remedy);
-    this.#options.owed(remedy.key);
+  #enqueue(invalidation: PendingInvalidation): void {
+    this.#pending.set(invalidation.key, invalidation);
+    this.#options.onPending(invalidation.key);
   }
 
-  #widen(remedies: Iterable<PendingInvalidation>): void {
-    for (const { key, root } of [...remedies]) {
-      this.#remedies.delete(key);
-      const present = this.#remedies.get(root);
-      // One that is on its way may have been carried out before what this one makes up for.
+  #widen(pending: Iterable<PendingInvalidation>): void {
+    for (const { key, root } of [...pending]) {
+      this.#pending.delete(key);
+      const present = this.#pending.get(root);
+      // One that is in flight may take effect before the write that this one has to undo.
       if (present === undefined || this.#deliveries.has(present))
-        this.#owe({ key: root, stampMs: Number.POSITIVE_INFINITY, root });
+        this.#enqueue({ key: root, stampMs: Number.POSITIVE_INFINITY, root });
     }
   }
 }

@@ -1,46 +1,46 @@
-// What was invalidated a short while ago, in case a server without it takes over.
+// Recent invalidations, repeated if a failover loses them.
 import type { Clock } from "../clock.ts";
 import type { PendingInvalidation } from "./outbox.ts";
 
-/** How long an acknowledged write may take to reach a replica, generously; and how many are remembered. */
+/** Generous upper bound of how long an acknowledged write takes to reach a replica. */
 export const REPLICATION_MS = 30_000;
 const KEPT_MS = 4 * REPLICATION_MS;
 const MOST_KEPT = 50_000;
 
 export class RecentInvalidations {
   readonly #clock: Clock;
-  // Two lists instead of one of pairs: there is an item for every write.
-  #remedies: (PendingInvalidation | undefined)[] = [];
+  // Two arrays instead of one of pairs: there is an item per write.
+  #invalidations: (PendingInvalidation | undefined)[] = [];
   #times: number[] = [];
-  /** Those before it are forgotten. */
+  /** Index of the first one not dropped yet. */
   #first = 0;
-  /** Whatever was done up to this moment may have been forgotten. */
+  /** Invalidations up to this time may have been dropped. */
   #forgottenUntil = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Whether something was done so lately that a server without it may still take over: somebody has to look for that. */
+  /** True while a failover could still lose one of these invalidations. */
   get isWatched(): boolean {
     const last = this.#times.at(-1);
     return last !== undefined && last >= this.#clock.now() - KEPT_MS;
   }
 
-  add(remedies: readonly PendingInvalidation[]): void {
+  add(invalidations: readonly PendingInvalidation[]): void {
     const at = this.#clock.now();
-    for (const remedy of remedies) {
-      this.#remedies.push(remedy);
+    for (const invalidation of invalidations) {
+      this.#invalidations.push(invalidation);
       this.#times.push(at);
     }
     this.#trim(at - KEPT_MS);
   }
 
-  /** What was done since then; undefined if some of it was forgotten. */
+  /** The invalidations since then; undefined if some of them were dropped. */
   since(moment: number): readonly PendingInvalidation[] | undefined {
     if (this.#forgottenUntil >= moment) return undefined;
-    return this.#remedies.flatMap((remedy, index) =>
-      remedy !== undefined && (this.#times[index] as number) >= moment ? [remedy] : [],
+    return this.#invalidations.flatMap((invalidation, index) =>
+      invalidation !== undefined && (this.#times[index] as number) >= moment ? [invalidation] : [],
     );
   }
 
@@ -50,10 +50,10 @@ export class RecentInvalidations {
       const at = times[this.#first] as number;
       if (at >= oldest && times.length - this.#first <= MOST_KEPT) break;
       this.#forgottenUntil = at;
-      this.#remedies[this.#first] = undefined;
+      this.#invalidations[this.#first] = undefined;
     }
     if (this.#first > MOST_KEPT) {
-      this.#remedies = this.#remedies.slice(this.#first);
+      this.#invalidations = this.#invalidations.slice(this.#first);
       this.#times = times.slice(this.#first);
       this.#first = 0;
     }

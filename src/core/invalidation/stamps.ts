@@ -1,7 +1,7 @@
-// Stamps of a shared store: what is at hand, what must be asked, how one is made, kept alive and replaced.
+// Stamps of a shared store: local copies, reads, creation, extension and replacement.
 //
-// A stamp is a random id under a reserved key. Something sealed with stamps is live while each still equals the
-// present one; a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
+// A stamp is a random id under a reserved key. An entry is live as long as each stamp it carries equals the current one;
+// a missing stamp means dead. To invalidate is to replace or remove one stamp: no index, no clock.
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { atEndOfTurn } from "../event-loop.ts";
@@ -10,21 +10,21 @@ import { InflightReads, type WatchedRead } from "./inflight-reads.ts";
 import { replaceStamp } from "./outbox.ts";
 import type { OutboxBackend } from "./outbox-backend.ts";
 
-/** How many stamps are kept at hand; the oldest leaves first. */
-const MOST_AT_HAND = 100_000;
-/** How many the store is told of at once. */
-const TOUCHED_AT_ONCE = 1_000;
+/** Maximum number of local stamps; the oldest is dropped first. */
+const MAX_HELD = 100_000;
+/** How many stamps one touch command names. */
+const TOUCH_BATCH = 1_000;
 
-/** A stamp at hand. */
+/** The local copy of a stamp. */
 export class HeldStamp {
   readonly id: Token;
   /** In the store's time. */
   readonly expires: number;
-  /** The state of the push channel under which it was read; see PushChannel. */
+  /** The epoch of the push channel when it was read; see PushChannel. */
   readonly epoch: number;
-  /** Until the store, or this process, says that it may have changed. */
+  /** Cleared when a push, or this process, says that it may have changed. */
   isPresent = true;
-  /** Since the store was last told which stamps are in use. */
+  /** Whether it was used since the last touch. */
   isUsed = true;
 
   constructor(id: Token, expires: number, epoch: number) {
@@ -34,40 +34,41 @@ export class HeldStamp {
   }
 }
 
+/** A near cache that may skip stamp checks until this is called. */
 export interface StampTrust {
-  /** Look again. */
   revoke(): void;
 }
 
+/** Lets one near cache skip stamp checks until a stamp changes or the event-loop turn ends. */
 export class StampChecks {
-  /** One at a time: so what is served on a look does not grow with the namespaces. */
-  #assured: StampTrust | undefined;
+  /** One at a time, so that the hits served per check do not grow with the number of namespaces. */
+  #trusted: StampTrust | undefined;
   #isTurnWatched = false;
-  readonly #used: () => void;
+  readonly #onUse: () => void;
 
-  /** `used` is told in every turn in which somebody relies on stamps. */
-  constructor(used: () => void = () => {}) {
-    this.#used = used;
+  /** `onUse` is called once per turn in which local stamps are relied on. */
+  constructor(onUse: () => void = () => {}) {
+    this.#onUse = onUse;
   }
 
   /**
-   * He is told to doubt when any stamp is forgotten, when somebody else is assured, and at the latest when this turn of the
-   * event loop is over.
+   * The trust is revoked when any stamp is forgotten, when another near cache is trusted, and at the latest at the end of
+   * this event-loop turn.
    */
-  assure(someone: StampTrust): void {
-    if (this.#assured === someone) return;
+  trust(holder: StampTrust): void {
+    if (this.#trusted === holder) return;
     this.revoke();
-    this.#assured = someone;
+    this.#trusted = holder;
     if (this.#isTurnWatched) return;
     this.#isTurnWatched = true;
-    this.#used();
+    this.#onUse();
     atEndOfTurn(this.#endTurn);
   }
 
   revoke(): void {
-    const assured = this.#assured;
-    this.#assured = undefined;
-    assured?.revoke();
+    const trusted = this.#trusted;
+    this.#trusted = undefined;
+    trusted?.revoke();
   }
 
   readonly #endTurn = (): void => {
@@ -84,40 +85,40 @@ export class StampBook {
   readonly #held = new Map<string, HeldStamp>();
   readonly #reads: InflightReads;
 
-  /** `used` is told when stamps at hand are relied on without the store being asked. */
-  constructor(backend: OutboxBackend, clock: Clock, used?: () => void) {
-    this.checks = new StampChecks(used);
+  /** `onUse` is called when local stamps are relied on without asking the store. */
+  constructor(backend: OutboxBackend, clock: Clock, onUse?: () => void) {
+    this.checks = new StampChecks(onUse);
     this.#backend = backend;
     this.#clock = clock;
     this.#push = backend.push;
     this.#reads = new InflightReads(backend.push);
   }
 
-  /** Whether changes need not wait for each other: they are carried out in the order they are made. */
+  /** Whether changes need not wait for each other: the store applies them in the order they are sent. */
   get isOrdered(): boolean {
     return this.#backend.isOrdered;
   }
 
-  /** The stamp's id if it is at hand and the store would have told of a change, or if the store says it at once. */
+  /** The stamp's id if the local copy is valid, or if the store answers synchronously. */
   known(key: string): Token | undefined {
     return this.#current(key)?.id ?? this.#backend.versionNow?.(key);
   }
 
-  /** The present ids, from the store where they are not at hand; undefined for a missing stamp. */
+  /** The current ids, from the store where there is no local copy; undefined for a missing stamp. */
   async read(keys: readonly string[]): Promise<readonly (Token | undefined)[]> {
     const stamps = await this.#stamps(keys, false);
     return stamps.map((stamp) => stamp?.id);
   }
 
-  /** As `read`, but always asks the store: before something is judged dead, a mismatch at hand is confirmed. */
+  /** As `read`, but always asks the store: a mismatch with a local stamp is confirmed before an entry is considered dead. */
   async confirm(keys: readonly string[]): Promise<readonly (Token | undefined)[]> {
     const stamps = await this.#stamps(keys, true);
     return stamps.map((stamp) => stamp?.id);
   }
 
   /**
-   * The present ids; missing stamps are made, and all are made to outlive something that lives for `lifetimeMs`.
-   * The store has answered for each before this resolves, so that a load may begin.
+   * The current ids. Missing stamps are created and short-lived ones extended, so that all outlive an entry with
+   * `lifetimeMs`. The store has confirmed each of them before this resolves, so that a load may begin.
    */
   async ensure(keys: readonly string[], lifetimeMs: number): Promise<readonly Token[]> {
     const stamps = await this.#stamps(keys, false);
@@ -131,19 +132,21 @@ export class StampBook {
     );
   }
 
-  /** As `ensure` where nothing has to be asked; undefined otherwise. */
+  /** As `ensure` if all local copies are valid; undefined otherwise. */
   ensured(keys: readonly string[], lifetimeMs: number): readonly Token[] | undefined {
     const ids: Token[] = [];
-    const now = this.#backend.now() + this.#backend.clockErrorMs();
     for (const key of keys) {
       const held = this.#current(key);
-      if (held === undefined || held.expires - now < lifetimeMs) return undefined;
+      if (held === undefined) return undefined;
+      // Namespace stamps never expire; computing the store's time for them would be most of the work.
+      if (held.expires !== Number.POSITIVE_INFINITY && held.expires - this.#backend.notYet() < lifetimeMs)
+        return undefined;
       ids.push(held.id);
     }
     return ids;
   }
 
-  /** Writes a new stamp: everything sealed with the old one is dead once this resolves. See replaceStamp. */
+  /** Writes a new stamp: every entry that carries the old one is dead once this resolves. See replaceStamp. */
   async replace(key: string, lifetimeMs: number): Promise<boolean> {
     this.forget(key);
     try {
@@ -153,7 +156,7 @@ export class StampBook {
     }
   }
 
-  /** Removes a stamp: the same effect; whoever needs it next makes a new one. */
+  /** Removes stamps, with the same effect; they are created again when needed. */
   async remove(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.forget(key);
     try {
@@ -163,37 +166,37 @@ export class StampBook {
     }
   }
 
-  /** A stamp known from what is at hand looks idle to the store, which might drop it for others: tell that it is used. */
+  /** Touches the stamps in use: those served from the local copy look idle to the store, which might evict them. */
   async touchUsed(): Promise<void> {
     let keys: string[] = [];
     for (const [key, held] of this.#held) {
       if (!held.isUsed) continue;
       held.isUsed = false;
       keys.push(key);
-      if (keys.length < TOUCHED_AT_ONCE) continue;
+      if (keys.length < TOUCH_BATCH) continue;
       await this.#backend.touch(keys);
       keys = [];
     }
     if (keys.length > 0) await this.#backend.touch(keys);
   }
 
-  /** The stamp at hand, if the store would have told of a change. */
+  /** The local copy, if it is valid. */
   held(key: string): HeldStamp | undefined {
     return this.#current(key);
   }
 
-  /** The stamp may have changed: what is at hand or on its way here no longer counts. */
+  /** The stamp may have changed: drops the local copy and the replies of in-flight reads. */
   forget(key: string): void {
     const held = this.#held.get(key);
     if (held !== undefined) this.#invalidate(held);
     this.#held.delete(key);
-    this.#reads.spoil(key);
+    this.#reads.invalidate(key);
   }
 
   forgetAll(): void {
     for (const held of this.#held.values()) this.#invalidate(held);
     this.#held.clear();
-    this.#reads.spoilAll();
+    this.#reads.invalidateAll();
   }
 
   #invalidate(held: HeldStamp): void {
@@ -204,14 +207,14 @@ export class StampBook {
   #current(key: string): HeldStamp | undefined {
     const held = this.#held.get(key);
     if (held === undefined) return undefined;
-    // While everything is told of, whatever is held is present: what is not was forgotten.
+    // While the push channel is trusted, every local copy is current: a changed stamp would have been forgotten.
     if (this.#push?.isTrusted?.() !== true && this.#push?.epoch(key) !== held.epoch) return undefined;
     held.isUsed = true;
     return held;
   }
 
-  async #stamps(keys: readonly string[], anew: boolean): Promise<readonly (HeldStamp | undefined)[]> {
-    const stamps = keys.map((key) => (anew ? undefined : this.#current(key)));
+  async #stamps(keys: readonly string[], fresh: boolean): Promise<readonly (HeldStamp | undefined)[]> {
+    const stamps = keys.map((key) => (fresh ? undefined : this.#current(key)));
     const missing = keys.filter((_, at) => stamps[at] === undefined);
     if (missing.length === 0) return stamps;
     const fetched = await this.#fetch(missing);
@@ -237,21 +240,21 @@ export class StampBook {
     if (!isKept) return held;
     const { key } = read;
     const before = this.#held.get(key);
-    // The same stamp is the same object: what refers to it stays valid.
+    // The same stamp stays the same object, so that references to it stay valid.
     if (before?.id === held.id && before.expires === held.expires && before.epoch === held.epoch)
       return before;
     if (before !== undefined) this.#invalidate(before);
-    else if (this.#held.size >= MOST_AT_HAND) this.forget(this.#held.keys().next().value ?? key);
+    else if (this.#held.size >= MAX_HELD) this.forget(this.#held.keys().next().value ?? key);
     this.#held.set(key, held);
     return held;
   }
 
-  /** Makes a missing stamp, or the same one longer-lived. Whoever comes second takes what is there. */
+  /** Creates a missing stamp or extends the present one. The loser of a race takes the winner's stamp. */
   async #make(key: string, lifetimeMs: number, present: Token | undefined): Promise<Token> {
     let expected = present;
     for (;;) {
       const id = expected ?? this.#clock.token();
-      // Twice the need, so that an extension is rare: every one of them is pushed to every process.
+      // Twice the required lifetime, so that extensions are rare: each is pushed to every process.
       const doubled = lifetimeMs * 2;
       const record: Stamp = { kind: "stamp", version: id, expires: this.#expiry(doubled) };
       const result = await this.#backend.swap(key, expected, { record, lifetimeMs: doubled });

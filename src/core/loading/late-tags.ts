@@ -1,35 +1,35 @@
-// Tags that only the load could name: while it runs nobody can tell that they were invalidated elsewhere. So those who have
-// joined it find out when it has ended whether its value is new enough for them.
+// Tags named by the load itself: until it ends, nobody can tell whether another process has invalidated them. So callers
+// that joined the load check at its end whether its value is new enough for them.
 import { toError } from "../events.ts";
 import type { Ticket } from "../namespace.ts";
 import type { Outcome, Verdict } from "./waiting-call.ts";
 
-/** What became of a load's result; `unknown`: the store has failed. */
-export type Fate = "stored" | "refused" | "unknown" | "unwanted";
+/** Whether a load's result was stored; `unknown`: the store failed. */
+export type CommitOutcome = "stored" | "refused" | "unknown" | "skipped";
 
-/** A load that has named tags itself. */
+/** A finished load that named tags itself. */
 export interface LateTagged {
   readonly tags: readonly string[];
-  /** The moments in the log of changes at which it was called, and had ended. */
+  /** The moments in the change log at which it was called and had ended. */
   readonly begunAt: number;
   readonly endedAt: number;
-  readonly fate: Fate;
-  /** One of the tags was invalidated in this process meanwhile. */
+  readonly commit: CommitOutcome;
+  /** One of the tags was invalidated by this process meanwhile. */
   readonly isTouched: boolean;
   readonly ticket: Ticket | undefined;
   readonly signal: AbortSignal;
   report(error: Error): void;
 }
 
-/** Before its result is stored the store is asked about the tags, later only if somebody wants to know. */
-export function suitsAfter(load: LateTagged): NonNullable<Outcome["suits"]> {
-  const { begunAt, endedAt, fate, isTouched } = load;
+/** Storing the result already asks the store about the tags; otherwise it is asked only if a joined caller needs to know. */
+export function newEnoughCheck(load: LateTagged): NonNullable<Outcome["isNewEnough"]> {
+  const { begunAt, endedAt, commit, isTouched } = load;
   let asked: Promise<Verdict> | undefined;
   return async (calledAt) => {
     if (calledAt < begunAt) return "new enough";
     if (calledAt >= endedAt || isTouched) return "too old";
-    if (fate === "stored") return "new enough";
-    asked ??= fate === "unknown" ? notTold(load) : ask(load);
+    if (commit === "stored") return "new enough";
+    asked ??= commit === "unknown" ? unknown(load) : ask(load);
     return asked;
   };
 }
@@ -40,11 +40,11 @@ async function ask(load: LateTagged): Promise<Verdict> {
     return areCurrent ? "new enough" : "too old";
   } catch (error) {
     if (!load.signal.aborted) load.report(toError(error));
-    return notTold(load);
+    return unknown(load);
   }
 }
 
-/** Nothing is loaded again on a mere doubt when the cache is disconnected. */
-async function notTold({ signal }: LateTagged): Promise<Verdict> {
-  return signal.aborted ? "new enough" : "not told";
+/** A disconnected cache does not load again just because it is unsure. */
+async function unknown({ signal }: LateTagged): Promise<Verdict> {
+  return signal.aborted ? "new enough" : "unknown";
 }

@@ -1,65 +1,65 @@
-// getOrSet: one load per key; a result that an invalidation has overtaken is handed out but never stored or joined.
+// getOrSet: a single flight per key; a result overtaken by an invalidation is returned but never stored or joined.
 import type { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
-import { Decisions, type ResolvedLoadOptions } from "../entry-options.ts";
+import { LoadDecisions, type ResolvedLoadOptions } from "../entry-options.ts";
 import { CodecError, ConfigError, describeArrival } from "../errors.ts";
 import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
 import type { EntryOptions, Found, Namespace, Ticket } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
-import { type Fate, suitsAfter } from "./late-tags.ts";
-import { type Loaded, type Look, type Outcome, WaitingCall } from "./waiting-call.ts";
+import { type CommitOutcome, newEnoughCheck } from "./late-tags.ts";
+import { type Loaded, type Outcome, type StoreLookup, WaitingCall } from "./waiting-call.ts";
 
-/** One load under way and the callers who wait for it. */
+/** An in-flight load and its waiting callers. */
 interface Flight {
-  /** Begun although a fresh value may be stored, which others are given meanwhile. */
+  /** Started although a fresh value may be stored, which other callers get meanwhile. */
   readonly forced: boolean;
   readonly tags: readonly string[];
-  /** The moment in the log of changes at which it began. */
+  /** The moment in the change log at which it began. */
   readonly since: number;
   readonly beganAt: number;
   readonly outcome: Promise<Outcome>;
   waiters: number;
   storeFailed: boolean;
-  /** The permission to store it, once it is there. */
+  /** The permission to store its result, once granted. */
   ticket: Ticket | undefined;
-  /** It was begun without one. */
-  runsAlone: boolean;
+  /** The load was started without a ticket. */
+  hasNoTicket: boolean;
 }
 
 export interface LoaderHost {
   readonly clock: Clock;
-  /** The namespace as it is now: one that refuses while the cache is disconnected. */
+  /** The current namespace: one that rejects every call while the cache is disconnected. */
   namespace(): Namespace;
-  /** The value for one more caller, also while the cache is disconnected. */
+  /** The value for another caller, also while the cache is disconnected. */
   own(value: unknown): unknown;
   /** Aborts when the cache disconnects. */
   signal(): AbortSignal;
-  /** Told once for every load whose result was stored. */
+  /** Called once per load whose result was stored. */
   stored(key: string, tags: readonly string[]): void;
-  /** Told of failures that no caller sees: the store's, and those of loads nobody waits for. */
+  /** Called with failures that no caller sees: of the store, and of loads nobody waits for. */
   report(error: Error): void;
 }
 
-/** A load without a ticket is not told of changes made elsewhere: it is joined for no longer than this. */
-const UNTOLD_MS = 1_000;
+/** A load without a ticket does not notice changes made by other processes: it can be joined for this long at most. */
+const MAX_UNNOTIFIED_MS = 1_000;
 
-const FAILED: Look = { found: undefined, failed: true };
+const FAILED: StoreLookup = { found: undefined, failed: true };
 
-type FlightState = Pick<Flight, "storeFailed" | "ticket" | "runsAlone">;
+type FlightState = Pick<Flight, "storeFailed" | "ticket" | "hasNoTicket">;
 type Flights = Map<string, Flight>;
 
-/** Cache objects on one namespace have one log of changes, and with it their loads in common. */
+/** Cache objects on one namespace share its change log, and with it their flights. */
 const flightsOf = new WeakMap<ChangeLog, Flights>();
 
-/** The load whose synchronous part is running right now: what it asks for, it asks for itself. */
+/** The load whose synchronous part is running right now: a call made meanwhile comes from the load itself. */
 let running: { readonly flights: Flights; readonly key: string } | undefined;
 
 export class Loader {
   readonly #changes: ChangeLog;
   readonly #host: LoaderHost;
   readonly #flights: Flights;
-  #hasToldOfTags = false;
+  #hasReportedTags = false;
 
   constructor(changes: ChangeLog, host: LoaderHost) {
     this.#changes = changes;
@@ -68,22 +68,22 @@ export class Loader {
     flightsOf.set(changes, this.#flights);
   }
 
-  /** Whether a load of this key is under way: then there is no use in asking the store. */
+  /** Whether a load of this key is in flight: then reading the store first is pointless. */
   isLoading(key: string): boolean {
     return this.#flights.has(key);
   }
 
-  /** `look` is what the store has just said, and `calledAt` when the call began, in the log of changes. */
+  /** `lookup`: what a read of the store has just returned; `calledAt`: when the call began, in the change log. */
   async load<T>(
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
-    look?: Look,
+    lookup?: StoreLookup,
     calledAt = this.#changes.now,
   ): Promise<Loaded> {
     if (running?.flights === this.#flights && running.key === key) throw ownKeyError(key);
-    let first = look;
-    // Whoever asks for a new load must not be given one that is already running.
+    let first = lookup;
+    // A forced load must not join one that is already running.
     if (request.force) this.#changes.key(key);
     else if (request.staleWhileRevalidateMs > 0 || this.#flights.get(key)?.forced === true) {
       const windowMs = request.staleWhileRevalidateMs;
@@ -102,15 +102,15 @@ export class Loader {
       flight.waiters++;
       try {
         const loaded = await call.outcomeOf(flight);
-        const verdict = loaded.suits && (await call.untilHard(loaded.suits(calledAt)));
-        if (verdict === "too old" || verdict === "not told") {
-          // Whatever it joins next began after it came, so there is no third time. A store that has failed is not asked again.
-          if (verdict === "not told") first = FAILED;
+        const verdict = loaded.isNewEnough && (await call.untilHard(loaded.isNewEnough(calledAt)));
+        if (verdict === "too old" || verdict === "unknown") {
+          // The next load begins after this call, so there is no third attempt. A store that failed is not asked again.
+          if (verdict === "unknown") first = FAILED;
           continue;
         }
         return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
       } catch (error) {
-        const stale = await call.insteadOfError(flight);
+        const stale = await call.staleOnError(flight);
         if (stale === undefined) throw error;
         this.#host.report(toError(error));
         return stale;
@@ -120,12 +120,12 @@ export class Loader {
     }
   }
 
-  /** The flight of this key, or a new one when something it depends on has changed since it began. */
-  #join<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: Look): Flight {
+  /** The flight of this key, or a new one if something it depends on has changed since it began. */
+  #join<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: StoreLookup): Flight {
     const present = this.#flights.get(key);
     if (present !== undefined && !this.#isOvertaken(key, present)) return present;
     const since = this.#changes.begin(key);
-    const state: FlightState = { storeFailed: false, ticket: undefined, runsAlone: false };
+    const state: FlightState = { storeFailed: false, ticket: undefined, hasNoTicket: false };
     const outcome = this.#fly(key, load, request, since, first, state).finally(() => {
       this.#changes.end(key);
       this.#close(key, flight);
@@ -145,24 +145,26 @@ export class Loader {
     return flight;
   }
 
-  /** From here on nobody joins it. */
+  /** From now on no caller joins it. */
   #close(key: string, flight: FlightState): void {
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 
-  /** Whether something it depends on has changed since it began, or may have without being told. */
-  #isOvertaken(key: string, { tags, since, beganAt, runsAlone, ticket }: Flight): boolean {
+  /** Whether something it depends on has changed since it began, or may have changed unnoticed. */
+  #isOvertaken(key: string, { tags, since, beganAt, hasNoTicket, ticket }: Flight): boolean {
     if (this.#changes.touched(key, tags, since)) return true;
-    return runsAlone ? this.#host.clock.now() - beganAt >= UNTOLD_MS : ticket?.isTold?.() === false;
+    return hasNoTicket
+      ? this.#host.clock.now() - beganAt >= MAX_UNNOTIFIED_MS
+      : ticket?.noticesChanges?.() === false;
   }
 
-  /** A store that fails is asked once, then the load runs without it. */
+  /** A failing store is called once, then the load runs without it. */
   async #fly<T>(
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
     since: number,
-    first: Look | undefined,
+    first: StoreLookup | undefined,
     state: FlightState,
   ): Promise<Outcome> {
     const { lock, force, entry } = request;
@@ -170,11 +172,11 @@ export class Loader {
     if (first?.failed) state.storeFailed = true;
     else {
       try {
-        const space = this.#host.namespace();
-        if (first === undefined) stale = await space.find(key);
+        const namespace = this.#host.namespace();
+        if (first === undefined) stale = await namespace.find(key);
         if (stale?.fresh && !force) return { value: stale.value, source: "store" };
         const lateTags = namesTags(load);
-        const admission = await space.admit(key, { entry, since, lock, force, lateTags, seen: stale });
+        const admission = await namespace.admit(key, { entry, since, lock, force, lateTags, seen: stale });
         if (admission.found !== undefined) {
           return { value: admission.found.value, source: "store" };
         }
@@ -184,41 +186,41 @@ export class Loader {
         this.#host.report(toError(error));
       }
     }
-    state.runsAlone = state.ticket === undefined;
-    // No store may have held it up: the calls of one turn still come before it begins, and share it.
-    if (state.runsAlone) await endOfTurn();
+    state.hasNoTicket = state.ticket === undefined;
+    // Without a wait for the store, other calls of this turn still have to come before the load starts, to share it.
+    if (state.hasNoTicket) await endOfTurn();
     return this.#run(key, load, entry, stale, state);
   }
 
   async #run<T>(
     key: string,
     load: Load<T>,
-    terms: EntryOptions,
+    options: EntryOptions,
     stale: Found | undefined,
     state: FlightState,
   ): Promise<Outcome> {
     const { ticket } = state;
-    const decided = new Decisions(terms);
+    const decided = new LoadDecisions(options);
     const signal = this.#host.signal();
     const changes = this.#changes;
     const begunAt = changes.mark();
     try {
       const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
-      const { skipped, terms: final } = decided;
+      const { skipped, options: final } = decided;
       const endedAt = changes.mark();
-      let fate: Fate = "unwanted";
+      let commit: CommitOutcome = "skipped";
       if (ticket !== undefined && value !== undefined && !skipped && !signal.aborted) {
-        fate = await this.#commit(key, ticket, value, final);
+        commit = await this.#commit(key, ticket, value, final);
       } else ticket?.abandon();
-      if (final.tags.length === terms.tags.length) return { value, source: "load" };
-      if (ticket?.areCurrent !== undefined && !namesTags(load)) this.#tellOfTags(key);
+      if (final.tags.length === options.tags.length) return { value, source: "load" };
+      if (ticket?.areCurrent !== undefined && !namesTags(load)) this.#reportUndeclaredTags(key);
       const isTouched = changes.tagsTouched(final.tags, begunAt);
       const report = (error: Error): void => this.#host.report(error);
-      const ended = { tags: final.tags, begunAt, endedAt, fate, isTouched, ticket, signal, report };
-      return { value, source: "load", suits: suitsAfter(ended) };
+      const ended = { tags: final.tags, begunAt, endedAt, commit, isTouched, ticket, signal, report };
+      return { value, source: "load", isNewEnough: newEnoughCheck(ended) };
     } catch (error) {
       ticket?.abandon();
-      // Whoever comes after its end gets a load of their own, not an error from before their call.
+      // A later caller must start a new load, not get an error from before its call.
       this.#close(key, state);
       throw error;
     }
@@ -234,10 +236,10 @@ export class Loader {
     }
   }
 
-  async #commit(key: string, ticket: Ticket, value: unknown, terms: EntryOptions): Promise<Fate> {
+  async #commit(key: string, ticket: Ticket, value: unknown, options: EntryOptions): Promise<CommitOutcome> {
     try {
-      if (!(await ticket.commit(value, terms))) return "refused";
-      this.#host.stored(key, terms.tags);
+      if (!(await ticket.commit(value, options))) return "refused";
+      this.#host.stored(key, options.tags);
       return "stored";
     } catch (error) {
       if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
@@ -246,10 +248,10 @@ export class Loader {
     }
   }
 
-  /** Once: a mistake in the code would be told at every load. */
-  #tellOfTags(key: string): void {
-    if (this.#hasToldOfTags) return;
-    this.#hasToldOfTags = true;
+  /** Reported once: a mistake in the code would repeat with every load. */
+  #reportUndeclaredTags(key: string): void {
+    if (this.#hasReportedTags) return;
+    this.#hasReportedTags = true;
     this.#host.report(
       new ConfigError(
         "ARGUMENT_INVALID",
@@ -262,8 +264,8 @@ export class Loader {
     );
   }
 
-  /** What the store holds now: a value invalidated since the load began does not come back. */
-  async #find(key: string): Promise<Look> {
+  /** Reads the store again, so that a value invalidated since the load began is not returned. */
+  async #find(key: string): Promise<StoreLookup> {
     try {
       return { found: await this.#host.namespace().find(key), failed: false };
     } catch (error) {
@@ -272,7 +274,7 @@ export class Loader {
     }
   }
 
-  /** A value that was not stored may be anything, also something that cannot be copied. */
+  /** A value that was not stored may be one that cannot be copied. */
   #own(value: unknown): unknown {
     try {
       return this.#host.own(value);
@@ -282,7 +284,7 @@ export class Loader {
   }
 }
 
-/** A load that declares no parameter cannot name tags of its own. */
+/** A load that declares no parameter cannot call setTags. */
 const namesTags = (load: { readonly length: number }): boolean => load.length > 0;
 
 function ownKeyError(key: string): ConfigError {
@@ -291,7 +293,7 @@ function ownKeyError(key: string): ConfigError {
     `load must not ask for the key it loads, got a getOrSet of ${describeArrival(key)} in its own load`,
     {
       operation: "getOrSet",
-      hint: "It would wait for itself for ever. Compute the value, or load another key.",
+      hint: "It would wait for itself forever. Compute the value, or load another key.",
     },
   );
 }

@@ -1,5 +1,5 @@
-// The in-process tier over a store that tells nothing of changes but answers at once: what is kept near is a decoded value,
-// and at every hit the store is asked whether the entry and its stamps are still those it was made of.
+// The near tier over a store without push that answers synchronously: it caches decoded values, and every hit compares
+// the versions of the entry and its stamps with the store.
 import type { Clock } from "../clock.ts";
 import { payloadLength } from "../codec.ts";
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
@@ -9,7 +9,7 @@ import type { KeptStamps, KnownStamps, Near, NearPage } from "./pushed-near.ts";
 
 type VersionNow = NonNullable<OutboxBackend["versionNow"]>;
 
-/** The entry a value was decoded from, and the stamps it is sealed with. */
+/** The version of the entry that a value was decoded from, and the stamps it carries. */
 class ComparedStamps implements KeptStamps {
   readonly #versionNow: VersionNow;
   readonly #key: string;
@@ -28,13 +28,13 @@ class ComparedStamps implements KeptStamps {
   }
 
   isLive(): boolean {
-    // Stamps first: one that is replaced after it was read leaves an entry that was live when the call began.
+    // Stamps first: if one is replaced after it was read, the entry was still live when the call began.
     for (const [key, id] of this.#stamps) if (this.#versionNow(key) !== id) return false;
     return this.#versionNow(this.#key) === this.#version;
   }
 }
 
-/** Nothing is told of, so nothing is watched. */
+/** Without push there is nothing to watch. */
 const UNWATCHED: WatchedRead = { key: "", epoch: 0, since: 0, isOver: true };
 
 export interface ComparedNearOptions {
@@ -61,12 +61,12 @@ export class ComparedNear implements Near {
 
   end(): void {}
 
-  keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, seals: KnownStamps): boolean {
+  keep(key: string, value: unknown, entry: Entry, _read: WatchedRead, known: KnownStamps): boolean {
     const { page, backend, versionNow, clock } = this.#options;
     const expires = entry.expires - backend.aheadMs();
     if (expires <= clock.coarse()) return false;
-    const seal = new ComparedStamps(versionNow, entry, seals.stampsOf(entry));
-    return page.keep(key, value, expires, seal, payloadLength(entry.payload));
+    const stamps = new ComparedStamps(versionNow, entry, known.stampsOf(entry));
+    return page.keep(key, value, expires, stamps, payloadLength(entry.payload));
   }
 
   drop(key: string): void {

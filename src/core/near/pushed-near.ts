@@ -1,4 +1,4 @@
-// The in-process tier of one namespace: values decoded before, served while the store would have told of any change.
+// The near tier of one namespace over a store with push: decoded values, served while the push channel is trusted.
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { payloadLength } from "../codec.ts";
@@ -8,29 +8,29 @@ import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
 import type { HeldStamp, StampChecks, StampTrust } from "../invalidation/stamps.ts";
 import type { Entry } from "../record.ts";
 
-/** Where a near tier keeps its entries; see backends/near.ts. */
+/** Storage of a near tier; see backends/memory/near-tier.ts. */
 export interface NearPage {
-  /** The value itself, if it is fresh and its seal is live. */
+  /** The value itself, if it is fresh and its stamps are live. */
   peek(key: string): unknown;
-  /** Whether it is full, and better off without a value under this key that is asked for now. */
+  /** Whether it is full and its admission policy would not keep this key. */
   declines(key: string): boolean;
-  /** Returns whether it is kept. `expires` is a time of the local clock; `bytes` is what the value takes, about. */
-  keep(key: string, value: unknown, expires: number, seal: KeptStamps | undefined, bytes: number): boolean;
+  /** Returns whether the value was kept. `expires` is in local time; `bytes` is the approximate size of the value. */
+  keep(key: string, value: unknown, expires: number, stamps: KeptStamps | undefined, bytes: number): boolean;
   drop(key: string): void;
   keys(): Iterable<string>;
   clear(): void;
 }
 
-/** What a kept value depends on besides its time. */
+/** What a cached value depends on besides its expiry. */
 export interface KeptStamps {
   isLive(): boolean;
-  /** Told of every hit that relies on it. */
+  /** Called on every hit. */
   used?(): void;
 }
 
-/** Bounded over all its pages together. */
+/** Its limits apply to all its pages together. */
 export interface NearTier {
-  /** Hand out the kept object itself instead of a copy. */
+  /** Returns the cached object itself instead of a copy. */
   readonly sharesValues: boolean;
   page(): NearPage;
 }
@@ -52,18 +52,18 @@ class NearStamps implements KeptStamps {
   }
 }
 
-/** A push channel that says cheaply whether it can be trusted. */
+/** A push channel with a cheap trust check. */
 type TrustedChannel = PushChannel & Required<Pick<PushChannel, "isTrusted">>;
 
 /** Whether a near tier can be kept coherent over this store. */
-export function tellsOfChanges(push: PushChannel | undefined): push is TrustedChannel {
+export function pushesChanges(push: PushChannel | undefined): push is TrustedChannel {
   return push?.isTrusted !== undefined;
 }
 
-/** What a near tier asks of the namespace's seals. */
-export type KnownStamps = Pick<NamespaceStamps, "heldLineage" | "heldTags" | "stampsOf">;
+/** What a near tier needs of the namespace's stamps. */
+export type KnownStamps = Pick<NamespaceStamps, "heldNamespaceStamps" | "heldTagStamps" | "stampsOf">;
 
-/** The in-process tier of a namespace, by whatever means it is kept coherent. */
+/** The near tier of a namespace, whichever way it is kept coherent. */
 export type Near = Pick<PushedNear, "peek" | "begin" | "end" | "keep" | "drop" | "dropMatching" | "clear">;
 
 export interface PushedNearOptions {
@@ -74,10 +74,10 @@ export interface PushedNearOptions {
   readonly checks: StampChecks;
 }
 
-/** So many hits within one turn of the event loop are served on one look at the push channel, where they come quickly. */
-const HITS_PER_LOOK = 15;
-/** Where more time passes from one look to the next, every hit is looked at: within a turn no push arrives, however long it is. */
-const QUICK_MS = 5;
+/** Hits served per trust check within one event-loop turn, when they come in a burst. */
+const HITS_PER_CHECK = 15;
+/** With more time between two checks, every hit is checked: no push arrives within a turn, however long it runs. */
+const BURST_MS = 5;
 
 export class PushedNear implements StampTrust {
   readonly #page: NearPage;
@@ -85,12 +85,12 @@ export class PushedNear implements StampTrust {
   readonly #backend: OutboxBackend;
   readonly #clock: Clock;
   readonly #reads: InflightReads;
-  /** The namespace's stamps, its ancestors' first, that everything in the page is sealed with. */
-  #lineage: readonly HeldStamp[] = [];
+  /** The namespace stamps, root first, that everything in the page depends on. */
+  #namespaceStamps: readonly HeldStamp[] = [];
   readonly #checks: StampChecks;
-  /** So many hits are served before it looks at the stamps and the push channel again; none when it was told to doubt. */
+  /** Hits that may be served before stamps and push channel are checked again; 0 after `revoke`. */
   #hitsLeft = 0;
-  #lookedAt = 0;
+  #checkedAt = 0;
 
   constructor({ page, push, backend, clock, checks }: PushedNearOptions) {
     this.#page = page;
@@ -102,7 +102,7 @@ export class PushedNear implements StampTrust {
   }
 
   peek(key: string): unknown {
-    return --this.#hitsLeft >= 0 || this.#isGood() ? this.#page.peek(key) : undefined;
+    return --this.#hitsLeft >= 0 || this.#mayServe() ? this.#page.peek(key) : undefined;
   }
 
   revoke(): void {
@@ -110,63 +110,64 @@ export class PushedNear implements StampTrust {
   }
 
   /** Whether what is in the page may be served. */
-  #isGood(): boolean {
+  #mayServe(): boolean {
     this.#hitsLeft = 0;
-    for (const stamp of this.#lineage) {
+    for (const stamp of this.#namespaceStamps) {
       if (!stamp.isPresent) return false;
       stamp.isUsed = true;
     }
     const now = this.#clock.now();
     if (!this.#push.isTrusted(now)) return false;
-    this.#checks.assure(this);
-    if (now - this.#lookedAt < QUICK_MS) this.#hitsLeft = HITS_PER_LOOK;
-    this.#lookedAt = now;
+    this.#checks.trust(this);
+    if (now - this.#checkedAt < BURST_MS) this.#hitsLeft = HITS_PER_CHECK;
+    this.#checkedAt = now;
     return true;
   }
 
-  /** A read begins; undefined where its value would not be kept, and need not be watched. */
+  /** A read begins; undefined if its value would not be cached and need not be watched. */
   begin(key: string, spelled: string): WatchedRead | undefined {
     return this.#page.declines(key) ? undefined : this.#reads.begin(spelled);
   }
 
-  /** The read is over without a value to keep. */
+  /** The read ended without a value to cache. */
   end(read: WatchedRead): void {
     this.#reads.end(read);
   }
 
-  /** Keeps a value if nothing it depends on can have changed unnoticed. Returns whether it is kept. */
-  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, seals: KnownStamps): boolean {
+  /** Caches a value if nothing it depends on can have changed unnoticed. Returns whether it did. */
+  keep(key: string, value: unknown, entry: Entry, read: WatchedRead, known: KnownStamps): boolean {
     if (!this.#reads.end(read)) return false;
-    const lineage = seals.heldLineage();
-    const tags = seals.heldTags(entry);
-    // A stamp that is not at hand is undefined.
-    if (!allAtHand(lineage) || !allAtHand(tags)) return false;
-    if (lineage !== this.#lineage && !sameStamps(lineage, this.#lineage)) this.#page.clear();
-    this.#lineage = lineage;
+    const namespaceStamps = known.heldNamespaceStamps();
+    const tags = known.heldTagStamps(entry);
+    // A stamp without a valid local copy is undefined.
+    if (!allPresent(namespaceStamps) || !allPresent(tags)) return false;
+    if (namespaceStamps !== this.#namespaceStamps && !sameStamps(namespaceStamps, this.#namespaceStamps))
+      this.#page.clear();
+    this.#namespaceStamps = namespaceStamps;
     const expires = entry.expires - this.#backend.aheadMs();
     if (expires <= this.#clock.coarse()) return false;
-    const seal = tags.length === 0 ? undefined : new NearStamps(tags);
-    return this.#page.keep(key, value, expires, seal, payloadLength(entry.payload));
+    const stamps = tags.length === 0 ? undefined : new NearStamps(tags);
+    return this.#page.keep(key, value, expires, stamps, payloadLength(entry.payload));
   }
 
   /** The entry under a key may have changed. */
   drop(key: string, spelled: string): void {
-    this.#reads.spoil(spelled);
+    this.#reads.invalidate(spelled);
     this.#page.drop(key);
   }
 
   dropMatching(matches: (key: string) => boolean): void {
-    this.#reads.spoilAll();
+    this.#reads.invalidateAll();
     for (const key of this.#page.keys()) if (matches(key)) this.#page.drop(key);
   }
 
   clear(): void {
-    this.#reads.spoilAll();
+    this.#reads.invalidateAll();
     this.#page.clear();
   }
 }
 
-function allAtHand(stamps: readonly (HeldStamp | undefined)[]): stamps is readonly HeldStamp[] {
+function allPresent(stamps: readonly (HeldStamp | undefined)[]): stamps is readonly HeldStamp[] {
   return stamps.every((stamp) => stamp?.isPresent === true);
 }
 

@@ -19,7 +19,7 @@ function observer(
 ): StoreObserver & { readonly space?: Namespace; readonly heard: string[] } {
   const heard: string[] = [];
   return {
-    ...(space === undefined ? {} : { space }),
+    ...(space === undefined ? {} : { namespace: space }),
     heard,
     failed: () => {},
     breakerChanged: () => {},
@@ -85,9 +85,9 @@ describe("the timer of a store", () => {
     await second.set("b", 1, { ttl: 30 });
     expect(clock.pending).toBe(1);
     const store = backend.store(clock, createCodec());
-    expect(store.fill()).toBeGreaterThan(0);
+    expect(store.memoryUsage()).toBeGreaterThan(0);
     await clock.advance(400_000);
-    expect(store.fill()).toBe(0);
+    expect(store.memoryUsage()).toBe(0);
     await second.disconnect();
     expect(clock.pending).toBe(0);
   });
@@ -97,9 +97,9 @@ describe("the timer of a store", () => {
     void store.namespace("one").set("a", 1, TERMS);
     await store.disconnect();
     await clock.advance(60_000);
-    expect(store.fill()).toBeGreaterThan(0);
+    expect(store.memoryUsage()).toBeGreaterThan(0);
     store.namespace("two");
     await clock.advance(10_000);
-    expect(store.fill()).toBe(0);
+    expect(store.memoryUsage()).toBe(0);
   });
 });

@@ -143,7 +143,7 @@ describe("on a store that can fail", () => {
     });
     expect(detail.checks.find(({ name }) => name === "connection_pool")).toMatchObject({
       ok: false,
-      detail: "10 of 10 in use, 3 calls wait for one",
+      detail: "10 of 10 in use, 3 calls waiting",
     });
   });
 

@@ -14,25 +14,25 @@ test("grows with what is stored, for everybody who has it open, and is never mor
   const directory = freshFolder();
   const [backend, other] = [1, 2].map(() => opened({ directory, maxBytes: 4 * MEGABYTE }));
   await Promise.all([backend!.connect(), other!.connect()]);
-  expect(await backend!.fill()).toBeLessThan(0.05);
+  expect(await backend!.memoryUsage()).toBeLessThan(0.05);
   await backend!.writeMany(items(150));
-  const fill = await backend!.fill();
+  const fill = await backend!.memoryUsage();
   // Of a large value whole pages are taken.
   expect(fill).toBeGreaterThan((150 * 10_000) / (4 * MEGABYTE));
   expect(fill).toBeLessThan(0.6);
-  expect(await other!.fill()).toBe(fill);
+  expect(await other!.memoryUsage()).toBe(fill);
   const small = opened({ directory, maxBytes: MEGABYTE });
   await small.connect();
-  expect(await small.fill()).toBe(1);
+  expect(await small.memoryUsage()).toBe(1);
   await Promise.all([backend!, other!, small].map((each) => each.disconnect()));
 });
 
 test("a store that is not open is not opened for that", async () => {
   const backend = opened({ directory: freshFolder() });
-  await expect(backend.fill()).rejects.toMatchObject({ code: "DISCONNECTED" });
+  await expect(backend.memoryUsage()).rejects.toMatchObject({ code: "DISCONNECTED" });
   await backend.connect();
   await backend.disconnect();
-  await expect(backend.fill()).rejects.toMatchObject({ code: "DISCONNECTED" });
+  await expect(backend.memoryUsage()).rejects.toMatchObject({ code: "DISCONNECTED" });
 });
 
 test("shows in the metrics and the health of a cache", async () => {
@@ -40,7 +40,7 @@ test("shows in the metrics and the health of a cache", async () => {
   const cache = new XCache({ backend });
   await cache.setMany(Array.from({ length: 40 }, (_, at) => [`k${at}`, "x".repeat(10_000)] as const));
   const { performanceMetrics } = await cache.detailedHealthCheck();
-  expect(performanceMetrics.memoryUsage).toBe(await backend.fill());
+  expect(performanceMetrics.memoryUsage).toBe(await backend.memoryUsage());
   expect(cache.getComprehensiveMetrics().memoryUsage).toBe(performanceMetrics.memoryUsage);
   expect(performanceMetrics.memoryUsage).toBeGreaterThan(0.1);
   await cache.disconnect();

@@ -1,7 +1,7 @@
 // Health and metrics of a cache on a real server: busy, frozen and awake again.
 import { expect, it, onTestFinished } from "vitest";
 import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
-import { OwnRegistry } from "../../../src/metrics/prometheus/registry.ts";
+import { BuiltInRegistry } from "../../../src/metrics/prometheus/registry.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
 
@@ -26,7 +26,7 @@ it("a cache whose one connection always has calls under way is healthy", async (
 });
 
 it("a frozen one is unhealthy within the deadline, says why, and is healthy again by itself", async () => {
-  const registry = new OwnRegistry();
+  const registry = new BuiltInRegistry();
   const collector = new PullCollector({ registry });
   onTestFinished(() => collector.close());
   const cache = caches.open({

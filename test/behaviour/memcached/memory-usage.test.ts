@@ -21,9 +21,9 @@ it("the share of its memory that a server has filled with items", async () => {
   await using server = await startMemcached({ memoryMb: 8 });
   await using backend = opened(server.url);
   await backend.connect();
-  expect(await backend.fill()).toBeLessThan(0.01);
+  expect(await backend.memoryUsage()).toBeLessThan(0.01);
   await put(server, 20);
-  expect(await backend.fill()).toBeCloseTo((20 * 100_000) / (8 * 1024 ** 2), 1);
+  expect(await backend.memoryUsage()).toBeCloseTo((20 * 100_000) / (8 * 1024 ** 2), 1);
   const cache = new XCache({ kvUrl: server.url });
   const { performanceMetrics } = await cache.detailedHealthCheck();
   expect(performanceMetrics.memoryUsage).toBeCloseTo(0.24, 1);
@@ -35,7 +35,7 @@ it("never more than all of it", async () => {
   await put(server, 60);
   await using backend = opened(server.url);
   await backend.connect();
-  const fill = await backend.fill();
+  const fill = await backend.memoryUsage();
   expect(fill).toBeGreaterThan(0.3);
   expect(fill).toBeLessThanOrEqual(1);
 });
@@ -46,19 +46,19 @@ it("of several servers the fullest, also while another one is away", async () =>
   await put(filled, 20);
   await using backend = opened(urlOf(ring.servers));
   await backend.connect();
-  const both = (await backend.fill()) ?? 0;
+  const both = (await backend.memoryUsage()) ?? 0;
   expect(both).toBeCloseTo(0.24, 1);
   await empty.kill();
-  await until(async () => Math.abs(((await backend.fill()) ?? 0) - both) < 0.01, { what: "the other tells" });
+  await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - both) < 0.01, { what: "the other tells" });
 });
 
 it("is not connected to for that, neither before it is used nor after", async () => {
   await using server = await startMemcached();
   await using backend = opened(server.url);
-  expect(await failure(backend.fill())).toMatchObject({ code: "DISCONNECTED" });
+  expect(await failure(backend.memoryUsage())).toMatchObject({ code: "DISCONNECTED" });
   await backend.connect();
   await backend.disconnect();
-  expect(await failure(backend.fill())).toMatchObject({ code: "DISCONNECTED" });
+  expect(await failure(backend.memoryUsage())).toMatchObject({ code: "DISCONNECTED" });
   expect(backend.pool().size).toBe(0);
 });
 

@@ -144,17 +144,17 @@ describe("what is no address", () => {
   it.each([
     [undefined, "kvUrl must be a store address such as redis://localhost:6379/0, got undefined"],
     [{}, "kvUrl must be a store address such as redis://localhost:6379/0, got an object (Object)"],
-    ["", "begins with a scheme"],
-    ["localhost:6379", "begins with a scheme"],
-    ["redis:/localhost", "begins with a scheme"],
-    ["://localhost", "begins with a scheme"],
-    ["redsi://h", 'unknown scheme, did you mean "redis"?'],
-    ["redis-cluster://h", 'unknown scheme, did you mean "redis+cluster"?'],
-    ["sentinel://h/m", 'unknown scheme, did you mean "redis+sentinel"?'],
-    ["memcache://h", 'unknown scheme, did you mean "memcached"?'],
-    ["mem://", "unknown scheme, "],
-    ["http://h", "unknown scheme, valid are redis, "],
-    [" redis://h", "begins with a scheme"],
+    ["", "must begin with a scheme"],
+    ["localhost:6379", "must begin with a scheme"],
+    ["redis:/localhost", "must begin with a scheme"],
+    ["://localhost", "must begin with a scheme"],
+    ["redsi://h", 'unknown scheme "redsi": did you mean "redis"?'],
+    ["redis-cluster://h", 'unknown scheme "redis-cluster": did you mean "redis+cluster"?'],
+    ["sentinel://h/m", 'unknown scheme "sentinel": did you mean "redis+sentinel"?'],
+    ["memcache://h", 'unknown scheme "memcache": did you mean "memcached"?'],
+    ["mem://", 'unknown scheme "mem": '],
+    ["http://h", 'unknown scheme "http": use one of redis, '],
+    [" redis://h", "must begin with a scheme"],
     ["redis://h ", "white space and control characters must be percent-encoded"],
     ["redis://h\n", "white space and control characters must be percent-encoded"],
     ["redis://h/0#x", "a # must be percent-encoded as %23"],
@@ -170,13 +170,13 @@ describe("what is no address", () => {
     ["redis://h:port", "a port must be a whole number from 1 to 65535"],
     ["redis://h:+1", "a port must be a whole number from 1 to 65535"],
     ["redis://::1", "a host is missing"],
-    ["redis://fe80::1", "an IPv6 host must stand in brackets"],
-    ["redis://[::1", "a host name holds a character that no host has"],
+    ["redis://fe80::1", "an IPv6 host must be in brackets"],
+    ["redis://[::1", "a host name contains an invalid character"],
     ["redis://[h]", "must be an IPv6 address"],
-    ["redis://[::1]x", "a host name holds a character that no host has"],
+    ["redis://[::1]x", "a host name contains an invalid character"],
     ["redis://a b", "white space"],
-    ["redis://a\\b", "a host name holds a character that no host has"],
-    ["redis://h%41", "a host name holds a character that no host has"],
+    ["redis://a\\b", "a host name contains an invalid character"],
+    ["redis://h%41", "a host name contains an invalid character"],
     ["redis://h1,h2", "several hosts need redis+cluster:// or redis+sentinel://"],
     ["redis+cluster://h1,h2,h1", "a host is named twice"],
     ["memcached://h,h:11211", "a host is named twice"],
@@ -207,11 +207,11 @@ describe("what is no address", () => {
     ["redis+sentinel://h/%zz", "the path must be the master's name"],
     ["redis+sentinel://h/a/b", "the database must be a whole number of at least 0"],
     ["redis+sentinel://h/a?sentinel_password=", "must be not empty, got a hidden value"],
-    ["unix://", "a socket address has no host but an absolute path"],
-    ["unix://run/redis.sock", "a socket address has no host but an absolute path"],
-    ["unix:///", "a socket address has no host but an absolute path"],
-    ["unix:///run/%00", "a socket address has no host but an absolute path"],
-    ["unix:///run/%zz", "a socket address has no host but an absolute path"],
+    ["unix://", "a socket address has an absolute path and no host"],
+    ["unix://run/redis.sock", "a socket address has an absolute path and no host"],
+    ["unix:///", "a socket address has an absolute path and no host"],
+    ["unix:///run/%00", "a socket address has an absolute path and no host"],
+    ["unix:///run/%zz", "a socket address has an absolute path and no host"],
     ["memcached://u:p@h", "memcached takes no user name or password"],
     ["memcached://h/0", "memcached has no databases"],
     ["memory://host", "the memory store has no host or path"],
@@ -220,13 +220,13 @@ describe("what is no address", () => {
     ["memory://?max_entries=1e3", "the option max_entries must be a whole number of at least 1"],
     ["memory://?max_bytes=9999999999999999", "the option max_bytes must be a whole number of at least 1"],
     ["memory://?values=frozen", 'the option values must be copy or shared, got "frozen"'],
-    ["file://", "a directory is given by its absolute path"],
-    ["file:///", "a directory is given by its absolute path"],
-    ["file://dir", "a directory is given by its absolute path"],
-    ["file://host/dir", "a directory is given by its absolute path"],
-    ["file://./dir", "a directory is given by its absolute path"],
-    ["file:///a%00", "a directory is given by its absolute path"],
-    ["file:///a%2Fb", "a directory is given by its absolute path"],
+    ["file://", "a directory must be an absolute path"],
+    ["file:///", "a directory must be an absolute path"],
+    ["file://dir", "a directory must be an absolute path"],
+    ["file://host/dir", "a directory must be an absolute path"],
+    ["file://./dir", "a directory must be an absolute path"],
+    ["file:///a%00", "a directory must be an absolute path"],
+    ["file:///a%2Fb", "a directory must be an absolute path"],
     ["file:///d?durability=none", 'the option durability must be process or disk, got "none"'],
   ])("%j: %s", (url, reason) => {
     const error = configErrorOf(() => parseStoreAddress(url));
@@ -236,15 +236,15 @@ describe("what is no address", () => {
   });
 
   it.each([
-    ["redis://h?database=1", 'unknown option "database": valid are tls_ca_file, '],
+    ["redis://h?database=1", 'unknown option "database": use one of tls_ca_file, '],
     ["rediss://h?tls_ca=x", 'unknown option "tls_ca": did you mean "tls_ca_file"?'],
     ["memory://?maxEntries=1", 'unknown option "maxEntries": did you mean "max_entries"?'],
     ["memory://?max_entires=1", 'unknown option "max_entires": did you mean "max_entries"?'],
     ["file:///d?max_byte=1", 'unknown option "max_byte": did you mean "max_bytes"?'],
-    ["memcached://h?timeout=1", 'unknown option "timeout": this kind of address takes none'],
+    ["memcached://h?timeout=1", 'unknown option "timeout": this kind of address has no options'],
     ["redis://h?password=x", 'unknown option "password": write the password before the host'],
-    ["memory://?__proto__=1", 'unknown option "__proto__": valid are max_entries, max_bytes, values'],
-    ["memory://?%zz=1", 'unknown option "%zz": valid are'],
+    ["memory://?__proto__=1", 'unknown option "__proto__": use one of max_entries, max_bytes, values'],
+    ["memory://?%zz=1", 'unknown option "%zz": use one of'],
   ])("%s has an option that is not known", (url, reason) => {
     const error = configErrorOf(() => parseStoreAddress(url));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
@@ -322,11 +322,11 @@ describe("credentials", () => {
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/HUNTER|SECRET/);
   });
 
-  it("an unknown option behind a secret is taken for a part of it", () => {
+  it("an unknown option after a secret is treated as part of it", () => {
     const error = configErrorOf(() => parseStoreAddress("redis+sentinel://h/m?sentinel_password=a&b"));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
     expect(error.message).toBe(
-      "kvUrl: unknown option behind sentinel_password, not shown: a & in a value must be written %26",
+      "kvUrl: unknown option after sentinel_password, not shown: a & in a value must be written as %26",
     );
   });
 

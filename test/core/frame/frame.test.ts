@@ -23,7 +23,7 @@ const entry: Entry = {
   created: 1_732_000_000_000,
   expires: 1_732_000_300_000,
   staleUntil: 1_732_000_300_000,
-  lineage: ["lineage1"],
+  namespaceStamps: ["stamp_n1"],
   tags: [],
   payload: { format: 0, bytes: Buffer.from("payload") },
 };
@@ -32,7 +32,7 @@ const lease: Lease = {
   version: TOKEN,
   key: "user:1",
   expires: 1_732_000_030_000,
-  lineage: ["lineage1"],
+  namespaceStamps: ["stamp_n1"],
   tags: [{ tag: "users", id: "users_id" }],
 };
 const stamp: Stamp = { kind: "stamp", version: TOKEN, expires: Infinity };
@@ -51,7 +51,7 @@ const anyName = fc.oneof(
   fc.constantFrom("\ud800", "x".repeat(63), "x".repeat(64), "é".repeat(40), "k".repeat(65_536)),
 );
 const anySeal = {
-  lineage: fc.array(anyToken, { maxLength: 5 }),
+  namespaceStamps: fc.array(anyToken, { maxLength: 5 }),
   tags: fc.array(fc.record({ tag: anyName, id: anyToken }), { maxLength: 5 }),
 };
 const anyEntry: fc.Arbitrary<Entry> = fc
@@ -207,7 +207,7 @@ describe("the head", () => {
 describe("size", () => {
   const overhead = (record: Entry): number => encodeRecord(record).length - record.payload.bytes.length;
 
-  test("an untagged entry with one lineage id costs at most 35 bytes", () => {
+  test("an untagged entry with one namespace stamp costs at most 35 bytes", () => {
     expect(overhead(entry)).toBeLessThanOrEqual(35);
   });
 
@@ -322,7 +322,7 @@ describe("damage", () => {
     }
   });
 
-  test("what lies behind a lease must be an entry", () => {
+  test("the record behind a lease must be an entry", () => {
     const whole = encodeRecord({ ...lease, behind: entry });
     const head = whole.subarray(0, whole.length - encodeRecord(entry).length);
     for (const behind of [encodeRecord(lease), encodeRecord(stamp), Buffer.alloc(0)]) {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { KeyedRecord, MetServer } from "../../../src/core/backend.ts";
+import type { ConnectedServer, KeyedRecord } from "../../../src/core/backend.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { Failover, type FailoverSubject } from "../../../src/core/invalidation/failover.ts";
 import type { PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
@@ -36,7 +36,7 @@ class Server {
     return this.records.get(NAMESPACE.stampKey)?.version;
   }
 
-  asMet(lastProvenAt: number): MetServer {
+  asMet(lastProvenAt: number): ConnectedServer {
     return {
       anchor: "",
       runId: this.runId,
@@ -63,7 +63,7 @@ class Process {
   provenAt = 0;
 
   async meet(server: Server): Promise<void> {
-    await this.continuity.meet(server.asMet(this.provenAt), [NAMESPACE]);
+    await this.continuity.onServer(server.asMet(this.provenAt), [NAMESPACE]);
     this.provenAt = clock.now();
   }
 
@@ -184,7 +184,7 @@ describe("a question about the former server that the next one answers", () => {
 });
 
 describe("a server that takes no changes just now", () => {
-  const full = (server: Server): MetServer => {
+  const full = (server: Server): ConnectedServer => {
     const met = server.asMet(0);
     const write = async (): Promise<never> => {
       throw new BackendError("STORE_FAILED", "no room");

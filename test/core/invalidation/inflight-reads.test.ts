@@ -23,7 +23,7 @@ describe("what was read may be kept", () => {
   it("when its key changed before the read began, though other reads were under way then", () => {
     const reads = watch();
     const earlier = reads.begin("k");
-    reads.spoil("k");
+    reads.invalidate("k");
     const later = reads.begin("k");
     expect(reads.end(later)).toBe(true);
     expect(reads.end(earlier)).toBe(false);
@@ -32,7 +32,7 @@ describe("what was read may be kept", () => {
   it("when only other keys changed", () => {
     const reads = watch();
     const read = reads.begin("k");
-    reads.spoil("other");
+    reads.invalidate("other");
     expect(reads.end(read)).toBe(true);
   });
 });
@@ -41,14 +41,14 @@ describe("what was read may not be kept", () => {
   it("when its key changed before the reply, however many read it", () => {
     const reads = watch();
     const both = [reads.begin("k"), reads.begin("k")];
-    reads.spoil("k");
+    reads.invalidate("k");
     expect(both.map((read) => reads.end(read))).toEqual([false, false]);
   });
 
   it("when everything may have changed", () => {
     const reads = watch();
     const read = reads.begin("k");
-    reads.spoilAll();
+    reads.invalidateAll();
     expect(reads.end(read)).toBe(false);
     expect(reads.end(reads.begin("k"))).toBe(true);
   });
@@ -67,7 +67,7 @@ describe("what was read may not be kept", () => {
     const [read, other] = [reads.begin("k"), reads.begin("k")];
     expect(reads.end(read)).toBe(true);
     expect(reads.end(read)).toBe(false);
-    reads.spoil("k");
+    reads.invalidate("k");
     expect(reads.end(other)).toBe(false);
   });
 });
@@ -75,7 +75,7 @@ describe("what was read may not be kept", () => {
 it("more changed keys than are remembered spoil every read under way, and none that begins later", () => {
   const reads = watch();
   const read = reads.begin("untouched");
-  for (let n = 0; n < 5_000; n++) reads.spoil(`key ${n}`);
+  for (let n = 0; n < 5_000; n++) reads.invalidate(`key ${n}`);
   const later = reads.begin("untouched");
   expect(reads.end(read)).toBe(false);
   expect(reads.end(later)).toBe(true);
@@ -101,8 +101,8 @@ it("any order of reads and changes is judged as if each read listened for itself
           underWay = underWay.filter((other) => other !== ended);
           expect(reads.end(ended.read)).toBe(!ended.isSpoilt);
         } else {
-          if (one.what === "spoil") reads.spoil(one.key);
-          else reads.spoilAll();
+          if (one.what === "spoil") reads.invalidate(one.key);
+          else reads.invalidateAll();
           for (const other of underWay) {
             if (one.what === "spoilAll" || other.read.key === one.key) other.isSpoilt = true;
           }

@@ -54,8 +54,8 @@ function setUp(): {
     clock,
     operationTimeoutMs: 1_000,
     report: (error) => reported.push(error),
-    owed: (key) => owed.push(key),
-    delivered: ({ key }) => delivered.push(key),
+    onPending: (key) => owed.push(key),
+    onDelivered: ({ key }) => delivered.push(key),
   });
   return { clock, store, outbox, reported, delivered, owed };
 }
@@ -78,26 +78,26 @@ describe("invalidations that were not confirmed", () => {
   it("are delivered once, a tag's after its group's", async () => {
     const { store, outbox } = setUp();
     outbox.add([{ ...removal("t"), after: "g" }, stamp("g"), removal("b"), removal("b")]);
-    await outbox.settle(["t", "b"]);
+    await outbox.flush(["t", "b"]);
     expect(store.done.indexOf("stamp g")).toBeLessThan(store.done.indexOf("take t"));
     expect(store.done).toHaveLength(3);
     expect(outbox.size).toBe(0);
-    expect(outbox.settle(["t", "b"])).toBeUndefined();
+    expect(outbox.flush(["t", "b"])).toBeUndefined();
   });
 
   it("are waited for only by those they concern", async () => {
     const { store, outbox } = setUp();
     outbox.add([removal("a")]);
-    expect(outbox.settle(["b"])).toBeUndefined();
+    expect(outbox.flush(["b"])).toBeUndefined();
     store.fault = new ConnectionError("down");
-    await expect(outbox.settle(["b", "a"])).rejects.toBe(store.fault);
+    await expect(outbox.flush(["b", "a"])).rejects.toBe(store.fault);
   });
 
   it("stay while the store cannot be reached", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     store.fault = new ConnectionError("down");
-    await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
+    await expect(outbox.flush(["a"])).rejects.toBe(store.fault);
     await outbox.deliverAll();
     expect(outbox.size).toBe(1);
     store.fault = undefined;
@@ -109,7 +109,7 @@ describe("invalidations that were not confirmed", () => {
   it("share one delivery", async () => {
     const { store, outbox } = setUp();
     outbox.add([removal("a")]);
-    await Promise.all([outbox.settle(["a"]), outbox.settle(["a"]), outbox.deliverAll()]);
+    await Promise.all([outbox.flush(["a"]), outbox.flush(["a"]), outbox.deliverAll()]);
     expect(store.done).toEqual(["take a"]);
   });
 
@@ -120,9 +120,9 @@ describe("invalidations that were not confirmed", () => {
       store.during = undefined;
       outbox.add([removal("a")]);
     };
-    await outbox.settle(["a"]);
+    await outbox.flush(["a"]);
     expect(outbox.size).toBe(1);
-    await outbox.settle(["a"]);
+    await outbox.flush(["a"]);
     expect(store.done).toEqual(["take a", "take a"]);
   });
 
@@ -143,7 +143,7 @@ describe("invalidations that were not confirmed", () => {
     store.during = () => {
       if (reported.length > 0) store.fault = undefined;
     };
-    await outbox.settle(["a"]);
+    await outbox.flush(["a"]);
     expect(reported).toEqual([refusal]);
     expect(store.done).toEqual([`stamp ${ROOT}`]);
     expect(outbox.size).toBe(0);
@@ -153,7 +153,7 @@ describe("invalidations that were not confirmed", () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     store.fault = new BackendError("STORE_FAILED", "no permission");
-    await outbox.settle(["a"]);
+    await outbox.flush(["a"]);
     expect(outbox.size).toBe(0);
     expect(reported).toHaveLength(2);
   });
@@ -165,7 +165,7 @@ describe("invalidations that were not confirmed", () => {
     store.answering = new Promise((resolve) => {
       answer = resolve;
     });
-    const earlier = outbox.settle([ROOT]);
+    const earlier = outbox.flush([ROOT]);
     outbox.add([removal("a")]);
     store.fault = new BackendError("STORE_FAILED", "no permission");
     store.during = () => {
@@ -173,7 +173,7 @@ describe("invalidations that were not confirmed", () => {
         store.fault = undefined;
       };
     };
-    const later = outbox.settle(["a"]);
+    const later = outbox.flush(["a"]);
     await settle();
     answer();
     await Promise.all([earlier, later]);
@@ -186,10 +186,10 @@ describe("invalidations that were not confirmed", () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     store.fault = markTransient(asRefusal(new BackendError("STORE_FAILED", "no changes now")));
-    await expect(outbox.settle(["a"])).rejects.toBe(store.fault);
+    await expect(outbox.flush(["a"])).rejects.toBe(store.fault);
     expect(outbox.size).toBe(1);
     store.fault = undefined;
-    await outbox.settle(["a"]);
+    await outbox.flush(["a"]);
     expect(store.done).toEqual(["take a"]);
     expect(reported).toEqual([]);
   });
@@ -198,11 +198,11 @@ describe("invalidations that were not confirmed", () => {
     const { clock, store, outbox } = setUp();
     outbox.add([removal("a")]);
     store.answering = new Promise(() => {});
-    const settled = expect(outbox.settle(["a"])).rejects.toBeInstanceOf(OperationTimeoutError);
+    const settled = expect(outbox.flush(["a"])).rejects.toBeInstanceOf(OperationTimeoutError);
     await clock.advance(1_000);
     await settled;
     store.answering = undefined;
-    await outbox.settle(["a"]);
+    await outbox.flush(["a"]);
     expect(store.done).toEqual(["take a", "take a"]);
     expect(outbox.size).toBe(0);
   });

@@ -15,7 +15,7 @@ const entry: Entry = {
   kind: "entry",
   version: "version!",
   key: "app:k",
-  lineage: [stamp.id],
+  namespaceStamps: [stamp.id],
   tags: [],
   created: 0,
   expires: NEVER,
@@ -50,7 +50,7 @@ beforeEach(() => {
   stamp.isPresent = true;
   anotherSpace = () => {
     const space = new PushedNear({ page: mapPage(), push, backend, clock: passing, checks });
-    const seals = { heldLineage: () => [stamp], heldTags: () => [], stampsOf: () => [] };
+    const seals = { heldNamespaceStamps: () => [stamp], heldTagStamps: () => [], stampsOf: () => [] };
     const read = space.begin("k", "app:k") as WatchedRead;
     expect(space.keep("k", "value", entry, read, seals)).toBe(true);
     return space;
@@ -131,7 +131,7 @@ it("what is served on one look does not grow with the namespaces", () => {
 it("whoever relies on stamps in a turn without end is told of it once", () => {
   let told = 0;
   const someone = { revoke: () => void told++ };
-  checks.assure(someone);
+  checks.trust(someone);
   checks.revoke();
   checks.revoke();
   expect(told).toBe(1);
@@ -147,7 +147,7 @@ it.each([
   await stamps.read(["stamp"]);
   expect(stamps.held("stamp")).toBeDefined();
   let told = 0;
-  stamps.checks.assure({ revoke: () => void told++ });
+  stamps.checks.trust({ revoke: () => void told++ });
   happens(stamps);
   expect(told).toBe(1);
 });

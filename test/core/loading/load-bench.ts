@@ -4,7 +4,7 @@ import { createCodec } from "../../../src/codec/codec.ts";
 import { resolveLoadOptions } from "../../../src/core/entry-options.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { Loader } from "../../../src/core/loading/loader.ts";
-import type { Loaded, Look } from "../../../src/core/loading/waiting-call.ts";
+import type { Loaded, StoreLookup } from "../../../src/core/loading/waiting-call.ts";
 import type { Namespace } from "../../../src/core/namespace.ts";
 import type { GetOrSetOptions, Load } from "../../../src/core/options.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
@@ -46,7 +46,7 @@ export class LoadBench {
   }
 
   /** What getOrSet does on a miss. */
-  load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: Look): Promise<Loaded> {
+  load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: StoreLookup): Promise<Loaded> {
     return this.loader.load(key, load, resolveLoadOptions(options, DEFAULTS), look);
   }
 

@@ -106,6 +106,6 @@ describe("an observer", () => {
   it("says which namespace it is for, so that a store need not ask it about others", () => {
     const telemetry = new Telemetry(new ManualClock());
     const space = {} as Namespace;
-    expect(telemetry.observer(space).space).toBe(space);
+    expect(telemetry.observer(space).namespace).toBe(space);
   });
 });

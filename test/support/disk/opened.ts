@@ -25,7 +25,7 @@ export function entry(key: string, bytes: Uint8Array = Buffer.from("value")): En
     kind: "entry",
     version: systemClock.token(),
     key,
-    lineage: [],
+    namespaceStamps: [],
     tags: [],
     created: 0,
     expires: Number.POSITIVE_INFINITY,

@@ -77,7 +77,7 @@ const openCache = async (config) => {
   return new XCache({ backend: new DiskBackend({ directory: settings.directory, ...settings.options }), ...config });
 };
 const entry = (key, bytes = Buffer.from("value")) => ({
-  kind: "entry", version: systemClock.token(), key, lineage: [], tags: [],
+  kind: "entry", version: systemClock.token(), key, namespaceStamps: [], tags: [],
   created: Date.now(), expires: Infinity, staleUntil: Infinity, payload: { format: 0, bytes },
 });
 `;

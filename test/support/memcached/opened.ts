@@ -37,7 +37,7 @@ export function entryFor(key: string, bytes = 10, lifetimeMs = Number.POSITIVE_I
   const expires = Number.POSITIVE_INFINITY;
   const payload = { format: 0, bytes: new Uint8Array(bytes) };
   const version = systemClock.token();
-  const record = { version, key, lineage: [], tags: [], created: 0, expires, staleUntil: expires, payload };
+  const record = { version, key, namespaceStamps: [], tags: [], created: 0, expires, staleUntil: expires, payload };
   return { key, record: { kind: "entry", ...record }, lifetimeMs };
 }
 
