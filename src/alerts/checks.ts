@@ -1,8 +1,8 @@
-// How what somebody passed is refused: what was expected, what arrived, and never a secret.
+// Argument checks whose errors say what was expected and what arrived, and never show a secret.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { suggestName } from "../core/suggest-name.ts";
 
-/** `arrived` in words; for a value that may hold a secret it says only what is wrong with it. */
+/** `arrived` describes the value; for one that may hold a secret, only what is wrong with it. */
 export function refusal(field: string, expected: string, arrived: string, hint?: string): ConfigError {
   const details = hint === undefined ? {} : { hint };
   return new ConfigError("CONFIG_INVALID", `${field} must be ${expected}, got ${arrived}`, details);
@@ -23,11 +23,11 @@ export function requireNumber(field: string, value: unknown): number {
 
 export interface SecondsRule {
   readonly least: number;
-  /** Whether Infinity is one of the choices. */
+  /** Whether Infinity is allowed. */
   readonly orNever?: boolean;
 }
 
-/** A span in seconds, as milliseconds. */
+/** Takes seconds, returns milliseconds. */
 export function requireSeconds(
   field: string,
   value: unknown,
@@ -39,14 +39,14 @@ export function requireSeconds(
   throw refusal(field, expected, describeArrival(value));
 }
 
-/** Text that people read in one line of a message; half a surrogate pair could not be sent. */
+/** Text shown in messages; a lone surrogate could not be sent. */
 export function requireText(field: string, value: unknown, mostCharacters: number): string {
   const isText = typeof value === "string" && value.trim() !== "" && value.length <= mostCharacters;
   if (isText && !/\p{Surrogate}/u.test(value)) return value;
   throw refusal(field, `a non-empty string of at most ${mostCharacters} characters`, describeArrival(value));
 }
 
-/** One or several strings, none of them twice. */
+/** One string or several, without duplicates. */
 export function requireStrings(field: string, value: unknown): readonly string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value];
   for (const item of list) {

@@ -1,41 +1,41 @@
-// What an alert is given as, and the check that nothing wrong gets any further.
+// The definition of an alert, and its validation.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireNumber, requireOneOf, requireSeconds, requireStrings, requireText } from "./checks.ts";
-import { type AlertComparison, COMPARISON_IDS } from "./comparison.ts";
+import { type AlertComparison, COMPARISON_IDS } from "./condition.ts";
 import { requireAddress } from "./email-address.ts";
 import { type AlertMetric, METRIC_IDS } from "./metric.ts";
 import { requireWebhookAddress, type WebhookAddress } from "./webhook-address.ts";
 
 /** When an alert fires. */
-export interface AlertTerms {
-  /** Any text that tells it from the others, up to 256 characters. */
+export interface AlertRule {
+  /** Unique, up to 256 characters. */
   readonly name: string;
   readonly metric: AlertMetric;
   /** In the metric's own unit: fractions 0 to 1, times in seconds, `circuit_breaker_open` 1 or 0. */
   readonly threshold: number;
   readonly comparison: AlertComparison;
-  /** Seconds the condition must have been seen to hold. Default: 0, it fires at the first look. */
+  /** Seconds the condition must hold before the alert fires. Default: 0, at the first check. */
   readonly for?: number;
-  /** Seconds after which a firing alert is told again; Infinity for never. Default: that of the manager. */
+  /** Seconds after which a firing alert is sent again; Infinity: never. Default: the manager's. */
   readonly repeatInterval?: number;
 }
 
 interface WebhookDestinations {
-  /** One or several http or https addresses; `user:password@` becomes basic authentication. */
+  /** One or more http or https URLs; `user:password@` becomes basic authentication. */
   readonly webhookUrl: string | readonly string[];
 }
 
 interface EmailDestinations {
-  /** One message goes to all of them; needs `smtp` in the manager's options. */
+  /** All of them get one message; needs `smtp` in the manager's options. */
   readonly emailRecipients: string | readonly string[];
 }
 
-/** An alert: when it fires and who is told. At least one destination. */
-export type AlertDefinition = AlertTerms &
+/** When an alert fires and whom it notifies. At least one destination is required. */
+export type AlertDefinition = AlertRule &
   ((WebhookDestinations & Partial<EmailDestinations>) | (EmailDestinations & Partial<WebhookDestinations>));
 
-const FIELDS: readonly (keyof (AlertTerms & WebhookDestinations & EmailDestinations))[] = [
+const FIELDS: readonly (keyof (AlertRule & WebhookDestinations & EmailDestinations))[] = [
   "name",
   "metric",
   "threshold",
@@ -46,7 +46,7 @@ const FIELDS: readonly (keyof (AlertTerms & WebhookDestinations & EmailDestinati
   "emailRecipients",
 ];
 
-/** A definition that was found right. */
+/** A validated definition. */
 export interface CheckedAlert {
   readonly name: string;
   readonly metric: AlertMetric;
@@ -58,13 +58,13 @@ export interface CheckedAlert {
   readonly recipients: readonly string[];
 }
 
-const LONGEST_NAME = 256;
+const MAX_NAME_LENGTH = 256;
 
 /** Throws ConfigError. */
 export function checkAlert(definition: AlertDefinition, repeatMs: number): CheckedAlert {
   requireOptions(definition, FIELDS);
   const { webhookUrl, emailRecipients } = definition;
-  const name = requireText("name", definition.name, LONGEST_NAME);
+  const name = requireText("name", definition.name, MAX_NAME_LENGTH);
   const metric = requireOneOf("metric", METRIC_IDS, definition.metric);
   const comparison = requireOneOf("comparison", COMPARISON_IDS, definition.comparison);
   if (webhookUrl === undefined && emailRecipients === undefined) throw noDestination(name);
@@ -93,6 +93,6 @@ function requireRecipients(value: unknown): readonly string[] {
 }
 
 function noDestination(name: string): ConfigError {
-  const message = `the alert ${describeArrival(name)} has nobody to tell`;
-  return new ConfigError("CONFIG_INVALID", message, { hint: "Give webhookUrl, emailRecipients or both." });
+  const message = `the alert ${describeArrival(name)} has no destination`;
+  return new ConfigError("CONFIG_INVALID", message, { hint: "Set webhookUrl, emailRecipients or both." });
 }

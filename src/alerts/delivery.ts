@@ -1,29 +1,43 @@
-// Tells one destination of one alert: one message at a time, in order, again after a failure, and nothing waits for it.
+// Delivers the notifications of one alert to one destination: one at a time, in order, with retries; nothing waits for it.
 import type { Clock, Timer } from "../core/clock.ts";
 import { AlertDeliveryError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import { redactError } from "../core/redact.ts";
-import { MOST_ATTEMPTS, retryDelayMs } from "./backoff.ts";
 import { DeliveryQueue, type Undelivered } from "./delivery-queue.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
 import { type Outgoing, oneLine } from "./notification.ts";
 
-/** How deliveries have gone since the manager was made. */
+const FIRST_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 300_000;
+
+/** Then a message is abandoned; with the delays below, after about a quarter of an hour. */
+export const MAX_ATTEMPTS = 10;
+
+/**
+ * Doubles with every failure up to five minutes. Half of it is random, so that many processes do not retry a recovering
+ * destination all at once. Never shorter than what the destination asked for.
+ */
+export function retryDelayMs(failures: number, random: number, askedMs: number): number {
+  const delay = Math.min(FIRST_DELAY_MS * 2 ** Math.max(0, failures - 1), MAX_DELAY_MS);
+  return askedMs + delay * (0.5 + random / 2);
+}
+
+/** Totals since the manager was created. */
 export interface DeliveryCounts {
-  /** Messages that a destination has accepted. */
+  /** Messages accepted by a destination. */
   delivered: number;
-  /** Attempts that failed, whatever came of the message later. */
+  /** Failed attempts, including those that later succeeded on retry. */
   failedAttempts: number;
-  /** Messages given up: refused for good, tried too often, or left over at `stop()`. */
+  /** Messages given up: permanently rejected, out of attempts, or undelivered at `stop()`. */
   abandoned: number;
-  /** Messages that had become pointless before they were delivered. */
+  /** Messages that became obsolete before they were delivered. */
   superseded: number;
 }
 
 export interface DeliveryHost {
   readonly clock: Clock;
   readonly counts: DeliveryCounts;
-  /** How long an attempt may take. */
+  /** Timeout of one attempt. */
   readonly attemptMs: number;
   report(error: Error): void;
 }
@@ -31,11 +45,11 @@ export interface DeliveryHost {
 export class Delivery {
   readonly #destination: Destination;
   readonly #host: DeliveryHost;
-  readonly #pending = new DeliveryQueue();
+  readonly #queue = new DeliveryQueue();
   #inFlight: Undelivered | undefined;
-  #attempting: AbortController | undefined;
+  #abort: AbortController | undefined;
   #retry: Timer | undefined;
-  /** Failures in a row, over all messages. */
+  /** Consecutive failures, over all messages. */
   #failures = 0;
   #isClosing = false;
   #isGone = false;
@@ -47,16 +61,16 @@ export class Delivery {
   }
 
   get pending(): number {
-    return this.#pending.size;
+    return this.#queue.size;
   }
 
   push(outgoing: Outgoing): void {
     if (this.#isGone) this.#host.counts.abandoned++;
-    else this.#host.counts.superseded += this.#pending.add(outgoing, this.#inFlight);
+    else this.#host.counts.superseded += this.#queue.add(outgoing, this.#inFlight);
     this.#start();
   }
 
-  /** Sends what was never tried, once, and ends; what has failed before is given up. */
+  /** Attempts new messages once and abandons those that have already failed; resolves when done. */
   close(): Promise<void> {
     this.#isClosing = true;
     this.#retry?.cancel();
@@ -66,14 +80,14 @@ export class Delivery {
     return this.#running ?? Promise.resolve();
   }
 
-  /** Ends what is in flight and gives up the rest. */
+  /** Aborts the attempt in flight and abandons the rest. */
   abort(): void {
     this.#abandon((each) => each !== this.#inFlight);
-    this.#attempting?.abort(new DeliveryFailure("stop() waits no longer", { retryable: false }));
+    this.#abort?.abort(new DeliveryFailure("stop() timed out", { retryable: false }));
   }
 
   #abandon(isAbandoned: (undelivered: Undelivered) => boolean): void {
-    this.#host.counts.abandoned += this.#pending.drop(isAbandoned);
+    this.#host.counts.abandoned += this.#queue.drop(isAbandoned);
   }
 
   #start(): void {
@@ -86,24 +100,24 @@ export class Delivery {
   }
 
   #next(): Undelivered | undefined {
-    return this.#retry === undefined ? this.#pending.first : undefined;
+    return this.#retry === undefined ? this.#queue.first : undefined;
   }
 
   async #attempt(undelivered: Undelivered): Promise<void> {
     const { clock, counts, attemptMs } = this.#host;
-    const attempting = new AbortController();
+    const abort = new AbortController();
     const timer = clock.after(attemptMs, () => {
       const message = `it did not answer within ${attemptMs / 1000} s`;
-      attempting.abort(new DeliveryFailure(message, { retryable: true }));
+      abort.abort(new DeliveryFailure(message, { retryable: true }));
     });
     undelivered.attempts++;
     this.#inFlight = undelivered;
-    this.#attempting = attempting;
+    this.#abort = abort;
     try {
-      await this.#destination.send(undelivered.outgoing, attempting.signal);
+      await this.#destination.send(undelivered.outgoing, abort.signal);
       counts.delivered++;
       this.#failures = 0;
-      this.#pending.remove(undelivered);
+      this.#queue.remove(undelivered);
     } catch (error) {
       this.#failed(undelivered, failureOf(error));
     } finally {
@@ -116,10 +130,10 @@ export class Delivery {
     const { counts } = this.#host;
     counts.failedAttempts++;
     this.#failures++;
-    if (this.#pending.isOvertaken(undelivered)) {
-      this.#pending.remove(undelivered);
+    if (this.#queue.isSuperseded(undelivered)) {
+      this.#queue.remove(undelivered);
       counts.superseded++;
-    } else if (!failure.retryable || this.#isClosing || undelivered.attempts >= MOST_ATTEMPTS) {
+    } else if (!failure.retryable || this.#isClosing || undelivered.attempts >= MAX_ATTEMPTS) {
       this.#abandon((each) => each === undelivered);
     }
     if (failure.gone) {
@@ -130,9 +144,9 @@ export class Delivery {
     this.#host.report(this.#errorOf(undelivered, failure, delayMs));
   }
 
-  /** A destination that failed is left alone for a while, whichever message is next. */
+  /** The delay applies to the destination, whichever message is next. */
   #scheduleRetry({ retryable, retryAfterMs }: DeliveryFailure): number | undefined {
-    if (!retryable || this.#isClosing || this.#pending.size === 0) return undefined;
+    if (!retryable || this.#isClosing || this.#queue.size === 0) return undefined;
     const { clock } = this.#host;
     const delayMs = retryDelayMs(this.#failures, clock.random(), retryAfterMs);
     this.#retry = clock.after(delayMs, () => {
@@ -149,9 +163,8 @@ export class Delivery {
   ): AlertDeliveryError {
     const { name, status } = undelivered.outgoing.notification.data;
     const what = `the alert "${oneLine(name)}" (${status}) could not be delivered to ${this.#destination.label}`;
-    const attempt = `attempt ${undelivered.attempts} of ${MOST_ATTEMPTS}`;
-    const next =
-      delayMs === undefined ? "it is given up" : `the next one follows in ${Math.ceil(delayMs / 1000)} s`;
+    const attempt = `attempt ${undelivered.attempts} of ${MAX_ATTEMPTS}`;
+    const next = delayMs === undefined ? "giving up" : `next attempt in ${Math.ceil(delayMs / 1000)} s`;
     return new AlertDeliveryError(`${what}: ${failure.message} (${attempt}; ${next})`, {
       operation: "deliver",
       ...(failure.cause === undefined ? {} : { cause: failure.cause }),
@@ -159,7 +172,7 @@ export class Delivery {
   }
 }
 
-/** What no destination should throw is not tried again: it would only come back. */
+/** An unexpected error is not retried: it would only recur. */
 function failureOf(thrown: unknown): DeliveryFailure {
   if (thrown instanceof DeliveryFailure) return thrown;
   return new DeliveryFailure(redactError(toError(thrown)).message, { retryable: false });

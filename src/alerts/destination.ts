@@ -1,27 +1,27 @@
-// Where alerts are told: the contract between the queue that retries and the ways of delivery.
+// The contract between the retrying delivery and its destinations.
 import type { Outgoing } from "./notification.ts";
 
 export interface Destination {
-  /** For messages; holds no secret. */
+  /** For error messages; contains no secret. */
   readonly label: string;
   /**
-   * One attempt. Rejects with DeliveryFailure, or with anything else for what should not happen. Ends at once, with
-   * its connection, when the signal aborts.
+   * One attempt. Rejects with DeliveryFailure; any other error is unexpected. When the signal aborts, it ends at once and
+   * closes its connection.
    */
   send(outgoing: Outgoing, signal: AbortSignal): Promise<void>;
 }
 
 export interface FailureDetails {
-  /** Whether another attempt may do better. */
+  /** Whether another attempt may succeed. */
   readonly retryable: boolean;
-  /** How long the destination asked to be left alone. */
+  /** The delay the destination asked for. */
   readonly retryAfterMs?: number;
-  /** The destination wants no message ever again. */
+  /** The destination wants no further messages. */
   readonly gone?: boolean;
   readonly cause?: unknown;
 }
 
-/** Why an attempt failed, in words that may be shown. */
+/** Why an attempt failed; the message contains no secret. */
 export class DeliveryFailure extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number;

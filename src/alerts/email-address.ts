@@ -1,20 +1,20 @@
-// Email addresses as SMTP takes them: strict enough that none can carry a second header or recipient.
+// Parses email addresses, strictly enough that none can inject a header or a second recipient.
 import { domainToASCII } from "node:url";
 import { describeArrival } from "../core/errors.ts";
 import { refusal } from "./checks.ts";
 
-/** RFC 5321 section 4.5.3.1, and an atom of RFC 5322 section 3.2.3; quoted local parts are not taken. */
+/** RFC 5321 section 4.5.3.1, and atoms of RFC 5322 section 3.2.3; quoted local parts are not supported. */
 const LONGEST_ADDRESS = 254;
 const LONGEST_LOCAL = 64;
 const ATOMS = /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*$/;
 const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** The address with its domain in ASCII; undefined when it is none. */
+/** The address with its domain in ASCII; undefined if invalid. */
 function parseAddress(text: string): string | undefined {
   const at = text.lastIndexOf("@");
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)];
   if (at < 0 || local.length > LONGEST_LOCAL || !ATOMS.test(local)) return undefined;
-  // Characters that end a host in a URL would be cut off by the conversion instead of being refused.
+  // domainToASCII would truncate at characters that end a URL host, instead of rejecting them.
   if (/[^\p{L}\p{M}\p{N}.-]/u.test(domain)) return undefined;
   const ascii = domainToASCII(domain);
   const address = `${local}@${ascii}`;

@@ -1,4 +1,4 @@
-// Delivery by email: one message to all recipients of an alert, tried again for those the server put off.
+// Delivery by email: one message to all recipients of an alert, retried for those the server deferred.
 import type { Socket } from "node:net";
 import { nodeNet } from "../core/lazy-builtin.ts";
 import { DeliveryFailure, type Destination } from "./destination.ts";
@@ -11,8 +11,8 @@ export class EmailDestination implements Destination {
   readonly #smtp: CheckedSmtp;
   readonly #recipients: readonly string[];
   readonly #mailer: Mailer;
-  /** Who of a message's recipients is left, when some have it already. */
-  readonly #left = new WeakMap<Outgoing, readonly string[]>();
+  /** The remaining recipients of a message that some already have. */
+  readonly #remaining = new WeakMap<Outgoing, readonly string[]>();
 
   constructor(smtp: CheckedSmtp, recipients: readonly string[], mailer: Mailer) {
     this.#smtp = smtp;
@@ -22,21 +22,21 @@ export class EmailDestination implements Destination {
   }
 
   async send(outgoing: Outgoing, signal: AbortSignal): Promise<void> {
-    const to = this.#left.get(outgoing) ?? this.#recipients;
-    const refused = await this.#submit(this.#mail(outgoing, to), signal);
-    if (refused.length === 0) return;
-    const putOff = refused.filter(({ responseCode }) => isTemporary(responseCode));
-    const left = to.filter((address) => putOff.some(({ recipient }) => recipient === address));
-    this.#left.set(outgoing, left);
-    const words = `${refused.length} of ${to.length} recipients refused: ${this.#words(refused[0]!)}`;
-    throw new DeliveryFailure(words, { retryable: left.length > 0 });
+    const to = this.#remaining.get(outgoing) ?? this.#recipients;
+    const rejected = await this.#submit(this.#mail(outgoing, to), signal);
+    if (rejected.length === 0) return;
+    const deferred = rejected.filter(({ responseCode }) => isTemporary(responseCode));
+    const remaining = to.filter((address) => deferred.some(({ recipient }) => recipient === address));
+    this.#remaining.set(outgoing, remaining);
+    const message = `${rejected.length} of ${to.length} recipients rejected: ${this.#messageOf(rejected[0]!)}`;
+    throw new DeliveryFailure(message, { retryable: remaining.length > 0 });
   }
 
   #mail({ id, notification }: Outgoing, to: readonly string[]): Mail {
     const { from } = this.#smtp;
     const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
     const { data, timestamp } = notification;
-    // The first message of an incident carries the incident's id, so that all later ones are shown below it.
+    // The first message of an incident uses the incident's id, so that mail clients thread the later ones below it.
     const first = `<${data.incidentId}@${domain}>`;
     const isFirst = data.status === "firing" && data.repeat === 0;
     return {
@@ -48,15 +48,15 @@ export class EmailDestination implements Destination {
       date: new Date(timestamp),
       subject: subjectOf(notification),
       text: textOf(notification),
-      // RFC 3834: no holiday notices in reply.
+      // RFC 3834: prevents out-of-office replies.
       headers: { "Auto-Submitted": "auto-generated" },
     };
   }
 
-  /** Resolves with the recipients that were refused. */
+  /** Resolves with the rejected recipients. */
   async #submit(mail: Mail, signal: AbortSignal): Promise<readonly MailError[]> {
     const { host, port, secure, requireTls, auth, tls } = this.#smtp;
-    const line = new Line(host, port);
+    const connection = new SmtpConnection(host, port);
     const transport = this.#mailer.createTransport({
       ...{ host, port, secure, requireTLS: requireTls },
       ...(auth === undefined ? {} : { auth }),
@@ -64,7 +64,7 @@ export class EmailDestination implements Destination {
       logger: false,
       disableFileAccess: true,
       disableUrlAccess: true,
-      getSocket: (_, done) => line.open(done),
+      getSocket: (_, done) => connection.open(done),
     });
     try {
       const { rejectedErrors = [] } = await Promise.race([transport.sendMail(mail), aborted(signal)]);
@@ -75,34 +75,34 @@ export class EmailDestination implements Destination {
       if (rejectedErrors.length > 0) return rejectedErrors;
       throw this.#failure(error as MailError);
     } finally {
-      line.cut();
+      connection.close();
     }
   }
 
   #failure(error: MailError): DeliveryFailure {
     const { responseCode } = error;
     const retryable = responseCode === undefined || isTemporary(responseCode);
-    // Not the error itself as the cause: it holds the conversation with the server.
-    return new DeliveryFailure(this.#words(error), { retryable });
+    // The error is not attached as the cause: it contains the SMTP conversation.
+    return new DeliveryFailure(this.#messageOf(error), { retryable });
   }
 
-  #words({ message }: MailError): string {
+  #messageOf({ message }: MailError): string {
     const { auth } = this.#smtp;
     const safe = auth === undefined ? message : withoutPassword(message, auth);
-    return oneLine(safe).slice(0, LONGEST_WORDS);
+    return oneLine(safe).slice(0, MAX_MESSAGE_LENGTH);
   }
 }
 
-const LONGEST_WORDS = 300;
+const MAX_MESSAGE_LENGTH = 300;
 
-/** Servers write what they like into a reply, also what they were told; RFC 4616 and `AUTH LOGIN` send base64. */
+/** A server may echo the credentials in its reply; RFC 4616 and `AUTH LOGIN` send them in base64. */
 function withoutPassword(text: string, { user, pass }: NonNullable<CheckedSmtp["auth"]>): string {
   const base64 = (secret: string): string => Buffer.from(secret).toString("base64");
   const spellings = [base64(`\0${user}\0${pass}`), base64(pass), pass];
   return spellings.reduce((shown, spelling) => shown.replaceAll(spelling, "***"), text);
 }
 
-/** RFC 5321 section 4.2.1: a reply that begins with 4 invites to try again. */
+/** RFC 5321 section 4.2.1: a 4yz reply means that a retry may succeed. */
 const isTemporary = (responseCode = 0): boolean => responseCode >= 400 && responseCode < 500;
 
 function aborted(signal: AbortSignal): Promise<never> {
@@ -112,12 +112,12 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The connection of one attempt, made here so that it can be ended here: the library has no way to do that. */
-class Line {
+/** The connection of one attempt, opened here because the library has no way to abort its own. */
+class SmtpConnection {
   readonly #host: string;
   readonly #port: number;
   #socket: Socket | undefined;
-  #isCut = false;
+  #isClosed = false;
 
   constructor(host: string, port: number) {
     this.#host = host;
@@ -125,7 +125,7 @@ class Line {
   }
 
   open(done: (error: Error | null, made?: { connection: Socket }) => void): void {
-    if (this.#isCut) {
+    if (this.#isClosed) {
       done(new Error("the attempt is over"));
       return;
     }
@@ -139,8 +139,8 @@ class Line {
     });
   }
 
-  cut(): void {
-    this.#isCut = true;
+  close(): void {
+    this.#isClosed = true;
     this.#socket?.on("error", () => {});
     this.#socket?.destroy();
   }

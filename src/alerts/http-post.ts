@@ -1,7 +1,7 @@
-// One HTTP exchange: a POST on a connection of its own, of whose answer only the head and a few bytes are read.
+// One HTTP POST on its own connection; of the response only the head and a bounded part of the body are read.
 import { nodeHttp, nodeHttps } from "../core/lazy-builtin.ts";
 
-export interface Answer {
+export interface PostResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }
@@ -13,32 +13,32 @@ export interface Post {
   readonly signal: AbortSignal;
 }
 
-/** What a polite receiver writes fits; whoever writes more is cut off. */
-const MOST_ANSWER_BYTES = 16_384;
+/** Enough for any reasonable response; the connection is closed after that. */
+const MAX_RESPONSE_BYTES = 16_384;
 
 /**
- * Resolves with the answer's head once the exchange is over, or rejects with the network's error or the signal's
- * reason. Nothing is followed, whatever the answer says. The status stands, however the body ends.
+ * Resolves with the response head once the exchange is over, or rejects with the network error or the signal's reason.
+ * Redirects are not followed. The status counts even if the body is cut off.
  */
-export function post({ url, headers, body, signal }: Post): Promise<Answer> {
+export function post({ url, headers, body, signal }: Post): Promise<PostResponse> {
   return new Promise((resolve, reject) => {
     const { request } = url.protocol === "https:" ? nodeHttps() : nodeHttp();
     const bytes = Buffer.from(body);
-    let answer: Answer | undefined;
+    let response: PostResponse | undefined;
     let failure: Error | undefined;
     const outgoing = request(url, {
       method: "POST",
       headers: { ...headers, "content-length": String(bytes.length) },
-      // A connection of its own, closed afterwards: alerts are rare, and a kept one would only grow stale.
+      // No keep-alive: alerts are rare, and an idle connection would only go stale.
       agent: false,
     });
-    const giveUp = (): void => {
+    const onAbort = (): void => {
       failure ??= signal.reason as Error;
       outgoing.destroy();
     };
     outgoing.once("response", (incoming) => {
-      answer = { status: incoming.statusCode ?? 0, retryAfter: incoming.headers["retry-after"] };
-      let left = MOST_ANSWER_BYTES;
+      response = { status: incoming.statusCode ?? 0, retryAfter: incoming.headers["retry-after"] };
+      let left = MAX_RESPONSE_BYTES;
       incoming.on("data", (chunk: Buffer) => {
         left -= chunk.length;
         if (left < 0) outgoing.destroy();
@@ -49,12 +49,12 @@ export function post({ url, headers, body, signal }: Post): Promise<Answer> {
       failure ??= error;
     });
     outgoing.once("close", () => {
-      signal.removeEventListener("abort", giveUp);
-      if (answer !== undefined) resolve(answer);
-      else reject(failure ?? new Error("the connection was closed without an answer"));
+      signal.removeEventListener("abort", onAbort);
+      if (response !== undefined) resolve(response);
+      else reject(failure ?? new Error("the connection was closed without a response"));
     });
-    signal.addEventListener("abort", giveUp, { once: true });
+    signal.addEventListener("abort", onAbort, { once: true });
     outgoing.end(bytes);
-    if (signal.aborted) giveUp();
+    if (signal.aborted) onAbort();
   });
 }

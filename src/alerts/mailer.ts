@@ -1,9 +1,9 @@
-// The mail library: an optional peer, loaded when the first alert with recipients is added.
+// nodemailer, an optional peer, loaded when the first alert with recipients is added.
 import type { Socket } from "node:net";
 import { MissingPeerError } from "../core/errors.ts";
 import { requirePackage } from "../core/lazy-builtin.ts";
 
-/** As much of `nodemailer` as is used, so that its types are not needed where it is absent. */
+/** The part of `nodemailer` we use, so that its types are not required. */
 export interface Mailer {
   createTransport(options: TransportOptions): MailTransport;
 }
@@ -18,7 +18,7 @@ export interface TransportOptions {
   readonly logger: false;
   readonly disableFileAccess: true;
   readonly disableUrlAccess: true;
-  /** Hands over a connected socket. */
+  /** Provides a connected socket. */
   getSocket(options: unknown, done: (error: Error | null, made?: { connection: Socket }) => void): void;
 }
 
@@ -40,14 +40,14 @@ export interface Mail {
 }
 
 export interface SentMail {
-  /** One for each recipient that was refused while others were not. */
+  /** One per rejected recipient, if others were accepted. */
   readonly rejectedErrors?: readonly MailError[];
 }
 
 export interface MailError extends Error {
   /** Such as `EAUTH`. */
   readonly code?: string;
-  /** The server's reply, such as 550. */
+  /** The server's reply code, such as 550. */
   readonly responseCode?: number;
   readonly recipient?: string;
   readonly rejectedErrors?: readonly MailError[];

@@ -1,4 +1,4 @@
-// class AlertManager: watches a cache's figures and tells webhooks and people when one crosses its threshold.
+// class AlertManager: watches a cache's metrics and notifies webhooks and people when one crosses a threshold.
 import { requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
@@ -19,7 +19,7 @@ import { type AlertPattern, alertPatterns, type PatternOptions } from "./pattern
 import type { MetricsSource } from "./snapshot.ts";
 import { WebhookDestination } from "./webhook.ts";
 
-/** How deliveries have gone, and how many messages are still on their way. */
+/** Delivery totals, and how many messages are still undelivered. */
 export type AlertDeliveries = Readonly<DeliveryCounts> & { readonly pending: number };
 
 export interface StopOptions {
@@ -30,9 +30,9 @@ export interface StopOptions {
 const DEFAULT_STOP_SECONDS = 10;
 
 /**
- * Looks at a cache every `interval` seconds. An alert is told when its condition begins to hold, again after
- * `repeatInterval`, and once more when it is over. Deliveries are retried without holding up the next look. Nothing of it
- * keeps Node alive but a delivery in flight.
+ * Checks a cache every `interval` seconds. An alert is sent when its condition begins to hold, again after every
+ * `repeatInterval`, and once more when it is resolved. Retries never delay the next check. Only a delivery in flight keeps
+ * the process alive.
  */
 export class AlertManager implements AsyncDisposable {
   readonly #source: MetricsSource;
@@ -41,7 +41,7 @@ export class AlertManager implements AsyncDisposable {
   readonly #alerts = new Map<string, CheckedAlert>();
   readonly #counts: DeliveryCounts = { delivered: 0, failedAttempts: 0, abandoned: 0, superseded: 0 };
   #mailer: Mailer | undefined;
-  #watch: AlertMonitor | undefined;
+  #monitor: AlertMonitor | undefined;
 
   /** Throws ConfigError. `clock` is for tests. */
   constructor(cache: MetricsSource, options: AlertManagerOptions = {}, clock: Clock = systemClock) {
@@ -51,8 +51,8 @@ export class AlertManager implements AsyncDisposable {
   }
 
   /**
-   * Watches for one more situation, at once if started. Throws ConfigError for a definition that is not right, and
-   * MissingPeerError when it has recipients and `nodemailer` is not installed; then nothing is added.
+   * Adds an alert, effective at once if started. Throws ConfigError for an invalid definition, and MissingPeerError if it
+   * has recipients and `nodemailer` is not installed; nothing is added then.
    */
   addAlert(definition: AlertDefinition): void {
     const alert = checkAlert(definition, this.#options.repeatMs);
@@ -65,55 +65,55 @@ export class AlertManager implements AsyncDisposable {
     }
     if (alert.recipients.length > 0) this.#prepareMail();
     this.#alerts.set(alert.name, alert);
-    this.#watch?.add(alert);
+    this.#monitor?.add(alert);
   }
 
-  /** Begins to look, the first time after one interval. Idempotent. */
+  /** Starts checking; the first check is after one interval. Idempotent. */
   start(): void {
-    this.#watch ??= new AlertMonitor(this.#source, this.#alerts.values(), {
+    this.#monitor ??= new AlertMonitor(this.#source, this.#alerts.values(), {
       clock: this.#clock,
       intervalMs: this.#options.intervalMs,
       instance: this.#options.instance,
-      channelsOf: (alert) => this.#channelsOf(alert),
+      deliveriesOf: (alert) => this.#deliveriesOf(alert),
       report: (error) => this.#report(error),
     });
   }
 
   /**
-   * Looks no more, and resolves when what is in flight was delivered or has failed, at the latest after `timeout`. What
-   * waits for another attempt is given up. A later start() begins anew: what is still wrong then fires again. Idempotent.
+   * Stops checking, and resolves when deliveries in flight have ended, at the latest after `timeout`. Messages waiting for
+   * a retry are abandoned. After another start(), conditions that still hold fire again. Idempotent.
    */
   async stop({ timeout = DEFAULT_STOP_SECONDS, ...unknown }: StopOptions = {}): Promise<void> {
     requireOptions(unknown, ["timeout"]);
     const limitMs = requireSeconds("timeout", timeout, { least: 0 });
-    const watch = this.#watch;
-    this.#watch = undefined;
-    await watch?.close(limitMs);
+    const monitor = this.#monitor;
+    this.#monitor = undefined;
+    await monitor?.close(limitMs);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
-  /** The nine situations worth an alert in most systems; add a destination: `addAlert({ ...pattern, webhookUrl })`. */
+  /** Nine ready-made alerts that suit most systems; add a destination: `addAlert({ ...pattern, webhookUrl })`. */
   patterns(options: PatternOptions = {}): readonly AlertPattern[] {
     return alertPatterns(options);
   }
 
-  /** How every alert stands; empty unless started. */
+  /** The state of every alert; empty unless started. */
   states(): readonly AlertState[] {
-    return this.#watch?.states ?? [];
+    return this.#monitor?.states ?? [];
   }
 
   deliveries(): AlertDeliveries {
-    return { ...this.#counts, pending: this.#watch?.pending ?? 0 };
+    return { ...this.#counts, pending: this.#monitor?.pending ?? 0 };
   }
 
   #prepareMail(): void {
     if (this.#options.smtp === undefined) {
       throw new ConfigError(
         "CONFIG_INVALID",
-        "emailRecipients needs a mail server, and the manager has none",
+        "emailRecipients needs a mail server, but the manager has none",
         {
           operation: "addAlert",
           hint: "Pass smtp: { host, from } to new AlertManager().",
@@ -123,7 +123,7 @@ export class AlertManager implements AsyncDisposable {
     this.#mailer ??= loadMailer();
   }
 
-  #channelsOf({ webhooks, recipients }: CheckedAlert): readonly Delivery[] {
+  #deliveriesOf({ webhooks, recipients }: CheckedAlert): readonly Delivery[] {
     const { webhookKeys, smtp, attemptMs } = this.#options;
     const host: DeliveryHost = {
       clock: this.#clock,
@@ -131,13 +131,13 @@ export class AlertManager implements AsyncDisposable {
       attemptMs,
       report: (error) => this.#report(error),
     };
-    const channels = webhooks.map(
+    const deliveries = webhooks.map(
       (address) => new Delivery(new WebhookDestination(address, webhookKeys, this.#clock), host),
     );
     if (recipients.length > 0 && smtp !== undefined && this.#mailer !== undefined) {
-      channels.push(new Delivery(new EmailDestination(smtp, recipients, this.#mailer), host));
+      deliveries.push(new Delivery(new EmailDestination(smtp, recipients, this.#mailer), host));
     }
-    return channels;
+    return deliveries;
   }
 
   #report(error: Error): void {
@@ -145,7 +145,7 @@ export class AlertManager implements AsyncDisposable {
       const result: unknown = this.#options.onError(redactError(error));
       if (result instanceof Promise) result.catch(() => {});
     } catch {
-      // Whoever listens for errors is told of them; there is nobody left to tell of its own.
+      // An error handler that throws has nowhere left to report to.
     }
   }
 }

@@ -1,26 +1,25 @@
-// One run of an alert manager, from start() to stop(): looks at the cache, judges every alert, tells what changed.
+// One run of an alert manager, from start() to stop(): reads the metrics, evaluates every alert, sends notifications.
 import type { Clock, Timer } from "../core/clock.ts";
 import { toError } from "../core/events.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
-import { compares } from "./comparison.ts";
-import { type AlertStatus, Condition, type Crossing } from "./condition.ts";
+import { type AlertStatus, Condition, type Crossing, compares } from "./condition.ts";
 import type { CheckedAlert } from "./definition.ts";
 import type { Delivery } from "./delivery.ts";
 import { type AlertMetric, type Reading, readMetric } from "./metric.ts";
 import { newId, notificationOf } from "./notification.ts";
 import { type MetricsSnapshot, type MetricsSource, SnapshotReader } from "./snapshot.ts";
 
-/** How an alert stands. */
+/** The state of an alert. */
 export interface AlertState {
   readonly name: string;
   readonly metric: AlertMetric;
-  /** `pending`: the condition holds, but not for long enough yet. */
+  /** `pending`: the condition holds, but not long enough yet. */
   readonly status: AlertStatus;
-  /** At the last look; undefined when there was none, or no data. */
+  /** At the last check; undefined before the first one and without data. */
   readonly value?: number;
   /** Why there is no value. */
   readonly noData?: string;
-  /** When the condition was first seen to hold, ISO 8601; unless inactive. */
+  /** When the condition began to hold, ISO 8601; undefined if inactive. */
   readonly since?: string;
 }
 
@@ -28,40 +27,39 @@ export interface MonitorHost {
   readonly clock: Clock;
   readonly intervalMs: number;
   readonly instance: string;
-  channelsOf(alert: CheckedAlert): readonly Delivery[];
+  deliveriesOf(alert: CheckedAlert): readonly Delivery[];
   report(error: Error): void;
 }
 
-/** What people and receivers go by. Lengths of time do not: the calendar may be put right meanwhile. */
-const calendar = (clock: Clock): number => clock.wall?.() ?? clock.now();
+/** For timestamps only. Durations use the monotonic clock, since the wall clock may be adjusted. */
+const wallTime = (clock: Clock): number => clock.wall?.() ?? clock.now();
 
-/** An alert in this run. */
-class Watched {
+class MonitoredAlert {
   readonly alert: CheckedAlert;
   readonly condition: Condition;
-  readonly channels: readonly Delivery[];
-  reading: Reading = { noData: "not looked yet" };
+  readonly deliveries: readonly Delivery[];
+  reading: Reading = { noData: "not checked yet" };
   incidentId = "";
-  /** When the condition was first seen to hold, by the calendar of that moment. */
+  /** Wall-clock time when the condition began to hold. */
   #since = 0;
 
-  constructor(alert: CheckedAlert, channels: readonly Delivery[]) {
+  constructor(alert: CheckedAlert, deliveries: readonly Delivery[]) {
     this.alert = alert;
     this.condition = new Condition(alert);
-    this.channels = channels;
+    this.deliveries = deliveries;
   }
 
   get since(): number {
     return this.#since;
   }
 
-  judge(look: MetricsSnapshot, clock: Clock): Crossing | undefined {
-    this.reading = readMetric(this.alert.metric, look);
+  evaluate(snapshot: MetricsSnapshot, clock: Clock): Crossing | undefined {
+    this.reading = readMetric(this.alert.metric, snapshot);
     const { comparison, threshold } = this.alert;
     const holds = "value" in this.reading ? compares(this.reading.value, comparison, threshold) : undefined;
     const wasInactive = this.condition.status === "inactive";
-    const crossing = this.condition.judge(holds, clock.now());
-    if (wasInactive && this.condition.status !== "inactive") this.#since = calendar(clock);
+    const crossing = this.condition.evaluate(holds, clock.now());
+    if (wasInactive && this.condition.status !== "inactive") this.#since = wallTime(clock);
     return crossing;
   }
 
@@ -75,77 +73,77 @@ class Watched {
 
 export class AlertMonitor {
   readonly #host: MonitorHost;
-  readonly #observer: SnapshotReader;
-  readonly #watched: Watched[] = [];
+  readonly #reader: SnapshotReader;
+  readonly #alerts: MonitoredAlert[] = [];
   #timer: Timer | undefined;
 
   constructor(source: MetricsSource, alerts: Iterable<CheckedAlert>, host: MonitorHost) {
     this.#host = host;
-    this.#observer = new SnapshotReader(source, host.clock);
+    this.#reader = new SnapshotReader(source, host.clock);
     for (const alert of alerts) this.add(alert);
     this.#guarded(() => {
       source.startMetricsCollection?.();
-      this.#observer.begin();
+      this.#reader.begin();
     });
     this.#schedule();
   }
 
   add(alert: CheckedAlert): void {
-    this.#watched.push(new Watched(alert, this.#host.channelsOf(alert)));
+    this.#alerts.push(new MonitoredAlert(alert, this.#host.deliveriesOf(alert)));
   }
 
   get states(): readonly AlertState[] {
-    return this.#watched.map(({ state }) => state);
+    return this.#alerts.map(({ state }) => state);
   }
 
-  /** Messages that no destination has accepted yet. */
+  /** Messages not yet accepted by their destination. */
   get pending(): number {
-    return this.#channels.reduce((sum, channel) => sum + channel.pending, 0);
+    return this.#deliveries.reduce((sum, delivery) => sum + delivery.pending, 0);
   }
 
-  /** Looks no more; resolves when everything in flight has ended, at the limit by being cut off. */
+  /** Stops checking; resolves when all deliveries in flight have ended, which are aborted at the limit. */
   async close(limitMs: number): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const ended = Promise.all(this.#channels.map((channel) => channel.close()));
+    const ended = Promise.all(this.#deliveries.map((delivery) => delivery.close()));
     await withDeadline(this.#host.clock, limitMs, ended, () => {
-      for (const channel of this.#channels) channel.abort();
+      for (const delivery of this.#deliveries) delivery.abort();
     });
     await ended;
   }
 
-  get #channels(): readonly Delivery[] {
-    return this.#watched.flatMap(({ channels }) => channels);
+  get #deliveries(): readonly Delivery[] {
+    return this.#alerts.flatMap(({ deliveries }) => deliveries);
   }
 
   #schedule(): void {
     this.#timer = this.#host.clock.after(this.#host.intervalMs, () => {
       this.#schedule();
-      this.#guarded(() => this.#look());
+      this.#guarded(() => this.#check());
     });
   }
 
-  #look(): void {
-    const look = this.#observer.look();
-    for (const watched of this.#watched) {
-      const crossing = watched.judge(look, this.#host.clock);
-      if (crossing !== undefined && "value" in watched.reading)
-        this.#tell(watched, crossing, watched.reading.value);
+  #check(): void {
+    const snapshot = this.#reader.read();
+    for (const monitored of this.#alerts) {
+      const crossing = monitored.evaluate(snapshot, this.#host.clock);
+      if (crossing !== undefined && "value" in monitored.reading)
+        this.#notify(monitored, crossing, monitored.reading.value);
     }
   }
 
-  #tell(watched: Watched, crossing: Crossing, value: number): void {
+  #notify(monitored: MonitoredAlert, crossing: Crossing, value: number): void {
     const { clock, instance } = this.#host;
     const id = newId(clock);
-    if (crossing === "fired") watched.incidentId = id;
-    const { alert, condition, since, incidentId, channels } = watched;
-    const now = calendar(clock);
+    if (crossing === "fired") monitored.incidentId = id;
+    const { alert, condition, since, incidentId, deliveries } = monitored;
+    const now = wallTime(clock);
     const occurrence = { alert, crossing, condition, since, now, value, incidentId, instance };
     const outgoing = { id, notification: notificationOf(occurrence) };
-    for (const channel of channels) channel.push(outgoing);
+    for (const delivery of deliveries) delivery.push(outgoing);
   }
 
-  /** A cache whose figures cannot be read must not end the looks. */
+  /** A cache whose metrics cannot be read must not stop the checks. */
   #guarded(work: () => void): void {
     try {
       work();

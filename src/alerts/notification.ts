@@ -1,10 +1,10 @@
-// What is told of an alert: one record, as JSON for machines and as text for people.
+// The notification of an alert: one record, as JSON for webhooks and as text for email.
 import type { Clock } from "../core/clock.ts";
 import { toWire, type Wire } from "../core/wire.ts";
-import { type AlertComparison, wordsOf } from "./comparison.ts";
 import type { Condition, Crossing } from "./condition.ts";
+import { type AlertComparison, wordsOf } from "./condition.ts";
 import type { CheckedAlert } from "./definition.ts";
-import { type AlertMetric, showFigure } from "./metric.ts";
+import { type AlertMetric, formatValue } from "./metric.ts";
 
 /** What happened to an alert. Times are ISO 8601. */
 export interface AlertNotification {
@@ -16,15 +16,15 @@ export interface AlertNotification {
     readonly metric: AlertMetric;
     readonly comparison: AlertComparison;
     readonly threshold: number;
-    /** The figure at this moment. */
+    /** The current value. */
     readonly value: number;
-    /** When the condition was first seen to hold. */
+    /** When the condition began to hold. */
     readonly since: string;
-    /** 0 when it begins to fire, then how often that was told again. */
+    /** 0 for the first message, then the number of the repetition. */
     readonly repeat: number;
     /** The same from the first message to `resolved`. */
     readonly incidentId: string;
-    /** The process that says so. */
+    /** The reporting process. */
     readonly instance: string;
     /** One sentence for people. */
     readonly summary: string;
@@ -34,7 +34,7 @@ export interface AlertNotification {
 /** The body of a webhook. */
 export type AlertPayload = Wire<AlertNotification>;
 
-/** A notification on its way; `id` stays the same however often it is tried. */
+/** A notification to be delivered; all attempts use the same `id`. */
 export interface Outgoing {
   readonly id: string;
   readonly notification: AlertNotification;
@@ -48,7 +48,7 @@ export interface Occurrence {
   readonly alert: CheckedAlert;
   readonly crossing: Crossing;
   readonly condition: Condition;
-  /** By the calendar: when the condition was first seen to hold, and now. */
+  /** Wall-clock time when the condition began to hold, and now. */
   readonly since: number;
   readonly now: number;
   readonly value: number;
@@ -80,14 +80,14 @@ export function notificationOf(occurrence: Occurrence): AlertNotification {
 }
 
 function summaryOf({ metric, comparison, threshold }: CheckedAlert, value: number, status: string): string {
-  const limit = `${wordsOf(comparison)} ${showFigure(metric, threshold)}`;
+  const limit = `${wordsOf(comparison)} ${formatValue(metric, threshold)}`;
   const relation = status === "firing" ? "is" : "is no longer";
-  return `${metric} ${relation} ${limit}: it is ${showFigure(metric, value)}`;
+  return `${metric} ${relation} ${limit}: it is ${formatValue(metric, value)}`;
 }
 
 export const payloadOf = (notification: AlertNotification): AlertPayload => toWire(notification);
 
-/** The caller's text as part of one line, whatever it holds: no line break, no control or direction mark. */
+/** Untrusted text as part of one line: without line breaks, control characters and direction marks. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
 
 export function subjectOf({ data }: AlertNotification): string {
@@ -104,8 +104,8 @@ export function textOf({ timestamp, data }: AlertNotification): string {
     `condition:  ${data.metric} ${data.comparison} ${data.threshold}`,
     `value:      ${data.value}`,
     `since:      ${data.since}`,
-    `told at:    ${timestamp}`,
-    ...(data.repeat > 0 ? [`told again: ${data.repeat}`] : []),
+    `notified:   ${timestamp}`,
+    ...(data.repeat > 0 ? [`repeat:     ${data.repeat}`] : []),
     `instance:   ${oneLine(data.instance)}`,
     `incident:   ${data.incidentId}`,
     "",

@@ -1,4 +1,4 @@
-// What an alert manager is given, checked.
+// The options of an alert manager, and their validation.
 import { hostname } from "node:os";
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
@@ -9,22 +9,22 @@ import { type CheckedSmtp, requireSmtp, type SmtpOptions } from "./smtp.ts";
 import type { MetricsSource } from "./snapshot.ts";
 
 export interface AlertManagerOptions {
-  /** Seconds between two looks at the cache. Default: 30. */
+  /** Seconds between two checks of the cache. Default: 30. */
   readonly interval?: number;
   /** The mail server for alerts with `emailRecipients`. */
   readonly smtp?: SmtpOptions;
   /**
-   * Signs webhooks: `whsec_` and 24 to 64 random bytes in base64. Several while one replaces another. Without it webhooks
-   * are not signed.
+   * Signs webhooks: `whsec_` and 24 to 64 random bytes in base64. Several during key rotation. Without it webhooks are not
+   * signed.
    */
   readonly webhookSecret?: string | readonly string[];
-  /** Seconds after which a firing alert is told again; Infinity for never. Default: 14,400, four hours. */
+  /** Seconds after which a firing alert is sent again; Infinity: never. Default: 14,400 (four hours). */
   readonly repeatInterval?: number;
-  /** Seconds one attempt of delivery may take. Default: 30. */
+  /** Seconds one delivery attempt may take. Default: 30. */
   readonly deliveryTimeout?: number;
-  /** What this process is called in messages. Default: the name of the host. */
+  /** The name of this process in messages. Default: the host name. */
   readonly instance?: string;
-  /** Told of every failed attempt, and of a cache whose figures cannot be read. Default: a process warning. */
+  /** Called for every failed attempt, and when the cache's metrics cannot be read. Default: emits a process warning. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -77,7 +77,7 @@ export function requireSource(cache: unknown): MetricsSource {
   throw new ConfigError("ARGUMENT_INVALID", message, { operation: "AlertManager" });
 }
 
-/** An alert that nobody gets must not go unnoticed. */
+/** An undelivered alert must not go unnoticed. */
 function warn(error: Error): void {
   process.emitWarning(error.message, "XCacheWarning");
 }

@@ -1,14 +1,14 @@
-// The nine situations worth an alert in most systems, ready but for a destination.
+// Nine ready-made alerts that suit most systems; only a destination is missing.
 import { requireOptions } from "../core/arguments.ts";
 import { requireNumber } from "./checks.ts";
-import type { AlertTerms } from "./definition.ts";
+import type { AlertRule } from "./definition.ts";
 
 export interface PatternOptions {
   /** Evictions per second above which the store counts as too small. Default: 10. */
   readonly evictionRate?: number;
 }
 
-/** Short dips of a rate, and a cache that is still cold, are no news. */
+/** `for` ignores short dips of a rate and a cache that is still cold. */
 const patterns = (evictionRate: number) =>
   [
     { name: "hit_rate_low", metric: "hit_rate", comparison: "less_than", threshold: 0.7, for: 300 },
@@ -44,10 +44,10 @@ const patterns = (evictionRate: number) =>
       threshold: evictionRate,
       for: 60,
     },
-  ] as const satisfies readonly AlertTerms[];
+  ] as const satisfies readonly AlertRule[];
 
 /** An alert without a destination, under one of the nine names. */
-export type AlertPattern = AlertTerms & { readonly name: ReturnType<typeof patterns>[number]["name"] };
+export type AlertPattern = AlertRule & { readonly name: ReturnType<typeof patterns>[number]["name"] };
 
 const DEFAULT_EVICTION_RATE = 10;
 

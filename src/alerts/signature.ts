@@ -1,4 +1,4 @@
-// Signatures of webhooks as Standard Webhooks 1.0 describes them, section "Signature scheme".
+// Webhook signatures according to Standard Webhooks 1.0, section "Signature scheme".
 import { nodeCrypto } from "../core/lazy-builtin.ts";
 import { refusal, requireStrings } from "./checks.ts";
 
@@ -7,7 +7,7 @@ const FEWEST_BYTES = 24;
 const MOST_BYTES = 64;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** The keys; several while one replaces another. Throws ConfigError, which never shows a secret. */
+/** The keys; several during key rotation. Throws ConfigError, which never shows a secret. */
 export function requireSecrets(value: unknown): readonly Buffer[] {
   return requireStrings("webhookSecret", value).map((text) => {
     const encoded = text.startsWith(PREFIX) ? text.slice(PREFIX.length) : "";
@@ -29,7 +29,7 @@ export interface Signed {
   readonly body: string;
 }
 
-/** The header's value: one signature a key. */
+/** The header value: one signature per key. */
 export function signatures(keys: readonly Buffer[], { id, timestamp, body }: Signed): string {
   const sign = (key: Buffer): string =>
     `v1,${nodeCrypto().createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;

@@ -1,4 +1,4 @@
-// The mail server that alerts go through.
+// The options of the mail server for email alerts, and their validation.
 import { requireOptions } from "../core/arguments.ts";
 import { describeArrival } from "../core/errors.ts";
 import { refusal, requireText } from "./checks.ts";
@@ -11,8 +11,8 @@ export interface SmtpOptions {
   /** TLS from the first byte, instead of STARTTLS. Default: whether the port is 465. */
   readonly secure?: boolean;
   /**
-   * Whether a connection that cannot be encrypted is given up. Without it STARTTLS is used where the server offers it.
-   * Default: true when `auth` is given, so that no password travels in the clear.
+   * Whether to fail if the connection cannot be encrypted. If false, STARTTLS is used only if the server offers it.
+   * Default: true if `auth` is set, so that no password is sent in clear text.
    */
   readonly requireTls?: boolean;
   readonly auth?: { readonly user: string; readonly pass: string };
@@ -22,9 +22,9 @@ export interface SmtpOptions {
 }
 
 export interface SmtpTlsOptions {
-  /** Authorities to trust instead of the usual ones, in PEM. */
+  /** Certificate authorities to trust instead of the default ones, in PEM. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[];
-  /** The name that the certificate must have, if it is not `host`. */
+  /** The name in the certificate, if it is not `host`. */
   readonly servername?: string;
   /** Default: true. */
   readonly rejectUnauthorized?: boolean;

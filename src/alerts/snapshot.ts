@@ -1,11 +1,11 @@
-// One look at the cache's figures, together with what has happened since the look before.
+// Snapshots of a cache's metrics, with what has happened since the previous snapshot.
 import type { Clock } from "../core/clock.ts";
 import type { ComprehensiveMetrics } from "../core/stats.ts";
 
-/** What alerts need of a cache; every XCache has it. */
+/** What alerts need from a cache; every XCache implements it. */
 export interface MetricsSource {
   getComprehensiveMetrics(): ComprehensiveMetrics;
-  /** Called by `start()`, so that rates are those of the last minute. */
+  /** Called by `start()`, so that rates cover the last minute. */
   startMetricsCollection?(): void;
 }
 
@@ -19,12 +19,12 @@ export interface MetricsSnapshot {
 }
 
 /**
- * While a circuit is open only its probes fail, by default one in 30 s. A window this long does not take the time between
- * two of them for a recovery.
+ * While a circuit is open only its probes fail, by default one every 30 s. The window is long enough that the gap between
+ * two probes does not look like a recovery.
  */
 export const FAILURE_WINDOW_MS = 300_000;
 
-/** Looks may come much faster than this; marks do not, so that few are kept. */
+/** Snapshots may be more frequent; marks are not, so that few are kept. */
 const MARK_EVERY_MS = 5_000;
 
 const LOOKUPS: readonly string[] = ["get", "getMany", "getOrSet"];
@@ -46,15 +46,15 @@ export class SnapshotReader {
     this.#clock = clock;
   }
 
-  /** What was counted before the first look is not new at it. */
+  /** Sets the baseline, so that earlier counts are not new in the first snapshot. */
   begin(): void {
-    this.look();
+    this.read();
   }
 
-  look(): MetricsSnapshot {
+  read(): MetricsSnapshot {
     const record = this.#source.getComprehensiveMetrics();
     const lookups = LOOKUPS.reduce((sum, name) => sum + (record.byOperation[name]?.count ?? 0), 0);
-    const look = {
+    const snapshot = {
       record,
       newOperations: record.totalOperations - this.#operations,
       newLookups: lookups - this.#lookups,
@@ -62,14 +62,14 @@ export class SnapshotReader {
     };
     this.#operations = record.totalOperations;
     this.#lookups = lookups;
-    return look;
+    return snapshot;
   }
 
   #recentFailures(failures: number): number {
     const at = this.#clock.now();
     const last = this.#marks.at(-1);
     if (last === undefined || at - last.at >= MARK_EVERY_MS) this.#marks.push({ at, failures });
-    // The oldest one kept is the last from before the window, so that the window is always covered.
+    // The oldest mark kept is the last one before the window, so that the window is always covered.
     while (this.#marks.length > 1 && this.#marks[1]!.at <= at - FAILURE_WINDOW_MS) this.#marks.shift();
     return failures - this.#marks[0]!.failures;
   }

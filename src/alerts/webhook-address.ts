@@ -1,4 +1,4 @@
-// Where a webhook goes: the address without its credentials, which travel in a header, and a name that is safe to show.
+// Parses a webhook URL: the URL without credentials, which are sent in a header, and a label that is safe to show.
 import { refusal } from "./checks.ts";
 
 export interface WebhookAddress {
@@ -16,9 +16,9 @@ const EXPECTED = "an http or https address";
 /** Throws ConfigError, which never shows the address. */
 export function requireWebhookAddress(text: string): WebhookAddress {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null) throw refusal(FIELD, EXPECTED, "a string that is no absolute URL");
+  if (url === null) throw refusal(FIELD, EXPECTED, "a string that is not an absolute URL");
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    // A forgotten `//` makes a host or a user the scheme, so not even that is shown unless it looks like one.
+    // Without `//` a host or user name is parsed as the scheme, so the scheme is shown only if `://` follows.
     const scheme = text.includes("://")
       ? `one with the scheme "${url.protocol.slice(0, -1)}"`
       : "another kind of URL";
@@ -37,7 +37,7 @@ function authorizationOf({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
   const [user, secret] = [decode(username), decode(password)];
   if (user === undefined || secret === undefined || user.includes(":") || /\p{Cc}/u.test(user + secret)) {
-    throw refusal(FIELD, EXPECTED, "credentials that a header cannot carry");
+    throw refusal(FIELD, EXPECTED, "credentials that cannot be sent in a header");
   }
   return `Basic ${Buffer.from(`${user}:${secret}`).toString("base64")}`;
 }

@@ -1,16 +1,16 @@
-// What a command is called, takes and does, known before its code is loaded: help and completion come from it.
+// Static description of a command, available before its code is loaded; help and completion are built from it.
 import type { CommandContext } from "./context.ts";
 import type { ExitCode } from "./exit-code.ts";
 
-/** What can stand somewhere, for completion. */
+/** Source of completion candidates for an argument or option value. */
 export type Completes = "keys" | "tags" | "files" | readonly string[];
 
 export interface OptionSpec {
-  /** As in help, such as `-n, --limit <n>`. */
+  /** As shown in help, such as `-n, --limit <n>`. */
   readonly flags: string;
   readonly summary: string;
-  /** Throws InvalidArgumentError. `before` is what the same option gave when it was met earlier. */
-  readonly parse?: (text: string, before: unknown) => unknown;
+  /** Throws InvalidArgumentError. `previous` is the parsed value of an earlier occurrence of the option. */
+  readonly parse?: (text: string, previous: unknown) => unknown;
   readonly completes?: Completes;
 }
 
@@ -21,11 +21,11 @@ export interface ArgumentSpec {
   readonly completes?: Completes;
 }
 
-/** A command line and what it does. */
+/** A command line and what it shows. */
 export type Example = readonly [line: string, meaning: string];
 
 export interface CommandInput {
-  /** The arguments in order; those of a variadic one follow each other. */
+  /** In order; the values of a variadic argument are listed individually. */
   readonly args: readonly string[];
   readonly options: Readonly<Record<string, unknown>>;
 }
@@ -36,10 +36,10 @@ export interface CommandModule {
 
 export interface CommandSpec {
   readonly name: string;
-  /** Heading under which help lists it. */
-  readonly group: "Look" | "Change" | "Tools";
+  /** The heading it is listed under in help. */
+  readonly group: "Inspect" | "Change" | "Tools";
   readonly summary: string;
-  /** More, for its own help. */
+  /** A further paragraph for the command's own help. */
   readonly detail?: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly options?: readonly OptionSpec[];

@@ -1,14 +1,28 @@
-// What the program says when it ends; scripts rely on these numbers.
+// Exit codes, which scripts rely on, and the error that ends a command with one.
+
 export const EXIT = {
   ok: 0,
-  /** It failed, the store is unhealthy, or what was asked for is not there. */
+  /** The command failed, the store is unhealthy, or the entry does not exist. */
   failed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
   unreachable: 3,
-  /** The store, or what is installed, cannot do this. */
+  /** The store does not support it, or an optional package is missing. */
   unsupported: 4,
   interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Ends the command with a message, a hint what to do next, and an exit code (default: 2). */
+export class CommandError extends Error {
+  readonly hint: string;
+  readonly exitCode: ExitCode;
+
+  constructor(message: string, hint: string, exitCode: ExitCode = EXIT.usage) {
+    super(message);
+    this.name = "CommandError";
+    this.hint = hint;
+    this.exitCode = exitCode;
+  }
+}

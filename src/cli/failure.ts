@@ -1,12 +1,11 @@
-// What went wrong, in the words of the command line: message, exit code and what to do next.
+// Maps any error to what the command line reports: message, hint and exit code.
 import { ERROR_CODES, type ErrorCode, XCacheError } from "../core/errors.ts";
 import { redactText } from "../core/redact.ts";
-import { CommandError } from "./command-error.ts";
-import { EXIT, type ExitCode } from "./exit-code.ts";
+import { CommandError, EXIT, type ExitCode } from "./exit-code.ts";
 import { escapeControls } from "./terminal/escape.ts";
 
 export interface Failure {
-  /** Of the library's table of errors, or `usage`, `failed`. */
+  /** An error code of the library, or `usage` or `failed`. */
   readonly code: string;
   readonly message: string;
   readonly hint: string;
@@ -25,21 +24,21 @@ const BY_TYPE: Readonly<Record<XCacheError["errorType"], ExitCode>> = {
   unknown: EXIT.failed,
 };
 
-/** Where the library speaks to programmers. */
+/** Replace the library's general hints, which address programmers. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
   CONNECTION_FAILED:
     "Check that the store is running and the address is right; `xcache doctor` shows where the address comes from.",
-  OPERATION_TIMEOUT: "Check the store's load and the network, or give it longer, as in --timeout 10s.",
-  CIRCUIT_OPEN: "The store failed repeatedly. `xcache doctor` looks for the reason.",
-  CONFIG_INVALID: "Correct it; `xcache doctor` shows every setting and where it comes from.",
-  ARGUMENT_INVALID: "See --help of the command.",
-  STORE_FAILED: "`xcache doctor` looks for the reason.",
+  OPERATION_TIMEOUT: "Check the store's load and the network, or raise the deadline, as in --timeout 10s.",
+  CIRCUIT_OPEN: "The store failed repeatedly. Run `xcache doctor` to find out why.",
+  CONFIG_INVALID: "Correct the setting; `xcache doctor` shows each one and where it comes from.",
+  ARGUMENT_INVALID: "See the --help of the command.",
+  STORE_FAILED: "Run `xcache doctor` to find out why.",
 };
 
 const NO_ADDRESS =
-  "No address was given, so the default was tried. Pass --kv-url, set XCACHE_KV_URL, or name a file with --config.";
+  "No address was given, so the default was tried. Pass --kv-url, set XCACHE_KV_URL, or pass --config.";
 
-/** `usesDefault`: nobody said where the store is. */
+/** `usesDefault`: no store address was configured. */
 export function failureOf(error: unknown, usesDefault: boolean): Failure {
   if (error instanceof CommandError) {
     const { message, hint, exitCode } = error;
@@ -57,12 +56,12 @@ export function failureOf(error: unknown, usesDefault: boolean): Failure {
   return {
     code: "failed",
     message: clean(String(message ?? error)),
-    hint: code === undefined ? "Please report this with the command that led to it." : FILE_HINT,
+    hint: code === undefined ? "Please report this as a bug, with the command that caused it." : FILE_HINT,
     exitCode: EXIT.failed,
   };
 }
 
-const FILE_HINT = "Check the path, its permissions and the room on the disk.";
+const FILE_HINT = "Check the path, its permissions and the free disk space.";
 
 const clean = (text: string): string => escapeControls(redactText(text));
 

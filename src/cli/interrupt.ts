@@ -1,4 +1,4 @@
-// Ctrl-C: the first one ends what is under way and lets it say how far it came, the second one ends the program.
+// Ctrl-C: the first press stops the command, which reports its progress; the second exits at once.
 import { EXIT } from "./exit-code.ts";
 
 export class Interrupt {
@@ -24,7 +24,7 @@ export class Interrupt {
   }
 }
 
-/** What `work` gives, or undefined as soon as `stop` aborts: nobody is to wait for a store that does not answer. */
+/** Resolves with the result of `work`, or with undefined once `stop` aborts, so that no command hangs on a dead store. */
 export function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const end = (): void => resolve(undefined);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program `xcache`. It answers --version by itself, so that nothing else has to be loaded for it.
+// The `xcache` executable. It handles --version itself, which then loads nothing else.
 import { VERSION } from "../version.ts";
 
 const given = process.argv.slice(2);
@@ -10,6 +10,6 @@ if (given.length === 1 && (given[0] === "--version" || given[0] === "-V")) {
   const { runProgram } = await import("./program.ts");
   const { EXIT } = await import("./exit-code.ts");
   process.exitCode = await runProgram(given);
-  // Whoever presses Ctrl-C does not wait for a store that does not answer, nor for an end of the input.
+  // After Ctrl-C, do not wait for an unresponsive store or for the end of stdin.
   if (process.exitCode === EXIT.interrupted) process.exit();
 }

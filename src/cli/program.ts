@@ -1,4 +1,4 @@
-// The command line as a whole: its grammar from the table of commands, and how every run ends.
+// The whole command line: builds the parser from the command table, runs a command and reports its outcome.
 import { Command, CommanderError, Option } from "commander";
 import pc from "picocolors";
 import { redactText } from "../core/redact.ts";
@@ -6,21 +6,18 @@ import { closestName } from "../core/suggest-name.ts";
 import { VERSION } from "../version.ts";
 import type { CommandSpec, OptionSpec } from "./command-spec.ts";
 import { optionNames } from "./completion/candidates.ts";
-import type { CommandContext } from "./context.ts";
+import type { CommandContext, GlobalFlags } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { type Failure, failureOf } from "./failure.ts";
-import type { GlobalFlags } from "./global-flags.ts";
 import { Interrupt } from "./interrupt.ts";
-import { COMPLETE } from "./specs/complete.ts";
-import { GLOBAL_OPTIONS } from "./specs/global.ts";
-import { COMMANDS } from "./specs/table.ts";
+import { COMMANDS, GLOBAL_OPTIONS } from "./specs/table.ts";
 import { jsonText, visibleLines } from "./terminal/escape.ts";
 import { Output } from "./terminal/output.ts";
 import { hasColour } from "./terminal/terminal.ts";
 
 /** Runs a command line and returns the exit code. Never throws. */
 export async function runProgram(given: readonly string[]): Promise<ExitCode> {
-  const run: Run = { exitCode: EXIT.ok, complaint: "" };
+  const run: Run = { exitCode: EXIT.ok, parserOutput: "" };
   const program = makeProgram(given, run);
   try {
     await program.parseAsync(given, { from: "user" });
@@ -28,16 +25,15 @@ export async function runProgram(given: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return EXIT.ok;
-    complain(complaintOf(error, run.complaint), given.includes("--json"));
+    reportUsageError(withSuggestion(error, run.parserOutput), given.includes("--json"));
     return EXIT.usage;
   }
 }
 
-/** One run of the program. */
 interface Run {
   exitCode: ExitCode;
-  /** What the parser of the command line has to say. */
-  complaint: string;
+  /** What the parser wrote to stderr. */
+  parserOutput: string;
 }
 
 function makeProgram(given: readonly string[], run: Run): Command {
@@ -45,15 +41,15 @@ function makeProgram(given: readonly string[], run: Run): Command {
   const hasColours = hasColour(process.stdout, process.env, isAllowed);
   const { bold } = pc.createColors(hasColours);
   const program = new Command("xcache")
-    .description("See, search and steer a cache from the terminal.")
+    .description("Inspect, search and manage a cache from the terminal.")
     .usage("<command> [options]")
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
-    .helpCommand("help [command]", "show help of a command")
+    .helpCommand("help [command]", "show the help of a command")
     .configureHelp({ showGlobalOptions: true, styleTitle: bold })
     .configureOutput({
       writeErr: (text) => {
-        run.complaint += text;
+        run.parserOutput += text;
       },
       getOutHasColors: () => hasColours,
       getErrHasColors: () => false,
@@ -66,11 +62,28 @@ function makeProgram(given: readonly string[], run: Run): Command {
   return program;
 }
 
+/** Called by the completion scripts. Not in the command table, because it reads that table. */
+const COMPLETE: CommandSpec = {
+  name: "complete",
+  group: "Tools",
+  summary: "print completion candidates; called by the completion scripts",
+  arguments: [{ name: "[words...]", summary: "the words after xcache, the last one incomplete" }],
+  options: [
+    {
+      flags: "--bash-breaks <characters>",
+      summary: "COMP_WORDBREAKS; the only argument is then the bash line up to the cursor",
+    },
+  ],
+  examples: [],
+  isHidden: true,
+  load: () => import("./commands/complete.ts"),
+};
+
 const PROGRAM_EXAMPLES = [
   ["xcache doctor", "start here"],
-  ["xcache stats --watch", "live figures"],
-  ["xcache list --pattern 'user:*' --long", "what is in it"],
-  ["xcache invalidate --tag users", "and out again"],
+  ["xcache stats --watch", "live statistics"],
+  ["xcache list --pattern 'user:*' --long", "the entries below user:"],
+  ["xcache invalidate --tag users", "remove them by tag"],
 ] as const;
 
 const EXIT_CODES = `
@@ -120,7 +133,7 @@ async function runCommand(
   const interrupt = new Interrupt();
   const stop = AbortSignal.any([interrupt.signal, out.closed]);
   const context: CommandContext = { out, flags, env, stdin, interrupt, stop };
-  const ignore = interrupt.listen();
+  const stopListening = interrupt.listen();
   try {
     const command = await spec.load();
     const exitCode = await command.run(context, input);
@@ -128,46 +141,46 @@ async function runCommand(
     return exitCode;
   } catch (error) {
     await out.flush();
-    // What fails because it was told to stop has not failed.
+    // An error caused by the interruption is not a failure.
     if (interrupt.isRaised) return EXIT.interrupted;
     if (out.closed.aborted) return EXIT.ok;
     const usesDefault = flags.kvUrl === undefined && flags.config === undefined && !env.XCACHE_KV_URL;
     const failure = failureOf(error, usesDefault);
-    tell(out, failure);
+    reportFailure(out, failure);
     return failure.exitCode;
   } finally {
-    ignore();
+    stopListening();
   }
 }
 
-function tell(out: Output, { code, message, hint, exitCode }: Failure): void {
+function reportFailure(out: Output, { code, message, hint, exitCode }: Failure): void {
   if (out.json) out.say(jsonText({ error: { code, message, hint, exit_code: exitCode } }));
-  else out.say(`${out.talk.red("error:")} ${message}\n${out.talk.cyan("hint:")} ${hint}`);
+  else out.say(`${out.message.red("error:")} ${message}\n${out.message.cyan("hint:")} ${hint}`);
 }
 
 const UNKNOWN_OPTION = /^error: unknown option '(--[^=']+)=/;
 
-/** The parser looks for the nearest name only where the value does not stand in the same word. */
-function complaintOf({ code }: CommanderError, complaint: string): string {
-  const [, name] = (code === "commander.unknownOption" && UNKNOWN_OPTION.exec(complaint)) || [];
-  const [first = "", ...rest] = complaint.split("\n");
-  if (name === undefined || rest.some((line) => line.startsWith("(Did you mean"))) return complaint;
-  const command = /`xcache (\S+) --help`/.exec(complaint)?.[1];
+/** The parser suggests a similar option for `--opton value`, but not for `--opton=value`. */
+function withSuggestion({ code }: CommanderError, message: string): string {
+  const [, name] = (code === "commander.unknownOption" && UNKNOWN_OPTION.exec(message)) || [];
+  const [first = "", ...rest] = message.split("\n");
+  if (name === undefined || rest.some((line) => line.startsWith("(Did you mean"))) return message;
+  const command = /`xcache (\S+) --help`/.exec(message)?.[1];
   const nearest = closestName(name, optionNames(COMMANDS.find((spec) => spec.name === command)));
   return [first, ...(nearest === undefined ? [] : [`(Did you mean ${nearest}?)`]), ...rest].join("\n");
 }
 
-/** What is wrong with the command line, in which an address may stand. Without a command it is the help itself. */
-function complain(complaint: string, isJson: boolean): void {
-  const text = visibleLines(redactText(complaint)).trimEnd();
+/** Redacted, since the command line may contain an address with credentials. Without a command it is the help. */
+function reportUsageError(message: string, isJson: boolean): void {
+  const text = visibleLines(redactText(message)).trimEnd();
   if (!isJson) {
     process.stderr.write(`${text}\n`);
     return;
   }
-  const [message = "", ...rest] = text.split("\n");
+  const [first = "", ...rest] = text.split("\n");
   const error = {
     code: "usage",
-    message: message.replace(/^error: /, ""),
+    message: first.replace(/^error: /, ""),
     hint: rest.filter(Boolean).join(" ") || "See xcache --help.",
     exit_code: EXIT.usage,
   };

@@ -1,20 +1,39 @@
-// A cache opened for one command: it counts nothing in the store, so that looking changes nothing.
-import { openPlace, Place } from "../cache/lifecycle.ts";
-import type { LayeredConfig } from "../config/origin.ts";
+// A cache opened for one command. It records nothing in the store, so that reading changes nothing.
+
+import { CacheScope, openScope } from "../cache/lifecycle.ts";
+import { configFromEnv, type Environment, fieldFromText } from "../config/env.ts";
+import { type LayeredConfig, layerConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
+import { configFromYaml } from "../config/yaml.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Namespace, Store } from "../core/namespace.ts";
 import { redactUrl } from "../core/redact.ts";
 import { XCache } from "../xcache.ts";
-import type { CommandContext } from "./context.ts";
+import type { CommandContext, GlobalFlags } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { unlessStopped } from "./interrupt.ts";
-import { readSettings } from "./settings.ts";
+
+function configFromFlags({ kvUrl, prefix, timeout }: GlobalFlags): CacheConfig {
+  return {
+    ...(kvUrl === undefined ? {} : { kvUrl: fieldFromText("kvUrl", kvUrl, "--kv-url") }),
+    ...(prefix === undefined ? {} : { keyPrefix: fieldFromText("keyPrefix", prefix, "--prefix") }),
+    ...(timeout === undefined ? {} : { operationTimeout: timeout, connectTimeout: timeout }),
+  };
+}
+
+/** Flags override the environment, which overrides the file. Throws ConfigError naming the flag, variable or line. */
+function readSettings(flags: GlobalFlags, env: Environment): LayeredConfig {
+  return layerConfig({
+    flags: configFromFlags(flags),
+    env: configFromEnv(env),
+    file: flags.config === undefined ? {} : configFromYaml(flags.config),
+  });
+}
 
 export interface Session {
   readonly cache: XCache;
-  /** The same part of the store, for what the cache object does not tell. */
-  readonly space: Namespace;
+  /** The namespace behind `cache`, for what the cache object does not expose. */
+  readonly namespace: Namespace;
   readonly store: Store;
   readonly clock: Clock;
   readonly settings: LayeredConfig;
@@ -25,11 +44,11 @@ export interface Session {
 /** Opens the store without connecting to it. Throws ConfigError. */
 export function openSession({ flags, env }: CommandContext): Session {
   const settings = readSettings(flags, env);
-  const { root, space: base } = openPlace(quietly(settings.config), systemClock);
-  const space = (flags.namespace ?? []).reduce((parent, name) => parent.child(name), base);
+  const { root, namespace: base } = openScope(withoutSideEffects(settings.config), systemClock);
+  const namespace = (flags.namespace ?? []).reduce((parent, name) => parent.child(name), base);
   return {
-    cache: new XCache(new Place(root, space) as CacheConfig),
-    space,
+    cache: new XCache(new CacheScope(root, namespace) as CacheConfig),
+    namespace,
     store: root.store,
     clock: root.clock,
     settings,
@@ -38,25 +57,25 @@ export function openSession({ flags, env }: CommandContext): Session {
 }
 
 /**
- * The user's settings, but for what would leave traces of a command or be of no use to it. A breaker would only hide how
- * the store fares, from somebody who wants to see that.
+ * The user's settings, except those that would leave traces in the store or not help a single command. A circuit
+ * breaker would hide the store's real errors, which are what the user wants to see.
  */
-function quietly(config: ResolvedConfig): CacheConfig {
+function withoutSideEffects(config: ResolvedConfig): CacheConfig {
   const { backend: _, metrics: __, circuitBreaker, ...rest } = config;
   const neverOpen = { ...circuitBreaker, failureThreshold: Number.MAX_SAFE_INTEGER };
   return { ...rest, circuitBreaker: neverOpen, enableMetrics: false, nearCache: false };
 }
 
 export interface SessionOptions {
-  /** Ctrl-C is left to the work, once it has begun; else it ends at once. */
-  readonly tellsHowFar?: boolean;
+  /** The command handles Ctrl-C itself, to report how far it got; otherwise Ctrl-C ends it at once. */
+  readonly reportsProgress?: boolean;
 }
 
-/** Connects, works, and disconnects whatever happens. */
+/** Connects, runs `work`, and always disconnects. */
 export function withSession(
   context: CommandContext,
   work: (session: Session) => Promise<ExitCode>,
-  { tellsHowFar = false }: SessionOptions = {},
+  { reportsProgress = false }: SessionOptions = {},
 ): Promise<ExitCode> {
   return withOpenSession(context, async (session) => {
     const isThere = await unlessStopped(
@@ -64,12 +83,12 @@ export function withSession(
       context.interrupt.signal,
     );
     if (isThere === undefined) return EXIT.interrupted;
-    if (tellsHowFar) return work(session);
+    if (reportsProgress) return work(session);
     return (await unlessStopped(work(session), context.interrupt.signal)) ?? EXIT.interrupted;
   });
 }
 
-/** As `withSession`, where failing to connect is part of the answer. */
+/** Like `withSession` without connecting first, for commands that report a failed connection themselves. */
 export async function withOpenSession(
   context: CommandContext,
   work: (session: Session) => Promise<ExitCode>,

@@ -1,4 +1,4 @@
-// Configuration from `XCACHE_*` environment variables, one for every field that fits in a line of text.
+// Configuration from `XCACHE_*` environment variables, one for every field that can be written as text.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { editDistance } from "../core/suggest-name.ts";
 import { CODE, type Place, rejectValue } from "./place.ts";
@@ -9,7 +9,7 @@ const ENV_PREFIX = "XCACHE_";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads one field from text. `label` is what the user set: a variable or a flag. Throws ConfigError that names it. */
+/** Parses one field from text. `label` is the variable or flag the user set. Throws ConfigError naming it. */
 export function fieldFromText<Name extends FieldName>(
   field: Name,
   text: string,
@@ -18,8 +18,8 @@ export function fieldFromText<Name extends FieldName>(
   const place: Place = { origin: CODE, path: [label] };
   const { shape, codeOnly }: Field<unknown> = FIELDS[field];
   if (shape.fromText === undefined) {
-    const holder = codeOnly ? "only code can give" : "only a config object or file can hold";
-    return rejectValue(place, `${shape.expected}, which ${holder}`, text);
+    const where = codeOnly ? "can only be set in code" : "can only be set in a config object or file";
+    return rejectValue(place, `${shape.expected}, which ${where}`, text);
   }
   const given = shape.fromText(text);
   if (shape.expectedText !== undefined && typeof given === "string") {
@@ -28,17 +28,17 @@ export function fieldFromText<Name extends FieldName>(
   return shape.check(given, place) as Exclude<ResolvedConfig[Name], undefined>;
 }
 
-const MOST_TYPOS = 2;
+const MAX_TYPOS = 2;
 
-/** Whether a variable is so close to ours that it must be meant for us: a typo, or the last words of a name. */
+/** Whether a variable is probably a misspelling of one of ours: a typo, or only the last words of a name. */
 function resembles(variable: string, known: string): boolean {
   const given = variable.slice(ENV_PREFIX.length);
   const name = known.slice(ENV_PREFIX.length);
   if (given.replaceAll("_", "") === name.replaceAll("_", "") || name.endsWith(`_${given}`)) return true;
-  return editDistance(given, name) <= Math.min(MOST_TYPOS, Math.floor(name.length / 3));
+  return editDistance(given, name) <= Math.min(MAX_TYPOS, Math.floor(name.length / 3));
 }
 
-function refuseTypos(variables: readonly string[]): void {
+function rejectTypos(variables: readonly string[]): void {
   const known = FIELD_NAMES.map(envName);
   for (const variable of variables) {
     if (!variable.startsWith(ENV_PREFIX) || variable.length > 64 || known.includes(variable)) continue;
@@ -49,8 +49,8 @@ function refuseTypos(variables: readonly string[]): void {
 }
 
 /**
- * The fields set in the environment, checked. An empty variable counts as unset. A variable that resembles one of ours
- * is refused as a typo; any other `XCACHE_*` variable is left to whoever set it. Throws ConfigError that names the variable.
+ * The fields set in the environment, checked. An empty variable counts as unset. A variable similar to one of ours is
+ * rejected as a typo; other `XCACHE_*` variables are ignored. Throws ConfigError naming the variable.
  */
 export function configFromEnv(env: Environment): CheckedConfig {
   if (typeof env !== "object" || env === null) {
@@ -59,7 +59,7 @@ export function configFromEnv(env: Environment): CheckedConfig {
       `env must be an object of environment variables, such as process.env, got ${describeArrival(env)}`,
     );
   }
-  refuseTypos(Object.keys(env).filter((variable) => env[variable] !== undefined && env[variable] !== ""));
+  rejectTypos(Object.keys(env).filter((variable) => env[variable] !== undefined && env[variable] !== ""));
   const given = FIELD_NAMES.flatMap((field) => {
     const variable = envName(field);
     const text: unknown = env[variable];

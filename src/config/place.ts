@@ -1,19 +1,19 @@
-// Where in a configuration a value stands, in the caller's own spelling; every complaint about a value starts here.
+// The place of a value in a configuration, in the caller's own spelling; every rejection starts with it.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactUrl } from "../core/redact.ts";
 import { suggestName } from "../core/suggest-name.ts";
 
 /** How the caller wrote the configuration. */
 export interface Origin {
-  /** What the whole is called in messages. */
+  /** How messages name the configuration as a whole. */
   readonly whole: string;
-  /** How a field is spelled there. */
+  /** The spelling of a field in this origin. */
   readonly spell: (field: string) => string;
   /** Where the value at this path was written, such as `cache.yaml:3:14`. */
   locate?(path: readonly string[]): string;
 }
 
-/** An object in code. */
+/** A configuration object in code. */
 export const CODE: Origin = { whole: "the configuration", spell: (field) => field };
 
 export interface Place {
@@ -30,20 +30,20 @@ export const keyAt = (place: Place, key: string): Place => ({
   path: [...place.path, key],
 });
 
-const LONGEST_SHOWN = 60;
+const MAX_SHOWN = 60;
 
-/** Keys are the caller's text: kept short, free of credentials and of line breaks. */
-function shown(key: string): string {
+/** Keys are untrusted text: shortened, without credentials and line breaks. */
+function printable(key: string): string {
   const safe = JSON.stringify(redactUrl(key)).slice(1, -1);
-  return safe.length <= LONGEST_SHOWN ? safe : `${safe.slice(0, LONGEST_SHOWN)}\u2026`;
+  return safe.length <= MAX_SHOWN ? safe : `${safe.slice(0, MAX_SHOWN)}\u2026`;
 }
 
 function join(path: readonly string[]): string {
   return path
     .map((key, depth) => {
-      if (depth === 0) return shown(key);
-      if (/^\d+$/.test(key)) return `[${shown(key)}]`;
-      return /^[\w-]+$/.test(key) ? `.${shown(key)}` : `["${shown(key)}"]`;
+      if (depth === 0) return printable(key);
+      if (/^\d+$/.test(key)) return `[${printable(key)}]`;
+      return /^[\w-]+$/.test(key) ? `.${printable(key)}` : `["${printable(key)}"]`;
     })
     .join("");
 }
@@ -57,7 +57,7 @@ export function labelOf(place: Place): string {
   return located(place) + (place.path.length === 0 ? place.origin.whole : join(place.path));
 }
 
-/** What arrived, without anything that may be a credential. */
+/** Describes the value without revealing credentials. */
 const arrival = (value: unknown): string =>
   describeArrival(typeof value === "string" ? redactUrl(value) : value);
 
@@ -65,7 +65,7 @@ export function rejectValue(place: Place, expected: string, value: unknown): nev
   throw new ConfigError("CONFIG_INVALID", `${labelOf(place)} must be ${expected}, got ${arrival(value)}`);
 }
 
-/** `fields` are the valid names in code. */
+/** `fields`: the valid names, as spelled in code. */
 export function rejectKey(place: Place, key: string, fields: readonly string[]): never {
   const names = fields.map((field) => place.origin.spell(field));
   const at = keyAt(place, key);

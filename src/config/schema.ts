@@ -1,5 +1,4 @@
-// Every configuration field once: its default, unit, check and meaning. docs/reference/configuration.md is held to it.
-
+// The table of all configuration fields: default, unit, check and meaning. A test holds docs/reference/configuration.md to it.
 import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
@@ -34,7 +33,7 @@ import type {
 } from "./types.ts";
 
 export interface Field<T> extends Member<T> {
-  /** Objects with behaviour can only be given in code; everything else also in a YAML file. */
+  /** Can only be set in code, since it is an object with methods; all other fields also in a YAML file. */
   readonly codeOnly?: true;
 }
 
@@ -43,7 +42,7 @@ export type FieldName = keyof ResolvedConfig;
 
 const MAX_NAME_BYTES = 64 * 1024;
 
-function refuseTooManyEntries(maxEntries: number | undefined, label: string): void {
+function rejectTooManyEntries(maxEntries: number | undefined, label: string): void {
   if (maxEntries === undefined || maxEntries <= MOST_ENTRIES) return;
   throw new ConfigError(
     "CONFIG_INVALID",
@@ -56,7 +55,7 @@ const storeAddress: Shape<string> = {
   check(value, place) {
     const label = labelOf(place);
     const address = parseStoreAddress(value, label);
-    if (address.kind === "memory") refuseTooManyEntries(address.options.maxEntries, label);
+    if (address.kind === "memory") rejectTooManyEntries(address.options.maxEntries, label);
     return value as string;
   },
   fromText: (line) => line,
@@ -65,11 +64,11 @@ const storeAddress: Shape<string> = {
 const name = text(MAX_NAME_BYTES);
 
 const table = record<TableConfig>({
-  ttl: { shape: lifetime, default: undefined, unit: "s", description: "Left out: `default_ttl`." },
+  ttl: { shape: lifetime, default: undefined, unit: "s", description: "Default: `default_ttl`." },
   tags: {
     shape: list(name, "strings"),
     default: undefined,
-    description: "What every entry of the table carries besides the table's own tag.",
+    description: "Tags of every entry of the table, besides the table's own tag.",
   },
 });
 
@@ -99,7 +98,7 @@ const collector = implementing<Collector>("a CacheMetrics or collector object", 
   timing: "function",
 });
 
-function absentHere(algorithm: CompressionAlgorithm): string | undefined {
+function whyUnavailable(algorithm: CompressionAlgorithm): string | undefined {
   if (algorithm !== "zstd" || "zstdCompressSync" in process.getBuiltinModule("node:zlib")) return undefined;
   return `"brotli" or "gzip" on Node ${process.versions.node}, which has no zstd`;
 }
@@ -108,13 +107,13 @@ export const FIELDS: Fields = {
   kvUrl: {
     shape: storeAddress,
     default: "redis://localhost:6379/0",
-    description: "Where the store is. Ignored when `backend` is given.",
+    description: "Address of the store. Ignored if `backend` is set.",
   },
   defaultTtl: {
     shape: lifetime,
     default: 300,
     unit: "s",
-    description: "Lifetime of an entry when an operation names none.",
+    description: "Time to live of an entry if the operation sets none.",
   },
   keyPrefix: {
     shape: text(256),
@@ -124,23 +123,23 @@ export const FIELDS: Fields = {
   enableFuzzy: {
     shape: boolean,
     default: false,
-    description: "Turns `fuzzySearch` on.",
+    description: "Enables `fuzzySearch`.",
   },
   tables: {
     shape: mapOf(table, name, "a map from table name to { ttl, tags }"),
     default: Object.freeze(Object.create(null) as Record<string, TableConfig>),
-    description: "Per-table lifetime and tags for `cachedDependency`.",
+    description: "Per-table ttl and tags for `cachedDependency`.",
   },
   enableMetrics: {
     shape: boolean,
     default: true,
-    description: "Measures operations and lets `startMetricsCollection` run.",
+    description: "Measures operations and enables `startMetricsCollection`.",
   },
   metricsRetentionDays: {
     shape: integer(1, 3650),
     default: 7,
     unit: "days",
-    description: "How long the per-minute statistics stay in the store.",
+    description: "How long per-minute statistics are kept in the store.",
   },
   backend: {
     shape: backend,
@@ -151,23 +150,27 @@ export const FIELDS: Fields = {
   metrics: {
     shape: collector,
     default: undefined,
-    description: "Where measurements go. Left out, they go nowhere.",
+    description: "Receives the measurements. Default: none are sent.",
     codeOnly: true,
   },
   nearCache: {
     shape: switchable<Required<NearCacheConfig>>({
-      maxEntries: { shape: integer(1, MOST_ENTRIES), default: 10_000, description: "Most entries kept." },
+      maxEntries: {
+        shape: integer(1, MOST_ENTRIES),
+        default: 10_000,
+        description: "Maximum number of entries.",
+      },
       maxBytes: {
         shape: integer(1),
         default: 64 * 1024 * 1024,
         unit: "bytes",
-        description: "Most memory for values, about.",
+        description: "Approximate limit on the memory of values.",
       },
       values: {
         shape: choice(["copy", "shared"]),
         default: "copy",
         description:
-          "Whether callers get copies, or the kept objects themselves, which nobody may change then.",
+          "Whether callers get copies or the cached objects themselves, which they must not modify.",
       },
     }),
     default: false,
@@ -177,7 +180,7 @@ export const FIELDS: Fields = {
     shape: timeout,
     default: 1,
     unit: "s",
-    description: "Deadline of every store operation, waiting for a connection included.",
+    description: "Deadline of every store operation, including the wait for a connection.",
   },
   connectTimeout: {
     shape: timeout,
@@ -195,17 +198,17 @@ export const FIELDS: Fields = {
       failureThreshold: {
         shape: integer(1),
         default: 5,
-        description: "Failures in a row that open the circuit.",
+        description: "Consecutive failures that open the circuit.",
       },
       resetTimeout: {
         shape: timeout,
         default: 30,
         unit: "s",
-        description: "How long it stays open before one call probes the store.",
+        description: "How long the circuit stays open before one call probes the store.",
       },
     }),
     default: Object.freeze({ failureThreshold: 5, resetTimeout: 30 }),
-    description: "When a failing store is left alone, and for how long.",
+    description: "When calls to a failing store are suspended, and for how long.",
   },
   compression: {
     shape: switchable<Required<CompressionConfig>>({
@@ -213,12 +216,12 @@ export const FIELDS: Fields = {
         shape: integer(0),
         default: 1024,
         unit: "bytes",
-        description: "Encoded values shorter than this are stored as they are.",
+        description: "Encoded values shorter than this are not compressed.",
       },
       algorithm: {
-        shape: choice(["brotli", "gzip", "zstd"], absentHere),
+        shape: choice(["brotli", "gzip", "zstd"], whyUnavailable),
         default: "brotli",
-        description: "zstd is refused where Node has none (before 22.15).",
+        description: "zstd needs Node 22.15 or later.",
       },
     }),
     default: false,
@@ -228,24 +231,24 @@ export const FIELDS: Fields = {
     shape: span,
     default: 0,
     unit: "s",
-    description: "How long after its expiry an old value may answer when a load fails.",
+    description: "How long after expiry a stale value may be returned when a load fails.",
   },
   staleWhileRevalidate: {
     shape: span,
     default: 0,
     unit: "s",
-    description: "How long after its expiry an old value answers while one load refreshes it.",
+    description: "How long after expiry a stale value is returned while one load refreshes it.",
   },
   ttlJitter: {
     shape: fraction,
     default: 0,
     unit: "fraction",
-    description: "Shortens default lifetimes at random by up to this share.",
+    description: "Randomly shortens default ttls by up to this fraction.",
   },
   serialization: {
     shape: choice(["msgpack", "json"]),
     default: "msgpack",
-    description: "How values are written.",
+    description: "How values are serialized.",
   },
 };
 

@@ -1,27 +1,27 @@
-// The kinds of values a field can hold: what is expected, how it is checked, how it is read from a line of text.
+// The value types of configuration fields: what is expected, how it is checked, and how it is parsed from text.
 import { isPlainRecord, toSnake } from "../core/wire.ts";
 import { keyAt, type Place, rejectKey, rejectValue } from "./place.ts";
 
 export interface Shape<T> {
   /** Completes "must be ...". */
   readonly expected: string;
-  /** Returns the value to use, or throws a ConfigError that names the place. Checking its own result changes nothing. */
+  /** Returns the value to use, or throws ConfigError naming the place. Idempotent. */
   check(value: unknown, place: Place): T;
   /**
-   * Reads what an environment variable or a flag carries; text it cannot read comes back as text, for `check` to refuse.
-   * Absent: the field cannot be given as text.
+   * Parses an environment variable or a flag; text it cannot parse is returned unchanged, for `check` to reject.
+   * Absent: the field cannot be set as text.
    */
   readonly fromText?: (text: string) => unknown;
-  /** As `expected`, where text can hold less than that. */
+  /** Replaces `expected` where text allows fewer values. */
   readonly expectedText?: string;
-  /** The fields inside, where it has fields. */
+  /** Nested fields, if any. */
   readonly members?: Readonly<Record<string, Member<unknown>>>;
 }
 
 /** One field of a record. */
 export interface Member<T> {
   readonly shape: Shape<T>;
-  /** What stands in when the field is left out. */
+  /** Used when the field is omitted. */
   readonly default: T;
   readonly unit?: string;
   readonly description: string;
@@ -34,7 +34,7 @@ const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 function numberFromText(text: string): unknown {
   const trimmed = text.trim();
   if (/^\+?infinity$/i.test(trimmed)) return Number.POSITIVE_INFINITY;
-  // Too many digits are a slip, not a wish for no end.
+  // An overflowing number is a mistake, not a request for Infinity.
   return DECIMAL.test(trimmed) && Number.isFinite(Number(trimmed)) ? Number(trimmed) : text;
 }
 
@@ -68,22 +68,22 @@ function number(expected: string, allowed: (value: number) => boolean): Shape<nu
   };
 }
 
-/** Shorter spans would round down to nothing. */
+/** A shorter time would round down to 0 ms. */
 const SHORTEST_SECONDS = 0.001;
 
-/** A lifetime. */
+/** A ttl. */
 export const lifetime = number(
   "a number of seconds, at least 0.001, or Infinity",
   (value) => value >= SHORTEST_SECONDS,
 );
 
-/** A wait that ends. */
+/** A finite wait. */
 export const timeout = number(
   "a finite number of seconds, at least 0.001",
   (value) => value >= SHORTEST_SECONDS && value < Number.POSITIVE_INFINITY,
 );
 
-/** A span that may be nothing. */
+/** A finite time that may be 0. */
 export const span = number(
   "a finite number of seconds, at least 0",
   (value) => value >= 0 && value < Number.POSITIVE_INFINITY,
@@ -99,7 +99,7 @@ export function integer(least: number, most = Number.MAX_SAFE_INTEGER): Shape<nu
   );
 }
 
-/** A non-empty string; half a surrogate pair is refused, for two such strings are one in UTF-8. */
+/** A non-empty string; lone surrogates are rejected, since UTF-8 maps them all to one character. */
 export function text(mostBytes: number): Shape<string> {
   const expected = `a non-empty string of at most ${mostBytes} bytes of UTF-8`;
   return {
@@ -142,7 +142,7 @@ export function list<T>(item: Shape<T>, items: string): Shape<readonly T[]> {
   };
 }
 
-/** A map whose keys the user chose. */
+/** A map with user-defined keys. */
 export function mapOf<T>(
   item: Shape<T>,
   keys: Shape<string>,
@@ -168,7 +168,7 @@ export function mapOf<T>(
 const braces = (fields: readonly string[], spell: (field: string) => string): string =>
   `{ ${fields.map(spell).join(", ")} }`;
 
-/** The fields that are given, checked; what is left out stays out. An unknown key is an error. */
+/** Checks the given fields; omitted ones stay omitted. An unknown key is an error. */
 export function checkGiven<T extends object>(members: Members<T>, value: unknown, place: Place): Partial<T> {
   const fields = Object.keys(members) as (keyof T & string)[];
   const { spell } = place.origin;
@@ -184,8 +184,8 @@ export function checkGiven<T extends object>(members: Members<T>, value: unknown
   return checked;
 }
 
-/** The given fields with the defaults of the others; a default of undefined leaves the field out. */
-function filled<T extends object>(members: Members<T>, given: Partial<T>): T {
+/** Adds defaults for the omitted fields; a default of undefined leaves the field out. */
+function withDefaults<T extends object>(members: Members<T>, given: Partial<T>): T {
   const whole: Partial<T> = {};
   for (const field of Object.keys(members) as (keyof T)[]) {
     const value = given[field] ?? members[field].default;
@@ -194,16 +194,16 @@ function filled<T extends object>(members: Members<T>, given: Partial<T>): T {
   return Object.freeze(whole) as T;
 }
 
-/** A record of known fields. */
+/** An object with known fields. */
 export function record<T extends object>(members: Members<T>): Shape<T> {
   return {
     expected: braces(Object.keys(members), toSnake),
-    check: (value, place) => filled(members, checkGiven(members, value, place)),
+    check: (value, place) => withDefaults(members, checkGiven(members, value, place)),
     members,
   };
 }
 
-/** A feature that is off, on with its defaults, or on with settings of its own. */
+/** A feature that is off, on with defaults, or on with settings. */
 export function switchable<T extends object>(members: Members<T>): Shape<false | T> {
   const settings = record(members);
   return {
@@ -219,7 +219,7 @@ export function switchable<T extends object>(members: Members<T>): Shape<false |
   };
 }
 
-/** An object that has what a contract asks for; it is used as it is. */
+/** An object that implements an interface; it is used unchanged. */
 export function implementing<T extends object>(
   expected: string,
   parts: Readonly<Partial<Record<keyof T & string, "function" | "object" | "string">>>,

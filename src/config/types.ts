@@ -1,4 +1,4 @@
-// What a user can configure, and what the library reads once every default is filled in.
+// The configuration as users write it, and as the library reads it with all defaults applied.
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
 
@@ -10,28 +10,28 @@ export interface TableConfig {
   readonly tags?: readonly string[];
 }
 
-/** Bounds of the in-process tier. */
+/** Limits of the near tier. */
 export interface NearCacheConfig {
   /** Most entries kept, 1 to 8388608. Default: 10000. */
   readonly maxEntries?: number;
   /** Most bytes of values kept, about. Default: 67108864 (64 MiB). */
   readonly maxBytes?: number;
-  /** `shared` hands out the kept objects themselves, which nobody may change then. Default: copy. */
+  /** `shared` returns the cached objects themselves, which callers must not modify. Default: copy. */
   readonly values?: "copy" | "shared";
 }
 
 export interface CircuitBreakerConfig {
-  /** Failures in a row that open the circuit. Default: 5. */
+  /** Consecutive failures that open the circuit. Default: 5. */
   readonly failureThreshold?: number;
   /** Seconds the circuit stays open before one call probes the store. Default: 30. */
   readonly resetTimeout?: number;
 }
 
-/** `zstd` needs a Node that has it (22.15 or later); it is refused elsewhere. */
+/** `zstd` needs Node 22.15 or later and is rejected elsewhere. */
 export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
 
 export interface CompressionConfig {
-  /** Encoded values of fewer bytes are stored as they are. Default: 1024. */
+  /** Encoded values with fewer bytes are not compressed. Default: 1024. */
   readonly thresholdBytes?: number;
   /** Default: brotli. */
   readonly algorithm?: CompressionAlgorithm;
@@ -39,7 +39,7 @@ export interface CompressionConfig {
 
 export type Serialization = "msgpack" | "json";
 
-/** Everything is optional: `new XCache()` talks to `redis://localhost:6379/0`. */
+/** Everything is optional: `new XCache()` connects to `redis://localhost:6379/0`. */
 export interface CacheConfig {
   /**
    * Address of the store: `redis://`, `rediss://`, `unix://`, `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`
@@ -47,11 +47,11 @@ export interface CacheConfig {
    * Default: `redis://localhost:6379/0`.
    */
   readonly kvUrl?: string;
-  /** Seconds, at least 0.001; Infinity never expires. Used when an operation names no ttl. Default: 300. */
+  /** Seconds, at least 0.001; Infinity never expires. Used when an operation sets no ttl. Default: 300. */
   readonly defaultTtl?: number;
   /** First part of every stored key; caches with different prefixes share nothing. 1 to 256 bytes. Default: `xcache`. */
   readonly keyPrefix?: string;
-  /** Turns `fuzzySearch` on. Default: false. */
+  /** Enables `fuzzySearch`. Default: false. */
   readonly enableFuzzy?: boolean;
   /** Per-table settings for `cachedDependency`, by table name. Default: none. */
   readonly tables?: Readonly<Record<string, TableConfig>>;
@@ -59,29 +59,29 @@ export interface CacheConfig {
   readonly enableMetrics?: boolean;
   /** Days the per-minute statistics are kept in the store, 1 to 3650. Default: 7. */
   readonly metricsRetentionDays?: number;
-  /** The store itself, instead of an address. Default: made from `kvUrl`. */
+  /** The store itself, instead of an address. Default: created from `kvUrl`. */
   readonly backend?: Backend;
   /** Where measurements go. Default: nowhere. */
   readonly metrics?: Collector;
-  /** Keeps hot entries in this process, coherent with the store; `true` takes the default bounds. Default: false. */
+  /** Keeps hot entries in this process, coherent with the store; `true` uses the default limits. Default: false. */
   readonly nearCache?: boolean | NearCacheConfig;
-  /** Seconds any store operation may take, waiting for a connection included. Default: 1. */
+  /** Seconds any store operation may take, including the wait for a connection. Default: 1. */
   readonly operationTimeout?: number;
   /** Seconds to wait for a connection. Default: 5. */
   readonly connectTimeout?: number;
   /** Connections for ordinary commands, 1 to 1024. Default: 1. */
   readonly poolSize?: number;
-  /** When a failing store is left alone, and for how long. */
+  /** When calls to a failing store are suspended, and for how long. */
   readonly circuitBreaker?: CircuitBreakerConfig;
-  /** Compresses large values; `true` takes the defaults. Default: false. */
+  /** Compresses large values; `true` uses the defaults. Default: false. */
   readonly compression?: boolean | CompressionConfig;
-  /** Seconds after expiry that an old value may answer when a load fails; 0 is never. Default: 0. */
+  /** Seconds after expiry during which a stale value may be returned when a load fails; 0: never. Default: 0. */
   readonly staleIfError?: number;
-  /** Seconds after expiry that an old value answers while one load refreshes it; 0 is never. Default: 0. */
+  /** Seconds after expiry during which a stale value is returned while one load refreshes it; 0: never. Default: 0. */
   readonly staleWhileRevalidate?: number;
   /** Shortens default ttls at random by up to this fraction, 0 to less than 1. Default: 0. */
   readonly ttlJitter?: number;
-  /** How values are written. `json` is readable by people and larger. Default: `msgpack`. */
+  /** How values are serialized. `json` is human-readable and larger. Default: `msgpack`. */
   readonly serialization?: Serialization;
 }
 
@@ -91,11 +91,11 @@ export interface ResolvedConfig {
   readonly defaultTtl: number;
   readonly keyPrefix: string;
   readonly enableFuzzy: boolean;
-  /** Without a prototype, so that no table name finds anything but a table. */
+  /** Without a prototype, so that a table named `constructor` finds nothing else. */
   readonly tables: Readonly<Record<string, TableConfig>>;
   readonly enableMetrics: boolean;
   readonly metricsRetentionDays: number;
-  /** Undefined: to be made from `kvUrl`. */
+  /** Undefined: created from `kvUrl`. */
   readonly backend: Backend | undefined;
   /** Undefined: nothing is reported. */
   readonly metrics: Collector | undefined;
@@ -111,7 +111,7 @@ export interface ResolvedConfig {
   readonly serialization: Serialization;
 }
 
-/** The fields that somebody gave, each in its resolved form. It is a CacheConfig itself. */
+/** The fields the user set, in resolved form; itself a valid CacheConfig. */
 export type CheckedConfig = {
   readonly [K in keyof ResolvedConfig]?: Exclude<ResolvedConfig[K], undefined>;
 };

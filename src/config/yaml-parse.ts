@@ -1,4 +1,4 @@
-// YAML text to a document that is safe to read: bounded in size, depth and aliases. Messages never quote the text.
+// Parses YAML within limits on depth and aliases. Error messages never quote the text, which may hold secrets.
 import type { CST, Document, LineCounter, YAMLError } from "yaml";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactUrl } from "../core/redact.ts";
@@ -11,15 +11,15 @@ export interface ParsedYaml {
 }
 
 /**
- * Collections within each other. The parser recurses and relies on catching the stack's overflow, which can also end the
- * process (seen: V8 gives up when it compiles a regular expression there), so depth is measured before it starts.
+ * Nested collections. The parser recurses and relies on catching the stack overflow, which can also kill the process (V8
+ * aborts if it happens to compile a regular expression there), so the depth is measured first.
  */
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 
-/** Aliases in one file, and what they stand for: nested ones multiply, so a few lines could fill the memory. */
-export const MOST_ALIASES = 100;
+/** Aliases per file, and nodes they may expand to: nested aliases multiply, so a few lines could exhaust memory. */
+export const MAX_ALIASES = 100;
 
-/** In our words, since the parser's own quote the text, and with it a password. */
+/** Our own messages, since the parser's quote the text and could leak a password. */
 const SYNTAX: Readonly<Partial<Record<YAMLError["code"], string>>> = {
   BAD_ALIAS: "an anchor or alias with a bad name",
   BAD_DQ_ESCAPE: "an unknown escape in a double-quoted string",
@@ -27,12 +27,12 @@ const SYNTAX: Readonly<Partial<Record<YAMLError["code"], string>>> = {
   BAD_SCALAR_START: "a value that must be quoted because of its first character",
   BLOCK_AS_IMPLICIT_KEY: "a mapping or list where a key or value is expected (perhaps an unquoted colon)",
   MISSING_CHAR: "a missing quote, comma, colon or space",
-  MULTILINE_IMPLICIT_KEY: "a key that goes over several lines (perhaps a missing colon)",
+  MULTILINE_IMPLICIT_KEY: "a key that spans several lines (perhaps a missing colon)",
   MULTIPLE_DOCS: "a second document",
   NON_STRING_KEY: "a key that is not plain text",
   TAB_AS_INDENT: "a tab in the indentation",
-  TAG_RESOLVE_FAILED: "a tag that is not known or does not fit",
-  UNEXPECTED_TOKEN: "something that cannot stand here",
+  TAG_RESOLVE_FAILED: "an unknown or mismatched tag",
+  UNEXPECTED_TOKEN: "an unexpected token",
 };
 
 type Fail = (offset: number, what: string) => never;
@@ -44,13 +44,13 @@ export function parseYaml(yaml: Yaml, path: string, source: string): ParsedYaml 
     const { line, col } = lines.linePos(offset);
     throw new ConfigError("CONFIG_UNREADABLE", `${path}:${line}:${col}: not valid YAML: ${what}`);
   };
-  refuseDepth([...new yaml.Parser(lines.addNewLine).parse(source)], fail);
+  rejectDepth([...new yaml.Parser(lines.addNewLine).parse(source)], fail);
   const document = yaml.parseDocument(source, {
     prettyErrors: false,
     stringKeys: true,
-    // The parser compares each key with all before it; see refuseDuplicates.
+    // The parser's own check is quadratic; see rejectDuplicates.
     uniqueKeys: false,
-    // `Infinity`, as code and environment spell it, besides YAML's own `.inf`.
+    // Accept `Infinity`, as in code and environment, besides YAML's own `.inf`.
     customTags: (tags) => [
       {
         tag: "tag:yaml.org,2002:float",
@@ -63,13 +63,13 @@ export function parseYaml(yaml: Yaml, path: string, source: string): ParsedYaml 
   });
   const [problem] = [...document.errors, ...document.warnings];
   if (problem !== undefined) fail(problem.pos[0], SYNTAX[problem.code] ?? problem.code);
-  refuseDuplicates(yaml, document, fail);
-  refuseAliases(yaml, document, fail);
+  rejectDuplicates(yaml, document, fail);
+  rejectAliases(yaml, document, fail);
   return { document, lines };
 }
 
-/** Walks with a list of its own, for the tokens may be nested beyond any stack. */
-function refuseDepth(tokens: readonly CST.Token[], fail: Fail): void {
+/** Iterative, since the tokens may be nested deeper than the call stack. */
+function rejectDepth(tokens: readonly CST.Token[], fail: Fail): void {
   const open: { token: CST.Token | null | undefined; depth: number }[] = tokens.map((token) => ({
     token,
     depth: 0,
@@ -77,7 +77,7 @@ function refuseDepth(tokens: readonly CST.Token[], fail: Fail): void {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { token, depth } = next;
     if (!token) continue;
-    if (depth > DEEPEST) fail(token.offset, "too deep a nesting");
+    if (depth > MAX_DEPTH) fail(token.offset, "nesting too deep");
     if (token.type === "document") open.push({ token: token.value, depth });
     if (!("items" in token)) continue;
     for (const item of token.items) {
@@ -86,7 +86,7 @@ function refuseDepth(tokens: readonly CST.Token[], fail: Fail): void {
   }
 }
 
-function refuseDuplicates(yaml: Yaml, document: Document, fail: Fail): void {
+function rejectDuplicates(yaml: Yaml, document: Document, fail: Fail): void {
   yaml.visit(document, {
     Map(_, map) {
       const seen = new Set<string>();
@@ -94,7 +94,7 @@ function refuseDuplicates(yaml: Yaml, document: Document, fail: Fail): void {
         const name = String(key);
         if (seen.has(name)) {
           const start = yaml.isNode(key) ? key.range?.[0] : undefined;
-          fail(start ?? 0, `the key ${describeArrival(redactUrl(name))} stands in this mapping already`);
+          fail(start ?? 0, `the key ${describeArrival(redactUrl(name))} is already in this mapping`);
         }
         seen.add(name);
       }
@@ -102,14 +102,14 @@ function refuseDuplicates(yaml: Yaml, document: Document, fail: Fail): void {
   });
 }
 
-function refuseAliases(yaml: Yaml, document: Document, fail: Fail): void {
+function rejectAliases(yaml: Yaml, document: Document, fail: Fail): void {
   let aliases = 0;
   yaml.visit(document, {
     Alias(_, alias) {
       const start = alias.range?.[0] ?? 0;
       aliases += 1;
-      if (aliases > MOST_ALIASES) fail(start, "too many aliases");
-      if (alias.resolve(document) === undefined) fail(start, "an alias without its anchor");
+      if (aliases > MAX_ALIASES) fail(start, "too many aliases");
+      if (alias.resolve(document) === undefined) fail(start, "an alias without an anchor");
     },
   });
 }

@@ -1,4 +1,4 @@
-// Configuration from a YAML file. The parser is loaded only when a file is read: it takes about 50 ms.
+// Configuration from a YAML file. The parser is loaded lazily, because loading it takes tens of milliseconds.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { nodeFs, requirePackage } from "../core/lazy-builtin.ts";
 import { toSnake } from "../core/wire.ts";
@@ -6,12 +6,12 @@ import { type Origin, rejectValue, rootOf } from "./place.ts";
 import { checkConfig } from "./resolve.ts";
 import { FIELD_NAMES, FIELDS, wireName } from "./schema.ts";
 import type { CheckedConfig } from "./types.ts";
-import { MOST_ALIASES, type ParsedYaml, parseYaml, type Yaml } from "./yaml-parse.ts";
+import { MAX_ALIASES, type ParsedYaml, parseYaml, type Yaml } from "./yaml-parse.ts";
 
-/** Far beyond any real configuration; a larger file is somebody's mistake. */
-const MOST_BYTES = 256 * 1024;
+/** Far larger than any real configuration; a bigger file is a mistake. */
+const MAX_BYTES = 256 * 1024;
 
-const READING: Readonly<Record<string, string>> = {
+const READ_ERRORS: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
   ENOTDIR: "it does not exist",
   EISDIR: "it is a directory",
@@ -29,10 +29,10 @@ function readText(path: string): string {
     bytes = nodeFs().readFileSync(path);
   } catch (error) {
     const code = String((error as NodeJS.ErrnoException).code);
-    return unreadable(`cannot read ${JSON.stringify(path)}: ${READING[code] ?? code}`);
+    return unreadable(`cannot read ${JSON.stringify(path)}: ${READ_ERRORS[code] ?? code}`);
   }
-  if (bytes.length > MOST_BYTES) {
-    return unreadable(`${path}: must be at most ${MOST_BYTES} bytes, got ${bytes.length}`);
+  if (bytes.length > MAX_BYTES) {
+    return unreadable(`${path}: must be at most ${MAX_BYTES} bytes, got ${bytes.length}`);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -41,7 +41,7 @@ function readText(path: string): string {
   }
 }
 
-/** The position of what stands at a path, or of the nearest mapping around it. */
+/** Returns the position of the value at a path, or of the closest enclosing mapping. */
 function locator(
   yaml: Yaml,
   file: string,
@@ -62,18 +62,18 @@ function locator(
   };
 }
 
-function refuseCodeOnly(given: object, origin: Origin): void {
+function rejectCodeOnly(given: object, origin: Origin): void {
   for (const field of FIELD_NAMES.filter((each) => FIELDS[each].codeOnly)) {
     const key = wireName(field);
     if (!Object.hasOwn(given, key)) continue;
     const value: unknown = Reflect.get(given, key);
-    rejectValue({ origin, path: [key] }, "given in code, since a file cannot hold an object", value);
+    rejectValue({ origin, path: [key] }, "set in code, since a file cannot hold an object", value);
   }
 }
 
 /**
  * The fields set in a YAML file, checked; an empty file sets none. Throws ConfigError: CONFIG_UNREADABLE for a file that
- * cannot be read or is not valid YAML, else as resolveConfig does; messages about its content have the line and column.
+ * cannot be read or is not valid YAML, otherwise like resolveConfig, with line and column in the message.
  */
 export function configFromYaml(path: string): CheckedConfig {
   if (typeof path !== "string" || path === "") {
@@ -92,13 +92,13 @@ export function configFromYaml(path: string): CheckedConfig {
   };
   let given: unknown;
   try {
-    given = parsed.document.toJS({ maxAliasCount: MOST_ALIASES });
+    given = parsed.document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch {
-    // The parser's own words could quote the file.
-    return unreadable(`${path}: its aliases stand for too much`);
+    // The parser's own message could quote the file.
+    return unreadable(`${path}: its aliases expand to too much data`);
   }
   if (given === null || given === undefined) return {};
   if (!yaml.isMap(parsed.document.contents)) return rejectValue(rootOf(origin), "a mapping of fields", given);
-  refuseCodeOnly(given, origin);
+  rejectCodeOnly(given, origin);
   return checkConfig(given, origin);
 }

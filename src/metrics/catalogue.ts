@@ -1,28 +1,28 @@
-// Every metric of the library, once: its type, meaning and labels, and its name in code, in an exposition and in a datagram.
+// The table of all metrics: type, meaning, labels, and names in code, in a Prometheus exposition and in a StatsD datagram.
 
 export type MetricType = "counter" | "gauge" | "histogram";
 
-export interface MetricFacts {
-  /** As collectors are told it. */
+export interface MetricSpec {
+  /** The name collectors receive. */
   readonly dotted: string;
-  /** Comes after `<namespace>_` in an exposition. */
+  /** Follows `<namespace>_` in an exposition. */
   readonly exposition: string;
-  /** Comes after `<prefix>.` in a datagram. */
+  /** Follows `<prefix>.` in a datagram. */
   readonly datagram: string;
   readonly type: MetricType;
   readonly help: string;
   readonly labels: readonly string[];
   readonly unit?: "seconds" | "bytes";
-  /** How the worker processes of one service are put together to one figure. */
+  /** How the values of several worker processes are combined. */
   readonly aggregator: "sum" | "average" | "max" | "first";
 }
 
-interface Written extends Omit<MetricFacts, "exposition" | "datagram" | "labels" | "aggregator"> {
+interface MetricEntry extends Omit<MetricSpec, "exposition" | "datagram" | "labels" | "aggregator"> {
   readonly labels?: readonly string[];
-  readonly aggregator?: MetricFacts["aggregator"];
+  readonly aggregator?: MetricSpec["aggregator"];
 }
 
-function metric({ labels = [], aggregator = "sum", ...rest }: Written): MetricFacts {
+function metric({ labels = [], aggregator = "sum", ...rest }: MetricEntry): MetricSpec {
   const { dotted, type, unit } = rest;
   const suffix = type === "histogram" && unit !== undefined ? `_${unit}` : "";
   return {
@@ -38,63 +38,63 @@ function metric({ labels = [], aggregator = "sum", ...rest }: Written): MetricFa
 export const datagramName = (dotted: string): string =>
   dotted.replace(/^cache\./, "").replace(/\.total$/, "") || dotted;
 
-const counter = (dotted: string, help: string, labels: readonly string[] = []): MetricFacts =>
+const counter = (dotted: string, help: string, labels: readonly string[] = []): MetricSpec =>
   metric({ dotted, type: "counter", help, labels });
 
-const gauge = (dotted: string, help: string, more: Partial<Written> = {}): MetricFacts =>
+const gauge = (dotted: string, help: string, more: Partial<MetricEntry> = {}): MetricSpec =>
   metric({ dotted, type: "gauge", help, ...more });
 
 export const CATALOGUE = {
-  gets: counter("cache.gets.total", "Keys asked for, by whether they were there.", ["result"]),
-  hits: counter("cache.hits.total", "Keys asked for that were there."),
-  misses: counter("cache.misses.total", "Keys asked for that were not there."),
+  gets: counter("cache.gets.total", "Keys read, by result.", ["result"]),
+  hits: counter("cache.hits.total", "Keys found by reads."),
+  misses: counter("cache.misses.total", "Keys not found by reads."),
   storeHits: counter(
     "cache.store_hits.total",
-    "Hits that the store was asked for; all others were answered inside the process.",
+    "Hits answered by the store; all others were answered inside the process.",
   ),
   sets: counter("cache.sets.total", "Entries stored."),
   deletes: counter("cache.deletes.total", "Entries deleted by key."),
-  invalidations: counter("cache.invalidations.total", "Invalidations by tag, by pattern and of everything."),
-  evictions: counter("cache.evictions.total", "Entries dropped to make room."),
-  errors: counter("cache.errors.total", "Operations that failed, by kind of error.", [
+  invalidations: counter("cache.invalidations.total", "Invalidations by tag or pattern, and clears."),
+  evictions: counter("cache.evictions.total", "Entries evicted to free memory."),
+  errors: counter("cache.errors.total", "Failed operations, by type of error.", [
     "operation",
     "error_type",
     "error_class",
   ]),
   collectorErrors: counter(
     "cache.collector_errors.total",
-    "Measurements that a collector did not take, by reason.",
+    "Measurements a collector lost, by reason.",
     ["collector", "reason"],
   ),
-  hitRate: gauge("cache.hit_rate", "Share of the keys asked for that were there, 0 to 1.", {
+  hitRate: gauge("cache.hit_rate", "Fraction of reads that were hits, 0 to 1.", {
     aggregator: "average",
   }),
-  sizeBytes: gauge("cache.size_bytes", "Bytes that the entries take in the store.", {
+  sizeBytes: gauge("cache.size_bytes", "Bytes used by the entries in the store.", {
     unit: "bytes",
     aggregator: "max",
   }),
   keysCount: gauge("cache.keys_count", "Entries in the store.", { aggregator: "max" }),
   memoryUsage: gauge(
     "cache.memory_usage",
-    "Share of the store's memory or room that is in use, 0 to 1; 0 where it has no bound.",
+    "Fraction of the store's memory or disk limit in use, 0 to 1; 0 without a limit.",
     {
       aggregator: "max",
     },
   ),
   circuitBreakerOpen: gauge(
     "cache.circuit_breaker_open",
-    "1 while the store is left alone after repeated failures, else 0.",
+    "1 while the circuit breaker is open or probing, else 0.",
     { aggregator: "max" },
   ),
   poolUtilization: gauge(
     "cache.pool_utilization",
-    "Share of the connections that take no more calls, 0 to 1.",
+    "Fraction of the connections that accept no more calls, 0 to 1.",
     {
       aggregator: "max",
     },
   ),
-  poolWaiting: gauge("cache.pool_waiting", "Calls that wait for a connection."),
-  info: gauge("cache.info", "Always 1; the labels say what runs here.", {
+  poolWaiting: gauge("cache.pool_waiting", "Calls waiting for a connection."),
+  info: gauge("cache.info", "Always 1; the labels describe this cache.", {
     labels: ["version", "backend"],
     aggregator: "first",
   }),
@@ -102,15 +102,15 @@ export const CATALOGUE = {
     dotted: "cache.operation_duration",
     type: "histogram",
     unit: "seconds",
-    help: "How long operations take; those that were not timed are counted like those that were.",
+    help: "Duration of operations; timed calls are weighted to represent all calls.",
     labels: ["operation"],
   }),
-} as const satisfies Record<string, MetricFacts>;
+} as const satisfies Record<string, MetricSpec>;
 
 export type MetricId = keyof typeof CATALOGUE;
 
-export const METRICS: readonly MetricFacts[] = Object.values(CATALOGUE);
+export const METRICS: readonly MetricSpec[] = Object.values(CATALOGUE);
 
-const byDottedName = new Map(METRICS.map((facts) => [facts.dotted, facts]));
+const byDottedName = new Map(METRICS.map((spec) => [spec.dotted, spec]));
 
-export const metricNamed = (dotted: string): MetricFacts | undefined => byDottedName.get(dotted);
+export const metricNamed = (dotted: string): MetricSpec | undefined => byDottedName.get(dotted);

@@ -1,8 +1,8 @@
-// Loads an optional package when it is first needed.
+// Loads optional peer packages lazily.
 import { MissingPeerError } from "../core/errors.ts";
 import { requirePackage } from "../core/lazy-builtin.ts";
 
-/** The package, or undefined when it is not installed; one that is there and fails to load throws its own error. */
+/** Undefined if the package is not installed; an installed package that fails to load throws its own error. */
 export function optionalPackage(name: string): unknown {
   try {
     return requirePackage(name);

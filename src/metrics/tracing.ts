@@ -1,19 +1,19 @@
-// Tells tracers of every operation: through diagnostics channels, and as spans where somebody has asked for them.
+// Publishes every operation to diagnostics channels, and runs it in a span if tracing is on.
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 
-/** What is known of an operation when it begins. In this process only: a key may be private. */
+/** Details of an operation, for subscribers in this process only: a key may be private. */
 export interface TraceDetails {
   readonly key?: string;
 }
 
-/** What subscribers of `xcache:<operation>` are handed; Node adds `result` or `error` to it. */
+/** What subscribers of `xcache:<operation>` receive; Node adds `result` or `error`. */
 export interface TraceContext extends TraceDetails {
   readonly operation: string;
   /** The `key_prefix` of the cache. */
   readonly prefix: string;
 }
 
-/** The operations that are traced, each on a channel `tracing:xcache:<operation>:*`. */
+/** Traced operations, each on the channels `tracing:xcache:<operation>:*`. */
 export const TRACED_OPERATIONS = [
   "get",
   "getMany",
@@ -44,24 +44,24 @@ const channels: ReadonlyMap<string, Channel> = new Map(
 
 let spans: SpanRunner | undefined;
 
-/** Makes every operation run inside a span from now on; undefined: no more. */
+/** Runs every operation in a span from now on; undefined: stops. */
 export function runInSpans(runner: SpanRunner | undefined): void {
   spans = runner;
 }
 
-/** Whether somebody would be told of this operation. */
+/** Whether anyone observes this operation. */
 export function isTraced(operation: string): boolean {
   if (spans !== undefined) return true;
   const channel = channels.get(operation);
-  return channel !== undefined && isWatched(channel);
+  return channel !== undefined && hasSubscribers(channel);
 }
 
 const gets = channels.get("get") as Channel;
 const loads = channels.get("getOrSet") as Channel;
 const sets = channels.get("set") as Channel;
 
-// What is done so often that a look into a Map would show. Each in a constant of its own: so the compiler need not look for
-// the object that it asks.
+// The hot operations avoid the Map lookup, whose cost is measurable. Each channel is a constant of its own, so that the
+// compiler need not load it from an object.
 const { start: getStart, end: getEnd, asyncStart: getAsyncStart, asyncEnd: getAsyncEnd } = gets;
 const { start: loadStart, end: loadEnd, asyncStart: loadAsyncStart, asyncEnd: loadAsyncEnd } = loads;
 const {
@@ -72,8 +72,8 @@ const {
   error: setError,
 } = sets;
 
-export const isGetTraced = (): boolean => spans !== undefined || isWatched(gets);
-export const isLoadTraced = (): boolean => spans !== undefined || isWatched(loads);
+export const isGetTraced = (): boolean => spans !== undefined || hasSubscribers(gets);
+export const isLoadTraced = (): boolean => spans !== undefined || hasSubscribers(loads);
 export const isSetTraced = (): boolean =>
   spans !== undefined ||
   setStart.hasSubscribers ||
@@ -82,7 +82,7 @@ export const isSetTraced = (): boolean =>
   setEnd.hasSubscribers ||
   setAsyncStart.hasSubscribers;
 
-/** Whether somebody would be told of a get that is a hit: no one who waits for errors alone. */
+/** Whether anyone observes a get that is a hit; subscribers of errors alone do not. */
 export const isGetHitTraced = (): boolean =>
   spans !== undefined ||
   getStart.hasSubscribers ||
@@ -90,7 +90,7 @@ export const isGetHitTraced = (): boolean =>
   getEnd.hasSubscribers ||
   getAsyncStart.hasSubscribers;
 
-/** As `isGetHitTraced`, of getOrSet. */
+/** Like `isGetHitTraced`, for getOrSet. */
 export const isLoadHitTraced = (): boolean =>
   spans !== undefined ||
   loadStart.hasSubscribers ||
@@ -98,8 +98,8 @@ export const isLoadHitTraced = (): boolean =>
   loadEnd.hasSubscribers ||
   loadAsyncStart.hasSubscribers;
 
-/** Not `channel.hasSubscribers`: asking its parts is what the compiler can take apart. */
-function isWatched({ start, end, asyncStart, asyncEnd, error }: Channel): boolean {
+/** Not `channel.hasSubscribers`: the compiler can inline the checks of the individual channels. */
+function hasSubscribers({ start, end, asyncStart, asyncEnd, error }: Channel): boolean {
   return (
     start.hasSubscribers ||
     asyncEnd.hasSubscribers ||
@@ -113,6 +113,6 @@ export function traced<T>(context: TraceContext, work: () => Promise<T>): Promis
   const runner = spans;
   const inSpan = runner === undefined ? work : () => runner(context, work);
   const channel = channels.get(context.operation);
-  if (channel === undefined || !isWatched(channel)) return inSpan();
+  if (channel === undefined || !hasSubscribers(channel)) return inSpan();
   return channel.tracePromise(inSpan, context);
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { Condition, type ConditionTerms } from "../../src/alerts/condition.ts";
+import { Condition, type ConditionOptions } from "../../src/alerts/condition.ts";
 
 /** What is told at each look, 30 seconds apart. */
-function told(terms: Partial<ConditionTerms>, looks: readonly (boolean | undefined)[]) {
+function told(terms: Partial<ConditionOptions>, looks: readonly (boolean | undefined)[]) {
   const condition = new Condition({ forMs: 0, repeatMs: Number.POSITIVE_INFINITY, ...terms });
-  return looks.map((holds, at) => condition.judge(holds, at * 30_000) ?? condition.status);
+  return looks.map((holds, at) => condition.evaluate(holds, at * 30_000) ?? condition.status);
 }
 
 describe("a condition", () => {
@@ -55,11 +55,11 @@ describe("a condition", () => {
 
   it("counts its repeats from every firing anew", () => {
     const condition = new Condition({ forMs: 30_000, repeatMs: 30_000 });
-    for (const at of [0, 30_000, 60_000]) condition.judge(true, at);
+    for (const at of [0, 30_000, 60_000]) condition.evaluate(true, at);
     expect(condition.repeats).toBe(1);
-    expect(condition.judge(false, 90_000)).toBe("resolved");
+    expect(condition.evaluate(false, 90_000)).toBe("resolved");
     expect(condition.repeats).toBe(1);
-    for (const at of [120_000, 150_000]) condition.judge(true, at);
+    for (const at of [120_000, 150_000]) condition.evaluate(true, at);
     expect(condition.repeats).toBe(0);
   });
 
@@ -98,8 +98,8 @@ describe("a condition", () => {
 
   it("does not wait for another look because a timer ran a moment early", () => {
     const condition = new Condition({ forMs: 60_000, repeatMs: 60_000 });
-    condition.judge(true, 0.6);
-    expect(condition.judge(true, 60_000)).toBe("fired");
-    expect(condition.judge(true, 119_999.2)).toBe("repeated");
+    condition.evaluate(true, 0.6);
+    expect(condition.evaluate(true, 60_000)).toBe("fired");
+    expect(condition.evaluate(true, 119_999.2)).toBe("repeated");
   });
 });

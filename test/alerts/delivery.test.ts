@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MOST_ATTEMPTS, retryDelayMs } from "../../src/alerts/backoff.ts";
-import { Delivery } from "../../src/alerts/delivery.ts";
+import { Delivery, MAX_ATTEMPTS, retryDelayMs } from "../../src/alerts/delivery.ts";
 import { DeliveryFailure, type Destination } from "../../src/alerts/destination.ts";
 import type { Outgoing } from "../../src/alerts/notification.ts";
 import { AlertDeliveryError } from "../../src/core/errors.ts";
@@ -104,7 +103,7 @@ describe("a channel", () => {
     expect(channel.pending).toBe(1);
     expect(errors[0]).toBeInstanceOf(AlertDeliveryError);
     expect(errors[0]?.message).toMatch(
-      /^the alert "low" \(firing\) could not be delivered to somewhere: it failed \(attempt 1 of 10; the next one follows in [345] s\)$/,
+      /^the alert "low" \(firing\) could not be delivered to somewhere: it failed \(attempt 1 of 10; next attempt in [345] s\)$/,
     );
     await clock.advance(5_000);
     expect(destination.tried).toHaveLength(2);
@@ -121,9 +120,9 @@ describe("a channel", () => {
     destination.otherwise = "fail";
     const { push, counts, errors, clock, channel } = channelTo(destination);
     await push("firing 1");
-    await clock.advance(MOST_ATTEMPTS * LONG);
-    expect(destination.tried).toHaveLength(MOST_ATTEMPTS);
-    expect(errors.at(-1)?.message).toContain("(attempt 10 of 10; it is given up)");
+    await clock.advance(MAX_ATTEMPTS * LONG);
+    expect(destination.tried).toHaveLength(MAX_ATTEMPTS);
+    expect(errors.at(-1)?.message).toContain("(attempt 10 of 10; giving up)");
     expect(counts).toEqual({ delivered: 0, failedAttempts: 10, abandoned: 1, superseded: 0 });
     expect([clock.pending, channel.pending]).toEqual([0, 0]);
     destination.otherwise = "accept";
@@ -138,7 +137,7 @@ describe("a channel", () => {
     await push("firing 1", "firing 2");
     expect(destination.tried).toEqual(["firing 1", "firing 2"]);
     expect(counts).toEqual({ delivered: 1, failedAttempts: 1, abandoned: 1, superseded: 0 });
-    expect(errors[0]?.message).toContain("(attempt 1 of 10; it is given up)");
+    expect(errors[0]?.message).toContain("(attempt 1 of 10; giving up)");
     expect(clock.pending).toBe(0);
   });
 

@@ -91,7 +91,7 @@ describe("an email", () => {
       "condition:  hit_rate less_than 0.7",
       "value:      0.5",
       "since:      2026-01-01T00:00:00.000Z",
-      "told at:    2026-01-01T00:00:30.000Z",
+      "notified:   2026-01-01T00:00:30.000Z",
       "instance:   web-1",
       "incident:   msg_firing_0",
     ]);
@@ -111,7 +111,7 @@ describe("an email", () => {
       ],
       ["[RESOLVED] Trefferquote zu niedrig ☂", "<msg_resolved_1@example.org>", "<msg_firing_0@example.org>"],
     ]);
-    expect(server.letters[0]?.email.text).toContain("told again: 1");
+    expect(server.letters[0]?.email.text).toContain("repeat:     1");
   });
 
   it("has no other header, line or recipient, whatever the alert and the process are called", async () => {
@@ -240,7 +240,7 @@ describe("recipients", () => {
     const message = outgoing();
     const failure = await failureOf(destination.send(message, never()));
     expect(failure.retryable).toBe(true);
-    expect(failure.message).toMatch(/^1 of 2 recipients refused: .*451 later/);
+    expect(failure.message).toMatch(/^1 of 2 recipients rejected: .*451 later/);
     isBusy = false;
     await destination.send(message, never());
     expect(server.letters.map(({ to }) => to)).toEqual([["ops@example.com"], ["lead@example.com"]]);
@@ -266,7 +266,7 @@ describe("recipients", () => {
     const failure = await failureOf(destinationAt(server.port).send(outgoing(), never()));
     expect(failure).toMatchObject({
       retryable,
-      message: expect.stringMatching(/^2 of 2 recipients refused/),
+      message: expect.stringMatching(/^2 of 2 recipients rejected/),
     });
   });
 });

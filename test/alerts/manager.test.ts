@@ -174,12 +174,12 @@ describe("an alert", () => {
     test.manager.addAlert(low(test.receiver));
     test.manager.start();
     expect(test.manager.states()).toEqual([
-      { name: "low", metric: "hit_rate", status: "inactive", noData: "not looked yet" },
+      { name: "low", metric: "hit_rate", status: "inactive", noData: "not checked yet" },
     ]);
     await test.look(3);
     expect(test.told()).toEqual([]);
     expect(test.manager.states()).toEqual([
-      { name: "low", metric: "hit_rate", status: "inactive", noData: "no reads since the last look" },
+      { name: "low", metric: "hit_rate", status: "inactive", noData: "no reads since the last check" },
     ]);
   });
 

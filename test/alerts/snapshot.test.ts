@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { COMPARISON_IDS, compares } from "../../src/alerts/comparison.ts";
-import { METRIC_IDS, readMetric, showFigure } from "../../src/alerts/metric.ts";
+import { COMPARISON_IDS, compares } from "../../src/alerts/condition.ts";
+import { METRIC_IDS, readMetric, formatValue } from "../../src/alerts/metric.ts";
 import { FAILURE_WINDOW_MS, SnapshotReader } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import { toSnake } from "../../src/core/wire.ts";
@@ -21,30 +21,30 @@ describe("a look", () => {
     figures.read(1_000, 0.5);
     const observer = new SnapshotReader(figures, new ManualClock());
     observer.begin();
-    expect(observer.look()).toMatchObject({ newOperations: 0, newLookups: 0 });
+    expect(observer.read()).toMatchObject({ newOperations: 0, newLookups: 0 });
     figures.read(3, 0.5);
-    expect(observer.look()).toMatchObject({ newOperations: 3, newLookups: 3 });
-    expect(observer.look()).toMatchObject({ newOperations: 0, newLookups: 0 });
+    expect(observer.read()).toMatchObject({ newOperations: 3, newLookups: 3 });
+    expect(observer.read()).toMatchObject({ newOperations: 0, newLookups: 0 });
   });
 
   it.each(["get", "getMany", "getOrSet"])("counts %s as a read", (name) => {
     const { figures, observer } = observed();
     figures.set({ byOperation: { [name]: callsOf(2), set: callsOf(9) } });
-    expect(observer.look().newLookups).toBe(2);
+    expect(observer.read().newLookups).toBe(2);
   });
 
   it("tells the connection failures of the last five minutes", async () => {
     const { figures, clock, observer } = observed();
     figures.set({ connectionFailures: 3 });
     await clock.advance(60_000);
-    expect(observer.look().recentFailures).toBe(3);
+    expect(observer.read().recentFailures).toBe(3);
     figures.set({ connectionFailures: 4 });
     await clock.advance(FAILURE_WINDOW_MS - 30_000);
-    expect(observer.look().recentFailures).toBe(4);
+    expect(observer.read().recentFailures).toBe(4);
     await clock.advance(30_000);
-    expect(observer.look().recentFailures).toBe(1);
+    expect(observer.read().recentFailures).toBe(1);
     await clock.advance(FAILURE_WINDOW_MS);
-    expect(observer.look().recentFailures).toBe(0);
+    expect(observer.read().recentFailures).toBe(0);
   });
 
   it("keeps a count of failures that many looks a second do not lose", async () => {
@@ -52,7 +52,7 @@ describe("a look", () => {
     for (let second = 0; second < 20; second++) {
       figures.set({ connectionFailures: second });
       await clock.advance(1_000);
-      expect(observer.look().recentFailures).toBe(second);
+      expect(observer.read().recentFailures).toBe(second);
     }
   });
 });
@@ -86,41 +86,41 @@ describe("a metric", () => {
     const { figures: source, observer } = observed();
     busy(source);
     source.set(figures);
-    expect(readMetric(metric, observer.look())).toEqual({ value });
+    expect(readMetric(metric, observer.read())).toEqual({ value });
   });
 
   it("reads a closed circuit as 0", () => {
-    expect(readMetric("circuit_breaker_open", observed().observer.look())).toEqual({ value: 0 });
+    expect(readMetric("circuit_breaker_open", observed().observer.read())).toEqual({ value: 0 });
   });
 
   it("has no data, with a reason, where nothing happened that it could be the rate of", () => {
     const { observer } = observed();
-    const look = observer.look();
-    expect(readMetric("hit_rate", look)).toEqual({ noData: "no reads since the last look" });
+    const look = observer.read();
+    expect(readMetric("hit_rate", look)).toEqual({ noData: "no reads since the last check" });
     for (const metric of ["error_rate", "avg_response_time", "p50", "p95", "p99"] as const) {
-      expect(readMetric(metric, look)).toEqual({ noData: "no operations since the last look" });
+      expect(readMetric(metric, look)).toEqual({ noData: "no operations since the last check" });
     }
   });
 
   it("hit_rate has no data while a cache is only written to", () => {
     const { figures, observer } = observed();
     figures.set({ totalOperations: 100, byOperation: { setMany: callsOf(100) } });
-    const look = observer.look();
-    expect(readMetric("hit_rate", look)).toEqual({ noData: "no reads since the last look" });
+    const look = observer.read();
+    expect(readMetric("hit_rate", look)).toEqual({ noData: "no reads since the last check" });
     expect(readMetric("error_rate", look)).toEqual({ value: 0 });
   });
 
   it("takes a figure that is no number for no data", () => {
     const { figures, observer } = observed();
     figures.set({ memoryUsage: Number.NaN });
-    expect(readMetric("memory_usage", observer.look())).toEqual({ noData: "the cache says NaN" });
+    expect(readMetric("memory_usage", observer.read())).toEqual({ noData: "the cache reports NaN" });
   });
 
   it("is shown in the unit that people read", () => {
-    expect(showFigure("hit_rate", 0.6212345)).toBe("0.621235 (62.12 %)");
-    expect(showFigure("avg_response_time", 0.1)).toBe("100 ms");
-    expect(showFigure("eviction_rate", 12.5)).toBe("12.5 per second");
-    expect(showFigure("connection_failures", 3)).toBe("3");
+    expect(formatValue("hit_rate", 0.6212345)).toBe("0.621235 (62.12 %)");
+    expect(formatValue("avg_response_time", 0.1)).toBe("100 ms");
+    expect(formatValue("eviction_rate", 12.5)).toBe("12.5 per second");
+    expect(formatValue("connection_failures", 3)).toBe("3");
   });
 });
 

@@ -1,6 +1,6 @@
 // Every failure as the command line tells it: exit code, message, and what to do next.
 import { describe, expect, test } from "vitest";
-import { CommandError } from "../../src/cli/command-error.ts";
+import { CommandError } from "../../src/cli/exit-code.ts";
 import { failureOf } from "../../src/cli/failure.ts";
 import {
   CircuitOpenError,

@@ -108,7 +108,7 @@ describe("export", () => {
       if (more.length === 0) {
         expect([running.stdout, running.stderr]).toEqual([
           "",
-          `interrupted after ${count} entries, which are in ${name}.partial\n`,
+          `interrupted after ${count} entries; they are in ${name}.partial\n`,
         ]);
       } else {
         expect(JSON.parse(running.stdout)).toMatchObject({
@@ -123,7 +123,7 @@ describe("export", () => {
   test("that was interrupted is not replaced by the next one unless it is forced to", async () => {
     const again = await xcache(["export", "out0.jsonl"], { env: { XCACHE_KV_URL: redis.url }, cwd: folder });
     expect(again.code).toBe(2);
-    expect(again.stderr).toMatch(/^error: out0\.jsonl\.partial is there already\nhint: .*--force/);
+    expect(again.stderr).toMatch(/^error: out0\.jsonl\.partial already exists\nhint: .*--force/);
   });
 });
 

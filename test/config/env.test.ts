@@ -145,10 +145,10 @@ describe("messages", () => {
 
   it("a field that text cannot hold says where it belongs", () => {
     expect(configErrorOf(() => configFromEnv({ XCACHE_TABLES: "{}" })).message).toBe(
-      'XCACHE_TABLES must be a map from table name to { ttl, tags }, which only a config object or file can hold, got "{}"',
+      'XCACHE_TABLES must be a map from table name to { ttl, tags }, which can only be set in a config object or file, got "{}"',
     );
     expect(configErrorOf(() => configFromEnv({ XCACHE_BACKEND: "memory" })).message).toBe(
-      'XCACHE_BACKEND must be a Backend object, which only code can give, got "memory"',
+      'XCACHE_BACKEND must be a Backend object, which can only be set in code, got "memory"',
     );
   });
 

@@ -1,7 +1,7 @@
 // The catalogue has what the specification names, and docs/reference/metrics.md says the same as the catalogue.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { CATALOGUE, METRICS, type MetricFacts, metricNamed } from "../../src/metrics/catalogue.ts";
+import { CATALOGUE, METRICS, type MetricSpec, metricNamed } from "../../src/metrics/catalogue.ts";
 import { LATENCY_BUCKETS } from "../../src/metrics/recording/histogram.ts";
 import { TRACED_OPERATIONS } from "../../src/metrics/tracing.ts";
 
@@ -9,7 +9,7 @@ const page = readFileSync(new URL("../../docs/reference/metrics.md", import.meta
 
 const code = (text: string): string => `\`${text}\``;
 
-function row({ dotted, exposition, datagram, type, labels, help }: MetricFacts): string {
+function row({ dotted, exposition, datagram, type, labels, help }: MetricSpec): string {
   const cells = [
     code(dotted),
     code(`<namespace>_${exposition}`),

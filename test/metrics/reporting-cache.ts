@@ -37,8 +37,8 @@ export function reportingCache(backend = "memory"): ReportingCache {
     recorder: telemetry.recorder,
     clock,
     backend,
-    place: {},
-    facts: () => ({
+    namespace: {},
+    storeState: () => ({
       circuitBreakerOpen: store.breaker,
       poolUtilization: store.pool,
       poolWaiting: store.waiting,

@@ -1,7 +1,7 @@
-// xcache clear: every entry of a prefix or namespace.
+// xcache clear: removes every entry of a prefix or namespace.
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { removeWithCare } from "../entries/removal.ts";
+import { confirmAndRemove } from "../entries/removal.ts";
 import type { ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { escapeControls } from "../terminal/escape.ts";
@@ -12,7 +12,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
     const prefix = session.settings.config.keyPrefix;
     const place =
       namespace.length === 0 ? "" : ` in the namespace "${escapeControls(namespace.join(" / "))}"`;
-    return removeWithCare(context, {
+    return confirmAndRemove(context, {
       what: `of the prefix "${escapeControls(prefix)}"${place} at ${session.address}`,
       facts: { prefix, namespace },
       isDryRun: options.dryRun === true,
@@ -24,15 +24,15 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
       },
     });
   };
-  return withSession(context, work, { tellsHowFar: true });
+  return withSession(context, work, { reportsProgress: true });
 }
 
-/** Cheap, since nobody waits for an exact count of what is to go anyway. */
+/** An estimate is enough: an exact count would need a scan. */
 async function estimate({
   cache,
   store,
-}: Session): Promise<{ entries: number | undefined; isAbout: boolean }> {
-  if (!store.backend.capabilities.scan) return { entries: undefined, isAbout: true };
+}: Session): Promise<{ entries: number | undefined; isEstimate: boolean }> {
+  if (!store.backend.capabilities.scan) return { entries: undefined, isEstimate: true };
   const { totalKeys, approximate } = await cache.getStats();
-  return { entries: totalKeys, isAbout: approximate };
+  return { entries: totalKeys, isEstimate: approximate };
 }

@@ -1,70 +1,69 @@
-// xcache complete: answers the shell's question what can stand at the cursor. Never fails, never takes long.
+// xcache complete: prints the completion candidates for the word at the cursor. Never fails and never takes long.
 import { systemClock } from "../../core/clock.ts";
 import type { CommandInput } from "../command-spec.ts";
 import { bashCandidate, readBashLine } from "../completion/bash-line.ts";
 import { type CompletionPosition, completionPosition } from "../completion/candidates.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, GlobalFlags } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { GlobalFlags } from "../global-flags.ts";
 import { escapeControls } from "../terminal/escape.ts";
 import { parseDuration } from "../terminal/format-duration.ts";
 
-/** People wait for it with a finger on the key, unless the line says how long they would. */
-const LOOK_SECONDS = 0.5;
+/** Limits the scan, because the user is waiting at the prompt; --timeout on the line overrides it. */
+const SCAN_SECONDS = 0.5;
 const MOST_CANDIDATES = 200;
-/** Keys are completed part by part, as folders are. */
+/** Keys are completed segment by segment, as folders are. */
 const PART_END = /[:/.]/;
 
-/** What the lines after the first one are; the completion scripts know these names. */
-interface Answer {
+/** `kind` says what the candidates are; the completion scripts know these names. */
+interface Completion {
   readonly kind: "words" | "parts" | "files";
   readonly candidates: readonly string[];
 }
 
 export async function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
-  const breaks = options.bashBreaks as string | undefined;
-  const line = breaks === undefined ? undefined : readBashLine(args[0] ?? "", breaks);
-  const place = completionPosition(line === undefined ? args : line.words.slice(1));
-  const { kind, candidates } = await answerTo(context, place);
-  const whole = candidates.map((candidate) => place.lead + candidate);
+  const wordBreaks = options.bashBreaks as string | undefined;
+  const line = wordBreaks === undefined ? undefined : readBashLine(args[0] ?? "", wordBreaks);
+  const position = completionPosition(line === undefined ? args : line.words.slice(1));
+  const { kind, candidates } = await candidatesFor(context, position);
+  const whole = candidates.map((candidate) => position.lead + candidate);
   const typed = line === undefined ? whole : whole.map((each) => bashCandidate(each, line));
   await context.out.lines([kind, ...typed.filter((each) => each !== undefined)]);
   return EXIT.ok;
 }
 
-async function answerTo(context: CommandContext, place: CompletionPosition): Promise<Answer> {
-  const { completes, word } = place;
+async function candidatesFor(context: CommandContext, position: CompletionPosition): Promise<Completion> {
+  const { completes, word } = position;
   if (completes === "files") return { kind: "files", candidates: [] };
   if (typeof completes === "object") {
     return { kind: "words", candidates: completes.filter((each) => each.startsWith(word)) };
   }
-  const names = await namesInStore(context, place, completes).catch(() => new Set<string>());
+  const names = await namesInStore(context, position, completes).catch(() => new Set<string>());
   const candidates = [...names].sort().slice(0, MOST_CANDIDATES);
-  const goesOn = completes === "keys" && candidates.some((each) => PART_END.test(each.at(-1) ?? ""));
-  return { kind: goesOn ? "parts" : "words", candidates };
+  const hasParts = completes === "keys" && candidates.some((each) => PART_END.test(each.at(-1) ?? ""));
+  return { kind: hasParts ? "parts" : "words", candidates };
 }
 
 async function namesInStore(
   context: CommandContext,
-  place: CompletionPosition,
+  position: CompletionPosition,
   what: "keys" | "tags",
 ): Promise<ReadonlySet<string>> {
-  // Only now: most words need no store.
+  // Loaded lazily: most completions need no store.
   const { openSession } = await import("../session.ts");
   const { scanEntries } = await import("../entries/entry-scan.ts");
-  const over = new AbortController();
-  const flags = flagsOf(place);
-  const timer = systemClock.after(flags.timeout * 1_000, () => over.abort());
+  const deadline = new AbortController();
+  const flags = flagsOf(position);
+  const timer = systemClock.after(flags.timeout * 1_000, () => deadline.abort());
   timer.hold?.(true);
   const session = openSession({ ...context, flags });
   const found = new Set<string>();
   try {
-    for await (const batch of scanEntries(session, {}, AbortSignal.any([over.signal, context.stop]))) {
+    for await (const batch of scanEntries(session, {}, AbortSignal.any([deadline.signal, context.stop]))) {
       for (const { key, tags } of batch) {
         for (const name of what === "keys" ? [key] : tags) {
-          // What a terminal would obey, such as the end of a line, no shell shows as it is.
-          if (!name.startsWith(place.word) || escapeControls(name) !== name) continue;
-          found.add(what === "keys" ? nextPart(name, place.word) : name);
+          // No shell can insert control characters, such as a line break, safely.
+          if (!name.startsWith(position.word) || escapeControls(name) !== name) continue;
+          found.add(what === "keys" ? nextPart(name, position.word) : name);
         }
       }
       if (found.size >= MOST_CANDIDATES) break;
@@ -85,12 +84,12 @@ function flagsOf({ flags }: CompletionPosition): GlobalFlags & { readonly timeou
     ...(config === undefined ? {} : { config }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(namespace === undefined ? {} : { namespace }),
-    timeout: parseDuration(last("--timeout") ?? "") ?? LOOK_SECONDS,
+    timeout: parseDuration(last("--timeout") ?? "") ?? SCAN_SECONDS,
     color: false,
   };
 }
 
-/** The key up to the next separator behind what is typed: `user:1:name` is `user:` for `us`. */
+/** The key up to the next separator after the typed text: `user:1:name` completes `us` to `user:`. */
 function nextPart(key: string, typed: string): string {
   const rest = key.slice(typed.length);
   const end = rest.search(PART_END);

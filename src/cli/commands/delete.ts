@@ -1,5 +1,4 @@
-// xcache delete: entries by their keys.
-
+// xcache delete: removes entries by key.
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";

@@ -1,6 +1,5 @@
-// xcache doctor: settings with their origin, the connection, the server, the packages, and what to do about each.
-
-import type { LayeredConfig } from "../../config/origin.ts";
+// xcache doctor: checks settings, connection, server and packages, and suggests fixes.
+import type { LayeredConfig } from "../../config/resolve.ts";
 import { FIELD_NAMES, type FieldName, wireName } from "../../config/schema.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { toWire } from "../../core/wire.ts";
@@ -10,8 +9,8 @@ import { type Finding, runChecks } from "../doctor/checks.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withOpenSession } from "../session.ts";
+import { tableLines } from "../terminal/display-width.ts";
 import { escapeControls, jsonText } from "../terminal/escape.ts";
-import { tableLines } from "../terminal/table.ts";
 
 interface Setting {
   readonly name: string;
@@ -23,9 +22,9 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
   const { out, interrupt } = context;
   return withOpenSession(context, async (session) => {
     const settings = settingsOf(session.settings);
-    const examined = await unlessStopped(runChecks(session), interrupt.signal);
-    if (examined === undefined) return EXIT.interrupted;
-    const { findings, isReached } = examined;
+    const result = await unlessStopped(runChecks(session), interrupt.signal);
+    if (result === undefined) return EXIT.interrupted;
+    const { findings, isReached } = result;
     const isFine = findings.every(({ state }) => state !== "problem");
     if (out.json) await out.jsonLine({ ok: isFine, settings, findings });
     else {
@@ -46,7 +45,7 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
   });
 }
 
-/** Objects that only code can give have no place here. */
+/** Without the fields that can only be set in code. */
 function settingsOf({ config, sources }: LayeredConfig): readonly Setting[] {
   const shown = FIELD_NAMES.filter((field) => field !== "backend" && field !== "metrics");
   return shown.map((field) => ({

@@ -1,4 +1,4 @@
-// xcache export: entries to a file, with their values, tags and expiry.
+// xcache export: writes entries with their values, tags and expiry to a file.
 import { systemClock } from "../../core/clock.ts";
 import type { Inspection } from "../../core/namespace.ts";
 import type { CommandInput } from "../command-spec.ts";
@@ -14,8 +14,8 @@ import { durationText } from "../terminal/format-duration.ts";
 import { counted } from "../terminal/format-number.ts";
 import { Progress } from "../terminal/progress.ts";
 
-/** Values that are held at once. */
-const TOGETHER = 100;
+/** Values held in memory at once. */
+const BATCH_SIZE = 100;
 
 interface Options {
   readonly pattern?: string;
@@ -31,7 +31,7 @@ export function run(context: CommandContext, { args, options }: CommandInput): P
     const target = await openTarget(context.out, file, force);
     return new Export(context, session, target, file).run(filter);
   };
-  return withSession(context, work, { tellsHowFar: true });
+  return withSession(context, work, { reportsProgress: true });
 }
 
 class Export {
@@ -54,11 +54,11 @@ class Export {
     try {
       await this.#writeAll(filter);
     } catch (error) {
-      await this.#leave("failed");
+      await this.#abandon("failed");
       throw error;
     }
     if (this.#context.interrupt.isRaised) {
-      await this.#leave("interrupted");
+      await this.#abandon("interrupted");
       return EXIT.interrupted;
     }
     await this.#finish();
@@ -70,8 +70,8 @@ class Export {
     const isAll = Object.keys(filter).length === 0;
     const usage = isAll ? await unlessStopped(this.#usage(), stop) : undefined;
     for await (const batch of scanEntries(this.#session, filter, stop)) {
-      for (let at = 0; at < batch.length && !stop.aborted; at += TOGETHER) {
-        await this.#write(batch.slice(at, at + TOGETHER));
+      for (let at = 0; at < batch.length && !stop.aborted; at += BATCH_SIZE) {
+        await this.#write(batch.slice(at, at + BATCH_SIZE));
         this.#progress.update(
           this.#written,
           usage === undefined ? undefined : this.#written / Math.max(1, usage.keys),
@@ -81,10 +81,10 @@ class Export {
   }
 
   async #usage(): Promise<{ readonly keys: number }> {
-    return this.#session.space.usage(false);
+    return this.#session.namespace.usage(false);
   }
 
-  /** Those that are still there. */
+  /** Skips entries that have disappeared since the scan. */
   async #write(entries: readonly Inspection[]): Promise<void> {
     const keys = entries.map(({ key }) => key);
     const values = await unlessStopped(this.#session.cache.getMany(keys), this.#context.stop);
@@ -100,27 +100,27 @@ class Export {
     const { out } = this.#context;
     const seconds = this.#progress.end();
     await this.#target.finish();
-    // On the standard output there is nothing but the entries.
+    // stdout carries nothing but the entries.
     if (this.#file === "-") return;
-    if (out.json) await this.#tellJson(this.#file, seconds, true);
+    if (out.json) await this.#printJson(this.#file, seconds, true);
     else
       await out.line(
         `wrote ${counted(this.#written, "entry", "entries")} to ${escapeControls(this.#file)} in ${durationText(seconds)}`,
       );
   }
 
-  /** Tells where the entries are that were written until then. */
-  async #leave(why: "failed" | "interrupted"): Promise<void> {
+  /** Reports where the entries written so far are. */
+  async #abandon(reason: "failed" | "interrupted"): Promise<void> {
     const { out } = this.#context;
     const seconds = this.#progress.end();
-    const left = await this.#target.leave().catch(() => undefined);
-    if (out.json && this.#file !== "-") await this.#tellJson(left ?? null, seconds, false);
+    const left = await this.#target.abandon().catch(() => undefined);
+    if (out.json && this.#file !== "-") await this.#printJson(left ?? null, seconds, false);
     if (out.json) return;
-    const where = left === undefined ? "" : `, which are in ${escapeControls(left)}`;
-    out.say(`${why} after ${counted(this.#written, "entry", "entries")}${where}`);
+    const where = left === undefined ? "" : `; they are in ${escapeControls(left)}`;
+    out.say(`${reason} after ${counted(this.#written, "entry", "entries")}${where}`);
   }
 
-  #tellJson(file: string | null, seconds: number, complete: boolean): Promise<void> {
+  #printJson(file: string | null, seconds: number, complete: boolean): Promise<void> {
     const duration = Math.round(seconds * 1_000) / 1_000;
     return this.#context.out.jsonLine({
       file,

@@ -1,4 +1,4 @@
-// xcache health: does the cache work. Made for health checks of containers and load balancers.
+// xcache health: whether the cache works, for the health checks of containers and load balancers.
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
@@ -6,14 +6,14 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { type Session, withOpenSession } from "../session.ts";
+import { tableLines } from "../terminal/display-width.ts";
 import { escapeControls } from "../terminal/escape.ts";
 import { latencyText } from "../terminal/format-duration.ts";
-import { tableLines } from "../terminal/table.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { out, interrupt } = context;
-  const examine = async ({ cache, address }: Session): Promise<ExitCode> => {
-    // Failing to connect is an answer, not an error.
+  const check = async ({ cache, address }: Session): Promise<ExitCode> => {
+    // A failed connection is a result here, not an error.
     await cache.connect().catch(() => {});
     const result = await cache.healthCheck();
     const detailed = await cache.detailedHealthCheck();
@@ -38,12 +38,12 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
         : failureOf(result.error ?? "did not answer", false).message;
       await out.line(`${painted(context, status)} ${address} ${why}`);
     }
-    if (status === "unhealthy") out.note("`xcache doctor` looks for the reason");
+    if (status === "unhealthy") out.note("run `xcache doctor` to find out why");
     return status === "unhealthy" ? EXIT.failed : EXIT.ok;
   };
   return withOpenSession(
     context,
-    async (session) => (await unlessStopped(examine(session), interrupt.signal)) ?? EXIT.interrupted,
+    async (session) => (await unlessStopped(check(session), interrupt.signal)) ?? EXIT.interrupted,
   );
 }
 

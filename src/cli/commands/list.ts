@@ -1,4 +1,4 @@
-// xcache list: keys as they are found, with cursors and in bounded memory.
+// xcache list: prints keys while it scans, in bounded memory.
 import type { Inspection } from "../../core/namespace.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
@@ -32,7 +32,7 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
         else await out.line(textOf(entry));
         listed++;
       }
-      // At once, however few: the next batch may be long in coming.
+      // Do not hold back a small batch: the next one may take long.
       await out.flush();
       if (listed >= limit) break;
     }
@@ -43,12 +43,12 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
     if (out.isTerminal) out.note(summary(listed, limit, filter));
     return EXIT.ok;
   };
-  return withSession(context, work, { tellsHowFar: true });
+  return withSession(context, work, { reportsProgress: true });
 }
 
 const plainLine = ({ key }: Inspection): string => escapeControls(key);
 
-/** What stands before the key has a fixed width, since the rows to come are not known. */
+/** Fixed widths, since later rows are not known yet. */
 const WIDTHS = { ttl: 8, size: 10, age: 8 } as const;
 const LONG_HEAD = `${"TTL".padStart(WIDTHS.ttl)}  ${"SIZE".padStart(WIDTHS.size)}  ${"AGE".padStart(WIDTHS.age)}  KEY  TAGS`;
 
@@ -67,5 +67,5 @@ function summary(listed: number, limit: number, filter: EntryFilter): string {
   if (listed >= limit) return `the first ${counted(listed, "key")}; there may be more`;
   if (listed > 0 || (filter.pattern === undefined && filter.tags === undefined))
     return counted(listed, "key");
-  return "no keys match; `xcache search` finds keys that are only alike";
+  return "no keys match; `xcache search` finds similar keys";
 }

@@ -1,37 +1,41 @@
-// xcache ping: is the store there, what is it, and how far away.
-
+// xcache ping: tests the connection and prints the kind of store, its version and the latency.
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { readServerInfo, type ServerInfo } from "../doctor/server-info.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { type Session, withSession } from "../session.ts";
+import { tableLines } from "../terminal/display-width.ts";
 import { latencyText } from "../terminal/format-duration.ts";
 import type { Output } from "../terminal/output.ts";
-import { tableLines } from "../terminal/table.ts";
 
 export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { out, interrupt, stop } = context;
   const count = (options.count as number | undefined) ?? 1;
   const work = async (session: Session): Promise<ExitCode> => {
-    const facts = await unlessStopped(readServerInfo(session), stop);
-    // The first one is not measured: it pays for what is set up only once.
+    const info = await unlessStopped(readServerInfo(session), stop);
+    // Not measured: the first ping includes one-time setup.
     await unlessStopped(ping(session), stop);
-    const summary = new Summary();
+    const summary = new LatencySummary();
     while (summary.count < count && !stop.aborted) {
       const seconds = await unlessStopped(ping(session), stop);
       if (seconds === undefined) break;
       summary.add(seconds);
       if (count > 1 && !out.json) await out.line(`${summary.count}  ${latencyText(seconds)}`);
     }
-    if (facts !== undefined && summary.count > 0) await tell(out, session.address, facts, summary);
+    if (info !== undefined && summary.count > 0) await printSummary(out, session.address, info, summary);
     return interrupt.isRaised ? EXIT.interrupted : EXIT.ok;
   };
-  return withSession(context, work, { tellsHowFar: true });
+  return withSession(context, work, { reportsProgress: true });
 }
 
-async function tell(out: Output, address: string, facts: ServerInfo, summary: Summary): Promise<void> {
-  const { backend, server, version, title } = facts;
+async function printSummary(
+  out: Output,
+  address: string,
+  info: ServerInfo,
+  summary: LatencySummary,
+): Promise<void> {
+  const { backend, server, version, title } = info;
   const { count, least, average, most } = summary;
   if (out.json) {
     const latency_seconds = { least, average, most };
@@ -41,7 +45,7 @@ async function tell(out: Output, address: string, facts: ServerInfo, summary: Su
   const times =
     count === 1
       ? latencyText(average)
-      : `least ${latencyText(least)}, average ${latencyText(average)}, most ${latencyText(most)}`;
+      : `min ${latencyText(least)}, avg ${latencyText(average)}, max ${latencyText(most)}`;
   await out.lines(
     tableLines([
       [out.data.green("PONG"), times],
@@ -57,8 +61,8 @@ async function ping({ cache }: Session): Promise<number> {
   return latencySeconds;
 }
 
-/** Of latencies in seconds, however many. */
-class Summary {
+/** Latencies in seconds. */
+class LatencySummary {
   count = 0;
   least = Number.POSITIVE_INFINITY;
   most = 0;

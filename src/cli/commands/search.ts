@@ -1,4 +1,4 @@
-// xcache search: keys that resemble a text, best first.
+// xcache search: keys similar to a text, best matches first.
 import { type FuzzyMatch, fuzzySearch } from "../../search/fuzzy.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
@@ -13,29 +13,29 @@ export function run(context: CommandContext, { args, options }: CommandInput): P
   const { out, stop, interrupt } = context;
   const { threshold = 80, limit = 10 } = options as { threshold?: number; limit?: number };
   const work = async (session: Session): Promise<ExitCode> => {
-    // Not by the cache object, which gives up what it has found when it is stopped.
+    // Not through the cache object, which discards its results when interrupted.
     const matches = await fuzzySearch(keyBatches(session, stop), args[0] ?? "", { threshold, limit });
     for (const match of matches) {
       if (out.json) await out.jsonLine({ key: match.key, score: match.score });
-      else await out.line(`${padStart(String(match.score), 3)}  ${shown(out, match)}`);
+      else await out.line(`${padStart(String(match.score), 3)}  ${highlighted(out, match)}`);
     }
     await out.flush();
     if (interrupt.isRaised) {
-      out.say("interrupted; these are the best of the keys looked at so far");
+      out.say("interrupted; these are the best matches so far");
       return EXIT.interrupted;
     }
     if (matches.length === 0) out.note(`no key scores ${threshold} or more; try a lower --threshold`);
     return EXIT.ok;
   };
-  return withSession(context, work, { tellsHowFar: true });
+  return withSession(context, work, { reportsProgress: true });
 }
 
 async function* keyBatches(session: Session, stop: AbortSignal): AsyncIterable<readonly string[]> {
   for await (const batch of scanEntries(session, {}, stop)) yield batch.map(({ key }) => key);
 }
 
-/** The key, with what was found in it underlined. */
-function shown({ data }: Output, { key, range: [start, end] }: FuzzyMatch): string {
+/** The key with the match underlined. */
+function highlighted({ data }: Output, { key, range: [start, end] }: FuzzyMatch): string {
   const part = (from: number, to?: number): string => escapeControls(key.slice(from, to));
   return `${part(0, start)}${start < end ? data.underline(part(start, end)) : ""}${part(end)}`;
 }

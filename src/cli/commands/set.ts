@@ -1,11 +1,10 @@
-// xcache set: a value under a key.
+// xcache set: stores a value under a key.
 import { text as textOf } from "node:stream/consumers";
-import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { fromJson } from "../entries/json-value.ts";
 import { typeOf } from "../entries/value-text.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
+import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withSession } from "../session.ts";
 import { escapeControls } from "../terminal/escape.ts";
@@ -32,7 +31,7 @@ export async function run(context: CommandContext, { args, options }: CommandInp
     if (out.json) {
       await out.jsonLine({ key, type, ttl_seconds: Number.isFinite(seconds) ? seconds : null, tags });
     } else {
-      const end = Number.isFinite(seconds) ? `for ${durationText(seconds)}` : "for ever";
+      const end = Number.isFinite(seconds) ? `for ${durationText(seconds)}` : "without expiry";
       await out.line(`stored "${escapeControls(key)}" (${type}) ${end}`);
     }
     return EXIT.ok;

@@ -1,9 +1,8 @@
-// xcache stats: how all processes that use the cache fare, out of the store.
+// xcache stats: the combined statistics of all processes that use the cache, read from the store.
 import type { FleetStats } from "../../core/stats.ts";
-import { CommandError } from "../command-error.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
+import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { statsJson } from "../stats/fleet-figures.ts";
 import { NO_HISTORY, statsLines } from "../stats/stats-view.ts";
@@ -23,16 +22,16 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   const options = input.options as Options;
   const { interval = 2, since = 3_600, count = Number.POSITIVE_INFINITY, exact = false } = options;
   if (options.watch !== true && (options.interval !== undefined || options.count !== undefined)) {
-    throw new CommandError("--interval and --count are for --watch", "Add --watch, or leave them away.");
+    throw new CommandError("--interval and --count need --watch", "Add --watch, or omit them.");
   }
   const work = async (session: Session): Promise<ExitCode> => {
-    const { cache, space } = session;
-    const look = (): Promise<FleetStats> => cache.getStats({ fleet: true, since, exact });
+    const { cache, namespace } = session;
+    const read = (): Promise<FleetStats> => cache.getStats({ fleet: true, since, exact });
     if (options.watch === true) {
-      return watch(context, session, { intervalMs: interval * 1_000, count, look });
+      return watch(context, session, { intervalMs: interval * 1_000, count, read });
     }
-    const stats = await look();
-    const now = space.counters.now();
+    const stats = await read();
+    const now = namespace.counters.now();
     if (out.json) await out.jsonLine(statsJson(stats, now));
     else {
       await out.lines(statsLines(out, stats, now));
@@ -40,5 +39,5 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
     }
     return EXIT.ok;
   };
-  return withSession(context, work, { tellsHowFar: options.watch === true });
+  return withSession(context, work, { reportsProgress: options.watch === true });
 }

@@ -1,28 +1,28 @@
-// A line of bash up to the cursor: its words as the program would get them, and candidates as they are to be typed.
+// Splits a bash line up to the cursor into words, and quotes candidates so that they can be inserted into it.
 
-/** Which quote the last word has left open. */
+/** The quote that is still open in the last word. */
 type Quote = "" | "'" | '"';
 
 export interface BashLine {
-  /** The last one is unfinished. */
+  /** The last one is incomplete. */
   readonly words: readonly string[];
   readonly quote: Quote;
-  /** How much of the last word stays: bash puts a candidate only behind the last character that breaks words. */
+  /** Characters of the last word that stay: bash replaces only what follows the last word-break character. */
   readonly kept: number;
 }
 
 const BLANK = /\s/;
-/** What a backslash takes the meaning from between double quotes. */
+/** Characters a backslash escapes inside double quotes. */
 const ESCAPED_IN_QUOTES = /[$`"\\]/;
 
-/** `breaks`: COMP_WORDBREAKS. Nothing is expanded. */
-export function readBashLine(line: string, breaks: string): BashLine {
+/** `wordBreaks`: COMP_WORDBREAKS. Nothing is expanded. */
+export function readBashLine(line: string, wordBreaks: string): BashLine {
   const words: string[] = [];
   let word = "";
   let isWord = false;
   let quote: Quote = "";
   let kept = 0;
-  const take = (text: string): void => {
+  const append = (text: string): void => {
     word += text;
     isWord = true;
   };
@@ -31,36 +31,36 @@ export function readBashLine(line: string, breaks: string): BashLine {
     const next = line[at + 1] ?? "";
     if (quote === "'") {
       if (character === "'") quote = "";
-      else take(character);
+      else append(character);
     } else if (character === "\\" && (quote === "" || ESCAPED_IN_QUOTES.test(next))) {
-      take(next);
+      append(next);
       at++;
     } else if (quote === '"') {
       if (character === '"') quote = "";
-      else take(character);
+      else append(character);
     } else if (character === "'" || character === '"') {
-      take("");
+      append("");
       quote = character;
       kept = word.length;
     } else if (BLANK.test(character)) {
       if (isWord) words.push(word);
       [word, isWord, kept] = ["", false, 0];
     } else {
-      take(character);
-      if (breaks.includes(character)) kept = word.length;
+      append(character);
+      if (wordBreaks.includes(character)) kept = word.length;
     }
   }
   return { words: [...words, word], quote, kept };
 }
 
-/** What bash is to put in the place of the end of the word; undefined where the open quote leaves no way to say it. */
+/** The text bash inserts at the end of the word; undefined if the open quote cannot hold it. */
 export function bashCandidate(
   candidate: string,
   { quote, kept }: Omit<BashLine, "words">,
 ): string | undefined {
   const rest = candidate.slice(kept);
   if (quote === "'") return rest.includes("'") ? undefined : rest;
-  // Between double quotes an exclamation mark means the history, and nothing takes that from it.
+  // Inside double quotes an exclamation mark triggers history expansion and cannot be escaped.
   if (quote === '"') return rest.includes("!") ? undefined : rest.replace(/[$`"\\]/g, "\\$&");
   return rest.replace(/[^\p{L}\p{M}\p{N}_@%+=:,./-]/gu, "\\$&");
 }

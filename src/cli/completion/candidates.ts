@@ -1,15 +1,14 @@
-// What may stand at the end of a command line, found in the table of commands.
+// Determines from the command table what can complete the last word of a command line.
 import type { CommandSpec, Completes, OptionSpec } from "../command-spec.ts";
-import { GLOBAL_OPTIONS } from "../specs/global.ts";
-import { COMMANDS } from "../specs/table.ts";
+import { COMMANDS, GLOBAL_OPTIONS } from "../specs/table.ts";
 
 export interface CompletionPosition {
-  /** The unfinished word, or what of it stands behind `--flag=`. */
+  /** The incomplete word, or the part of it after `--flag=`. */
   readonly word: string;
-  /** What stands before it in the same word: `--flag=`. */
+  /** The `--flag=` before it in the same word, or empty. */
   readonly lead: string;
   readonly completes: Completes;
-  /** Values of the flags before it, by their long names; the store is looked for with them. */
+  /** Values of the earlier flags by long name; they say which store to read. */
   readonly flags: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -17,7 +16,7 @@ const longName = ({ flags }: OptionSpec): string => /--[\w-]+/.exec(flags)?.[0] 
 const shortName = ({ flags }: OptionSpec): string | undefined => /^-\w\b/.exec(flags)?.[0];
 const takesValue = ({ flags }: OptionSpec): boolean => flags.includes("<");
 
-/** `words`: those after `xcache`, the last one unfinished. */
+/** `words`: those after `xcache`, the last one incomplete. */
 export function completionPosition(words: readonly string[]): CompletionPosition {
   const before = words.slice(0, -1);
   const last = words.at(-1) ?? "";
@@ -25,16 +24,16 @@ export function completionPosition(words: readonly string[]): CompletionPosition
   const operands: string[] = [];
   let command: CommandSpec | undefined;
   let awaiting: OptionSpec | undefined;
-  const found = (option: OptionSpec, value: string): void => {
+  const addValue = (option: OptionSpec, value: string): void => {
     flags.set(longName(option), [...(flags.get(longName(option)) ?? []), value]);
   };
   for (const each of before) {
     const option = findOption(command, each);
     if (option !== undefined) {
       awaiting = takesValue(option) && !each.includes("=") ? option : undefined;
-      if (each.includes("=")) found(option, each.slice(each.indexOf("=") + 1));
+      if (each.includes("=")) addValue(option, each.slice(each.indexOf("=") + 1));
     } else if (awaiting !== undefined) {
-      found(awaiting, each);
+      addValue(awaiting, each);
       if (!awaiting.flags.includes("...")) awaiting = undefined;
     } else if (command === undefined) command = COMMANDS.find(({ name }) => name === each);
     else operands.push(each);
@@ -60,7 +59,7 @@ const optionsOf = (command: CommandSpec | undefined): readonly OptionSpec[] => [
   ...GLOBAL_OPTIONS,
 ];
 
-/** Those of a command and those of all commands. */
+/** The options of a command and the global ones. */
 export const optionNames = (command: CommandSpec | undefined): readonly string[] => [
   ...optionsOf(command).map(longName),
   "--help",
@@ -71,7 +70,7 @@ function findOption(command: CommandSpec | undefined, word: string): OptionSpec 
   return optionsOf(command).find((option) => longName(option) === name || shortName(option) === name);
 }
 
-/** A variadic argument takes all that follow. */
+/** A variadic argument takes all remaining words. */
 function argumentAt({ arguments: list = [] }: CommandSpec, at: number) {
   const last = list.at(-1);
   return list[at] ?? (last?.name.includes("...") ? last : undefined);

@@ -1,4 +1,4 @@
-// What doctor looks at, and what it thinks of it.
+// The checks of `xcache doctor` and the advice each gives.
 import { systemClock } from "../../core/clock.ts";
 import { peerRanges } from "../../core/package-manager.ts";
 import { VERSION } from "../../version.ts";
@@ -6,15 +6,14 @@ import { failureOf } from "../failure.ts";
 import type { Session } from "../session.ts";
 import { latencyText } from "../terminal/format-duration.ts";
 import { bytesText } from "../terminal/format-number.ts";
-import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
-import { installedVersion } from "./installed-package.ts";
+import { EXTRA_NAMES, EXTRAS, installedVersion } from "./extras.ts";
 import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
 export interface Finding {
   readonly name: string;
   readonly state: "ok" | "warning" | "problem";
   readonly detail: string;
-  /** What to do; null where nothing has to be done. */
+  /** What to do; null if nothing is needed. */
   readonly advice: string | null;
 }
 
@@ -44,98 +43,91 @@ export async function runChecks(session: Session): Promise<CheckResult> {
   );
   try {
     await session.cache.connect();
-    const facts = await readServerInfo(session);
+    const info = await readServerInfo(session);
     const { isHealthy, latencySeconds, error } = await session.cache.healthCheck();
     if (!isHealthy) throw error;
     const connection = ok("connection", `${session.address} answered in ${latencyText(latencySeconds)}`);
     return {
-      findings: [
-        program,
-        connection,
-        ...aboutServer(facts),
-        ...aboutClock(session, facts),
-        ...aboutPackages(),
-      ],
+      findings: [program, connection, ...checkServer(info), ...checkClock(session, info), ...checkPackages()],
       isReached: true,
     };
   } catch (error) {
     const usesDefault = session.settings.sources.kvUrl === "default";
     const { message, hint } = failureOf(error, usesDefault);
     return {
-      findings: [program, problem("connection", message, hint), ...aboutPackages()],
+      findings: [program, problem("connection", message, hint), ...checkPackages()],
       isReached: false,
     };
   }
 }
 
-function aboutServer(facts: ServerInfo): readonly Finding[] {
-  const { all, title, backend } = facts;
-  const findings = [backend === "memory" ? aboutMemory() : ok("store", title)];
-  if (typeof all.tracking === "boolean") findings.push(aboutTracking(all.tracking));
-  if (typeof all.evictionPolicy === "string") findings.push(aboutEviction(all.evictionPolicy, all));
+function checkServer({ all, title, backend }: ServerInfo): readonly Finding[] {
+  const findings = [backend === "memory" ? memoryFinding() : ok("store", title)];
+  if (typeof all.tracking === "boolean") findings.push(checkTracking(all.tracking));
+  if (typeof all.evictionPolicy === "string") findings.push(checkEviction(all.evictionPolicy, all));
   if (typeof all.usedBytes === "number" && typeof all.maxBytes === "number") {
     findings.push(ok("room", `${bytesText(all.usedBytes)} of ${bytesText(all.maxBytes)} in use`));
   }
   if (typeof all.serversUp === "number" && typeof all.servers === "number") {
     const detail = `${all.serversUp} of ${all.servers} answer`;
-    const isWhole = all.serversUp === all.servers;
+    const allUp = all.serversUp === all.servers;
     findings.push(
-      isWhole
+      allUp
         ? ok("servers", detail)
-        : problem("servers", detail, "Start the others: their keys are misses meanwhile."),
+        : problem("servers", detail, "Start the others: until then their keys are misses."),
     );
   }
   return findings;
 }
 
-const aboutMemory = (): Finding =>
+const memoryFinding = (): Finding =>
   warning(
     "store",
-    "memory:// lives in the process that opens it, so this command sees an empty one",
-    "Name the store that your application shares, with --kv-url.",
+    "memory:// is private to each process, so this command sees an empty store",
+    "Pass the address of your application's shared store with --kv-url.",
   );
 
-function aboutTracking(isOn: boolean): Finding {
-  if (isOn) return ok("tracking", "the server tells of changes, so that entries may be kept near");
+function checkTracking(isOn: boolean): Finding {
+  if (isOn) return ok("tracking", "the server pushes changes, so a near cache can be used");
   return warning(
     "tracking",
-    "the server does not tell of changes: nothing is kept near, and every read asks for its tags too",
-    "Use Redis 6 or later, or allow the user CLIENT TRACKING (see docs/guide/kv.md).",
+    "the server does not push changes: the near cache is off, and every read also fetches tag stamps",
+    "Use Redis 6 or later, or allow the user to run CLIENT TRACKING (see docs/guide/kv.md).",
   );
 }
 
-function aboutEviction(policy: string, { maxMemoryBytes, usedMemoryBytes }: ServerInfo["all"]): Finding {
-  const most = typeof maxMemoryBytes === "number" ? maxMemoryBytes : 0;
+function checkEviction(policy: string, { maxMemoryBytes, usedMemoryBytes }: ServerInfo["all"]): Finding {
+  const limit = typeof maxMemoryBytes === "number" ? maxMemoryBytes : 0;
   const used = typeof usedMemoryBytes === "number" ? usedMemoryBytes : 0;
-  const room =
-    most > 0 ? `${bytesText(used)} of ${bytesText(most)}` : `${bytesText(used)} in use, no maxmemory`;
-  const detail = `${policy}, ${room}`;
+  const memory =
+    limit > 0 ? `${bytesText(used)} of ${bytesText(limit)}` : `${bytesText(used)} in use, no maxmemory`;
+  const detail = `${policy}, ${memory}`;
   if (policy.startsWith("allkeys-")) return ok("eviction", detail);
-  if (most === 0) {
+  if (limit === 0) {
     return warning(
       "eviction",
       detail,
-      "Set maxmemory and maxmemory-policy allkeys-lru, so that a full server drops the oldest.",
+      "Set maxmemory and maxmemory-policy allkeys-lru, so that a full server evicts the least recently used keys.",
     );
   }
   if (policy === "noeviction") {
     return problem(
       "eviction",
       detail,
-      "Once it is full every write fails: set maxmemory-policy allkeys-lru or allkeys-lfu.",
+      "Writes fail once it is full: set maxmemory-policy to allkeys-lru or allkeys-lfu.",
     );
   }
   return warning(
     "eviction",
     detail,
-    "Entries that never expire are not evicted under a volatile policy; allkeys-lru drops any.",
+    "A volatile policy never evicts entries without expiry; allkeys-lru evicts any entry.",
   );
 }
 
 const LARGEST_SKEW_MS = 1_000;
 
-/** The store's time by its own clock, ours by the calendar. */
-function aboutClock({ store, clock }: Session, { backend }: ServerInfo): readonly Finding[] {
+/** Compares the server's clock with the wall clock of this machine. */
+function checkClock({ store, clock }: Session, { backend }: ServerInfo): readonly Finding[] {
   if (backend !== "kv") return [];
   const skewMs = store.backend.now() - (clock.wall?.() ?? systemClock.now());
   const detail = `the server's clock is ${latencyText(Math.abs(skewMs) / 1_000)} ${skewMs < 0 ? "behind" : "ahead"}`;
@@ -144,13 +136,13 @@ function aboutClock({ store, clock }: Session, { backend }: ServerInfo): readonl
     warning(
       "clock",
       detail,
-      "Entries expire by the server's clock, so this is safe; set both by NTP to compare logs.",
+      "Entries expire by the server's clock, so this is safe; synchronize both with NTP to compare logs.",
     ),
   ];
 }
 
-/** Only packages of a feature are worth a line: nobody needs all of them. */
-function aboutPackages(): readonly Finding[] {
+/** Always ok: every package is optional. */
+function checkPackages(): readonly Finding[] {
   const ranges = peerRanges();
   return Object.keys(ranges)
     .toSorted()
@@ -159,7 +151,7 @@ function aboutPackages(): readonly Finding[] {
       const extra = EXTRA_NAMES.filter((each) => each !== "full").find((each) =>
         (EXTRAS[each] as readonly string[]).includes(name),
       );
-      const way = extra === undefined ? "" : ` (xcache extras ${extra})`;
-      return ok(`package ${name}`, version ?? `not installed, optional${way}`);
+      const installHint = extra === undefined ? "" : ` (xcache extras ${extra})`;
+      return ok(`package ${name}`, version ?? `not installed, optional${installHint}`);
     });
 }

@@ -1,4 +1,4 @@
-// What the store says of itself, put into words.
+// Reads how the store describes itself and summarizes it.
 import type { Session } from "../session.ts";
 
 type Fact = string | number | boolean;
@@ -6,16 +6,16 @@ type Fact = string | number | boolean;
 export interface ServerInfo {
   /** Such as `kv` or `disk`. */
   readonly backend: string;
-  /** Such as `redis`; null where there is no server. */
+  /** Such as `redis`; null if there is no server. */
   readonly server: string | null;
   readonly version: string | null;
   /** Such as `redis 7.0.15, cluster of 3 masters`. */
   readonly title: string;
-  /** All that it says. */
+  /** Everything it reports. */
   readonly all: Readonly<Record<string, Fact>>;
 }
 
-/** Asks within the deadline of every operation. */
+/** Bounded by the operation timeout. */
 export async function readServerInfo({ store }: Session): Promise<ServerInfo> {
   const { backend } = store;
   const all = (await backend.describe?.()) ?? {};
@@ -34,7 +34,7 @@ function title(
   const name = server ?? (backend === "disk" ? "folder on disk" : `${backend} store`);
   const parts = [version === null ? name : `${name} ${version}`];
   if (kind === "cluster") parts.push(`cluster of ${masters} masters`);
-  else if (kind === "sentinel") parts.push("named by sentinels");
+  else if (kind === "sentinel") parts.push("found through sentinels");
   else if (typeof servers === "number" && servers > 1) parts.push(`${servers} servers`);
   if (durability !== undefined) parts.push(`durability ${durability}`);
   return parts.join(", ");

@@ -1,20 +1,20 @@
-// Asks before something is removed for good.
+// Asks for confirmation before entries are removed.
 import { createInterface } from "node:readline/promises";
-import { CommandError } from "../command-error.ts";
 import type { CommandContext } from "../context.ts";
+import { CommandError } from "../exit-code.ts";
 
-/** Throws where nobody can be asked. A Ctrl-C or an end of input is a no. */
+/** Throws CommandError without a terminal. Ctrl-C and end of input mean no. */
 export async function confirm({ out, stdin, interrupt }: CommandContext, question: string): Promise<boolean> {
-  requireSomebody(stdin.isTTY === true && out.stderr.isTTY === true);
+  requireTerminal(stdin.isTTY === true && out.stderr.isTTY === true);
   const lines = createInterface({ input: stdin, output: out.stderr as NodeJS.WriteStream, terminal: true });
-  const gone = new AbortController();
+  const aborted = new AbortController();
   lines.once("SIGINT", () => {
     interrupt.raise();
-    gone.abort();
+    aborted.abort();
   });
-  lines.once("close", () => gone.abort());
+  lines.once("close", () => aborted.abort());
   try {
-    const answer = await lines.question(`${question} [y/N] `, { signal: gone.signal });
+    const answer = await lines.question(`${question} [y/N] `, { signal: aborted.signal });
     return /^\s*y(es)?\s*$/i.test(answer);
   } catch {
     out.stderr.write("\n");
@@ -24,10 +24,10 @@ export async function confirm({ out, stdin, interrupt }: CommandContext, questio
   }
 }
 
-export function requireSomebody(isThere: boolean): void {
-  if (isThere) return;
+export function requireTerminal(isInteractive: boolean): void {
+  if (isInteractive) return;
   throw new CommandError(
-    "this removes entries, and nobody can be asked whether to",
-    "Pass --yes to do it, or --dry-run to see what would go.",
+    "refusing to delete entries: stdin is not a terminal, so there is no one to confirm",
+    "Pass --yes to delete them, or --dry-run to count them.",
   );
 }

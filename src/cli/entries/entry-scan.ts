@@ -1,30 +1,32 @@
-// Looks through the entries of the cache that a command is about, as they come.
+// Scans the entries a command applies to, and reports a missing one.
 import { glob } from "../../core/glob/glob.ts";
 import type { Inspection } from "../../core/namespace.ts";
+import { CommandError, EXIT } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import type { Session } from "../session.ts";
+import { escapeControls } from "../terminal/escape.ts";
 
 export interface EntryFilter {
   readonly pattern?: string;
-  /** Entries that carry any of these; all of them where it is not said. */
+  /** Entries with at least one of these tags; undefined: all entries. */
   readonly tags?: readonly string[];
 }
 
-/** Throws InvalidKeyError for a pattern that is none. */
+/** Throws InvalidKeyError for an invalid pattern. */
 function entryMatcher({ pattern, tags }: EntryFilter): (entry: Inspection) => boolean {
   const matches = glob(pattern ?? "*");
   const wanted = new Set(tags);
   return (entry) => matches(entry.key) && (wanted.size === 0 || entry.tags.some((tag) => wanted.has(tag)));
 }
 
-/** Batches as the store gives them, some of them empty; ends as soon as `stop` aborts. A key may come twice. */
+/** Batches as the store returns them, possibly empty; ends once `stop` aborts. A key may appear twice. */
 export async function* scanEntries(
-  { space }: Session,
+  { namespace }: Session,
   filter: EntryFilter,
   stop: AbortSignal,
 ): AsyncIterable<readonly Inspection[]> {
   const matches = entryMatcher(filter);
-  const batches = space.scan(stop)[Symbol.asyncIterator]();
+  const batches = namespace.scan(stop)[Symbol.asyncIterator]();
   try {
     for (;;) {
       const next = await unlessStopped(batches.next(), stop);
@@ -32,7 +34,7 @@ export async function* scanEntries(
       yield next.value.filter(matches);
     }
   } finally {
-    // A scan that was told to stop ends by itself, once the store has answered.
+    // An aborted scan ends by itself once the store has answered.
     if (!stop.aborted) await batches.return?.();
   }
 }
@@ -47,7 +49,7 @@ export async function countEntries(
   return count;
 }
 
-/** An entry in JSON; null: it never ends, or the store does not say. */
+/** An entry in JSON; null: it never expires, or the store does not know its age. */
 export interface EntryRow {
   readonly key: string;
   readonly ttl_seconds: number | null;
@@ -66,4 +68,12 @@ export function entryRow({ key, ttlMs, bytes, ageMs, tags }: Inspection): EntryR
     age_seconds: ageMs === undefined ? null : seconds(ageMs),
     tags,
   };
+}
+
+export function missingEntry(key: string): CommandError {
+  return new CommandError(
+    `no entry under "${escapeControls(key)}"`,
+    "It may have expired or been invalidated. `xcache search` finds similar keys; --prefix and --namespace select another part of the store.",
+    EXIT.failed,
+  );
 }

@@ -1,64 +1,61 @@
-// Where an export goes: the standard output, or a file that takes its name only once it is whole.
+// Where an export is written: stdout, or a file that gets its final name only once it is complete.
 import { once } from "node:events";
 import { createWriteStream, realpathSync, type Stats, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { CommandError } from "../command-error.ts";
+import { CommandError } from "../exit-code.ts";
 import { escapeControls } from "../terminal/escape.ts";
 import type { Output } from "../terminal/output.ts";
 
 export interface ExportTarget {
   line(text: string): Promise<void>;
-  /** Everything was written. */
+  /** Call when everything was written. */
   finish(): Promise<void>;
-  /** Leaves what there is. Returns the name of the incomplete file; undefined for the standard output, and for none. */
-  leave(): Promise<string | undefined>;
+  /** Keeps what was written. Returns the name of the partial file; undefined for stdout or if nothing was written. */
+  abandon(): Promise<string | undefined>;
 }
 
-/** Waits until the file is open. Throws CommandError for one that would be lost. */
-export async function openTarget(out: Output, file: string, replaces: boolean): Promise<ExportTarget> {
+/** Resolves once the file is open. Throws CommandError rather than overwrite a file without --force. */
+export async function openTarget(out: Output, file: string, force: boolean): Promise<ExportTarget> {
   if (file === "-") {
     return {
       line: (text) => out.line(text),
       finish: () => out.flush(),
-      leave: async () => {
+      abandon: async () => {
         await out.flush();
         return undefined;
       },
     };
   }
-  const facts = statSync(file, { throwIfNoEntry: false });
-  if (facts === undefined) return openFile(file, replaces);
-  requireReplaceable(file, facts, replaces);
-  // What a link points to is replaced, not the link.
-  return openFile(realpathSync(file), replaces);
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return openFile(file, force);
+  requireReplaceable(file, stats, force);
+  // Replace the target of a symbolic link, not the link.
+  return openFile(realpathSync(file), force);
 }
 
-function requireReplaceable(file: string, facts: Stats, replaces: boolean): void {
-  if (!facts.isFile()) {
-    throw new CommandError(
-      `${escapeControls(file)} is not a regular file`,
-      "Name a file, or - for the standard output.",
-    );
+function requireReplaceable(file: string, stats: Stats, force: boolean): void {
+  if (!stats.isFile()) {
+    throw new CommandError(`${escapeControls(file)} is not a regular file`, "Name a file, or - for stdout.");
   }
-  if (!replaces) throw isThere(file);
+  if (!force) throw alreadyExists(file);
 }
 
-const isThere = (file: string): CommandError =>
+const alreadyExists = (file: string): CommandError =>
   new CommandError(
-    `${escapeControls(file)} is there already`,
+    `${escapeControls(file)} already exists`,
     "Choose another name, or pass --force to replace it.",
   );
 
 /**
- * Values may be nobody else's business: only the user may read it. The file is always a new one, so that neither the
- * rest of an interrupted export is lost unasked, nor do two exports write to the same.
+ * Values may be private: only the user may read the file. It is always created exclusively, so that the partial file of
+ * an interrupted export is not overwritten unasked and two exports never write to the same file.
  */
-async function openFile(file: string, replaces: boolean): Promise<ExportTarget> {
+async function openFile(file: string, force: boolean): Promise<ExportTarget> {
   const partial = `${file}.partial`;
-  if (replaces) await rm(partial, { force: true });
+  if (force) await rm(partial, { force: true });
   const stream = createWriteStream(partial, { mode: 0o600, flags: "wx" });
   await once(stream, "open").catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "EEXIST" ? isThere(partial) : error;
+    throw error.code === "EEXIST" ? alreadyExists(partial) : error;
   });
   let failure: Error | undefined;
   let isEmpty = true;
@@ -80,7 +77,7 @@ async function openFile(file: string, replaces: boolean): Promise<ExportTarget> 
       if (failure !== undefined) throw failure;
       await rename(partial, file);
     },
-    leave: async () => {
+    abandon: async () => {
       await close();
       if (!isEmpty) return partial;
       await rm(partial, { force: true });

@@ -1,4 +1,4 @@
-// Stores the entries of a file, a batch at a time, and shows how far it is.
+// Stores the entries of a file in batches and shows the progress.
 import { systemClock } from "../../core/clock.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -9,13 +9,13 @@ import { Progress } from "../terminal/progress.ts";
 import { type LineEntry, readEntryLine } from "./entry-line.ts";
 import { openLines } from "./line-source.ts";
 
-/** Lines that are stored at once. */
-const TOGETHER = 200;
+/** Lines stored at once. */
+const BATCH_SIZE = 200;
 
 export interface ImportOptions {
   /** Changes an entry before it is stored. */
   readonly prepare?: (entry: LineEntry) => LineEntry;
-  /** Leave entries alone that are there already. */
+  /** Keep entries that already exist. */
   readonly onlyAbsent: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Tally {
   stored: number;
   present: number;
   expired: number;
-  /** Everything up to this line was dealt with. */
+  /** Every line up to this one has been processed. */
   line: number;
 }
 
@@ -55,25 +55,25 @@ export async function importFile(
       for await (const each of lines) {
         batch.push(prepare(readEntryLine(each, file, now())));
         line = each.number;
-        if (batch.length >= TOGETHER) await store();
+        if (batch.length >= BATCH_SIZE) await store();
         if (stop.aborted) break;
       }
       await store();
     } catch (error) {
-      // A bad line takes nothing away from those before it; a batch that failed is not begun anew.
+      // A bad line does not discard the lines before it; a failed batch is not retried.
       if (batch.length > 0) await store().catch(() => {});
       const ending = interrupt.isRaised ? "interrupted" : "failed";
-      await tell(context, tally, progress.end(), { onlyAbsent, ending });
+      await report(context, tally, progress.end(), { onlyAbsent, ending });
       throw error;
     }
     const ending = interrupt.isRaised ? "interrupted" : "complete";
-    await tell(context, tally, progress.end(), { onlyAbsent, ending });
+    await report(context, tally, progress.end(), { onlyAbsent, ending });
     return interrupt.isRaised ? EXIT.interrupted : EXIT.ok;
   };
-  return withSession(context, work, { tellsHowFar: true });
+  return withSession(context, work, { reportsProgress: true });
 }
 
-/** Counts what was stored even if some of it could not be; throws the first reason. */
+/** Counts what was stored even if some entries failed; throws the first error. */
 async function storeBatch(
   { cache }: Session,
   entries: readonly LineEntry[],
@@ -99,16 +99,16 @@ async function storeBatch(
   if (failure !== undefined) throw (failure as PromiseRejectedResult).reason;
 }
 
-interface Telling {
+interface Outcome {
   readonly onlyAbsent: boolean;
   readonly ending: "complete" | "interrupted" | "failed";
 }
 
-async function tell(
+async function report(
   { out }: CommandContext,
   { read, stored, present, expired, line }: Tally,
   seconds: number,
-  { onlyAbsent, ending }: Telling,
+  { onlyAbsent, ending }: Outcome,
 ): Promise<void> {
   if (out.json) {
     await out.jsonLine({
@@ -123,7 +123,7 @@ async function tell(
     return;
   }
   const rest = [
-    ...(onlyAbsent ? [`${countText(present)} there already`] : []),
+    ...(onlyAbsent ? [`${countText(present)} already existed`] : []),
     ...(expired > 0 ? [`${countText(expired)} expired`] : []),
     ...(ending === "complete" ? [] : [`${ending} after line ${countText(line)}`]),
   ];

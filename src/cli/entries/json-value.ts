@@ -1,11 +1,10 @@
-// Values as JSON and back, exactly: what JSON has no form for stands as {"$type": ..., "value": ...}.
+// Lossless conversion of values to JSON and back; what JSON cannot represent becomes {"$type": ..., "value": ...}.
 import { createCodec } from "../../codec/codec.ts";
 import { isPlainRecord } from "../../core/wire.ts";
 
 const TYPE = "$type";
 const codec = createCodec({ serialization: "msgpack", compression: false });
 
-/** What stands in JSON for a value that has no form of its own there. */
 const typed = (type: string, value: unknown): unknown => ({ [TYPE]: type, value });
 
 export function toJson(value: unknown): unknown {
@@ -31,7 +30,7 @@ export function toJson(value: unknown): unknown {
   return encoded(value);
 }
 
-/** The rest, such as typed arrays and errors, as the store has it. */
+/** Other values, such as typed arrays and errors, in the store's own encoding. */
 function encoded(value: unknown): unknown {
   const { format, bytes } = codec.encode(value);
   return typed("encoded", { format, bytes: Buffer.from(bytes).toString("base64") });
@@ -39,10 +38,10 @@ function encoded(value: unknown): unknown {
 
 const numberText = (value: number): string => (Object.is(value, -0) ? "-0" : String(value));
 
-/** Without holes and without properties of its own. */
+/** Neither holes nor extra properties. */
 const isDense = (list: readonly unknown[]): boolean => Object.keys(list).length === list.length;
 
-/** Throws Error that says what is wrong. */
+/** Throws Error with the reason. */
 export function fromJson(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(fromJson);
   if (typeof json !== "object" || json === null) return json;
@@ -74,5 +73,5 @@ const READERS: Readonly<Record<string, ((value: unknown) => unknown) | undefined
 
 function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  throw new Error(`expected a list behind ${TYPE}`);
+  throw new Error(`expected an array as the value of ${TYPE}`);
 }

@@ -1,9 +1,8 @@
-// Lines of a file or of the standard input, one at a time.
+// Reads the lines of a file or of stdin, one at a time.
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { CommandError } from "../command-error.ts";
 import type { CommandContext } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
+import { CommandError, EXIT } from "../exit-code.ts";
 import { escapeControls } from "../terminal/escape.ts";
 
 export interface Line {
@@ -13,13 +12,13 @@ export interface Line {
 }
 
 export interface LineSource extends AsyncIterable<Line> {
-  /** Bytes in all; undefined where that is not known. */
+  /** Total bytes; undefined if unknown. */
   readonly bytes: number | undefined;
   /** Bytes read so far. */
   readonly read: () => number;
 }
 
-/** `-` is the standard input. Empty lines are left out. Throws CommandError for a file that cannot be read. */
+/** `-` is stdin. Empty lines are skipped. Throws CommandError for a file that cannot be read. */
 export async function openLines({ stdin, stop }: CommandContext, file: string): Promise<LineSource> {
   const { input, bytes } = file === "-" ? { input: stdin, bytes: undefined } : await openFile(file);
   async function* lines(): AsyncIterable<Line> {
@@ -45,18 +44,18 @@ export async function openLines({ stdin, stop }: CommandContext, file: string): 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
   EACCES: "permission denied",
-  EISDIR: "it is a folder",
+  EISDIR: "it is a directory",
 };
 
-/** Opened before anything else is done: that a file cannot be read is found out at once. */
+/** Opened before anything else, so that an unreadable file is reported at once. */
 async function openFile(file: string) {
   try {
     const handle = await open(file);
-    // Not by node:fs: once that has looked at a pipe, Node resolves no symbolic link and finds no package for a while.
-    const facts = await handle.stat();
-    if (facts.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
-    // A pipe has a name too, as in <(zcat backup.gz), but no size.
-    return { input: handle.createReadStream(), bytes: facts.isFile() ? facts.size : undefined };
+    // Not statSync of node:fs: after it has examined a pipe, Node fails to resolve symbolic links and packages for a while.
+    const stats = await handle.stat();
+    if (stats.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    // A named pipe, as in <(zcat backup.gz), has no size.
+    return { input: handle.createReadStream(), bytes: stats.isFile() ? stats.size : undefined };
   } catch (error) {
     throw unreadable(file, error);
   }
@@ -66,7 +65,7 @@ function unreadable(file: string, error: unknown): CommandError {
   const code = String((error as NodeJS.ErrnoException).code);
   return new CommandError(
     `cannot read ${escapeControls(file)}: ${REASONS[code] ?? code}`,
-    "Name a file with one JSON object a line, or - for the standard input.",
+    "Name a file with one JSON object per line, or - for stdin.",
     EXIT.usage,
   );
 }

@@ -1,9 +1,9 @@
-// A value as people read it, and as bytes.
+// Formats a value for people, and as raw bytes.
 import { inspect } from "node:util";
 import { escapeControls, jsonText, visibleLines } from "../terminal/escape.ts";
 import { toJson } from "./json-value.ts";
 
-/** Text as it is, JSON indented, anything else as Node shows it. Nothing in it can do something to a terminal. */
+/** Text unchanged, JSON indented, anything else as util.inspect prints it; all of it safe for a terminal. */
 export function valueText(value: unknown, hasColours: boolean): string {
   if (typeof value === "string") return visibleLines(value);
   if (isJson(value)) return coloured(jsonText(value, 2), hasColours);
@@ -16,7 +16,7 @@ export function valueText(value: unknown, hasColours: boolean): string {
   return visibleLines(shown);
 }
 
-/** Whether it is the same in JSON. */
+/** Whether plain JSON represents it exactly. */
 const isJson = (value: unknown): boolean => jsonText(toJson(value)) === jsonText(value);
 
 const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
@@ -31,7 +31,7 @@ function coloured(json: string, hasColours: boolean): string {
 
 const paint = (colour: number, text: string): string => `\u001b[${colour}m${text}\u001b[39m`;
 
-/** Text as UTF-8, bytes as they are, anything else as JSON. */
+/** Text as UTF-8, bytes unchanged, anything else as JSON. */
 export function rawValue(value: unknown): Uint8Array | string {
   if (typeof value === "string") return value;
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
@@ -39,7 +39,7 @@ export function rawValue(value: unknown): Uint8Array | string {
   return jsonText(toJson(value));
 }
 
-/** The kind of a value in one word. */
+/** The type of a value in one word. */
 export function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (typeof value !== "object") return typeof value;

@@ -1,7 +1,59 @@
-// Every command once, in the order of the help, but for the one that asks this table.
-import type { CommandSpec } from "../command-spec.ts";
+// The command table in help order, the tool commands, and the flags every command takes.
+import type { CommandSpec, OptionSpec } from "../command-spec.ts";
+import { EXTRA_NAMES } from "../doctor/extras.ts";
 import { READ_COMMANDS } from "./read.ts";
-import { TOOLS } from "./tools.ts";
+import { duration, repeated } from "./values.ts";
 import { WRITE_COMMANDS } from "./write.ts";
+
+export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: "--kv-url <url>",
+    summary: "store address (default: XCACHE_KV_URL, the file, then redis://localhost:6379/0)",
+  },
+  { flags: "--config <file>", summary: "YAML configuration file", completes: "files" },
+  { flags: "--prefix <prefix>", summary: "key prefix (default: XCACHE_KEY_PREFIX, the file, then xcache)" },
+  {
+    flags: "--namespace <name>",
+    summary: "namespace below the prefix; repeat it for nested namespaces",
+    parse: repeated,
+  },
+  {
+    flags: "--timeout <duration>",
+    summary: "deadline for connecting and for every store operation, such as 500ms or 5s",
+    parse: duration,
+  },
+  { flags: "--json", summary: "print data as JSON, one object per line" },
+  { flags: "--no-color", summary: "disable colours (as NO_COLOR does; FORCE_COLOR enables them)" },
+];
+
+export const TOOLS: readonly CommandSpec[] = [
+  {
+    name: "extras",
+    group: "Tools",
+    summary: "print the command that installs the packages a feature needs",
+    detail: `Features: ${EXTRA_NAMES.join(", ")}. Uses the package manager of the current folder.`,
+    arguments: [{ name: "<names...>", summary: "the features", completes: EXTRA_NAMES }],
+    options: [{ flags: "--install", summary: "run the command" }],
+    examples: [
+      ["xcache extras monitoring web", "print the install command"],
+      ["xcache extras full --install", "install everything"],
+    ],
+    load: () => import("../commands/extras.ts"),
+  },
+  {
+    name: "completion",
+    group: "Tools",
+    summary: "print a shell script that completes commands, flags, tags and keys",
+    detail:
+      "Tags and keys are read from the store for up to half a second, or for the --timeout given on the line.",
+    arguments: [{ name: "<shell>", summary: "bash, zsh or fish", completes: ["bash", "zsh", "fish"] }],
+    examples: [
+      ['eval "$(xcache completion bash)"', "in ~/.bashrc"],
+      ['eval "$(xcache completion zsh)"', "in ~/.zshrc, after compinit"],
+      ["xcache completion fish > ~/.config/fish/completions/xcache.fish", "for fish"],
+    ],
+    load: () => import("../commands/completion.ts"),
+  },
+];
 
 export const COMMANDS: readonly CommandSpec[] = [...READ_COMMANDS, ...WRITE_COMMANDS, ...TOOLS];

@@ -1,4 +1,4 @@
-// Reads what was written behind a flag.
+// Parsers for option values.
 import { InvalidArgumentError } from "commander";
 import { parseDuration } from "../terminal/format-duration.ts";
 
@@ -14,14 +14,14 @@ export function integer(least: number, most = Number.MAX_SAFE_INTEGER): (text: s
   };
 }
 
-/** Seconds that end. */
+/** A finite number of seconds. */
 export function duration(text: string): number {
   const seconds = parseDuration(text);
   if (seconds !== undefined && Number.isFinite(seconds)) return seconds;
   throw new InvalidArgumentError("It must be a duration above 0, such as 90, 1.5s, 5m, 1h or 7d.");
 }
 
-/** As `duration`, or `never`. */
+/** Like `duration`, but `never` is allowed. */
 export function lifetime(text: string): number {
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;
@@ -29,19 +29,19 @@ export function lifetime(text: string): number {
 }
 
 /** `--tag a --tag b`. */
-export function repeated(text: string, before: unknown): readonly string[] {
-  return [...((before as readonly string[] | undefined) ?? []), text];
+export function repeated(text: string, previous: unknown): readonly string[] {
+  return [...((previous as readonly string[] | undefined) ?? []), text];
 }
 
-/** `a,b`, once or several times; a JSON list for tags that hold a comma. */
-export function tagList(text: string, before: unknown): readonly string[] {
-  const earlier = (before as readonly string[] | undefined) ?? [];
+/** `a,b`, repeatable; a JSON array for tags that contain a comma. */
+export function tagList(text: string, previous: unknown): readonly string[] {
+  const earlier = (previous as readonly string[] | undefined) ?? [];
   if (!text.startsWith("[")) return [...earlier, ...text.split(",").filter((tag) => tag !== "")];
   try {
     const list: unknown = JSON.parse(text);
     if (Array.isArray(list) && list.every((tag) => typeof tag === "string")) return [...earlier, ...list];
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new InvalidArgumentError('It must be tags between commas, or a JSON list such as ["a,b"].');
+  throw new InvalidArgumentError('It must be comma-separated tags, or a JSON array such as ["a,b"].');
 }

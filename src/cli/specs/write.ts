@@ -1,9 +1,12 @@
-// The commands that change what is in a cache.
+// The commands that change a cache.
 import type { CommandSpec } from "../command-spec.ts";
 import { lifetime, repeated, tagList } from "./values.ts";
 
-const YES = { flags: "-y, --yes", summary: "do not ask; needed where nobody can be asked" } as const;
-const DRY_RUN = { flags: "--dry-run", summary: "only count" } as const;
+const YES = {
+  flags: "-y, --yes",
+  summary: "skip the confirmation; required when stdin is not a terminal",
+} as const;
+const DRY_RUN = { flags: "--dry-run", summary: "only count the entries" } as const;
 
 export const WRITE_COMMANDS: readonly CommandSpec[] = [
   {
@@ -11,24 +14,24 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
     group: "Change",
     summary: "store a value under a key",
     detail:
-      "A value that is JSON is stored as what it says (5 is a number, {} an object), anything else as text.",
+      "A value that is valid JSON is stored parsed (5 as a number, {} as an object), anything else as text.",
     arguments: [
       { name: "<key>", summary: "the key", completes: "keys" },
-      { name: "<value>", summary: "the value; - reads it from the standard input" },
+      { name: "<value>", summary: "the value; - reads it from stdin" },
     ],
     options: [
       {
         flags: "--ttl <duration>",
-        summary: "how long it lives, such as 90, 5m or never; else default_ttl",
+        summary: "time to live, such as 90, 5m or never (default: default_ttl)",
         parse: lifetime,
       },
       {
         flags: "--tags <tags>",
-        summary: "tags it carries, between commas",
+        summary: "comma-separated tags",
         parse: tagList,
         completes: "tags",
       },
-      { flags: "--string", summary: "as text, even if it is JSON" },
+      { flags: "--string", summary: "store as text, even if it is valid JSON" },
     ],
     examples: [
       [`xcache set user:1 '{"name":"Ada"}' --ttl 10m --tags users,team:7`, "an object"],
@@ -41,7 +44,7 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
     group: "Change",
     summary: "remove entries by their keys",
     arguments: [{ name: "<keys...>", summary: "the keys", completes: "keys" }],
-    examples: [["xcache delete user:1 user:2", "says how many of them were there"]],
+    examples: [["xcache delete user:1 user:2", "prints how many existed"]],
     load: () => import("../commands/delete.ts"),
   },
   {
@@ -49,22 +52,22 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
     group: "Change",
     summary: "remove entries by tag, by pattern, or by a list of keys",
     detail:
-      "Counts what would go, asks, and then removes it. A tag is invalidated in one step, however many entries carry it; loads under way are not stored.",
+      "Counts the entries, asks for confirmation and removes them. Invalidating a tag is one operation, however many entries carry it; loads in flight are not stored.",
     options: [
-      { flags: "-t, --tag <tag...>", summary: "entries that carry one of these tags", completes: "tags" },
-      { flags: "-p, --pattern <glob>", summary: "entries whose keys match" },
+      { flags: "-t, --tag <tag...>", summary: "entries with at least one of these tags", completes: "tags" },
+      { flags: "-p, --pattern <glob>", summary: "entries whose keys match the pattern" },
       {
         flags: "--keys-from <file>",
-        summary: "keys from a file, one a line or as list --json prints them; - is the standard input",
+        summary: "keys from a file, one per line or as printed by list --json; - is stdin",
         completes: "files",
       },
       DRY_RUN,
       YES,
-      { flags: "--no-count", summary: "do not look through the store first" },
+      { flags: "--no-count", summary: "skip the scan that counts the entries" },
     ],
     examples: [
       ["xcache invalidate --tag users", "asks first"],
-      ["xcache invalidate --pattern 'session:*' --dry-run", "how many would go"],
+      ["xcache invalidate --pattern 'session:*' --dry-run", "how many would be removed"],
       ["xcache list --tag old --json | xcache invalidate --keys-from - --yes", "in a pipe"],
     ],
     load: () => import("../commands/invalidate.ts"),
@@ -72,8 +75,8 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
   {
     name: "clear",
     group: "Change",
-    summary: "remove every entry of the prefix or namespace",
-    detail: "Other prefixes of the same store are not touched. Statistics are kept.",
+    summary: "remove all entries of the prefix or namespace",
+    detail: "Other prefixes in the same store are not affected. Statistics are kept.",
     options: [DRY_RUN, YES],
     examples: [["xcache clear --prefix shop", "asks first"]],
     load: () => import("../commands/clear.ts"),
@@ -81,28 +84,28 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
   {
     name: "warm",
     group: "Change",
-    summary: "store entries from a file, where there are none yet",
+    summary: "store the entries of a file that do not exist yet",
     detail:
-      'JSON Lines: {"key":"user:1","value":{"name":"Ada"},"ttl_seconds":600,"tags":["users"]}. Only key and value are needed. Entries that are there already stay as they are.',
-    arguments: [{ name: "<file>", summary: "the file; - is the standard input", completes: "files" }],
+      'JSON Lines: {"key":"user:1","value":{"name":"Ada"},"ttl_seconds":600,"tags":["users"]}. Only key and value are required. Existing entries are kept.',
+    arguments: [{ name: "<file>", summary: "input file; - is stdin", completes: "files" }],
     options: [
       {
         flags: "--ttl <duration>",
-        summary: "for entries without one of their own; else default_ttl",
+        summary: "ttl of entries without their own (default: default_ttl)",
         parse: lifetime,
       },
-      { flags: "--tag <tag>", summary: "a tag for all of them; may be repeated", parse: repeated },
+      { flags: "--tag <tag>", summary: "tag for all entries; may be repeated", parse: repeated },
     ],
-    examples: [["xcache warm products.jsonl --ttl 1h", "before the traffic comes"]],
-    load: () => import("../commands/warm.ts"),
+    examples: [["xcache warm products.jsonl --ttl 1h", "warm the cache before it gets traffic"]],
+    load: async () => ({ run: (await import("../commands/import.ts")).warm }),
   },
   {
     name: "import",
     group: "Change",
     summary: "store the entries of an exported file",
     detail:
-      "Replaces entries that are there. An entry ends when it would have ended in the cache it came from; what has ended since is left out.",
-    arguments: [{ name: "<file>", summary: "the file; - is the standard input", completes: "files" }],
+      "Replaces existing entries. Entries keep their original expiry time; those that have expired since are skipped.",
+    arguments: [{ name: "<file>", summary: "input file; - is stdin", completes: "files" }],
     examples: [["xcache import backup.jsonl --kv-url redis://new:6379/0", "into another store"]],
     load: () => import("../commands/import.ts"),
   },

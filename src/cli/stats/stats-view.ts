@@ -1,13 +1,12 @@
-// The statistics as lines for people.
+// Formats the statistics as text.
 import type { FleetStats } from "../../core/stats.ts";
+import { tableLines } from "../terminal/display-width.ts";
 import { latencyText } from "../terminal/format-duration.ts";
-import { bytesText, countText, percentText, rateText } from "../terminal/format-number.ts";
+import { bytesText, countText, percentText, rateText, sparkline } from "../terminal/format-number.ts";
 import type { Output } from "../terminal/output.ts";
-import { sparkline } from "../terminal/sparkline.ts";
-import { tableLines } from "../terminal/table.ts";
-import { operationsPerSecond, stretches } from "./fleet-figures.ts";
+import { intervals, operationsPerSecond } from "./fleet-figures.ts";
 
-const CURVE = 30;
+const CURVE_WIDTH = 30;
 
 export function statsLines(
   { data }: Pick<Output, "data">,
@@ -15,16 +14,16 @@ export function statsLines(
   now: number,
 ): readonly string[] {
   const { bold, cyan, dim } = data;
-  const parts = stretches(stats, now, CURVE);
+  const parts = intervals(stats, now, CURVE_WIDTH);
   const hasHistory = stats.history.length > 0;
   const rates = sparkline(
     parts.map(({ hitRate }) => hitRate),
-    CURVE,
+    CURVE_WIDTH,
     { most: 1 },
   );
   const operations = sparkline(
     parts.map((part) => part.operations),
-    CURVE,
+    CURVE_WIDTH,
   );
   const whole = stats.scope === "server" ? "on the whole server" : "";
   const about = stats.approximate ? "about " : "";
@@ -38,7 +37,7 @@ export function statsLines(
     [
       "operations",
       bold(countText(stats.totalOperations)),
-      `${rateText(operationsPerSecond(stats, now))} a second`,
+      `${rateText(operationsPerSecond(stats, now))}/s`,
       hasHistory ? cyan(operations) : "",
     ],
     ["latency", bold(latencyText(stats.avgResponseTime)), latencies(stats)],
@@ -62,4 +61,4 @@ const latencies = ({ p50, p95, p99 }: FleetStats): string =>
 const timeText = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
 
 export const NO_HISTORY =
-  "no process has counted anything in this time: they do so with enable_metrics, under the same prefix";
+  "no data for this period: processes report only with enable_metrics and the same prefix";

@@ -1,20 +1,20 @@
-// What watching has seen so far: each look at the figures, and what changed between them.
+// The readings `stats --watch` has taken so far, and the changes between them.
 import type { FleetStats } from "../../core/stats.ts";
 import { type Counts, countedBetween } from "./fleet-figures.ts";
 
-/** Processes add to the store about every ten seconds: over less than that a rate would only jump. */
+/** Processes report about every ten seconds: over a shorter window a rate would only jump. */
 const RATE_MS = 15_000;
-const MOST_LOOKS = 240;
+const MAX_READINGS = 240;
 
-interface Look {
+interface Reading {
   /** By the local clock. */
   readonly at: number;
   readonly stats: FleetStats;
-  /** Counted since the look before. */
+  /** Counted since the previous reading. */
   readonly counted: Counts | undefined;
 }
 
-/** The state of a figure at a look. */
+/** One point of the curves. */
 export interface Point {
   readonly operationsPerSecond: number | undefined;
   readonly hitRate: number | undefined;
@@ -23,27 +23,27 @@ export interface Point {
 }
 
 export class WatchSeries {
-  #looks: Look[] = [];
+  #readings: Reading[] = [];
   #points: Point[] = [];
 
   add(stats: FleetStats, at: number): void {
-    const before = this.#looks.at(-1);
+    const before = this.#readings.at(-1);
     const counted = before === undefined ? undefined : countedBetween(before.stats, stats);
-    this.#looks = [...this.#looks, { at, stats, counted }].slice(-MOST_LOOKS);
-    const { operations, hits, misses, seconds } = this.#lately(at);
-    const asked = hits + misses;
+    this.#readings = [...this.#readings, { at, stats, counted }].slice(-MAX_READINGS);
+    const { operations, hits, misses, seconds } = this.#recent(at);
+    const reads = hits + misses;
     const point: Point = {
       operationsPerSecond: seconds === 0 ? undefined : operations / seconds,
-      hitRate: asked === 0 ? undefined : hits / asked,
+      hitRate: reads === 0 ? undefined : hits / reads,
       keys: stats.totalKeys,
       bytes: stats.totalMemoryBytes,
     };
-    this.#points = [...this.#points, point].slice(-MOST_LOOKS);
+    this.#points = [...this.#points, point].slice(-MAX_READINGS);
   }
 
-  /** Deltas and curves begin anew with the latest look. */
+  /** Restarts changes and curves at the latest reading. */
   reset(): void {
-    this.#looks = this.#looks.slice(-1);
+    this.#readings = this.#readings.slice(-1);
     this.#points = this.#points.slice(-1);
   }
 
@@ -52,19 +52,19 @@ export class WatchSeries {
   }
 
   get latest(): FleetStats | undefined {
-    return this.#looks.at(-1)?.stats;
+    return this.#readings.at(-1)?.stats;
   }
 
-  /** Since the first look that is kept. */
-  get since(): {
+  /** Changes since the oldest reading kept. */
+  get changes(): {
     readonly operations: number;
     readonly errors: number;
     readonly keys: number;
     readonly bytes: number;
   } {
-    const [first] = this.#looks;
-    const last = this.#looks.at(-1);
-    const counts = this.#looks.slice(1).map(({ counted }) => counted);
+    const [first] = this.#readings;
+    const last = this.#readings.at(-1);
+    const counts = this.#readings.slice(1).map(({ counted }) => counted);
     return {
       operations: counts.reduce((sum, each) => sum + (each?.totalOperations ?? 0), 0),
       errors: counts.reduce((sum, each) => sum + (each?.totalErrors ?? 0), 0),
@@ -73,15 +73,15 @@ export class WatchSeries {
     };
   }
 
-  #lately(now: number): { operations: number; hits: number; misses: number; seconds: number } {
+  #recent(now: number): { operations: number; hits: number; misses: number; seconds: number } {
     const sums = { operations: 0, hits: 0, misses: 0, seconds: 0 };
-    for (const [at, look] of this.#looks.entries()) {
-      const before = this.#looks[at - 1];
-      if (before === undefined || look.counted === undefined || now - before.at > RATE_MS) continue;
-      sums.operations += look.counted.totalOperations;
-      sums.hits += look.counted.totalHits;
-      sums.misses += look.counted.totalMisses;
-      sums.seconds += (look.at - before.at) / 1_000;
+    for (const [at, reading] of this.#readings.entries()) {
+      const before = this.#readings[at - 1];
+      if (before === undefined || reading.counted === undefined || now - before.at > RATE_MS) continue;
+      sums.operations += reading.counted.totalOperations;
+      sums.hits += reading.counted.totalHits;
+      sums.misses += reading.counted.totalMisses;
+      sums.seconds += (reading.at - before.at) / 1_000;
     }
     return sums;
   }

@@ -1,10 +1,9 @@
-// What watching shows: figures with curves and changes, redrawn in place, or one line at a time.
+// What `stats --watch` displays: figures with curves and changes, redrawn in place or as one line per refresh.
 import type { FleetStats } from "../../core/stats.ts";
+import { tableLines } from "../terminal/display-width.ts";
 import { latencyText } from "../terminal/format-duration.ts";
-import { bytesText, countText, percentText, rateText } from "../terminal/format-number.ts";
+import { bytesText, countText, percentText, rateText, sparkline } from "../terminal/format-number.ts";
 import type { Output } from "../terminal/output.ts";
-import { sparkline } from "../terminal/sparkline.ts";
-import { tableLines } from "../terminal/table.ts";
 import type { WatchSeries } from "./watch-series.ts";
 
 export interface WatchState {
@@ -12,31 +11,31 @@ export interface WatchState {
   readonly series: WatchSeries;
   readonly isPaused: boolean;
   readonly showsHelp: boolean;
-  /** Why the latest look failed. */
-  readonly trouble: string | undefined;
+  /** Why the latest refresh failed. */
+  readonly error: string | undefined;
 }
 
 const HELP = [
-  "p  pause and go on",
-  "r  reset the curves and changes",
-  "h  show and hide this help",
+  "p  pause or resume",
+  "r  reset curves and changes",
+  "h  show or hide this help",
   "q  quit (so does Ctrl-C)",
   "",
-  "The rate and hit rate are those of the last 15 seconds; processes add to the store every 10.",
+  "Rate and hit rate cover the last 15 seconds; processes report every 10 seconds.",
 ];
 
 export function watchLines(
   out: Output,
-  { address, series, isPaused, showsHelp, trouble }: WatchState,
+  { address, series, isPaused, showsHelp, error }: WatchState,
 ): readonly string[] {
   const { bold, cyan, dim, red, yellow } = out.data;
   const stats = series.latest;
-  const state = trouble !== undefined ? red("unreachable") : isPaused ? yellow("paused") : "";
+  const state = error !== undefined ? red("unreachable") : isPaused ? yellow("paused") : "";
   const head = `${bold("xcache stats")} ${dim(address)} ${state}`.trimEnd();
   const keys = dim("p pause  r reset  h help  q quit");
-  if (stats === undefined) return [head, "", ...(trouble === undefined ? [] : [red(trouble)]), keys];
+  if (stats === undefined) return [head, "", ...(error === undefined ? [] : [red(error)]), keys];
   const width = Math.max(10, Math.min(60, out.columns - 50));
-  const { points, since } = series;
+  const { points, changes } = series;
   const point = points.at(-1);
   const curve = (figures: readonly (number | undefined)[], most?: number): string =>
     cyan(sparkline(figures, width, most === undefined ? {} : { most }));
@@ -53,7 +52,7 @@ export function watchLines(
     [
       "ops/s",
       bold(rateText(point?.operationsPerSecond ?? 0)),
-      change(since.operations, countText),
+      changeText(changes.operations, countText),
       curve(points.map((each) => each.operationsPerSecond)),
     ],
     [
@@ -65,19 +64,19 @@ export function watchLines(
     [
       "errors",
       (stats.totalErrors > 0 ? red : bold)(countText(stats.totalErrors)),
-      change(since.errors, countText),
+      changeText(changes.errors, countText),
       "",
     ],
     [
       "keys",
       bold(countText(stats.totalKeys)),
-      change(since.keys, countText),
+      changeText(changes.keys, countText),
       curve(points.map((each) => each.keys)),
     ],
     [
       "memory",
       bold(bytesText(stats.totalMemoryBytes)),
-      change(since.bytes, bytesText),
+      changeText(changes.bytes, bytesText),
       curve(points.map(({ bytes }) => bytes)),
     ],
     ["processes", bold(countText(stats.processes)), "", ""],
@@ -88,18 +87,18 @@ export function watchLines(
     "",
     ...body,
     "",
-    ...(trouble === undefined ? [] : [red(trouble)]),
+    ...(error === undefined ? [] : [red(error)]),
     ...(showsHelp ? HELP : [keys]),
   ];
 }
 
-/** With its sign; nothing where nothing changed. */
-function change(by: number, text: (amount: number) => string): string {
+/** With its sign; empty if nothing changed. */
+function changeText(by: number, text: (amount: number) => string): string {
   if (by === 0) return "";
   return `${by > 0 ? "+" : "-"}${text(Math.abs(by))}`;
 }
 
-/** The same on one line, for pipes and logs. */
+/** One line for pipes and logs. */
 export function watchLine(stats: FleetStats, series: WatchSeries, at: string): string {
   const point = series.points.at(-1);
   return [

@@ -1,4 +1,4 @@
-// Shows the statistics again and again, until somebody has seen enough.
+// Refreshes the statistics until the user quits.
 import { systemClock } from "../../core/clock.ts";
 import type { FleetStats } from "../../core/stats.ts";
 import type { CommandContext } from "../context.ts";
@@ -6,20 +6,20 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";
 import type { Session } from "../session.ts";
-import { listenToKeys } from "../terminal/key-press.ts";
 import { Redraw } from "../terminal/redraw.ts";
+import { listenToKeys } from "../terminal/terminal.ts";
 import { statsJson } from "./fleet-figures.ts";
 import { WatchSeries } from "./watch-series.ts";
 import { watchLine, watchLines } from "./watch-view.ts";
 
 export interface WatchOptions {
   readonly intervalMs: number;
-  /** How many looks; Infinity: until it is ended. */
+  /** Number of refreshes; Infinity: until the user quits. */
   readonly count: number;
-  look(): Promise<FleetStats>;
+  read(): Promise<FleetStats>;
 }
 
-/** Ends with 0 after `q` or the last look, with 130 after Ctrl-C. */
+/** Returns 0 after `q` or the last refresh, 130 after Ctrl-C. */
 export async function watch(
   context: CommandContext,
   session: Session,
@@ -27,60 +27,60 @@ export async function watch(
 ): Promise<ExitCode> {
   const { out, interrupt, stop, stdin } = context;
   const isDrawn = out.isAnimated && !out.json;
-  const watching = new Watching(context, session, isDrawn);
-  const keys = isDrawn ? listenToKeys(stdin, (key) => watching.pressed(key)) : undefined;
-  const redraw = (): void => watching.draw();
-  if (isDrawn) out.stdout.on("resize", redraw);
-  watching.begin();
+  const display = new WatchDisplay(context, session, isDrawn);
+  const keys = isDrawn ? listenToKeys(stdin, (key) => display.keyPressed(key)) : undefined;
+  const onResize = (): void => display.draw();
+  if (isDrawn) out.stdout.on("resize", onResize);
+  display.begin();
   try {
-    for (let looked = 0; looked < options.count && !stop.aborted && !watching.isOver; ) {
-      if (!watching.isPaused) {
-        // A store that is not there at the start is an error; later on it may come back.
-        await watching.show(options.look, looked === 0);
-        looked++;
+    for (let refreshes = 0; refreshes < options.count && !stop.aborted && !display.isOver; ) {
+      if (!display.isPaused) {
+        // An unreachable store is an error at the start; later it may come back.
+        await display.refresh(options.read, refreshes === 0);
+        refreshes++;
       }
-      if (looked < options.count) await watching.pause(options.intervalMs);
+      if (refreshes < options.count) await display.pause(options.intervalMs);
     }
   } finally {
     keys?.end();
-    if (isDrawn) out.stdout.off("resize", redraw);
-    watching.end();
+    if (isDrawn) out.stdout.off("resize", onResize);
+    display.end();
   }
   return interrupt.isRaised ? EXIT.interrupted : EXIT.ok;
 }
 
-class Watching {
+class WatchDisplay {
   readonly #context: CommandContext;
   readonly #session: Session;
   readonly #series = new WatchSeries();
-  readonly #frame: Redraw | undefined;
-  /** Nobody waits for the look that is under way. */
-  readonly #left = new AbortController();
+  readonly #redraw: Redraw | undefined;
+  /** Ends the wait for a read in flight. */
+  readonly #quit = new AbortController();
   #wake: () => void = () => {};
   #showsHelp = false;
-  #trouble: string | undefined;
+  #error: string | undefined;
   isPaused = false;
   isOver = false;
 
   constructor(context: CommandContext, session: Session, isDrawn: boolean) {
     this.#context = context;
     this.#session = session;
-    this.#frame = isDrawn ? new Redraw(context.out.stdout) : undefined;
+    this.#redraw = isDrawn ? new Redraw(context.out.stdout) : undefined;
   }
 
   begin(): void {
-    this.#context.stop.addEventListener("abort", this.leave);
-    this.#frame?.begin();
+    this.#context.stop.addEventListener("abort", this.quit);
+    this.#redraw?.begin();
   }
 
   end(): void {
-    this.#context.stop.removeEventListener("abort", this.leave);
-    this.#frame?.end();
+    this.#context.stop.removeEventListener("abort", this.quit);
+    this.#redraw?.end();
   }
 
-  pressed(key: string): void {
+  keyPressed(key: string): void {
     if (key === "\u0003") this.#context.interrupt.raise();
-    else if (key === "q") this.leave();
+    else if (key === "q") this.quit();
     else if (key === "p") this.isPaused = !this.isPaused;
     else if (key === "r") this.#series.reset();
     else if (key === "h") this.#showsHelp = !this.#showsHelp;
@@ -89,40 +89,40 @@ class Watching {
     if (key === "q" || (key === "p" && !this.isPaused)) this.#wake();
   }
 
-  readonly leave = (): void => {
+  readonly quit = (): void => {
     this.isOver = true;
-    this.#left.abort();
+    this.#quit.abort();
   };
 
-  async show(look: () => Promise<FleetStats>, isFirst: boolean): Promise<void> {
+  async refresh(read: () => Promise<FleetStats>, isFirst: boolean): Promise<void> {
     const { out } = this.#context;
     try {
-      const stats = await unlessStopped(look(), this.#left.signal);
+      const stats = await unlessStopped(read(), this.#quit.signal);
       if (stats === undefined) return;
-      this.#trouble = undefined;
+      this.#error = undefined;
       this.#series.add(stats, this.#session.clock.now());
-      if (this.#frame === undefined) await this.#print(stats);
+      if (this.#redraw === undefined) await this.#print(stats);
     } catch (error) {
       if (isFirst) throw error;
-      this.#trouble = failureOf(error, false).message;
-      if (this.#frame === undefined) out.say(this.#trouble);
+      this.#error = failureOf(error, false).message;
+      if (this.#redraw === undefined) out.say(this.#error);
     }
     this.draw();
   }
 
   draw(): void {
-    this.#frame?.draw(
+    this.#redraw?.draw(
       watchLines(this.#context.out, {
         address: this.#session.address,
         series: this.#series,
         isPaused: this.isPaused,
         showsHelp: this.#showsHelp,
-        trouble: this.#trouble,
+        error: this.#error,
       }),
     );
   }
 
-  /** Until the time is over, a key asks for the next look, or it is all over. */
+  /** Until the interval has passed, a key asks for a refresh, or the user quits. */
   async pause(ms: number): Promise<void> {
     const { stop } = this.#context;
     if (stop.aborted || this.isOver) return;
@@ -141,7 +141,7 @@ class Watching {
   async #print(stats: FleetStats): Promise<void> {
     const { out } = this.#context;
     const at = new Date(systemClock.wall?.() ?? systemClock.now()).toISOString();
-    if (out.json) await out.jsonLine({ at, ...statsJson(stats, this.#session.space.counters.now()) });
+    if (out.json) await out.jsonLine({ at, ...statsJson(stats, this.#session.namespace.counters.now()) });
     else await out.line(watchLine(stats, this.#series, at));
     await out.flush();
   }

@@ -1,8 +1,8 @@
-// Durations as people write them: 90, 1.5s, 5m, 1h, 7d, and how they are shown.
+// Parses and formats durations such as 90, 1.5s, 5m, 1h and 7d.
 
 const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** Seconds; undefined for what is no duration. A number without a unit is seconds. `never` and `Infinity`: Infinity. */
+/** Seconds; undefined if invalid. A plain number is seconds; `never` and `Infinity` are Infinity. */
 export function parseDuration(text: string): number | undefined {
   if (text === "never" || text === "Infinity") return Number.POSITIVE_INFINITY;
   const parts = /^(\d+(?:\.\d+)?)(ms|[smhd])?$/.exec(text.trim());
@@ -18,7 +18,7 @@ const UNITS = [
   ["s", 1],
 ] as const;
 
-/** Its two largest units: `2h 5m`. `never` for what does not end. */
+/** The two largest units: `2h 5m`; `never` for Infinity. */
 export function durationText(seconds: number | undefined): string {
   if (seconds === undefined) return "-";
   if (seconds === Number.POSITIVE_INFINITY) return "never";
@@ -35,7 +35,6 @@ export function durationText(seconds: number | undefined): string {
   return parts.join(" ");
 }
 
-/** Short times as a store takes them. */
 export function latencyText(seconds: number): string {
   const ms = seconds * 1_000;
   if (ms === 0) return "0 ms";

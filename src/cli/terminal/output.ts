@@ -1,4 +1,4 @@
-// Where everything the program says goes: data to stdout, talk to stderr.
+// All output of the program: data to stdout, messages to stderr.
 import { once } from "node:events";
 import type { WriteStream } from "node:tty";
 import pc from "picocolors";
@@ -26,13 +26,13 @@ type Palette = ReturnType<typeof pc.createColors>;
 export class Output {
   readonly json: boolean;
   readonly isTerminal: boolean;
-  /** Whether stdout is in front of somebody and may be drawn on again. */
+  /** Whether stdout is an interactive terminal that can be redrawn. */
   readonly isAnimated: boolean;
-  /** The same of stderr, where progress is shown. */
+  /** The same for stderr, where progress is shown. */
   readonly showsProgress: boolean;
-  /** Colours of the data and of the talk; each a no-op where its stream has none. */
+  /** Colours for data and for messages; no-ops if the stream has none. */
   readonly data: Palette;
-  readonly talk: Palette;
+  readonly message: Palette;
   readonly stdout: Stream;
   readonly stderr: Stream;
   readonly #closed = new AbortController();
@@ -46,13 +46,13 @@ export class Output {
     this.isAnimated = isAnimated(stdout, env);
     this.showsProgress = isAnimated(stderr, env);
     this.data = pc.createColors(hasColour(stdout, env, color));
-    this.talk = pc.createColors(hasColour(stderr, env, color));
-    // `xcache list | head`: whoever has read enough closes the pipe.
+    this.message = pc.createColors(hasColour(stderr, env, color));
+    // `xcache list | head`: the reader closes the pipe early.
     stdout.on("error", () => this.#closed.abort());
     stderr.on("error", () => {});
   }
 
-  /** Aborts once nobody reads the data any more. */
+  /** Aborts when the reader of stdout has closed it. */
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
@@ -61,7 +61,7 @@ export class Output {
     return this.stdout.columns ?? 80;
   }
 
-  /** A line of data. It may wait for others: `flush` sends it. */
+  /** A line of data, buffered until `flush`. */
   async line(text: string): Promise<void> {
     this.#pending += `${text}\n`;
     if (this.#pending.length >= CHUNK) await this.flush();
@@ -77,32 +77,32 @@ export class Output {
     return this.line(jsonText(value));
   }
 
-  /** Exactly these bytes. */
+  /** These bytes unchanged. */
   async bytes(bytes: Uint8Array | string): Promise<void> {
     await this.flush();
     await this.#write(bytes);
   }
 
-  /** Waits where the reader is slower: nothing piles up here. */
+  /** Waits for a slow reader, so that memory stays bounded. */
   async flush(): Promise<void> {
     const text = this.#pending;
     this.#pending = "";
     if (text !== "") await this.#write(text);
   }
 
-  /** A line for whoever watches; not part of the data. */
+  /** A message on stderr; not part of the data. */
   say(text: string): void {
     this.stderr.write(`${text}\n`);
   }
 
-  /** As `say`, of what succeeded or is only by the way; silent where the output is for programs. */
+  /** An incidental message; suppressed with --json. */
   note(text: string): void {
-    if (!this.json) this.say(this.talk.dim(text));
+    if (!this.json) this.say(this.message.dim(text));
   }
 
   async #write(text: Uint8Array | string): Promise<void> {
     if (this.closed.aborted || this.stdout.write(text)) return;
-    // It rejects when nobody reads any more, which `closed` tells everybody.
+    // Rejects when the reader is gone, which `closed` reports.
     await once(this.stdout as never, "drain", { signal: this.closed }).catch(() => {});
   }
 }

@@ -1,5 +1,5 @@
-// Lines that are drawn again in the same place of a terminal.
-import { cutTo } from "./display-width.ts";
+// Redraws a block of lines in place on a terminal.
+import { truncate } from "./display-width.ts";
 import type { Stream } from "./output.ts";
 
 const HIDE_CURSOR = "\u001b[?25l";
@@ -17,14 +17,14 @@ export class Redraw {
 
   begin(): void {
     this.#stream.write(HIDE_CURSOR);
-    // Whatever ends the program, the terminal is left as it was found.
+    // However the program ends, the cursor must come back.
     process.once("exit", this.#restore);
   }
 
-  /** In one write, so that nothing flickers. Never more than fits: what has scrolled away cannot be drawn over. */
+  /** One write, to avoid flicker. Never more lines than fit: what has scrolled away cannot be redrawn. */
   draw(lines: readonly string[]): void {
     const { columns = 80, rows = 24 } = this.#stream;
-    const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => cutTo(line, columns));
+    const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => truncate(line, columns));
     const up = this.#height === 0 ? "\r" : `\r\u001b[${this.#height}A`;
     this.#stream.write(`${up}${shown.map((line) => `${line}${CLEAR_RIGHT}\n`).join("")}${CLEAR_DOWN}`);
     this.#height = shown.length;

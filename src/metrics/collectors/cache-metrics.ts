@@ -1,4 +1,5 @@
-// CacheMetrics: hands what caches count, and what the application measures itself, to any number of collectors.
+// CacheMetrics: passes what caches count, and what the application measures itself, to any number of collectors.
+
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Collector, MetricTags } from "../../core/collector.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
@@ -6,46 +7,51 @@ import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { CATALOGUE } from "../catalogue.ts";
 import { Feed } from "./feed.ts";
 import { type CollectorFailures, type FailureReason, GuardedCollector } from "./guarded-collector.ts";
-import { NoOpCollector } from "./noop.ts";
-import { isReading, type MetricsView, readFrom } from "./reading-collector.ts";
-import { type MetricSource, Sources } from "./source.ts";
+import { isReading, type MetricSource, type MetricsView, readFrom, Sources } from "./source.ts";
 import type { CountedSeries } from "./totals.ts";
 
-/** A collector that keeps something back, or holds something open. */
-interface LastingCollector extends Collector {
+export class NoOpCollector implements Collector {
+  increment(): void {}
+  gauge(): void {}
+  histogram(): void {}
+  timing(): void {}
+}
+
+/** A collector that buffers, or holds resources open. */
+interface ClosableCollector extends Collector {
   flush?(): unknown;
   close?(): unknown;
 }
 
 /** How long `flush()` and `close()` wait for a collector. */
-const LONGEST_WAIT_MS = 15_000;
+const MAX_WAIT_MS = 15_000;
 
 const METHODS = ["increment", "gauge", "histogram", "timing"] as const;
 
 export class CacheMetrics implements Collector {
   readonly #collectors: readonly GuardedCollector[];
-  readonly #told: readonly GuardedCollector[];
+  readonly #fed: readonly GuardedCollector[];
   readonly #sources = new Sources();
   readonly #feed: Feed | undefined;
-  readonly #toldFailures = new Map<string, number>();
+  readonly #reportedFailures = new Map<string, number>();
   readonly #clock: Clock;
-  #isFailing = false;
+  #isReportPending = false;
 
-  /** Throws ConfigError when one of them is no collector. `clock` is for tests. */
+  /** Throws ConfigError for an invalid collector. `clock` is for tests. */
   constructor(collectors: readonly Collector[] = [new NoOpCollector()], clock: Clock = systemClock) {
     this.#clock = clock;
     this.#collectors = requireCollectors(collectors).map(
-      (collector) => new GuardedCollector(collector, () => this.#failed()),
+      (collector) => new GuardedCollector(collector, () => this.#onFailure()),
     );
-    this.#told = this.#collectors.filter(
+    this.#fed = this.#collectors.filter(
       ({ collector }) => !isReading(collector) && collector.constructor !== NoOpCollector,
     );
     const view: MetricsView = { sources: this.#sources, failed: () => this.#failedSeries() };
     for (const { collector } of this.#collectors) if (isReading(collector)) collector[readFrom](view);
-    if (this.#told.length > 0) this.#feed = new Feed(this.#sources, this.#teller());
+    if (this.#fed.length > 0) this.#feed = new Feed(this.#sources, this.#feedTarget());
   }
 
-  /** Adds `value` (default 1) to a counter of the application's own. Like all four: never throws, never waits. */
+  /** Adds `value` (default 1) to an application counter. Like the other three, it never throws and never waits. */
   increment(metric: string, value = 1, tags?: MetricTags): void {
     for (const each of this.#collectors) each.call("increment", metric, value, tags);
   }
@@ -63,24 +69,24 @@ export class CacheMetrics implements Collector {
     for (const each of this.#collectors) each.call("timing", metric, value, tags);
   }
 
-  /** What each collector did not take, in the order they were given. */
+  /** Measurements lost by each collector, in constructor order. */
   get failures(): readonly CollectorFailures[] {
     return this.#collectors.map(({ failures }) => failures);
   }
 
-  /** Tells the collectors what was counted until now, and has those that keep something back send it. Never rejects, and ends after 15 s. */
+  /** Passes on everything counted so far and flushes collectors that buffer. Never rejects; ends after at most 15 s. */
   async flush(): Promise<void> {
-    this.#feed?.tell();
+    this.#feed?.flush();
     await this.#each("flush");
   }
 
-  /** `flush`, and closes what the collectors have open: endpoints and sockets. Never rejects, and ends after 15 s. */
+  /** `flush`, then closes endpoints and sockets of the collectors. Never rejects; ends after at most 15 s. */
   async close(): Promise<void> {
-    this.#feed?.tell();
+    this.#feed?.flush();
     await this.#each("close");
   }
 
-  /** A cache reports here from now on; returns how to stop. @internal */
+  /** Attaches a cache; returns a function that detaches it. @internal */
   attach(source: MetricSource): () => void {
     this.#sources.add(source);
     this.#feed?.attach(source);
@@ -90,38 +96,38 @@ export class CacheMetrics implements Collector {
     };
   }
 
-  #teller(): ConstructorParameters<typeof Feed>[1] {
+  #feedTarget(): ConstructorParameters<typeof Feed>[1] {
     return {
       increment: ({ dotted }, value, tags) => {
-        for (const each of this.#told) each.call("increment", dotted, value, tags);
+        for (const each of this.#fed) each.call("increment", dotted, value, tags);
       },
       gauge: ({ dotted }, value, tags) => {
-        for (const each of this.#told) each.call("gauge", dotted, value, tags);
+        for (const each of this.#fed) each.call("gauge", dotted, value, tags);
       },
       histogram: ({ dotted }, value, tags, rate) => {
-        for (const each of this.#told) {
+        for (const each of this.#fed) {
           each.call("histogram", dotted, value, tags, rate < 1 ? rate : undefined);
         }
       },
     };
   }
 
-  /** Others are told; not while telling them, for one of them may be failing at it. */
-  #failed(): void {
-    if (this.#isFailing || this.#told.length < 2) return;
-    this.#isFailing = true;
+  /** Reported to the other collectors in a microtask, since the failing call may itself be such a report. */
+  #onFailure(): void {
+    if (this.#isReportPending || this.#fed.length < 2) return;
+    this.#isReportPending = true;
     queueMicrotask(() => {
-      this.#tellFailures();
-      this.#isFailing = false;
+      this.#reportFailures();
+      this.#isReportPending = false;
     });
   }
 
-  #tellFailures(): void {
+  #reportFailures(): void {
     for (const { id, metric, tags, value } of this.#failedSeries()) {
-      const more = value - (this.#toldFailures.get(id) ?? 0);
-      this.#toldFailures.set(id, value);
+      const more = value - (this.#reportedFailures.get(id) ?? 0);
+      this.#reportedFailures.set(id, value);
       if (more <= 0) continue;
-      for (const each of this.#told) {
+      for (const each of this.#fed) {
         if (each.name !== tags?.collector) each.call("increment", metric.dotted, more, tags);
       }
     }
@@ -144,18 +150,18 @@ export class CacheMetrics implements Collector {
   async #each(method: "flush" | "close"): Promise<void> {
     const done = this.#collectors.map(async ({ collector }) => {
       try {
-        await (collector as LastingCollector)[method]?.();
+        await (collector as ClosableCollector)[method]?.();
       } catch {
-        // It is counted nowhere: nothing was measured.
+        // Not counted: no measurement was lost.
       }
     });
-    await withDeadline(this.#clock, LONGEST_WAIT_MS, Promise.all(done), () => undefined);
+    await withDeadline(this.#clock, MAX_WAIT_MS, Promise.all(done), () => undefined);
   }
 }
 
 const wrapped = new WeakMap<Collector, CacheMetrics>();
 
-/** The CacheMetrics of what a configuration names: itself, or one made for a collector, the same each time. @internal */
+/** The given CacheMetrics, or one wrapped around the given collector, the same each time. @internal */
 export function metricsOf(given: Collector): CacheMetrics {
   if (given instanceof CacheMetrics) return given;
   let metrics = wrapped.get(given);
@@ -167,16 +173,16 @@ export function metricsOf(given: Collector): CacheMetrics {
 }
 
 function requireCollectors(collectors: unknown): readonly Collector[] {
-  if (!Array.isArray(collectors)) throw wrong("collectors must be a list", collectors);
+  if (!Array.isArray(collectors)) throw invalid("collectors must be an array", collectors);
   for (const collector of collectors as unknown[]) {
     const isOne =
       typeof collector === "object" &&
       collector !== null &&
       METHODS.every((method) => typeof (collector as Record<string, unknown>)[method] === "function");
-    if (!isOne) throw wrong(`each collector must be an object with ${METHODS.join(", ")}`, collector);
+    if (!isOne) throw invalid(`each collector must be an object with ${METHODS.join(", ")}`, collector);
   }
   return [...new Set(collectors as Collector[])];
 }
 
-const wrong = (expected: string, arrived: unknown): ConfigError =>
+const invalid = (expected: string, arrived: unknown): ConfigError =>
   new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);

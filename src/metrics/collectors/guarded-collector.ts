@@ -1,12 +1,12 @@
-// A collector that may throw, reject or hang, made harmless: what it does not take is counted.
+// Wraps a collector that may throw, reject or hang: lost measurements are counted, and nothing else breaks.
 import type { Collector, MetricTags } from "../../core/collector.ts";
 
-/** Calls of one collector that may be unanswered; more are not made until some of them are. */
-const MOST_PENDING = 1_000;
+/** Unsettled calls per collector; further calls are dropped until some settle. */
+const MAX_PENDING = 1_000;
 
 export type FailureReason = "thrown" | "rejected" | "hung";
 
-/** What one collector did not take. */
+/** Measurements one collector lost. */
 export interface CollectorFailures extends Readonly<Record<FailureReason, number>> {
   /** The name of its class. */
   readonly collector: string;
@@ -18,13 +18,13 @@ export class GuardedCollector {
   readonly collector: Collector;
   readonly name: string;
   readonly #failures: Record<FailureReason, number> = { thrown: 0, rejected: 0, hung: 0 };
-  readonly #failed: () => void;
+  readonly #onFailure: () => void;
   #pending = 0;
 
-  constructor(collector: Collector, failed: () => void) {
+  constructor(collector: Collector, onFailure: () => void) {
     this.collector = collector;
     this.name = nameOf(collector);
-    this.#failed = failed;
+    this.#onFailure = onFailure;
   }
 
   get failures(): CollectorFailures {
@@ -32,24 +32,24 @@ export class GuardedCollector {
   }
 
   call(method: Method, metric: string, value: number, tags?: MetricTags, sampleRate?: number): void {
-    if (this.#pending >= MOST_PENDING) {
+    if (this.#pending >= MAX_PENDING) {
       this.#count("hung");
       return;
     }
     try {
-      const answer: unknown =
+      const result: unknown =
         sampleRate === undefined
           ? this.collector[method](metric, value, tags)
           : this.collector.histogram(metric, value, tags, sampleRate);
-      if (isThenable(answer)) this.#await(answer);
+      if (isThenable(result)) this.#await(result);
     } catch {
       this.#count("thrown");
     }
   }
 
-  #await(answer: PromiseLike<unknown>): void {
+  #await(result: PromiseLike<unknown>): void {
     this.#pending++;
-    // A thenable of the user's own may call back twice.
+    // A user-defined thenable may call back twice.
     let isOpen = true;
     const settled = (): boolean => {
       const wasOpen = isOpen;
@@ -57,14 +57,14 @@ export class GuardedCollector {
       isOpen = false;
       return wasOpen;
     };
-    answer.then(settled, () => {
+    result.then(settled, () => {
       if (settled()) this.#count("rejected");
     });
   }
 
   #count(reason: FailureReason): void {
     this.#failures[reason]++;
-    this.#failed();
+    this.#onFailure();
   }
 }
 

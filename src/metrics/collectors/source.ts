@@ -1,21 +1,22 @@
-// A cache as its metrics see it, and the caches that report to one CacheMetrics.
+// The caches that report to one CacheMetrics, and how a pull collector reads them.
 import type { Clock } from "../../core/clock.ts";
+import type { Collector } from "../../core/collector.ts";
 import type { MaybePromise, NamespaceUsage } from "../../core/namespace.ts";
-import type { Recorder, StoreFacts } from "../recording/recorder.ts";
-import { Totals } from "./totals.ts";
+import type { Recorder, StoreState } from "../recording/recorder.ts";
+import { type CountedSeries, Totals } from "./totals.ts";
 
 export interface MetricSource {
   readonly recorder: Recorder;
   readonly clock: Clock;
   /** Such as `memory`. */
   readonly backend: string;
-  /** Sources with the same one count the same entries. */
-  readonly place: object;
-  facts(): StoreFacts & { readonly poolWaiting: number };
+  /** Sources of the same namespace count the same entries. */
+  readonly namespace: object;
+  storeState(): StoreState & { readonly poolWaiting: number };
   usage(): MaybePromise<NamespaceUsage>;
 }
 
-/** How long a count of the entries is used: a scrape a second should not keep the store busy. */
+/** How long a usage count is reused, so that frequent scrapes do not load the store. */
 const USAGE_AGE_MS = 5_000;
 
 interface KnownUsage {
@@ -32,9 +33,9 @@ export interface StoreGauges {
 
 export class Sources {
   readonly #present = new Set<MetricSource>();
-  /** What the sources that left have counted, each as of when it left: it may come back. */
-  readonly #left = new WeakMap<Recorder, Totals>();
-  readonly #gone = new Totals();
+  /** The counts of each removed source when it was removed, since it may be added again. */
+  readonly #removed = new WeakMap<Recorder, Totals>();
+  readonly #removedTotals = new Totals();
   readonly #usages = new WeakMap<object, KnownUsage>();
 
   get size(): number {
@@ -46,9 +47,9 @@ export class Sources {
   }
 
   add(source: MetricSource): void {
-    const before = this.#left.get(source.recorder);
-    if (before !== undefined) this.#gone.add(before, -1);
-    this.#left.delete(source.recorder);
+    const before = this.#removed.get(source.recorder);
+    if (before !== undefined) this.#removedTotals.add(before, -1);
+    this.#removed.delete(source.recorder);
     this.#present.add(source);
   }
 
@@ -56,13 +57,13 @@ export class Sources {
     if (!this.#present.delete(source)) return;
     const counted = new Totals();
     counted.add(source.recorder);
-    this.#left.set(source.recorder, counted);
-    this.#gone.add(counted);
+    this.#removed.set(source.recorder, counted);
+    this.#removedTotals.add(counted);
   }
 
   totals(): Totals {
     const totals = new Totals();
-    totals.add(this.#gone);
+    totals.add(this.#removedTotals);
     for (const { recorder } of this.#present) totals.add(recorder);
     return totals;
   }
@@ -71,24 +72,24 @@ export class Sources {
     return [...new Set([...this.#present].map(({ backend }) => backend))];
   }
 
-  /** The worst of the stores; undefined without any. */
+  /** The worst value over all stores; undefined without any. */
   gauges(): StoreGauges | undefined {
-    const facts = [...this.#present].map((source) => source.facts());
-    if (facts.length === 0) return undefined;
+    const states = [...this.#present].map((source) => source.storeState());
+    if (states.length === 0) return undefined;
     const most = (values: readonly number[]): number => Math.max(...values);
     return {
-      circuitBreakerOpen: facts.some(({ circuitBreakerOpen }) => circuitBreakerOpen) ? 1 : 0,
-      poolUtilization: most(facts.map(({ poolUtilization }) => poolUtilization)),
-      poolWaiting: most(facts.map(({ poolWaiting }) => poolWaiting)),
-      memoryUsage: most(facts.map(({ memoryUsage }) => memoryUsage)),
+      circuitBreakerOpen: states.some(({ circuitBreakerOpen }) => circuitBreakerOpen) ? 1 : 0,
+      poolUtilization: most(states.map(({ poolUtilization }) => poolUtilization)),
+      poolWaiting: most(states.map(({ poolWaiting }) => poolWaiting)),
+      memoryUsage: most(states.map(({ memoryUsage }) => memoryUsage)),
     };
   }
 
-  /** Entries and bytes of all sources; undefined when a store does not tell: half a sum would look like a loss. */
+  /** Entries and bytes of all sources; undefined if a store fails to report: a partial sum would look like a loss. */
   async usage(): Promise<NamespaceUsage | undefined> {
-    const places = new Map([...this.#present].map((source) => [source.place, source]));
-    if (places.size === 0) return undefined;
-    const usages = await Promise.all([...places.values()].map((source) => this.#usageOf(source)));
+    const byNamespace = new Map([...this.#present].map((source) => [source.namespace, source]));
+    if (byNamespace.size === 0) return undefined;
+    const usages = await Promise.all([...byNamespace.values()].map((source) => this.#usageOf(source)));
     const sum = { keys: 0, bytes: 0, approximate: false };
     for (const usage of usages) {
       if (usage === undefined) return undefined;
@@ -101,19 +102,36 @@ export class Sources {
 
   #usageOf(source: MetricSource): Promise<NamespaceUsage | undefined> {
     const now = source.clock.now();
-    let known = this.#usages.get(source.place);
+    let known = this.#usages.get(source.namespace);
     if (known === undefined || now - known.at >= USAGE_AGE_MS) {
-      known = { at: now, usage: ask(source) };
-      this.#usages.set(source.place, known);
+      known = { at: now, usage: readUsage(source) };
+      this.#usages.set(source.namespace, known);
     }
     return known.usage;
   }
 }
 
-async function ask(source: MetricSource): Promise<NamespaceUsage | undefined> {
+async function readUsage(source: MetricSource): Promise<NamespaceUsage | undefined> {
   try {
     return await source.usage();
   } catch {
     return undefined;
   }
+}
+
+export interface MetricsView {
+  readonly sources: Sources;
+  /** Measurements lost by collectors, as counters. */
+  failed(): readonly CountedSeries[];
+}
+
+/** A symbol, so that it cannot clash with a method of a user's collector. */
+export const readFrom = Symbol("readFrom");
+
+export interface ReadingCollector extends Collector {
+  [readFrom](view: MetricsView): void;
+}
+
+export function isReading(collector: Collector): collector is ReadingCollector {
+  return typeof (collector as Partial<ReadingCollector>)[readFrom] === "function";
 }

@@ -1,6 +1,6 @@
-// Sums over the caches that report to one CacheMetrics; a cache that is gone stays counted.
+// Sums over the caches that report to one CacheMetrics, including removed ones.
 import type { MetricTags } from "../../core/collector.ts";
-import { CATALOGUE, type MetricFacts } from "../catalogue.ts";
+import { CATALOGUE, type MetricSpec } from "../catalogue.ts";
 import { ErrorCounts } from "../recording/error-count.ts";
 import { Histogram } from "../recording/histogram.ts";
 import type { Recorder } from "../recording/recorder.ts";
@@ -8,10 +8,10 @@ import type { Recorder } from "../recording/recorder.ts";
 const COUNTS = ["hits", "misses", "storeHits", "sets", "deletes", "invalidations", "evictions"] as const;
 type CountName = (typeof COUNTS)[number];
 
-/** One counter with its labels. `id` tells it from all others. */
+/** One counter with its labels; `id` is unique. */
 export interface CountedSeries {
   readonly id: string;
-  readonly metric: MetricFacts;
+  readonly metric: MetricSpec;
   readonly tags: MetricTags | undefined;
   readonly value: number;
 }
@@ -19,8 +19,8 @@ export interface CountedSeries {
 const HIT: MetricTags = { result: "hit" };
 const MISS: MetricTags = { result: "miss" };
 
-/** Which count stands behind which series. */
-const SERIES: readonly (readonly [CountName, MetricFacts, MetricTags | undefined])[] = [
+/** The count behind each series. */
+const SERIES: readonly (readonly [CountName, MetricSpec, MetricTags | undefined])[] = [
   ["hits", CATALOGUE.gets, HIT],
   ["misses", CATALOGUE.gets, MISS],
   ["hits", CATALOGUE.hits, undefined],
@@ -45,7 +45,7 @@ export class Totals {
   };
   readonly #errors = new ErrorCounts();
 
-  /** `factor` -1 takes away what was added before. */
+  /** A `factor` of -1 subtracts what was added before. */
   add(recorder: Recorder | Totals, factor: 1 | -1 = 1): void {
     const counts = recorder instanceof Totals ? recorder.#counts : recorder;
     for (const name of COUNTS) this.#counts[name] += factor * counts[name];
@@ -58,7 +58,7 @@ export class Totals {
     }
   }
 
-  /** 0 before anything was asked for. */
+  /** 0 before the first read. */
   hitRate(): number {
     const { hits, misses } = this.#counts;
     return hits + misses === 0 ? 0 : hits / (hits + misses);

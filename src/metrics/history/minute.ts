@@ -1,20 +1,20 @@
-// What a cache counts in a minute, as a row of numbers that can be added up over processes.
+// What a cache counts in one minute, as a row of numbers that can be summed over processes.
 import type { CounterRow } from "../../core/counters.ts";
 import type { FleetMinute } from "../../core/stats.ts";
 import { Histogram } from "../recording/histogram.ts";
 import type { Recorder } from "../recording/recorder.ts";
 
-/** In the order of the row. New ones are added at the end: rows of other versions are in the same store. */
+/** In row order. Append only: the store may hold rows of other versions. */
 const COUNTS = ["hits", "misses", "sets", "deletes", "invalidations", "errors", "evictions"] as const;
 type CountName = (typeof COUNTS)[number];
 
-/** Before the counts stands how many processes added; after them the operations and their latencies. */
+/** Row layout: number of processes, the counts, operations, latency sum, latency buckets. */
 const FIRST_COUNT = 1;
 const OPERATIONS = FIRST_COUNT + COUNTS.length;
 const LATENCY_SUM = OPERATIONS + 1;
 const FIRST_BUCKET = LATENCY_SUM + 1;
 
-/** Everything that a recorder has counted so far. */
+/** Everything a recorder has counted so far. */
 export function rowOf(recorder: Recorder): CounterRow {
   const latency = new Histogram();
   let operations = 0;
@@ -25,16 +25,16 @@ export function rowOf(recorder: Recorder): CounterRow {
   return [0, ...COUNTS.map((name) => recorder[name]), operations, latency.sum, ...latency.counts];
 }
 
-/** What was counted since, as one process; undefined when nothing was. */
+/** The difference of two rows; undefined if nothing was counted. */
 export function rowSince(now: CounterRow, before: CounterRow): CounterRow | undefined {
   const row = now.map((value, at) => value - (before[at] ?? 0));
   return row.some((value) => value !== 0) ? row : undefined;
 }
 
-/** The same, said by one process more. */
-export const byOneMore = (row: CounterRow): CounterRow => [(row[0] ?? 0) + 1, ...row.slice(1)];
+/** The same row, counted for one more process. */
+export const withOneMoreProcess = (row: CounterRow): CounterRow => [(row[0] ?? 0) + 1, ...row.slice(1)];
 
-/** What a row says. A row of another version may be shorter or longer. */
+/** Decodes a row. A row of another version may be shorter or longer. */
 export function minuteOf(row: CounterRow, at: number): FleetMinute {
   const latency = latencyOf(row);
   const count = (name: CountName): number => row[FIRST_COUNT + COUNTS.indexOf(name)] ?? 0;

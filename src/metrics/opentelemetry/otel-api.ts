@@ -1,4 +1,4 @@
-// The part of @opentelemetry/api that is used here: written down, so that no type of ours needs the package.
+// The part of @opentelemetry/api we use, declared here so that our types do not depend on the package.
 import { requiredPackage } from "../peer-package.ts";
 
 type AttributeValues = Readonly<Record<string, string | number | boolean>>;
@@ -18,7 +18,7 @@ export interface OtelTracer {
   ): T;
 }
 
-/** Whatever has `getTracer`, such as the provider of an SDK. */
+/** Any object with `getTracer`, such as the provider of an SDK. */
 export interface OtelTracerProvider {
   getTracer(name: string, version?: string): OtelTracer;
 }
@@ -44,7 +44,7 @@ export interface OtelMeter {
   ): { record(value: number, attributes?: AttributeValues): void };
 }
 
-/** Whatever has `getMeter`, such as the provider of an SDK. */
+/** Any object with `getMeter`, such as the provider of an SDK. */
 export interface OtelMeterProvider {
   getMeter(name: string, version?: string): OtelMeter;
 }

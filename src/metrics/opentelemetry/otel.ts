@@ -1,4 +1,4 @@
-// OtelCollector: hands what is measured to the OpenTelemetry meter of the application.
+// OtelCollector: passes measurements to the application's OpenTelemetry meter.
 import { requireOptions } from "../../core/arguments.ts";
 import type { Collector, MetricTags } from "../../core/collector.ts";
 import { VERSION } from "../../version.ts";
@@ -7,12 +7,12 @@ import { LATENCY_BUCKETS } from "../recording/histogram.ts";
 import { type OtelMeter, type OtelMeterProvider, otelApi } from "./otel-api.ts";
 
 export interface OtelCollectorOptions {
-  /** Default: the one that the application has registered. */
+  /** Default: the one registered by the application. */
   readonly meterProvider?: OtelMeterProvider;
 }
 
-/** Instruments; a name made from data would grow without end. */
-const MOST_INSTRUMENTS = 1_000;
+/** Metric names derived from data would grow without bound. */
+const MAX_INSTRUMENTS = 1_000;
 
 interface Instrument {
   readonly type: MetricType;
@@ -33,7 +33,7 @@ export class OtelCollector implements Collector {
     this.#meter = provider.getMeter("xcache", VERSION);
   }
 
-  /** Measurements that were not taken: of another type than at first, no number, too many names. */
+  /** Rejected measurements: type differs from the first one, not a number, too many names. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -47,7 +47,7 @@ export class OtelCollector implements Collector {
     this.#record("gauge", metric, value, tags);
   }
 
-  /** OpenTelemetry has no weights: an observation that stands for others is recorded once. */
+  /** OpenTelemetry has no weights: a sampled observation is recorded once. */
   histogram(metric: string, value: number, tags?: MetricTags): void {
     this.#record("histogram", metric, value, tags);
   }
@@ -70,17 +70,17 @@ export class OtelCollector implements Collector {
 
   #instrument(type: MetricType, metric: string, unit?: "seconds"): Instrument | undefined {
     const known = this.#instruments.get(metric);
-    if (known !== undefined || this.#instruments.size >= MOST_INSTRUMENTS) return known;
+    if (known !== undefined || this.#instruments.size >= MAX_INSTRUMENTS) return known;
     const made = this.#make(type, metric, unit);
     this.#instruments.set(metric, made);
     return made;
   }
 
   #make(type: MetricType, metric: string, given?: "seconds"): Instrument {
-    const facts = metricNamed(metric);
-    const unit = facts?.unit ?? given;
+    const spec = metricNamed(metric);
+    const unit = spec?.unit ?? given;
     const options = {
-      ...(facts !== undefined && { description: facts.help }),
+      ...(spec !== undefined && { description: spec.help }),
       ...(unit !== undefined && { unit: UNITS[unit] }),
       ...(type === "histogram" && { advice: { explicitBucketBoundaries: [...LATENCY_BUCKETS] } }),
     };

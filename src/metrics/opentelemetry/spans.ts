@@ -1,20 +1,21 @@
-// OpenTelemetry spans: one for each operation, the parent of whatever its load does.
+// OpenTelemetry spans: one per operation, the parent of the spans of its load.
 import { XCacheError } from "../../core/errors.ts";
 import { VERSION } from "../../version.ts";
 import { runInSpans, type TraceContext } from "../tracing.ts";
 import { type OtelSpan, type OtelTracerProvider, otelApi } from "./otel-api.ts";
 
 export interface SpanOptions {
-  /** Default: the one that the application has registered. */
+  /** Default: the one registered by the application. */
   readonly tracerProvider?: OtelTracerProvider;
 }
 
-/** Operations whose result says whether there was an entry. */
-const FINDERS: ReadonlySet<string> = new Set(["get", "exists", "ttl", "tags"]);
+/** Operations whose result says whether the entry exists. */
+const LOOKUPS: ReadonlySet<string> = new Set(["get", "exists", "ttl", "tags"]);
 
 /**
- * Runs every operation of every cache in a span from now on. A cache does so itself when it is made after the
- * application has registered a tracer provider. Returns how to stop. Throws MissingPeerError without @opentelemetry/api.
+ * Runs every operation of every cache in a span from now on. Happens automatically for a cache created after the
+ * application has registered a tracer provider. Returns a function that stops it. Throws MissingPeerError without
+ * @opentelemetry/api.
  */
 export function traceWithOpenTelemetry({ tracerProvider }: SpanOptions = {}): () => void {
   const { SpanKind, SpanStatusCode, trace } = otelApi("Tracing with OpenTelemetry");
@@ -27,12 +28,12 @@ export function traceWithOpenTelemetry({ tracerProvider }: SpanOptions = {}): ()
     span.setStatus({ code: SpanStatusCode.ERROR });
   };
 
-  const runner = <T>(about: TraceContext, work: () => Promise<T>): Promise<T> => {
-    const options = { kind: SpanKind.INTERNAL, attributes: attributesOf(about) };
-    return tracer.startActiveSpan(`xcache.${about.operation}`, options, async (span) => {
+  const runner = <T>(context: TraceContext, work: () => Promise<T>): Promise<T> => {
+    const options = { kind: SpanKind.INTERNAL, attributes: attributesOf(context) };
+    return tracer.startActiveSpan(`xcache.${context.operation}`, options, async (span) => {
       try {
         const result = await work();
-        if (FINDERS.has(about.operation)) {
+        if (LOOKUPS.has(context.operation)) {
           span.setAttribute("xcache.hit", result !== undefined && result !== false);
         }
         return result;
@@ -54,18 +55,18 @@ export function traceWithOpenTelemetry({ tracerProvider }: SpanOptions = {}): ()
 
 let current: unknown;
 
-/** No key: it may be private, and a backend may index attributes. */
+/** Without the key: it may be private, and tracing backends index attributes. */
 function attributesOf({ operation, prefix }: TraceContext): Record<string, string> {
   return { "xcache.operation": operation, "xcache.prefix": prefix };
 }
 
-/** Where the API package keeps what an application has registered; looking there loads nothing. */
+/** Where the API package stores the registered providers; reading it loads nothing. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
-/** Whether somebody has begun to make spans: from then on it is not done unasked. */
+/** Whether tracing was started before; then it is never started automatically again. */
 let isDecided = false;
 
-/** Starts to make spans if a tracer provider is registered; asked whenever a cache is made. */
+/** Starts tracing if a tracer provider is registered; called whenever a cache is created. */
 export function traceIfRegistered(): void {
   if (isDecided) return;
   const registered = (globalThis as { [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED];
@@ -74,6 +75,6 @@ export function traceIfRegistered(): void {
   try {
     traceWithOpenTelemetry();
   } catch {
-    // The package that registered it is not one that can be loaded from here.
+    // The package that registered it cannot be loaded from here.
   }
 }

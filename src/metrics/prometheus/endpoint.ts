@@ -1,4 +1,4 @@
-// The small HTTP server of a pull collector: GET and HEAD of /metrics, and nothing else.
+// The HTTP server of a pull collector: serves GET and HEAD of /metrics, and nothing else.
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,9 +6,9 @@ import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import { nodeHttp } from "../../core/lazy-builtin.ts";
 
 const PATH = "/metrics";
-/** Nobody who scrapes needs more. */
-const MOST_CONNECTIONS = 64;
-const SLOWEST_REQUEST_MS = 10_000;
+/** More than any set of scrapers needs. */
+const MAX_CONNECTIONS = 64;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 export interface Page {
   readonly contentType: string;
@@ -22,48 +22,48 @@ export interface EndpointAddress {
 
 export class MetricsEndpoint {
   readonly #server: Server;
-  /** Answers that have not left yet. */
-  readonly #answers = new Set<ServerResponse>();
+  /** Responses not finished yet. */
+  readonly #responses = new Set<ServerResponse>();
   readonly #listening: Promise<EndpointAddress>;
 
   constructor(host: string, port: number, page: () => Promise<Page>) {
     this.#server = nodeHttp().createServer({
-      requestTimeout: SLOWEST_REQUEST_MS,
-      headersTimeout: SLOWEST_REQUEST_MS,
-      connectionsCheckingInterval: SLOWEST_REQUEST_MS / 10,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 10,
     });
-    this.#server.maxConnections = MOST_CONNECTIONS;
-    this.#server.setTimeout(SLOWEST_REQUEST_MS);
+    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.setTimeout(REQUEST_TIMEOUT_MS);
     this.#server.on("request", (request, response) => {
-      this.#answers.add(response);
-      response.once("close", () => this.#answers.delete(response));
-      void answer(request, response, page);
+      this.#responses.add(response);
+      response.once("close", () => this.#responses.delete(response));
+      void respond(request, response, page);
     });
     this.#server.on("connection", (socket) => socket.unref());
     this.#listening = this.#listen(host, port);
     this.#listening.catch(() => {});
   }
 
-  /** Where it can be asked; rejects with ConfigError when the port is taken or not allowed. */
+  /** The bound address; rejects with ConfigError if the port is taken, with ConnectionError if it cannot listen there. */
   listening(): Promise<EndpointAddress> {
     return this.#listening;
   }
 
-  /** Answers what is being asked, then frees the port. Idempotent. */
+  /** Finishes requests in progress, then frees the port. Idempotent. */
   async close(): Promise<void> {
     await this.#listening.catch(() => {});
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    await Promise.all([...this.#answers].map((response) => once(response, "close")));
-    // Also those that have not asked anything yet, which count as busy.
+    await Promise.all([...this.#responses].map((response) => once(response, "close")));
+    // Including connections without a request, which count as active.
     this.#server.closeAllConnections();
     await closed;
   }
 
   #listen(host: string, port: number): Promise<EndpointAddress> {
     return new Promise((resolve, reject) => {
-      // Later ones too: to nobody they would be the end of the process.
-      this.#server.on("error", (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
+      // Also handles later errors, which would otherwise crash the process.
+      this.#server.on("error", (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
       this.#server.listen({ host, port }, () => {
         this.#server.unref();
         resolve({ host, port: (this.#server.address() as AddressInfo).port });
@@ -72,11 +72,11 @@ export class MetricsEndpoint {
   }
 }
 
-function refusal(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   const place = `${host}:${port}`;
   if (error.code === "EADDRINUSE") {
-    return new ConfigError("CONFIG_INVALID", `the metrics endpoint needs ${place}, which is taken`, {
-      hint: "Give PullCollector another port, or end what listens there.",
+    return new ConfigError("CONFIG_INVALID", `the metrics endpoint needs ${place}, which is already in use`, {
+      hint: "Give PullCollector another port, or stop the process that listens there.",
       cause: error,
     });
   }
@@ -85,12 +85,12 @@ function refusal(error: NodeJS.ErrnoException, host: string, port: number): Erro
   });
 }
 
-async function answer(
+async function respond(
   request: IncomingMessage,
   response: ServerResponse,
   page: () => Promise<Page>,
 ): Promise<void> {
-  // Whatever was sent along is not looked at.
+  // Discard any request body.
   request.resume();
   const [path] = (request.url ?? "").split("?");
   if (path !== PATH) return end(response, 404, "not found\n");
@@ -106,7 +106,7 @@ async function answer(
   }
 }
 
-/** Node itself leaves the body of an answer to HEAD out. */
+/** Node omits the body of a HEAD response itself. */
 function end(
   response: ServerResponse,
   status: number,

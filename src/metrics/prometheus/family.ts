@@ -1,23 +1,23 @@
-// One metric of a pull collector: series that were told, added to those that are read when it is asked for.
+// One metric of a pull collector: recorded series merged with those read from the caches at scrape time.
 import type { MetricTags } from "../../core/collector.ts";
 import type { MetricType } from "../catalogue.ts";
 import { Histogram, LATENCY_BUCKETS } from "../recording/histogram.ts";
 import type { MetricReading, RegisteredMetric, SeriesValue } from "./registry.ts";
-import { labelName } from "./series-name.ts";
+import { labelName } from "./registry.ts";
 
-/** Series of one metric; more are not taken, for each costs the server memory for weeks. */
-const MOST_SERIES = 2_000;
+/** Series per metric; further ones are dropped, since each costs the Prometheus server memory for weeks. */
+const MAX_SERIES = 2_000;
 
-/** Characters of a label's value; the rest is cut off, for a server keeps it as long. */
-const LONGEST_LABEL = 1_024;
+/** Characters per label value; longer ones are truncated. */
+const MAX_LABEL_LENGTH = 1_024;
 
-/** Half a surrogate pair cannot be sent: all of them would arrive as the same character. */
+/** Lone surrogates cannot be encoded in UTF-8; replace them explicitly. */
 const labelText = (value: unknown): string =>
   String(value)
-    .slice(0, LONGEST_LABEL)
+    .slice(0, MAX_LABEL_LENGTH)
     .replace(/\p{Surrogate}/gu, "\ufffd");
 
-/** A value with its labels: a number, or a distribution. */
+/** A number or histogram with its labels. */
 export interface Sample {
   readonly tags: MetricTags | undefined;
   readonly value: number | Histogram;
@@ -30,7 +30,7 @@ export interface FamilyOptions {
   readonly labels: readonly string[];
   readonly aggregator: string;
   readonly constantLabels: MetricTags;
-  /** What is read at each asking. */
+  /** Called at every scrape. */
   readonly read?: () => readonly Sample[] | Promise<readonly Sample[]>;
 }
 
@@ -40,13 +40,13 @@ interface Series {
 }
 
 export class Family implements RegisteredMetric {
-  /** Not read-only: a registry that speaks OpenMetrics renames counters. */
+  /** Mutable: an OpenMetrics registry renames counters. */
   name: string;
   readonly help: string;
   readonly type: MetricType;
   readonly aggregator: string;
   readonly #options: FamilyOptions;
-  readonly #told = new Map<string, Series>();
+  readonly #recorded = new Map<string, Series>();
 
   constructor(options: FamilyOptions) {
     this.name = options.name;
@@ -56,8 +56,8 @@ export class Family implements RegisteredMetric {
     this.#options = options;
   }
 
-  /** Whether it takes values of this type with these labels. */
-  takes(type: MetricType, tags: MetricTags | undefined): boolean {
+  /** Whether it accepts values of this type with these labels. */
+  accepts(type: MetricType, tags: MetricTags | undefined): boolean {
     const names = Object.keys(tags ?? {});
     const { labels } = this.#options;
     return (
@@ -67,8 +67,8 @@ export class Family implements RegisteredMetric {
     );
   }
 
-  /** Adds to a counter or a distribution, sets a gauge; false when there is no room for one more series. */
-  tell(value: number, tags: MetricTags | undefined, weight = 1): boolean {
+  /** Adds to a counter or histogram, sets a gauge; false if that would exceed the maximum number of series. */
+  record(value: number, tags: MetricTags | undefined, weight = 1): boolean {
     const series = this.#seriesOf(tags);
     if (series === undefined) return false;
     if (series.value instanceof Histogram) series.value.add(value, weight);
@@ -80,17 +80,17 @@ export class Family implements RegisteredMetric {
     const { name, help, type, aggregator } = this;
     const merged = new Map<string, Series>();
     for (const sample of await this.#read()) addTo(merged, this.#identify(sample.tags), sample.value, type);
-    for (const [id, { labels, value }] of this.#told) addTo(merged, { id, labels }, value, type);
+    for (const [id, { labels, value }] of this.#recorded) addTo(merged, { id, labels }, value, type);
     const values = [...merged.values()].flatMap((series) => this.#values(series));
     return { name, help, type, aggregator, values };
   }
 
-  /** Forgets what was told; what caches have counted is theirs. */
+  /** Resets recorded series; what the caches have counted is not affected. */
   reset(): void {
-    this.#told.clear();
+    this.#recorded.clear();
   }
 
-  /** A failure here must not cost the user the rest of the page. */
+  /** A failure must not lose the rest of the page. */
   async #read(): Promise<readonly Sample[]> {
     try {
       return (await this.#options.read?.()) ?? [];
@@ -101,10 +101,10 @@ export class Family implements RegisteredMetric {
 
   #seriesOf(tags: MetricTags | undefined): Series | undefined {
     const { id, labels } = this.#identify(tags);
-    let series = this.#told.get(id);
-    if (series === undefined && this.#told.size < MOST_SERIES) {
+    let series = this.#recorded.get(id);
+    if (series === undefined && this.#recorded.size < MAX_SERIES) {
       series = { labels, value: this.type === "histogram" ? new Histogram() : 0 };
-      this.#told.set(id, series);
+      this.#recorded.set(id, series);
     }
     return series;
   }
@@ -135,7 +135,7 @@ export class Family implements RegisteredMetric {
   }
 }
 
-/** Counts and distributions with the same labels are added, of gauges the later one stands. */
+/** Counters and histograms with the same labels are added; for gauges the later value wins. */
 function addTo(
   merged: Map<string, Series>,
   { id, labels }: { id: string; labels: Readonly<Record<string, string>> },

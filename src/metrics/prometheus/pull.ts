@@ -1,40 +1,38 @@
-// PullCollector: what caches count, as series of a registry that Prometheus scrapes, with an endpoint of its own.
-
+// PullCollector: exposes metrics through a registry that Prometheus scrapes, optionally with its own endpoint.
 import { requireOptions } from "../../core/arguments.ts";
 import type { Collector, MetricTags } from "../../core/collector.ts";
 import { ConfigError } from "../../core/errors.ts";
 import {
   CATALOGUE,
   METRICS,
-  type MetricFacts,
   type MetricId,
+  type MetricSpec,
   type MetricType,
   metricNamed,
 } from "../catalogue.ts";
 import {
-  isShare,
+  isSampleRate,
   requireHost,
   requireLabels,
   requirePort,
   requireText,
 } from "../collectors/collector-options.ts";
-import { type MetricsView, readFrom } from "../collectors/reading-collector.ts";
+import { type MetricsView, readFrom } from "../collectors/source.ts";
 import { type EndpointAddress, MetricsEndpoint } from "./endpoint.ts";
 import { Family, type Sample } from "./family.ts";
 import { READERS } from "./reader.ts";
-import { defaultRegistry, type MetricRegistry, requireRegistry } from "./registry.ts";
-import { labelName, seriesName } from "./series-name.ts";
+import { defaultRegistry, labelName, type MetricRegistry, requireRegistry, seriesName } from "./registry.ts";
 
 export interface PullCollectorOptions {
-  /** First part of every series name. Default: `xcache`. */
+  /** Prefix of every series name. Default: `xcache`. */
   readonly namespace?: string;
-  /** Port of the endpoint, which listens at once; 0 takes a free one. Default: no endpoint, only the registry. */
+  /** Port of the endpoint, which starts at once; 0 picks a free one. Default: no endpoint, only the registry. */
   readonly port?: number;
-  /** Address the endpoint binds. Default: `127.0.0.1`; `0.0.0.0` lets other machines ask. */
+  /** Address the endpoint binds to; `0.0.0.0` admits other machines. Default: `127.0.0.1`. */
   readonly host?: string;
-  /** Where the series are registered. Default: the default registry of the installed client library, if there is one. */
+  /** Where the series are registered. Default: the default registry of an installed client library, else a built-in one. */
   readonly registry?: MetricRegistry | null;
-  /** Comes after the namespace in every series name. Default: none. */
+  /** Follows the namespace in every series name. Default: none. */
   readonly subsystem?: string;
   /** Labels on every series. Default: none. */
   readonly labels?: MetricTags;
@@ -42,8 +40,8 @@ export interface PullCollectorOptions {
 
 const OPTIONS = ["namespace", "port", "host", "registry", "subsystem", "labels"];
 const OWN_LABELS: ReadonlySet<string> = new Set(METRICS.flatMap(({ labels }) => labels));
-/** Metrics of the application's own; a name made from data would grow without end. */
-const MOST_METRICS = 1_000;
+/** Limit on metrics; names derived from data would grow without bound. */
+const MAX_METRICS = 1_000;
 
 export class PullCollector implements Collector {
   readonly #registry: MetricRegistry;
@@ -52,11 +50,11 @@ export class PullCollector implements Collector {
   readonly #families = new Map<string, Family>();
   readonly #views: MetricsView[] = [];
   readonly #endpoint: MetricsEndpoint | undefined;
-  #isAskedFor = false;
+  #isAddressRequested = false;
   #isClosed = false;
   #dropped = 0;
 
-  /** Throws ConfigError for options that cannot be used, and when the registry has such series already. */
+  /** Throws ConfigError for invalid options, and if the registry already has such series. */
   constructor(options: PullCollectorOptions = {}) {
     requireOptions(options, OPTIONS);
     const { namespace = "xcache", subsystem, port, host = "127.0.0.1", registry, labels = {} } = options;
@@ -68,21 +66,21 @@ export class PullCollector implements Collector {
     this.#registerAll();
     if (port !== undefined) this.#endpoint = new MetricsEndpoint(host, port, () => this.#page());
     this.#endpoint?.listening().catch((error: Error) => {
-      // Whoever does not ask would otherwise never learn of a taken port.
-      if (!this.#isAskedFor) process.emitWarning(error.message, "XCacheWarning");
+      // Warn users who never call listening(), who would otherwise not learn of the failure.
+      if (!this.#isAddressRequested) process.emitWarning(error.message, "XCacheWarning");
     });
   }
 
-  /** Where the endpoint can be asked; rejects with ConfigError when its port is taken. */
+  /** The endpoint's address; rejects with ConfigError if its port is taken. */
   async listening(): Promise<EndpointAddress> {
-    this.#isAskedFor = true;
+    this.#isAddressRequested = true;
     if (this.#endpoint !== undefined) return this.#endpoint.listening();
     throw new ConfigError("FEATURE_DISABLED", "this PullCollector has no endpoint because it has no port", {
       hint: "Pass port, or serve what metrics() returns.",
     });
   }
 
-  /** The text of the whole registry, for an endpoint of the application's own. */
+  /** The exposition of the whole registry, for the application's own endpoint. */
   metrics(): Promise<string> {
     return this.#registry.metrics();
   }
@@ -92,32 +90,31 @@ export class PullCollector implements Collector {
   }
 
   /**
-   * Measurements that were not taken: another type or other labels than at first, no number, too many series, after
-   * `close()`.
+   * Rejected measurements: type or labels differ from the first one, not a number, too many series, or after `close()`.
    */
   get dropped(): number {
     return this.#dropped;
   }
 
   increment(metric: string, value = 1, tags?: MetricTags): void {
-    if (value >= 0) this.#tell("counter", metric, value, tags);
+    if (value >= 0) this.#record("counter", metric, value, tags);
     else this.#dropped++;
   }
 
   gauge(metric: string, value: number, tags?: MetricTags): void {
-    this.#tell("gauge", metric, value, tags);
+    this.#record("gauge", metric, value, tags);
   }
 
   histogram(metric: string, value: number, tags?: MetricTags, sampleRate = 1): void {
-    if (isShare(sampleRate)) this.#tell("histogram", metric, value, tags, 1 / sampleRate);
+    if (isSampleRate(sampleRate)) this.#record("histogram", metric, value, tags, 1 / sampleRate);
     else this.#dropped++;
   }
 
   timing(metric: string, value: number, tags?: MetricTags): void {
-    this.#tell("histogram", metric, value, tags);
+    this.#record("histogram", metric, value, tags);
   }
 
-  /** Closes the endpoint and takes the series out of the registry. Idempotent. */
+  /** Closes the endpoint and removes the series from the registry. Idempotent. */
   async close(): Promise<void> {
     await this.#endpoint?.close();
     this.#isClosed = true;
@@ -131,25 +128,25 @@ export class PullCollector implements Collector {
 
   #registerAll(): void {
     try {
-      for (const [id, facts] of Object.entries(CATALOGUE)) {
+      for (const [id, spec] of Object.entries(CATALOGUE)) {
         const reader = READERS[id as MetricId];
-        this.#register(facts.exposition, facts, () => reader(this.#views));
+        this.#register(spec.exposition, spec, () => reader(this.#views));
       }
     } catch (cause) {
       const name = seriesName(...this.#prefix, METRICS[this.#families.size]?.exposition);
       this.#unregister();
-      throw new ConfigError("CONFIG_INVALID", `the registry does not take the metric ${name}`, {
-        hint: "Another collector may have registered it: give this one a namespace, subsystem or registry of its own.",
+      throw new ConfigError("CONFIG_INVALID", `the registry rejected the metric ${name}`, {
+        hint: "Another collector may have registered it: give this one its own namespace, subsystem or registry.",
         cause,
       });
     }
   }
 
-  /** By the names they were registered under: a registry may have renamed them. */
+  /** By their original names: a registry may have renamed them. */
   #unregister(): void {
     for (const [name, family] of this.#families) {
       const present = this.#registry.getSingleMetric?.(name) ?? family;
-      // A registry that was cleared may have been given to another collector.
+      // After the registry was cleared, another collector may have registered the name.
       if (present === family) this.#registry.removeSingleMetric(name);
     }
     this.#families.clear();
@@ -157,7 +154,7 @@ export class PullCollector implements Collector {
 
   #register(
     plainName: string,
-    { type, help, labels, aggregator }: Pick<MetricFacts, "type" | "help" | "labels" | "aggregator">,
+    { type, help, labels, aggregator }: Pick<MetricSpec, "type" | "help" | "labels" | "aggregator">,
     read?: () => readonly Sample[] | Promise<readonly Sample[]>,
   ): Family {
     const name = seriesName(...this.#prefix, plainName);
@@ -169,17 +166,17 @@ export class PullCollector implements Collector {
     return family;
   }
 
-  #tell(type: MetricType, metric: string, value: number, tags: MetricTags | undefined, weight = 1): void {
+  #record(type: MetricType, metric: string, value: number, tags: MetricTags | undefined, weight = 1): void {
     const family = Number.isFinite(value) ? this.#familyOf(type, metric, tags) : undefined;
-    if (family?.takes(type, tags) !== true || !family.tell(value, tags, weight)) this.#dropped++;
+    if (family?.accepts(type, tags) !== true || !family.record(value, tags, weight)) this.#dropped++;
   }
 
-  /** Undefined: it cannot be registered. */
+  /** Undefined if it cannot be registered. */
   #familyOf(type: MetricType, metric: string, tags: MetricTags | undefined): Family | undefined {
     if (this.#isClosed || typeof metric !== "string" || metric === "") return undefined;
     const plainName = metricNamed(metric)?.exposition ?? metric;
     const known = this.#families.get(seriesName(...this.#prefix, plainName));
-    if (known !== undefined || this.#families.size >= MOST_METRICS) return known;
+    if (known !== undefined || this.#families.size >= MAX_METRICS) return known;
     const labels = [...new Set(Object.keys(tags ?? {}).map(labelName))];
     if (labels.some((label) => label === "le" || Object.hasOwn(this.#labels, label))) return undefined;
     const help = `Measured by the application as ${metric.slice(0, 100).replace(/[^ -~]/g, "_")}.`;

@@ -1,8 +1,7 @@
-// How each metric of the catalogue is read from the caches that report.
+// Reads each metric of the catalogue from the reporting caches.
 import { VERSION } from "../../version.ts";
 import { CATALOGUE, type MetricId } from "../catalogue.ts";
-import type { MetricsView } from "../collectors/reading-collector.ts";
-import type { StoreGauges } from "../collectors/source.ts";
+import type { MetricsView, StoreGauges } from "../collectors/source.ts";
 import { Totals } from "../collectors/totals.ts";
 import type { Sample } from "./family.ts";
 
@@ -16,7 +15,7 @@ function totalsOf(views: readonly MetricsView[]): Totals {
   return totals;
 }
 
-/** A counter's series. Those without labels are there from the start: a rate needs a first value to rise from. */
+/** Series of a counter. Those without labels exist from the start: rate() needs an initial value. */
 function counted(id: MetricId): Reader {
   return (views) =>
     totalsOf(views)
@@ -24,7 +23,7 @@ function counted(id: MetricId): Reader {
       .filter(({ metric }) => metric === CATALOGUE[id]);
 }
 
-/** The worst of the stores; no series where no cache reports. */
+/** The worst value over all stores; no series if no cache reports. */
 function worst(name: keyof StoreGauges): Reader {
   return (views) => {
     const gauges = views.flatMap(({ sources }) => sources.gauges() ?? []);
@@ -32,7 +31,7 @@ function worst(name: keyof StoreGauges): Reader {
   };
 }
 
-/** The sum over the stores; no series when one of them does not tell. */
+/** The sum over all stores; no series if one of them fails to report. */
 function used(name: "keys" | "bytes"): Reader {
   return async (views) => {
     const usages = await Promise.all(

@@ -1,4 +1,4 @@
-// A registry of metrics: the user's own, that of an installed client library, or one that needs no library.
+// Metric registries: the user's own, an installed client library's, or a built-in one; and the names they accept.
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { optionalPackage } from "../peer-package.ts";
 
@@ -6,7 +6,7 @@ import { optionalPackage } from "../peer-package.ts";
 export interface SeriesValue {
   readonly value: number;
   readonly labels: Readonly<Record<string, string | number>>;
-  /** Where it is not the metric's own, as `_bucket`, `_sum` and `_count` of a histogram. */
+  /** If it differs from the metric's own, as for `_bucket`, `_sum` and `_count` of a histogram. */
   readonly metricName?: string;
 }
 
@@ -19,7 +19,7 @@ export interface MetricReading {
   readonly values: SeriesValue[];
 }
 
-/** A metric as client libraries keep them. A registry may rename it. */
+/** A metric as client libraries store it. A registry may rename it. */
 export interface RegisteredMetric {
   name: string;
   readonly help: string;
@@ -29,26 +29,26 @@ export interface RegisteredMetric {
   reset(): void;
 }
 
-/** What is asked of a registry; `Registry` of prom-client and of @prometheus-io/client are such. */
+/** The registry interface we need; `Registry` of prom-client and of @prometheus-io/client implement it. */
 export interface MetricRegistry {
   readonly contentType: string;
-  // Each library has a type of its own for what it registers.
+  // Each library has its own metric type.
   registerMetric(metric: never): void;
   removeSingleMetric(name: string): void;
   getSingleMetric?(name: string): unknown;
   metrics(): Promise<string>;
 }
 
-/** In the order they are looked for. */
+/** In order of preference. */
 const CLIENTS = ["@prometheus-io/client", "prom-client"] as const;
 
-/** The default registry of the client library that is installed; without one, a registry of our own. */
+/** The default registry of an installed client library, else a built-in one. */
 export function defaultRegistry(): MetricRegistry {
   for (const name of CLIENTS) {
     const client = optionalPackage(name) as { readonly register?: unknown } | undefined;
     if (client?.register !== undefined) return requireRegistry(client.register);
   }
-  return new OwnRegistry();
+  return new BuiltInRegistry();
 }
 
 export function requireRegistry(registry: unknown): MetricRegistry {
@@ -64,12 +64,12 @@ export function requireRegistry(registry: unknown): MetricRegistry {
   );
 }
 
-export class OwnRegistry implements MetricRegistry {
+export class BuiltInRegistry implements MetricRegistry {
   readonly contentType = "text/plain; version=0.0.4; charset=utf-8";
   readonly #metrics = new Map<string, RegisteredMetric>();
 
   registerMetric(metric: RegisteredMetric): void {
-    if (this.#metrics.has(metric.name)) throw new Error(`a metric ${metric.name} is registered already`);
+    if (this.#metrics.has(metric.name)) throw new Error(`the metric ${metric.name} is already registered`);
     this.#metrics.set(metric.name, metric);
   }
 
@@ -83,7 +83,7 @@ export class OwnRegistry implements MetricRegistry {
   }
 }
 
-/** The text format 0.0.4: one HELP and one TYPE line, then the series. */
+/** Text format 0.0.4: a HELP and a TYPE line, then the series. */
 function exposition({ name, help, type, values }: MetricReading): string {
   const lines = values.map(({ labels, metricName = name, value }) => {
     const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(String(text))}"`);
@@ -98,4 +98,19 @@ const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '
 function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   return value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value);
+}
+
+/** A valid metric name; other characters become underscores. */
+export function seriesName(...parts: readonly (string | undefined)[]): string {
+  const name = parts
+    .filter((part) => part !== undefined && part !== "")
+    .join("_")
+    .replace(/[^a-zA-Z0-9_:]/g, "_");
+  return /^[a-zA-Z_:]/.test(name) ? name : `_${name}`;
+}
+
+/** A valid label name; a leading double underscore is reserved for the server. */
+export function labelName(name: string): string {
+  const plain = name.replace(/[^a-zA-Z0-9_]/g, "_").replace(/^__+/, "_");
+  return /^[a-zA-Z_]/.test(plain) ? plain : `_${plain}`;
 }

@@ -1,4 +1,4 @@
-// How errors are counted: by operation, kind and class, never by what their messages say.
+// Counts errors by operation, type and class, never by message.
 import type { MetricTags } from "../../core/collector.ts";
 import { XCacheError } from "../../core/errors.ts";
 
@@ -7,20 +7,20 @@ export interface ErrorCount {
   count: number;
 }
 
-/** Class names of others' errors come from code; one that does not look like a name is not told. */
+/** Class names of foreign errors; anything that does not look like an identifier is not reported. */
 const CLASS_NAME = /^[A-Za-z_$][\w$]{0,63}$/;
 
-const ANY_CLASS = "Error";
+const OTHER_CLASS = "Error";
 
-/** Kinds of errors told apart; of further ones the class is not told. */
-const MOST_KINDS = 1_000;
+/** Distinct combinations; beyond that the class is not distinguished. */
+const MAX_KINDS = 1_000;
 
 function classOf(error: Error): string {
   try {
     const name: unknown = error.constructor?.name;
-    return typeof name === "string" && CLASS_NAME.test(name) ? name : ANY_CLASS;
+    return typeof name === "string" && CLASS_NAME.test(name) ? name : OTHER_CLASS;
   } catch {
-    return ANY_CLASS;
+    return OTHER_CLASS;
   }
 }
 
@@ -36,9 +36,9 @@ export class ErrorCounts {
     const id = JSON.stringify(tags);
     const known = this.#counts.get(id);
     if (known !== undefined) known.count += count;
-    else if (this.#counts.size < MOST_KINDS || tags.error_class === ANY_CLASS)
+    else if (this.#counts.size < MAX_KINDS || tags.error_class === OTHER_CLASS)
       this.#counts.set(id, { tags, count });
-    else this.add({ ...tags, error_class: ANY_CLASS }, count);
+    else this.add({ ...tags, error_class: OTHER_CLASS }, count);
   }
 
   [Symbol.iterator](): IterableIterator<readonly [id: string, counted: ErrorCount]> {

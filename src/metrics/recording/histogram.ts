@@ -1,17 +1,17 @@
-// Latencies in fixed buckets: adding is one array increment, quantiles are read off the buckets.
+// Latency histogram with fixed buckets: adding is one array increment, quantiles are interpolated.
 
-/** Upper bounds in seconds, 0.05 ms to 10 s, as a cache needs them. */
+/** Upper bounds in seconds, 0.05 ms to 10 s. */
 export const LATENCY_BUCKETS: readonly number[] = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
 export class Histogram {
-  /** One more than the bounds: the last holds what is above all of them. */
+  /** One more than the bounds: the last counts everything above them. */
   readonly counts = new Float64Array(LATENCY_BUCKETS.length + 1);
   sum = 0;
   count = 0;
 
-  /** `weight`: how many observations it stands for. */
+  /** `weight`: the number of observations this sample represents. */
   add(seconds: number, weight = 1): void {
     let at = 0;
     while (at < LATENCY_BUCKETS.length && seconds > (LATENCY_BUCKETS[at] as number)) at++;

@@ -1,30 +1,30 @@
-// What is known of one kind of operation, and which of its calls are timed: all while they are few, then some.
+// Counts, errors and latencies of one operation, and which calls are timed: all while they are few, then a sample.
 import { Histogram } from "./histogram.ts";
 
-/** One call in so many is timed; the counts are exact. A prime, so that no regular pattern of calls hides one from it. */
+/** One call in this many is timed; counts are exact. A prime, so that no regular call pattern escapes sampling. */
 const TIMED_EVERY = 127;
-/** So many calls are timed one after the other, at most once in so long: what is rare is all measured. */
+/** Up to this many consecutive calls are timed per second, so that rare operations are all measured. */
 const DENSE_CALLS = 32;
 const DENSE_EVERY_MS = 1_000;
 
-/** A call that is being timed. */
+/** A call being timed. */
 export interface Timing {
   readonly startedAt: number;
-  /** How many calls it stands for: those before it that were not timed, and itself. */
+  /** How many calls it represents: itself and the untimed calls before it. */
   readonly weight: number;
 }
 
 export class OperationRecord {
   errors = 0;
-  /** Whether the next call is one to be timed: to ask this is all that a call that is not should cost. */
+  /** Whether to time the next call. Reading this field is the only cost of an untimed call. */
   timesNext = true;
   readonly latency = new Histogram();
-  /** Calls until one is timed. It counts them as well, because each hit does so: one number to change is less than two. */
+  /** Calls until the next timed one. Doubles as the call counter, so that a hit updates one number instead of two. */
   #untilTimed = TIMED_EVERY;
   #countedBefore = 0;
   #denseLeft = DENSE_CALLS;
   #denseSince = Number.NEGATIVE_INFINITY;
-  /** How many calls those that were timed stand for. */
+  /** How many calls the timed ones represent. */
   #timed = 0;
 
   get count(): number {
@@ -39,7 +39,7 @@ export class OperationRecord {
     this.timesNext = true;
   }
 
-  /** Begins to time a call that is yet to be counted. */
+  /** Starts timing a call that has not been counted yet. */
   begin(now: number): Timing {
     if (now - this.#denseSince >= DENSE_EVERY_MS) {
       this.#denseSince = now;
@@ -47,7 +47,7 @@ export class OperationRecord {
     }
     if (this.#denseLeft > 0) this.#denseLeft--;
     this.timesNext = this.#denseLeft > 0;
-    // Of calls that are under way together, none is counted yet.
+    // Concurrent calls in flight are not counted yet.
     const weight = Math.max(1, this.count + 1 - this.#timed);
     this.#timed += weight;
     return { startedAt: now, weight };

@@ -1,4 +1,4 @@
-// What one cache object counts: plain fields for the hit path, a histogram per operation for samples.
+// Counters of one cache object: plain fields for the hit path, a histogram per operation.
 import type { Clock } from "../../core/clock.ts";
 import { BackendError, type ErrorCode } from "../../core/errors.ts";
 import type { NamespaceUsage } from "../../core/namespace.ts";
@@ -7,8 +7,8 @@ import { ErrorCounts } from "./error-count.ts";
 import { Histogram } from "./histogram.ts";
 import { OperationRecord } from "./operation-record.ts";
 
-/** Facts that only the store knows. */
-export interface StoreFacts {
+/** Gauges that only the store knows. */
+export interface StoreState {
   readonly circuitBreakerOpen: boolean;
   readonly poolUtilization: number;
   readonly memoryUsage: number;
@@ -24,26 +24,26 @@ interface Mark {
   readonly latency: Histogram;
 }
 
-/** How far back the rates look, and how often a mark is set. */
+/** The window of the rates, and how often a mark is set. */
 const RATE_WINDOW_MS = 60_000;
 const MARK_EVERY_MS = 10_000;
 
-/** The store was not reached or did not answer; a load that takes too long, or a call after disconnect(), is none of these. */
-const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set(["CONNECTION_FAILED", "OPERATION_TIMEOUT"]);
+/** The store was unreachable or did not answer. Slow loads and calls after disconnect() do not count. */
+const UNREACHABLE_CODES: ReadonlySet<ErrorCode> = new Set(["CONNECTION_FAILED", "OPERATION_TIMEOUT"]);
 
-/** Who passes on what is recorded. */
+/** Passes on what is recorded. */
 export interface Reporter {
-  /** Something was counted for the first time since `reported()`. */
+  /** Called for the first count after `reported()`. */
   counted(): void;
   timed(operation: string, seconds: number, weight: number): void;
-  /** Time for the figures that are taken now and then. */
+  /** Called periodically, for gauges. */
   marked(): void;
 }
 
 export class Recorder {
   hits = 0;
   misses = 0;
-  /** Of the hits: those that the store was asked for. */
+  /** Hits answered by the store rather than in the process. */
   storeHits = 0;
   sets = 0;
   deletes = 0;
@@ -52,13 +52,13 @@ export class Recorder {
   evictions = 0;
   connectionFailures = 0;
   readonly errorCounts = new ErrorCounts();
-  /** True while a reporter waits for something to be counted; then call `wake`. */
+  /** True while a reporter waits for the next count; then call `wake`. */
   isAwaited = false;
   readonly #reporters = new Set<Reporter>();
   readonly #clock: Clock;
   readonly #birth: Mark;
   readonly #operations = new Map<string, OperationRecord>();
-  /** The first is the newest that is older than the window, or the oldest there is. */
+  /** The first is the newest mark older than the window, or the oldest one. */
   #marks: Mark[] = [];
   #lastErrorAt = Number.NEGATIVE_INFINITY;
   #stop: (() => void) | undefined;
@@ -68,12 +68,12 @@ export class Recorder {
     this.#birth = this.#reading();
   }
 
-  /** Each operation that was ever called; get and set in any case. */
+  /** Every operation called so far, and always get and set. */
   get operations(): ReadonlyMap<string, OperationRecord> {
     return this.#operations;
   }
 
-  /** Returns how to stop reporting to it. */
+  /** Returns a function that removes it. */
   addReporter(reporter: Reporter): () => void {
     this.#reporters.add(reporter);
     this.isAwaited = true;
@@ -83,7 +83,7 @@ export class Recorder {
     };
   }
 
-  /** A reporter has passed on what was counted, and waits for more. */
+  /** Called by a reporter that has passed on the counts and waits for more. */
   reported(): void {
     this.isAwaited = this.#reporters.size > 0;
   }
@@ -113,15 +113,15 @@ export class Recorder {
     this.operation(operation).errors++;
     this.errorCounts.count(operation, error);
     if (this.isAwaited) this.wake();
-    if (error instanceof BackendError && OUT_OF_REACH.has(error.code)) this.connectionFailures++;
+    if (error instanceof BackendError && UNREACHABLE_CODES.has(error.code)) this.connectionFailures++;
   }
 
   hitRate(): number {
-    const asked = this.hits + this.misses;
-    return asked === 0 ? 0 : this.hits / asked;
+    const reads = this.hits + this.misses;
+    return reads === 0 ? 0 : this.hits / reads;
   }
 
-  /** Sets marks for the rates until `stop`, also when nobody asks for them; idempotent. */
+  /** Sets marks for the rates periodically until `stop`, even if nobody reads them; idempotent. */
   start(): void {
     if (this.#stop !== undefined) return;
     this.#marks = [];
@@ -161,20 +161,20 @@ export class Recorder {
     };
   }
 
-  comprehensive(facts: StoreFacts): ComprehensiveMetrics {
+  comprehensive(state: StoreState): ComprehensiveMetrics {
     const byOperation: Record<string, OperationMetrics> = {};
     for (const [name, record] of this.#operations) {
       byOperation[name] = { count: record.count, errors: record.errors, ...latencies(record.latency) };
     }
     const now = this.#reading();
-    const since = this.#beginning(now.at);
-    if (this.#stop === undefined) this.#markNowAndThen(now);
+    const since = this.#windowStart(now.at);
+    if (this.#stop === undefined) this.#markIfDue(now);
     const seconds = Math.max(0.001, (now.at - since.at) / 1000);
     const recent = new Histogram();
     recent.merge(now.latency);
     recent.merge(since.latency, -1);
     return {
-      // What did not happen in the window has no rate there; then that of the whole life stands.
+      // Without reads in the window, fall back to the lifetime rate.
       hitRate: hitRate(now, since) ?? this.hitRate(),
       totalOperations: now.operations,
       errorRate: this.#errorRate(now, since),
@@ -182,9 +182,9 @@ export class Recorder {
       operationsPerSecond: (now.operations - since.operations) / seconds,
       byOperation,
       connectionFailures: this.connectionFailures,
-      circuitBreakerOpen: facts.circuitBreakerOpen,
-      poolUtilization: facts.poolUtilization,
-      memoryUsage: facts.memoryUsage,
+      circuitBreakerOpen: state.circuitBreakerOpen,
+      poolUtilization: state.poolUtilization,
+      memoryUsage: state.memoryUsage,
       evictionRate: (this.evictions - since.evictions) / seconds,
     };
   }
@@ -215,8 +215,8 @@ export class Recorder {
     for (const reporter of this.#reporters) reporter.marked();
   }
 
-  /** Whoever asks again and again leaves marks as well. */
-  #markNowAndThen(reading: Mark): void {
+  /** Without `start`, repeated calls of `comprehensive` set the marks. */
+  #markIfDue(reading: Mark): void {
     const last = this.#marks.at(-1);
     if (last === undefined || reading.at - last.at >= MARK_EVERY_MS) this.#keep(reading);
   }
@@ -227,13 +227,13 @@ export class Recorder {
     while (this.#marks.length > 1 && (this.#marks[1] as Mark).at <= oldest) this.#marks.shift();
   }
 
-  /** Where the rates begin: at the newest mark that is as old as the window, else where counting or collecting began. */
-  #beginning(at: number): Mark {
+  /** Start of the rate window: the newest mark at least as old as the window, else where collecting or counting began. */
+  #windowStart(at: number): Mark {
     const first = this.#stop === undefined ? undefined : this.#marks[0];
     return this.#marks.findLast((mark) => mark.at <= at - RATE_WINDOW_MS) ?? first ?? this.#birth;
   }
 
-  /** What failed before the window says nothing of now, however little was done since. */
+  /** Errors before the window do not count, however few operations followed. */
   #errorRate(now: Mark, since: Mark): number {
     const operations = now.operations - since.operations;
     if (operations === 0 || now.at - this.#lastErrorAt >= RATE_WINDOW_MS) return 0;
@@ -243,8 +243,8 @@ export class Recorder {
 
 function hitRate(now: Mark, since: Mark): number | undefined {
   const hits = now.hits - since.hits;
-  const asked = hits + now.misses - since.misses;
-  return asked > 0 ? hits / asked : undefined;
+  const reads = hits + now.misses - since.misses;
+  return reads > 0 ? hits / reads : undefined;
 }
 
 function latencies(histogram: Histogram): Omit<OperationMetrics, "count" | "errors"> {

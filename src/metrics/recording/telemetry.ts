@@ -1,4 +1,4 @@
-// What happens to one cache object, counted and told: every operation passes here.
+// Every operation of a cache object passes here: it is counted, timed, traced and emitted as events.
 import type { Clock } from "../../core/clock.ts";
 import { Emitter, toError } from "../../core/events.ts";
 import type { Namespace, StoreObserver, WriteObserver } from "../../core/namespace.ts";
@@ -9,14 +9,14 @@ import { Recorder } from "./recorder.ts";
 export class Telemetry implements WriteObserver {
   readonly events = new Emitter();
   readonly recorder: Recorder;
-  /** Also counts getOrSet's hits: for the store they are the same. */
+  /** Also counts the hits of getOrSet, which are the same to the store. */
   readonly gets: OperationRecord;
-  /** At hand like `gets`, because they are so many. */
+  /** A field of its own, like `gets`, because sets are frequent. */
   readonly sets: OperationRecord;
   readonly #clock: Clock;
   readonly #prefix: string;
 
-  /** `prefix` names the cache to those who trace it. */
+  /** `prefix` identifies the cache in traces. */
   constructor(clock: Clock, prefix = "") {
     this.#clock = clock;
     this.#prefix = prefix;
@@ -25,7 +25,7 @@ export class Telemetry implements WriteObserver {
     this.sets = this.recorder.operation("set");
   }
 
-  /** The hit path: nothing is allocated without a listener. */
+  /** Hot path: allocates nothing without a listener. */
   hit(key: string): void {
     this.gets.add();
     this.recorder.hits++;
@@ -33,13 +33,13 @@ export class Telemetry implements WriteObserver {
     if (this.events.on.hit !== undefined) this.events.emit("hit", { key });
   }
 
-  /** A hit of a get that the store was asked for. */
+  /** A hit that was answered by the store. */
   storeHit(key: string): void {
     this.recorder.storeHits++;
     this.hit(key);
   }
 
-  /** What asking the store gave. */
+  /** The outcome of a store read. */
   looked(key: string, hit: boolean): void {
     const { recorder } = this;
     if (hit) {
@@ -51,7 +51,7 @@ export class Telemetry implements WriteObserver {
     if (this.events.on[event] !== undefined) this.events.emit(event, { key });
   }
 
-  /** A key that is asked for twice counts once. */
+  /** A key requested twice counts once. */
   lookedMany(keys: readonly string[], found: ReadonlyMap<string, unknown>): void {
     this.recorder.hits += found.size;
     this.recorder.storeHits += found.size;
@@ -73,7 +73,7 @@ export class Telemetry implements WriteObserver {
     return this.failedCall("set", error);
   }
 
-  /** Listeners are told of every key; counted are those that were there. */
+  /** Listeners get every key; only keys that existed are counted. */
   deleted(keys: readonly string[], present: number = keys.length): void {
     this.recorder.deletes += present;
     if (this.events.on.delete !== undefined) for (const key of keys) this.events.emit("delete", { key });
@@ -88,13 +88,13 @@ export class Telemetry implements WriteObserver {
     this.events.emit("invalidate", what);
   }
 
-  /** When this call is one to be timed: its timing. Give it to `finish`. */
+  /** Returns a timing if this call is to be timed; pass it to `finish`. */
   start(operation: string): Timing | undefined {
     const record = this.recorder.operation(operation);
     return record.timesNext ? this.begin(record) : undefined;
   }
 
-  /** Begins to time a call that is yet to be counted. */
+  /** Starts timing a call that has not been counted yet. */
   begin(record: OperationRecord): Timing {
     return record.begin(this.#clock.now());
   }
@@ -117,7 +117,7 @@ export class Telemetry implements WriteObserver {
       : this.#run(operation, work);
   }
 
-  /** Runs an operation that somebody traces. */
+  /** Runs an operation that is being traced. */
   trace<T>(operation: string, about: TraceDetails, work: () => Promise<T>): Promise<T> {
     return traced({ operation, prefix: this.#prefix, ...about }, work);
   }
@@ -133,14 +133,14 @@ export class Telemetry implements WriteObserver {
     }
   }
 
-  /** Counts an error that its caller will see. */
+  /** Counts an error that the caller receives. */
   failedCall(operation: string, thrown: unknown): Error {
     const error = toError(thrown);
     this.recorder.failed(operation, error);
     return error;
   }
 
-  /** Counts an error that no caller sees, and tells the listeners. */
+  /** Counts an error that no caller receives, and emits it. */
   failed(operation: string, error: Error): void {
     this.recorder.failed(operation, error);
     this.events.emit("error", { error, operation });
@@ -150,10 +150,10 @@ export class Telemetry implements WriteObserver {
     this.events.emit("state", { what: "connection", state });
   }
 
-  /** What the store tells about this namespace; `space` lets a store find whom to tell without asking everybody. */
-  observer(mine: Namespace): StoreObserver & { readonly space: Namespace } {
+  /** What the store tells about this namespace; `namespace` lets a store find the observer without calling every one. */
+  observer(mine: Namespace): StoreObserver & { readonly namespace: Namespace } {
     return {
-      space: mine,
+      namespace: mine,
       failed: (error) => this.failed("background", error),
       breakerChanged: (state) => this.events.emit("state", { what: "circuit_breaker", state }),
       evicted: (space, key) => {

@@ -1,19 +1,19 @@
-// Sends datagrams to one daemon: opens a socket when there is something to send, and bears a daemon that is not there.
+// Sends datagrams to one daemon: opens the socket on demand and tolerates an absent daemon.
 import type { Socket } from "node:dgram";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { nodeDgram, nodeDns, nodeNet } from "../../core/lazy-builtin.ts";
 
-/** Datagrams that wait for the socket or the system; more are dropped. */
-const MOST_WAITING = 256;
-/** After a failure the socket is opened anew, not sooner than this: the daemon may have another address by then. */
+/** Datagrams queued for the socket or the kernel; further ones are dropped. */
+const MAX_WAITING = 256;
+/** Delay before the socket is reopened after a failure; the name is then resolved again. */
 const REOPEN_AFTER_MS = 1_000;
-/** A name is resolved again after so long. */
+/** How long a resolved address is used. */
 const RESOLVED_FOR_MS = 60_000;
 
 export interface DatagramTarget {
   readonly host: string;
   readonly port: number;
-  /** How long a name may take to resolve, and the last datagrams to leave. */
+  /** Limit for resolving the name, and for draining on close. */
   readonly timeoutMs: number;
 }
 
@@ -30,7 +30,7 @@ export class DatagramSocket {
   #notBefore = Number.NEGATIVE_INFINITY;
   #resolvedUntil = 0;
   #whenIdle: (() => void)[] = [];
-  /** Datagrams that did not leave this process. */
+  /** Datagrams that were not sent. */
   dropped = 0;
 
   constructor(target: DatagramTarget, clock: Clock) {
@@ -39,7 +39,7 @@ export class DatagramSocket {
   }
 
   send(datagram: Buffer): void {
-    if (this.#waiting.length + this.#sending >= MOST_WAITING) {
+    if (this.#waiting.length + this.#sending >= MAX_WAITING) {
       this.dropped++;
       return;
     }
@@ -52,18 +52,18 @@ export class DatagramSocket {
     if (this.#state === "closed") this.#open();
   }
 
-  /** Waits, at most as long as the timeout, until nothing is on its way; then closes. Never rejects. */
+  /** Waits until all datagrams are sent, at most for the timeout; then closes. Never rejects. */
   async close(): Promise<void> {
     await this.drained();
     this.#drop();
   }
 
-  /** Resolves when nothing is on its way any more, or the timeout has passed. */
+  /** Resolves when all datagrams are sent, or after the timeout. */
   drained(): Promise<void> {
     if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = this.#clock.after(this.#target.timeoutMs, resolve);
-      // Who waits for the last datagrams wants the process to live that long.
+      // Keep the process alive while someone waits for the last datagrams.
       timer.hold?.(true);
       this.#socket?.ref();
       this.#whenIdle.push(() => {
@@ -126,7 +126,7 @@ export class DatagramSocket {
         this.dropped++;
         if (socket === this.#socket) this.#failed();
       }
-      this.#tellIfIdle();
+      this.#notifyIfIdle();
     });
   }
 
@@ -142,13 +142,13 @@ export class DatagramSocket {
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close();
-    this.#tellIfIdle();
+    this.#notifyIfIdle();
   }
 
-  #tellIfIdle(): void {
+  #notifyIfIdle(): void {
     if (!this.#isIdle) return;
-    const told = this.#whenIdle;
+    const callbacks = this.#whenIdle;
     this.#whenIdle = [];
-    for (const tell of told) tell();
+    for (const callback of callbacks) callback();
   }
 }

@@ -1,21 +1,21 @@
-// Lines of the StatsD protocol, `<name>:<value>|<type>`, and how they are packed into datagrams.
+// Formats lines of the StatsD protocol, `<name>:<value>|<type>`, and packs them into datagrams.
 import type { MetricTags } from "../../core/collector.ts";
 
-/** Fits one Ethernet frame: 1,500 less the headers of IPv6, UDP and a tunnel. */
+/** Fits one Ethernet frame: 1,500 minus the headers of IPv6, UDP and a tunnel. */
 export const MOST_BYTES = 1_432;
-const LONGEST_TAG = 200;
+const MAX_TAG_LENGTH = 200;
 
 export type LineType = "c" | "g" | "h";
 
-/** Only what no daemon takes for a mark of the protocol: nobody can put a line into a name. */
+/** Removes everything with a meaning in the protocol, so that a name cannot inject a line. */
 export const plainName = (name: string): string => name.replace(/[^\w.-]/g, "_").replace(/^\.+|\.+$/g, "");
 
 function plainTag(text: string): string {
   const plain = text.replace(/[^\p{L}\p{N}_./-]/gu, "_");
-  return plain === "" ? "none" : [...plain].slice(0, LONGEST_TAG).join("");
+  return plain === "" ? "none" : [...plain].slice(0, MAX_TAG_LENGTH).join("");
 }
 
-/** A number without exponent; undefined when it is none. Ten decimals: a tenth of a nanosecond. */
+/** A number without exponent; undefined if not finite. Ten decimals: a tenth of a nanosecond. */
 export function decimal(value: number): string | undefined {
   if (!Number.isFinite(value)) return undefined;
   const short = String(value);
@@ -27,7 +27,7 @@ export function decimal(value: number): string | undefined {
     .replace(/^-0$/, "0");
 }
 
-/** `|#result:hit`, or nothing. */
+/** `|#result:hit`, or empty. */
 export function tagSuffix(tags: MetricTags | undefined): string {
   const pairs = Object.entries(tags ?? {}).map(
     ([name, value]) => `${plainTag(name)}:${plainTag(String(value))}`,
@@ -35,16 +35,16 @@ export function tagSuffix(tags: MetricTags | undefined): string {
   return pairs.length === 0 ? "" : `|#${pairs.join(",")}`;
 }
 
-/** A daemon divides by it: the least that ten decimals can say. */
-const LEAST_RATE = 1e-10;
+/** A daemon divides by the rate; this is the smallest ten decimals can express. */
+const MIN_RATE = 1e-10;
 
-/** As `|@0.1`; nothing when all were sent. */
+/** Such as `|@0.1`; empty if nothing was sampled out. */
 export function rateSuffix(rate: number): string {
   if (rate >= 1) return "";
-  return `|@${decimal(Number(Math.max(rate, LEAST_RATE).toPrecision(6)))}`;
+  return `|@${decimal(Number(Math.max(rate, MIN_RATE).toPrecision(6)))}`;
 }
 
-/** Puts lines together until a datagram is full. */
+/** Collects lines until a datagram is full. */
 export class DatagramPacker {
   readonly #send: (datagram: Buffer) => void;
   #lines: string[] = [];
@@ -58,7 +58,7 @@ export class DatagramPacker {
     return this.#lines.length === 0;
   }
 
-  /** False when it is longer than a datagram. */
+  /** False if the line is longer than a datagram. */
   add(line: string): boolean {
     const bytes = Buffer.byteLength(line);
     if (bytes > MOST_BYTES) return false;

@@ -1,10 +1,10 @@
-// PushCollector: sends what is measured to a StatsD daemon, as lines in datagrams. It never throws on a dead one.
+// PushCollector: sends measurements to a StatsD daemon over UDP. Never throws if the daemon is down.
 import { requireOptions } from "../../core/arguments.ts";
 import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
 import type { Collector, MetricTags } from "../../core/collector.ts";
 import { datagramName, metricNamed } from "../catalogue.ts";
 import {
-  isShare,
+  isSampleRate,
   requireFlag,
   requireHost,
   requirePort,
@@ -15,24 +15,24 @@ import { DatagramPacker, decimal, type LineType, plainName, rateSuffix, tagSuffi
 import { DatagramSocket } from "./datagram-socket.ts";
 
 export interface PushCollectorOptions {
-  /** Name or address of the daemon. Default: `127.0.0.1`. */
+  /** Host name or address of the daemon. Default: `127.0.0.1`. */
   readonly host?: string;
   /** Its UDP port. Default: 8125. */
   readonly port?: number;
-  /** Comes before every name, with a dot. Default: `xcache`. */
+  /** Prepended to every name, with a dot. Default: `xcache`. */
   readonly prefix?: string;
-  /** Share of the counts and observations that is sent; gauges are all sent. Default: 1, everything. */
+  /** Fraction of counts and observations that is sent; gauges are always sent. Default: 1. */
   readonly sampleRate?: number;
-  /** Seconds that resolving the host may take, and closing. Default: 1. */
+  /** Seconds allowed for resolving the host, and for closing. Default: 1. */
   readonly timeout?: number;
-  /** Adds tags as `|#key:value`; without it they are left out. Default: false. */
+  /** Whether to send tags as `|#key:value`. Default: false. */
   readonly useTags?: boolean;
 }
 
 const OPTIONS = ["host", "port", "prefix", "sampleRate", "timeout", "useTags"];
-/** Series whose rests are kept; beyond that all are forgotten at once. */
-const MOST_RESTS = 10_000;
-/** Lines wait this long for others to travel with. */
+/** Series whose remainders are kept; beyond that all are cleared. */
+const MAX_REMAINDERS = 10_000;
+/** How long lines wait to share a datagram. */
 const SEND_AFTER_MS = 100;
 
 export class PushCollector implements Collector {
@@ -42,12 +42,12 @@ export class PushCollector implements Collector {
   readonly #useTags: boolean;
   readonly #socket: DatagramSocket;
   readonly #packer: DatagramPacker;
-  /** What sampling has left of each counter: nothing is lost to rounding. */
-  readonly #rests = new Map<string, number>();
+  /** The remainder of each sampled counter, so that nothing is lost to rounding. */
+  readonly #remainders = new Map<string, number>();
   #timer: Timer | undefined;
   #dropped = 0;
 
-  /** Throws ConfigError for options that cannot be used. Opens nothing yet. */
+  /** Throws ConfigError for invalid options. Opens no socket yet. */
   constructor(options: PushCollectorOptions = {}, clock: Clock = systemClock) {
     requireOptions(options, OPTIONS);
     const { host = "127.0.0.1", port = 8125, prefix = "xcache" } = options;
@@ -63,7 +63,7 @@ export class PushCollector implements Collector {
     this.#packer = new DatagramPacker((datagram) => this.#socket.send(datagram));
   }
 
-  /** Lines that cannot be written and datagrams that did not leave this process. */
+  /** Invalid lines and datagrams that were not sent. */
   get dropped(): number {
     return this.#dropped + this.#socket.dropped;
   }
@@ -71,20 +71,20 @@ export class PushCollector implements Collector {
   increment(metric: string, value = 1, tags?: MetricTags): void {
     const name = this.#nameOf(metric);
     const suffix = `${rateSuffix(this.#sampleRate)}${this.#tags(tags)}`;
-    const sent = this.#sampleRate === 1 ? value : this.#thinned(`${name}${suffix}`, value);
+    const sent = this.#sampleRate === 1 ? value : this.#sampled(`${name}${suffix}`, value);
     if (sent !== 0) this.#add(name, sent, "c", suffix);
   }
 
   gauge(metric: string, value: number, tags?: MetricTags): void {
     const name = this.#nameOf(metric);
     const suffix = this.#tags(tags);
-    // A sign would make it a change by so much.
+    // A signed gauge is a relative change in StatsD, so set it to 0 first.
     if (value < 0) this.#add(name, 0, "g", suffix);
     this.#add(name, value, "g", suffix);
   }
 
   histogram(metric: string, value: number, tags?: MetricTags, sampleRate = 1): void {
-    if (!isShare(sampleRate)) {
+    if (!isSampleRate(sampleRate)) {
       this.#dropped++;
       return;
     }
@@ -93,29 +93,29 @@ export class PushCollector implements Collector {
     this.#add(this.#nameOf(metric), value, "h", `${rate}${this.#tags(tags)}`);
   }
 
-  /** `value` is in seconds, and sent so. */
+  /** `value` is in seconds and is sent in seconds. */
   timing(metric: string, value: number, tags?: MetricTags): void {
     this.histogram(metric, value, tags);
   }
 
-  /** Sends what is waiting, and waits until it has left, at most as long as the timeout. Never rejects. */
+  /** Sends buffered lines and waits until they are sent, at most for the timeout. Never rejects. */
   flush(): Promise<void> {
     this.#send();
     return this.#socket.drained();
   }
 
-  /** `flush`, then closes the socket; measuring opens it again. Never rejects. */
+  /** `flush`, then closes the socket; the next measurement reopens it. Never rejects. */
   close(): Promise<void> {
     this.#send();
     return this.#socket.close();
   }
 
-  /** Counts are summed up already: a share of the sum says the same as a share of the calls, without the luck. */
-  #thinned(series: string, value: number): number {
-    const wanted = value * this.#sampleRate + (this.#rests.get(series) ?? 0);
+  /** Counts are already summed: scaling the sum equals sampling the calls, without the randomness. */
+  #sampled(series: string, value: number): number {
+    const wanted = value * this.#sampleRate + (this.#remainders.get(series) ?? 0);
     const sent = Math.trunc(wanted);
-    if (this.#rests.size >= MOST_RESTS) this.#rests.clear();
-    this.#rests.set(series, wanted - sent);
+    if (this.#remainders.size >= MAX_REMAINDERS) this.#remainders.clear();
+    this.#remainders.set(series, wanted - sent);
     return sent;
   }
 

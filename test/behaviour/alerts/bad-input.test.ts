@@ -43,7 +43,7 @@ describe("addAlert refuses", () => {
   it.each([
     ["hit_rat", 'unknown metric "hit_rat": did you mean "hit_rate"?'],
     ["hitRate", 'unknown metric "hitRate": did you mean "hit_rate"?'],
-    ["latency", 'unknown metric "latency": valid are hit_rate, avg_response_time'],
+    ["latency", 'unknown metric "latency": use one of hit_rate, avg_response_time'],
     [undefined, "metric must be one of hit_rate, avg_response_time"],
     ["__proto__", "unknown metric"],
   ])("the metric %s", (metric, message) => {
@@ -52,7 +52,7 @@ describe("addAlert refuses", () => {
 
   it.each([
     ["lessThan", 'unknown comparison "lessThan": did you mean "less_than"?'],
-    ["<", 'unknown comparison "<": valid are less_than, greater_than, less_or_equal'],
+    ["<", 'unknown comparison "<": use one of less_than, greater_than, less_or_equal'],
     [5, "comparison must be one of less_than"],
     ["toString", "unknown comparison"],
   ])("the comparison %s", (comparison, message) => {
@@ -84,12 +84,12 @@ describe("addAlert refuses", () => {
     );
   });
 
-  it("an alert that has nobody to tell", () => {
+  it("an alert that has no destination", () => {
     const error = refusalOf({ webhookUrl: undefined });
-    expect(error.message).toBe('the alert "low" has nobody to tell');
+    expect(error.message).toBe('the alert "low" has no destination');
     expect(error).toMatchObject({
       code: "CONFIG_INVALID",
-      hint: "Give webhookUrl, emailRecipients or both.",
+      hint: "Set webhookUrl, emailRecipients or both.",
     });
     expect(refusalOf({ webhookUrl: [] }).message).toContain("got an empty list");
     expect(refusalOf({ emailRecipients: [] }).message).toContain("got an empty list");
@@ -124,14 +124,14 @@ describe("a webhook address", () => {
     ["ftp://example.com/x", 'got one with the scheme "ftp"'],
     ["file:///etc/passwd", 'got one with the scheme "file"'],
     ["javascript:alert(1)", "got another kind of URL"],
-    ["example.com/hook", "got a string that is no absolute URL"],
+    ["example.com/hook", "got a string that is not an absolute URL"],
     ["localhost:8080/hook", "got another kind of URL"],
-    ["/hook", "got a string that is no absolute URL"],
-    ["https://", "got a string that is no absolute URL"],
-    ["", "got a string that is no absolute URL"],
-    ["https://user%0d%0aX-Evil:1@example.com", "got credentials that a header cannot carry"],
-    ["https://us%3aer:pass@example.com", "got credentials that a header cannot carry"],
-    ["https://us%ffer:pass@example.com", "got credentials that a header cannot carry"],
+    ["/hook", "got a string that is not an absolute URL"],
+    ["https://", "got a string that is not an absolute URL"],
+    ["", "got a string that is not an absolute URL"],
+    ["https://user%0d%0aX-Evil:1@example.com", "got credentials that cannot be sent in a header"],
+    ["https://us%3aer:pass@example.com", "got credentials that cannot be sent in a header"],
+    ["https://us%ffer:pass@example.com", "got credentials that cannot be sent in a header"],
   ])("such as %s is refused", (webhookUrl, message) => {
     expect(refusalOf({ webhookUrl }).message).toBe(`webhookUrl must be an http or https address, ${message}`);
   });
@@ -150,7 +150,7 @@ describe("a webhook address", () => {
 
   it("among several is refused with all of them", () => {
     expect(refusalOf({ webhookUrl: ["https://example.com", "nowhere"] }).message).toContain(
-      "no absolute URL",
+      "not an absolute URL",
     );
     expect(refusalOf({ webhookUrl: ["https://example.com", 5] }).message).toContain("got 5");
   });

@@ -1,7 +1,7 @@
 // What the compiler knows: checked by `npm run typecheck`, which compiles this file.
 import { describe, expectTypeOf, it } from "vitest";
-import type { AlertComparison } from "../../../src/alerts/comparison.ts";
-import type { AlertDefinition, AlertTerms } from "../../../src/alerts/definition.ts";
+import type { AlertComparison } from "../../../src/alerts/condition.ts";
+import type { AlertDefinition, AlertRule } from "../../../src/alerts/definition.ts";
 import type { AlertDeliveries, AlertManager } from "../../../src/alerts/manager.ts";
 import type { AlertMetric } from "../../../src/alerts/metric.ts";
 import type { AlertNotification, AlertPayload } from "../../../src/alerts/notification.ts";
@@ -37,7 +37,7 @@ describe("an alert", () => {
     compiled(() => manager.addAlert({ ...TERMS, webhookUrl, comparison: "below" }));
     // @ts-expect-error the name on the wire
     compiled(() => manager.addAlert({ ...TERMS, webhook_url: webhookUrl }));
-    expectTypeOf<AlertDefinition>().toExtend<AlertTerms>();
+    expectTypeOf<AlertDefinition>().toExtend<AlertRule>();
   });
 
   it("can watch every plain figure of the record", () => {

@@ -89,7 +89,7 @@ describe("invalidate", () => {
     ]);
     expect(tag.stdout).toBe('would remove 3 entries with one of the tags "users", "teams"\n');
     expect(pattern.stdout).toBe("would remove 2 entries whose keys match user:*\n");
-    expect(keys.stdout).toBe("would remove 1 entry of the list of keys\n");
+    expect(keys.stdout).toBe("would remove 1 entry from the list of keys\n");
     expect(all.stdout).toMatch(/^would remove about 4 entries of the prefix "xcache" at file:/);
     expect(await left()).toHaveLength(4);
   });
@@ -117,7 +117,7 @@ describe("invalidate", () => {
     await use((cache) => cache.set("two\nlines", 1, { tags: ["teams"] }));
     const listed = await run(["list", "--tag", "teams", "--json"]);
     const { stdout } = await run(["invalidate", "--keys-from", "-", "--yes"], `${listed.stdout}page\n`);
-    expect(stdout).toBe("removed 3 entries of the list of keys\n");
+    expect(stdout).toBe("removed 3 entries from the list of keys\n");
     expect(await left()).toEqual(["user:1", "user:2"]);
   });
 

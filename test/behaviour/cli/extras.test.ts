@@ -77,5 +77,5 @@ test("--install runs the command, and its failure is ours", async () => {
   expect(readFileSync(join(cwd, "ran"), "utf8")).toMatch(/^add @prometheus-io\/client@>=/);
   writeFileSync(yarn, "#!/bin/sh\nexit 7\n");
   const failed = await xcache(["extras", "monitoring", "--install"], { cwd, env });
-  expect([failed.code, failed.stderr.includes("yarn ended with 7")]).toEqual([1, true]);
+  expect([failed.code, failed.stderr.includes("yarn exited with code 7")]).toEqual([1, true]);
 });

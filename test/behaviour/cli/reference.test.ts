@@ -1,4 +1,4 @@
-// docs/reference/cli.md is the real --help. `npx vitest run test/cli/reference.test.ts -u` writes it anew.
+// docs/reference/cli.md is the real --help. `npx vitest run test/behaviour/cli/reference.test.ts -u` rewrites it.
 import { expect, test } from "vitest";
 import { EXIT } from "../../../src/cli/exit-code.ts";
 import { COMMANDS } from "../../../src/cli/specs/table.ts";
@@ -16,7 +16,7 @@ test("docs/reference/cli.md is what --help says", { timeout: 60_000 }, async () 
   const names = COMMANDS.map(({ name }) => name);
   const sections = [section("xcache", (await xcache(["--help"])).stdout)];
   for (const name of names) sections.push(section(`xcache ${name}`, (await xcache([name, "--help"])).stdout));
-  await expect([PREFACE, ...sections].join("\n")).toMatchFileSnapshot("../../docs/reference/cli.md");
+  await expect([PREFACE, ...sections].join("\n")).toMatchFileSnapshot("../../../docs/reference/cli.md");
 });
 
 test("help lists every exit code", async () => {

@@ -227,7 +227,7 @@ describe("on memcached", () => {
     );
     expect((await run("get", "k")).code).toBe(1);
     expect((await run("import", "in.jsonl")).stdout).toMatch(/^stored 1 entry/);
-    expect((await run("warm", "in.jsonl")).stdout).toMatch(/^stored 0 entries in .*, 1 there already\n$/);
+    expect((await run("warm", "in.jsonl")).stdout).toMatch(/^stored 0 entries in .*, 1 already existed\n$/);
     expect((await run("delete", "in")).stdout).toBe("deleted 1 of 1 key\n");
     expect((await run("stats")).stdout).toMatch(/\nkeys .* on the whole server\n/);
     expect((await run("health", "--detailed")).code).toBe(0);

@@ -1,6 +1,6 @@
 // The small parts that make text: escaping, widths, tables, curves, durations, amounts.
 import { describe, expect, test } from "vitest";
-import { cutTo, displayWidth } from "../../../src/cli/terminal/display-width.ts";
+import { displayWidth, tableLines, truncate } from "../../../src/cli/terminal/display-width.ts";
 import { escapeControls, isUnsafe, jsonText, visibleLines } from "../../../src/cli/terminal/escape.ts";
 import { durationText, latencyText, parseDuration } from "../../../src/cli/terminal/format-duration.ts";
 import {
@@ -9,10 +9,9 @@ import {
   countText,
   percentText,
   rateText,
+  sparkline,
 } from "../../../src/cli/terminal/format-number.ts";
 import { progressLine } from "../../../src/cli/terminal/progress.ts";
-import { sparkline } from "../../../src/cli/terminal/sparkline.ts";
-import { tableLines } from "../../../src/cli/terminal/table.ts";
 import { hasColour, isAnimated } from "../../../src/cli/terminal/terminal.ts";
 
 describe("text that is shown", () => {
@@ -49,10 +48,10 @@ describe("the width of text", () => {
   ])("%j is that many columns", (text, width) => expect(displayWidth(text)).toBe(width));
 
   test("is kept to when it is cut, colours ended", () => {
-    expect(cutTo("abcdef", 4)).toBe("abc…");
-    expect(cutTo("abcd", 4)).toBe("abcd");
-    expect(cutTo("日本語", 4)).toBe("日…");
-    expect(cutTo("\u001b[31mabcdef", 4)).toBe("\u001b[31mabc…\u001b[0m");
+    expect(truncate("abcdef", 4)).toBe("abc…");
+    expect(truncate("abcd", 4)).toBe("abcd");
+    expect(truncate("日本語", 4)).toBe("日…");
+    expect(truncate("\u001b[31mabcdef", 4)).toBe("\u001b[31mabc…\u001b[0m");
   });
 
   test("aligns a table", () => {

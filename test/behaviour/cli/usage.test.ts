@@ -73,11 +73,11 @@ describe("a mistake", () => {
     [["get"], "missing required argument 'key'", "xcache get --help"],
     [["ping", "--kv-url", "redsi://h"], "--kv-url", 'did you mean "redis"?'],
     [["ping", "--config", "/nowhere.yaml"], "it does not exist", "Check the path"],
-    [["extras", "monitorin"], 'no extra "monitorin"', 'Did you mean "monitoring"?'],
-    [["completion", "csh"], 'no completion for "csh"', "bash"],
+    [["extras", "monitorin"], 'unknown extra "monitorin"', 'Did you mean "monitoring"?'],
+    [["completion", "csh"], 'no completion script for "csh"', "bash"],
     [["invalidate"], "--tag, --pattern and --keys-from", "xcache invalidate --help"],
     [["invalidate", "--tag", "a", "--pattern", "b"], "one of", "xcache invalidate --help"],
-    [["stats", "--interval", "1s"], "are for --watch", "Add --watch"],
+    [["stats", "--interval", "1s"], "need --watch", "Add --watch"],
     [["list", "--pattern", "[a"], "never closed", "Close the class"],
   ])("in `xcache %j` says what is wrong and what to do next, and exits 2", async (args, wrong, next) => {
     const { code, stdout, stderr } = await xcache(args, { env: { XCACHE_KV_URL: kvUrl } });

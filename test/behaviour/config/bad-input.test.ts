@@ -20,7 +20,11 @@ interface Bad {
   /** Where inside the field the fault is, in code spelling. */
   readonly at?: string;
   readonly expected: string;
+  /** How the message ends. Default: `, got ` and what arrived. */
+  readonly ending?: string;
 }
+
+const endingOf = ({ ending }: Bad, arrived: string): string => ending ?? `, got ${arrived}`;
 
 const LIFETIME = "a number of seconds, at least 0.001, or Infinity";
 const TIMEOUT = "a finite number of seconds, at least 0.001";
@@ -169,13 +173,14 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
       ],
       env: [["localhost", '"localhost"']],
       yaml: [["localhost", '"localhost"']],
-      expected: "begins with a scheme, as in redis://localhost:6379/0",
+      expected: "must begin with a scheme, as in redis://localhost:6379/0",
     },
     {
       code: [["redsi://u:hush@h", '"redsi://***@h"']],
       env: [["redsi://u:hush@h", '"redsi://***@h"']],
       yaml: [["redsi://u:hush@h", '"redsi://***@h"']],
-      expected: 'did you mean "redis"?',
+      expected: "unknown scheme",
+      ending: ': unknown scheme "redsi": did you mean "redis"?',
     },
   ],
   defaultTtl: [badLifetimes],
@@ -261,7 +266,7 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
       expected: missing("capabilities"),
     },
     { code: [[without(idleBackend, "name"), "an object (Object)"]], expected: missing("name") },
-    { yaml: [["memory", '"memory"']], expected: "given in code, since a file cannot hold an object" },
+    { yaml: [["memory", '"memory"']], expected: "set in code, since a file cannot hold an object" },
   ],
   metrics: [
     {
@@ -275,7 +280,7 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
     },
     { code: [[without(idleCollector, "gauge"), "an object (Object)"]], expected: missing("gauge") },
     { code: [[[idleCollector], "an array of 1"]], expected: missing("increment, gauge, histogram, timing") },
-    { yaml: [["{}", "an object (Object)"]], expected: "given in code, since a file cannot hold an object" },
+    { yaml: [["{}", "an object (Object)"]], expected: "set in code, since a file cannot hold an object" },
   ],
   nearCache: [
     {
@@ -408,16 +413,16 @@ const rows = FIELD_NAMES.flatMap((field) =>
 
 describe("in code", () => {
   const cases = rows.flatMap(({ field, bad, path }) =>
-    (bad.code ?? []).map(([value, arrived]) => ({ field, path, value, arrived, expected: bad.expected })),
+    (bad.code ?? []).map(([value, arrived]) => ({ field, path, value, arrived, bad })),
   );
 
-  it.each(cases)("$path given as $arrived is refused", ({ path, value, arrived, expected }) => {
+  it.each(cases)("$path given as $arrived is refused", ({ path, value, arrived, bad }) => {
     const given = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
     const error = configErrorOf(() => resolveConfig(given));
     expect(error.code).toBe("CONFIG_INVALID");
     expect(error.message).toMatch(new RegExp(`^${path.join("\\.")}\\b`));
-    expect(error.message).toContain(expected);
-    expect(error.message.endsWith(`, got ${arrived}`), error.message).toBe(true);
+    expect(error.message).toContain(bad.expected);
+    expect(error.message.endsWith(endingOf(bad, arrived)), error.message).toBe(true);
   });
 
   it("every field has a case", () => {
@@ -431,16 +436,16 @@ describe("in the environment", () => {
       variable: envName(field),
       text,
       arrived,
-      expected: bad.expected,
+      bad,
     })),
   );
 
-  it.each(cases)("$variable set to $text is refused", ({ variable, text, arrived, expected }) => {
+  it.each(cases)("$variable set to $text is refused", ({ variable, text, arrived, bad }) => {
     const error = configErrorOf(() => configFromEnv({ [variable]: text }));
     expect(error.code).toBe("CONFIG_INVALID");
     expect(error.message).toMatch(new RegExp(`^${variable}\\b`));
-    expect(error.message).toContain(expected);
-    expect(error.message.endsWith(`, got ${arrived}`), error.message).toBe(true);
+    expect(error.message).toContain(bad.expected);
+    expect(error.message.endsWith(endingOf(bad, arrived)), error.message).toBe(true);
   });
 
   it("every field has a case, those that text cannot hold among them", () => {
@@ -455,11 +460,11 @@ describe("in YAML", () => {
       path: path.map(spelledInYaml),
       text,
       arrived,
-      expected: bad.expected,
+      bad,
     })),
   );
 
-  it.each(cases)("$path written as $text is refused", ({ path, text, arrived, expected }) => {
+  it.each(cases)("$path written as $text is refused", ({ path, text, arrived, bad }) => {
     const lines = path.map((name, depth) => `${"  ".repeat(depth)}${name}:`);
     const name = file(`# a comment\n${lines.join("\n")} ${text}\n`);
     const error = configErrorOf(() => configFromYaml(name));
@@ -468,11 +473,11 @@ describe("in YAML", () => {
     expect(error.message.startsWith(`${name}:${line}:${column}: ${path.join(".")}`), error.message).toBe(
       true,
     );
-    expect(error.message).toContain(expected);
-    expect(error.message.endsWith(`, got ${arrived}`), error.message).toBe(true);
+    expect(error.message).toContain(bad.expected);
+    expect(error.message.endsWith(endingOf(bad, arrived)), error.message).toBe(true);
   });
 
-  it("every field has a case, those that only code can give among them", () => {
+  it("every field has a case, those that can only be set in code among them", () => {
     expect(new Set(cases.map(({ field }) => field))).toEqual(new Set(FIELD_NAMES));
   });
 });
@@ -531,15 +536,15 @@ describe("unknown keys in code", () => {
     [{ nearCache: { maxEntrys: 1 } }, 'unknown field "nearCache.maxEntrys": did you mean "maxEntries"?'],
     [
       { compression: { treshold: 1 } },
-      'unknown field "compression.treshold": valid are thresholdBytes, algorithm',
+      'unknown field "compression.treshold": use one of thresholdBytes, algorithm',
     ],
     [{ tables: { users: { tag: [] } } }, 'unknown field "tables.users.tag": did you mean "tags"?'],
     [
       JSON.parse('{"__proto__": {"x": 1}}') as object,
-      `unknown field "__proto__": valid are ${FIELD_NAMES.join(", ")}`,
+      `unknown field "__proto__": use one of ${FIELD_NAMES.join(", ")}`,
     ],
-    [{ wibble: undefined }, `unknown field "wibble": valid are ${FIELD_NAMES.join(", ")}`],
-    [{ "redis://u:hush@h": 1 }, `unknown field "redis://***@h": valid are ${FIELD_NAMES.join(", ")}`],
+    [{ wibble: undefined }, `unknown field "wibble": use one of ${FIELD_NAMES.join(", ")}`],
+    [{ "redis://u:hush@h": 1 }, `unknown field "redis://***@h": use one of ${FIELD_NAMES.join(", ")}`],
   ])("%j is refused with the nearest name", (given, message) => {
     const error = configErrorOf(() => resolveConfig(given));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");

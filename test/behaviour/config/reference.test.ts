@@ -59,7 +59,7 @@ describe("docs/reference/configuration.md", () => {
   });
 
   it("has one row for each field inside a field and no other", () => {
-    expect(rowsUnder("Fields inside fields")).toEqual(FIELD_NAMES.flatMap(innerRows));
+    expect(rowsUnder("Nested fields")).toEqual(FIELD_NAMES.flatMap(innerRows));
   });
 
   it("has an example file that is read without complaint and sets what it says", () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CacheMetrics } from "../../../src/metrics/collectors/cache-metrics.ts";
 import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
-import { OwnRegistry } from "../../../src/metrics/prometheus/registry.ts";
+import { BuiltInRegistry } from "../../../src/metrics/prometheus/registry.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { readPage } from "../../metrics/exposition-page.ts";
 import { ListeningCollector } from "../../metrics/listening-collector.ts";
@@ -10,7 +10,7 @@ import { startRedis } from "../../support/redis.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 
 function pullCollector() {
-  const collector = new PullCollector({ registry: new OwnRegistry() });
+  const collector = new PullCollector({ registry: new BuiltInRegistry() });
   return { collector, page: async () => readPage(await collector.metrics()).series };
 }
 

@@ -4,14 +4,14 @@ import { ConnectionError } from "../../../src/core/errors.ts";
 import { METRICS } from "../../../src/metrics/catalogue.ts";
 import { CacheMetrics } from "../../../src/metrics/collectors/cache-metrics.ts";
 import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
-import { OwnRegistry } from "../../../src/metrics/prometheus/registry.ts";
+import { BuiltInRegistry } from "../../../src/metrics/prometheus/registry.ts";
 import { reportingCache } from "../../metrics/reporting-cache.ts";
 import { promtool, startPrometheus } from "../../support/prometheus.ts";
 import { until } from "../../support/until.ts";
 
 /** A collector with something in every metric of the catalogue. */
 function usedCollector() {
-  const registry = new OwnRegistry();
+  const registry = new BuiltInRegistry();
   const collector = new PullCollector({
     registry,
     namespace: "shop",

@@ -1,15 +1,15 @@
 // One entry as a line of JSON: what is read, and what is refused.
 import { expect, test } from "vitest";
-import { CommandError } from "../../../src/cli/command-error.ts";
 import { entryLine, readEntryLine } from "../../../src/cli/entries/entry-line.ts";
+import { CommandError } from "../../../src/cli/exit-code.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 const read = (text: string) => readEntryLine({ text, number: 7 }, "file.jsonl", NOW);
 
 test.each([
-  ["{", "it is not JSON"],
-  ["[]", "it is not an object"],
-  ["null", "it is not an object"],
+  ["{", "not valid JSON"],
+  ["[]", "not a JSON object"],
+  ["null", "not a JSON object"],
   ['{"value":1}', "key must be"],
   ['{"key":"","value":1}', "key must be"],
   ['{"key":"a"}', "value is missing"],
@@ -19,7 +19,7 @@ test.each([
   ['{"key":"a","value":1,"tags":"x"}', "tags must be"],
   ['{"key":"a","value":1,"tags":[""]}', "tags must be"],
   ['{"key":"a","value":{"$type":"function"}}', 'unknown $type "function"'],
-  ['{"key":"a","value":{"$type":"map","value":5}}', "expected a list"],
+  ['{"key":"a","value":{"$type":"map","value":5}}', "expected an array"],
 ])("%s is refused by its line and what is wrong", (text, wrong) => {
   expect(() => read(text)).toThrow(CommandError);
   expect(() => read(text)).toThrow(/^file\.jsonl:7: /);

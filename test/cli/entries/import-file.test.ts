@@ -136,7 +136,7 @@ test("warm leaves alone what is there, and gives what has none a time to live an
     '{"key":"a","value":"theirs"}\n\n{"key":"b","value":[1]}\r\n{"key":"c","value":0,"ttl_seconds":5,"tags":["own"]}\n',
   );
   const { stdout } = await run(kvUrl, ["warm", "warm.jsonl", "--ttl", "1h", "--tag", "warmed"]);
-  expect(stdout).toMatch(/^stored 2 entries in \S+, 1 there already\n$/);
+  expect(stdout).toMatch(/^stored 2 entries in \S+, 1 already existed\n$/);
   await withCache({ kvUrl }, async (cache) => {
     expect(await cache.get("a")).toBe("mine");
     expect(await cache.ttl("b")).toBeGreaterThan(3_500);
@@ -153,7 +153,7 @@ test("a bad line ends the import, which names the line and says what was stored 
   );
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^stored 1 entry in \S+, failed after line 1\nerror: -:3: it is not JSON\nhint: Each line must be/,
+    /^stored 1 entry in \S+, failed after line 1\nerror: -:3: not valid JSON\nhint: Each line must be/,
   );
 });
 

@@ -1,6 +1,6 @@
 // Figures drawn from the fleet's history.
 import { describe, expect, test } from "vitest";
-import { countedBetween, operationsPerSecond, stretches } from "../../../src/cli/stats/fleet-figures.ts";
+import { countedBetween, intervals, operationsPerSecond } from "../../../src/cli/stats/fleet-figures.ts";
 import { WatchSeries } from "../../../src/cli/stats/watch-series.ts";
 import type { FleetMinute, FleetStats } from "../../../src/core/stats.ts";
 
@@ -72,13 +72,13 @@ describe("what was counted between two looks", () => {
 test("a curve has a stretch for every minute, or for several where there are too many", () => {
   const figures = stats([minute(0, 4, 1, 1), minute(3, 8)], 0);
   const now = START + 3 * 60_000 + 1;
-  expect(stretches(figures, now, 10)).toEqual([
+  expect(intervals(figures, now, 10)).toEqual([
     { operations: 4, hitRate: 0.5 },
     { operations: 0, hitRate: undefined },
     { operations: 0, hitRate: undefined },
     { operations: 8, hitRate: undefined },
   ]);
-  expect(stretches(figures, now, 2).map(({ operations }) => operations)).toEqual([4, 8]);
+  expect(intervals(figures, now, 2).map(({ operations }) => operations)).toEqual([4, 8]);
 });
 
 describe("watching", () => {
@@ -90,7 +90,7 @@ describe("watching", () => {
     expect(series.points.at(-1)).toMatchObject({ operationsPerSecond: 10, hitRate: 0.75 });
     series.add(stats([minute(0, 100, 30, 10)], 0, 12), 20_000);
     expect(series.points.at(-1)?.operationsPerSecond).toBe(0);
-    expect(series.since).toMatchObject({ operations: 100, keys: 2 });
+    expect(series.changes).toMatchObject({ operations: 100, keys: 2 });
   });
 
   test("begins anew when it is reset", () => {
@@ -98,9 +98,9 @@ describe("watching", () => {
     series.add(stats([minute(0, 0)], 0, 10), 0);
     series.add(stats([minute(0, 100)], 0, 15), 10_000);
     series.reset();
-    expect(series.since).toMatchObject({ operations: 0, keys: 0 });
+    expect(series.changes).toMatchObject({ operations: 0, keys: 0 });
     expect(series.points).toHaveLength(1);
     series.add(stats([minute(0, 101)], 0, 16), 20_000);
-    expect(series.since).toMatchObject({ operations: 1, keys: 1 });
+    expect(series.changes).toMatchObject({ operations: 1, keys: 1 });
   });
 });

@@ -25,7 +25,7 @@ beforeAll(work);
 test("stats shows the figures of all processes, with a curve", async () => {
   const { stdout, stderr } = await xcache(["stats"], { env });
   expect(stdout).toMatch(/^hit rate {4}75\.0 % +3 hits, 1 misses +[ ▁▂▃▄▅▆▇█]*▆/);
-  expect(stdout).toMatch(/\noperations {2}5 +[\d.]+ a second +▁+[▁█]*█/);
+  expect(stdout).toMatch(/\noperations {2}5 +[\d.]+\/s +▁+[▁█]*█/);
   expect(stdout).toMatch(/\nprocesses {3}1 +since \d{4}-\d\d-\d\d \d\d:\d\d UTC\n$/);
   expect(stderr).toBe("");
 });
@@ -52,7 +52,7 @@ describe("on a terminal", () => {
     terminal.type("p");
     await terminal.shows("paused");
     terminal.type("h");
-    await terminal.shows("pause and go on");
+    await terminal.shows("pause or resume");
     terminal.type("p");
     await terminal.shows(/^(?!.*paused)/s);
     await terminal.shows(/keys .*█{3}/);

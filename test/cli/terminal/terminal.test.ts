@@ -56,7 +56,7 @@ describe("a terminal", () => {
     const { code, output } = await seen(["get", "bell", "--raw"]);
     expect(code).toBe(2);
     expect(output).not.toContain("\u0007");
-    expect(output).toContain("Send it to a file or a pipe");
+    expect(output).toContain("Redirect to a file or a pipe");
   });
 });
 

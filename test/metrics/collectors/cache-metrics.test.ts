@@ -1,8 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import type { Collector } from "../../../src/core/collector.ts";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
-import { CacheMetrics, metricsOf } from "../../../src/metrics/collectors/cache-metrics.ts";
-import { NoOpCollector } from "../../../src/metrics/collectors/noop.ts";
+import { CacheMetrics, metricsOf, NoOpCollector } from "../../../src/metrics/collectors/cache-metrics.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { ListeningCollector } from "../listening-collector.ts";
 import { reportingCache } from "../reporting-cache.ts";

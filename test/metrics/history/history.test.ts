@@ -9,8 +9,8 @@ import { ManualClock } from "../../../src/testing/manual-clock.ts";
 const DAY_MS = 86_400_000;
 const OWN = {} as CacheStats;
 
-/** A ledger that can be made to fail, and counts how often it is written. */
-class FailingLedger implements Counters {
+/** Counters that can be made to fail, and that record how often it is written. */
+class FailingCounters implements Counters {
   readonly #rows: LocalCounters;
   fails = false;
   writes = 0;
@@ -37,40 +37,40 @@ class FailingLedger implements Counters {
 function keeping() {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const recorder = new Recorder(clock);
-  const ledger = new FailingLedger(clock);
-  const history = new History({ recorder, ledger, clock, retentionMs: 7 * DAY_MS });
+  const counters = new FailingCounters(clock);
+  const history = new History({ recorder, counters, clock, retentionMs: 7 * DAY_MS });
   const leave = history.attach();
   const count = (): void => {
     recorder.hits++;
     if (recorder.isAwaited) recorder.wake();
   };
-  return { clock, recorder, ledger, history, leave, count };
+  return { clock, recorder, counters, history, leave, count };
 }
 
 describe("what the store did not take", () => {
   it("is offered again every ten seconds, also by a process that has become idle", async () => {
-    const { clock, ledger, history, count } = keeping();
-    ledger.fails = true;
+    const { clock, counters, history, count } = keeping();
+    counters.fails = true;
     count();
     await clock.advance(35_000);
-    expect(ledger.writes).toBe(3);
-    expect(history.isLate).toBe(true);
-    ledger.fails = false;
+    expect(counters.writes).toBe(3);
+    expect(history.hasUnwritten).toBe(true);
+    counters.fails = false;
     await clock.advance(10_000);
-    expect(ledger.writes).toBe(4);
-    expect(history.isLate).toBe(false);
+    expect(counters.writes).toBe(4);
+    expect(history.hasUnwritten).toBe(false);
     await clock.advance(600_000);
-    expect(ledger.writes).toBe(4);
+    expect(counters.writes).toBe(4);
     expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
   });
 
   it("is not offered again by a cache that has left, and leaves no timer", async () => {
-    const { clock, ledger, leave, count } = keeping();
-    ledger.fails = true;
+    const { clock, counters, leave, count } = keeping();
+    counters.fails = true;
     count();
     clock.after(10_000, leave);
     await clock.advance(60_000);
-    expect(ledger.writes).toBe(1);
+    expect(counters.writes).toBe(1);
     expect(clock.pending).toBe(0);
   });
 });
@@ -81,12 +81,17 @@ describe("the minutes", () => {
     const now = clock.now();
     const minutes = 100 * 24 * 60;
     const row: CounterRow = [2, 1, 1];
-    const ledger: Counters = {
+    const counters: Counters = {
       now: () => now,
       add: () => {},
       read: (names) => names.map(() => row),
     };
-    const history = new History({ recorder: new Recorder(clock), ledger, clock, retentionMs: 100 * DAY_MS });
+    const history = new History({
+      recorder: new Recorder(clock),
+      counters,
+      clock,
+      retentionMs: 100 * DAY_MS,
+    });
     const stats = await history.fleet(OWN, Number.POSITIVE_INFINITY);
     expect(stats).toMatchObject({ processes: 2, totalHits: minutes + 1, hitRate: 0.5 });
     expect(stats.history).toHaveLength(minutes + 1);
@@ -108,38 +113,38 @@ describe("the minutes", () => {
 });
 
 describe("an answer", () => {
-  /** A ledger whose next addition ends when it is told to. */
-  function slowly(ledger: FailingLedger): { taken(): void; refused(): void } {
-    const add = ledger.add.bind(ledger);
+  /** A counters whose next addition ends when it is told to. */
+  function slowly(counters: FailingCounters): { taken(): void; refused(): void } {
+    const add = counters.add.bind(counters);
     let end: (fails: boolean) => void = () => {};
     const ended = new Promise<boolean>((resolve) => (end = resolve));
-    ledger.add = async (name, row, lifeMs) => {
-      ledger.add = add;
-      ledger.fails = await ended;
+    counters.add = async (name, row, lifeMs) => {
+      counters.add = add;
+      counters.fails = await ended;
       try {
         await add(name, row, lifeMs);
       } finally {
-        ledger.fails = false;
+        counters.fails = false;
       }
     };
     return { taken: () => end(false), refused: () => end(true) };
   }
 
   it("has what was counted a moment ago, and writes nothing", async () => {
-    const { ledger, history, count } = keeping();
+    const { counters, history, count } = keeping();
     for (let times = 1; times <= 5; times++) {
       count();
       expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: times, processes: 1 });
     }
-    expect(ledger.writes).toBe(0);
+    expect(counters.writes).toBe(0);
   });
 
   it.each(["taken", "refused"] as const)(
     "has what is just being added exactly once, also when it is %s in the end",
     async (outcome) => {
-      const { clock, ledger, history, count } = keeping();
+      const { clock, counters, history, count } = keeping();
       count();
-      const addition = slowly(ledger);
+      const addition = slowly(counters);
       await clock.advance(10_000);
       const asked = history.fleet(OWN, 3_600);
       await clock.advance(0);
@@ -151,59 +156,59 @@ describe("an answer", () => {
   );
 
   it("an addition waits for a reading under way, and neither counts it twice nor loses it", async () => {
-    const { clock, ledger, history, count } = keeping();
+    const { clock, counters, history, count } = keeping();
     count();
-    const read = ledger.read.bind(ledger);
+    const read = counters.read.bind(counters);
     let go: () => void = () => {};
     const told = new Promise<void>((resolve) => (go = resolve));
-    ledger.read = async (names) => {
+    counters.read = async (names) => {
       await told;
       return read(names);
     };
     const asked = history.fleet(OWN, 3_600);
     await clock.advance(10_000);
-    expect(ledger.writes).toBe(0);
+    expect(counters.writes).toBe(0);
     go();
     expect(await asked).toMatchObject({ totalHits: 1, processes: 1 });
     await clock.advance(0);
-    expect(ledger.writes).toBe(1);
+    expect(counters.writes).toBe(1);
     expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
   });
 
   it("what is counted while the rest is being added is added the next time", async () => {
-    const { clock, ledger, history, count } = keeping();
+    const { clock, counters, history, count } = keeping();
     count();
-    const addition = slowly(ledger);
+    const addition = slowly(counters);
     await clock.advance(10_000);
     count();
     const asked = history.fleet(OWN, 3_600);
     addition.taken();
     expect(await asked).toMatchObject({ totalHits: 2, processes: 1 });
     await clock.advance(10_000);
-    expect(ledger.writes).toBe(2);
-    const [row] = await ledger.read([`minute:${Math.floor(clock.now() / 60_000)}`]);
+    expect(counters.writes).toBe(2);
+    const [row] = await counters.read([`minute:${Math.floor(clock.now() / 60_000)}`]);
     expect(row?.slice(0, 2)).toEqual([1, 2]);
   });
 });
 
 describe("two caches on one namespace", () => {
   it("are one process that writes once in ten seconds, and see what either counted", async () => {
-    const { clock, ledger, history, count } = keeping();
+    const { clock, counters, history, count } = keeping();
     const recorder = new Recorder(clock);
-    const other = new History({ recorder, ledger, clock, retentionMs: DAY_MS });
+    const other = new History({ recorder, counters, clock, retentionMs: DAY_MS });
     const leave = other.attach();
     recorder.hits = 4;
     recorder.wake();
     count();
     expect(await other.fleet(OWN, 3_600)).toMatchObject({ totalHits: 5, processes: 1 });
     await clock.advance(10_000);
-    expect(ledger.writes).toBe(1);
+    expect(counters.writes).toBe(1);
     recorder.hits = 5;
     recorder.wake();
     leave();
     // What one that left has counted is added by the other.
     await clock.advance(10_000);
-    expect(ledger.writes).toBe(2);
+    expect(counters.writes).toBe(2);
     expect(clock.pending).toBe(0);
     expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 6, processes: 1 });
   });

@@ -7,10 +7,9 @@ import { Registry } from "prom-client";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
 import { METRICS } from "../../../src/metrics/catalogue.ts";
-import { CacheMetrics } from "../../../src/metrics/collectors/cache-metrics.ts";
-import { NoOpCollector } from "../../../src/metrics/collectors/noop.ts";
+import { CacheMetrics, NoOpCollector } from "../../../src/metrics/collectors/cache-metrics.ts";
 import { PullCollector, type PullCollectorOptions } from "../../../src/metrics/prometheus/pull.ts";
-import { type MetricRegistry, OwnRegistry } from "../../../src/metrics/prometheus/registry.ts";
+import { BuiltInRegistry, type MetricRegistry } from "../../../src/metrics/prometheus/registry.ts";
 import { LATENCY_BUCKETS } from "../../../src/metrics/recording/histogram.ts";
 import { VERSION } from "../../../src/version.ts";
 import { until } from "../../support/until.ts";
@@ -18,7 +17,7 @@ import { readPage } from "../exposition-page.ts";
 import { reportingCache } from "../reporting-cache.ts";
 
 function pulled(options: PullCollectorOptions = {}) {
-  const collector = new PullCollector({ registry: new OwnRegistry(), namespace: "shop", ...options });
+  const collector = new PullCollector({ registry: new BuiltInRegistry(), namespace: "shop", ...options });
   onTestFinished(() => collector.close());
   const cache = reportingCache();
   const metrics = new CacheMetrics([collector]);
@@ -134,7 +133,7 @@ describe("the series", () => {
   });
 
   it("count what collectors did not take", async () => {
-    const collector = new PullCollector({ registry: new OwnRegistry() });
+    const collector = new PullCollector({ registry: new BuiltInRegistry() });
     class Broken extends NoOpCollector {
       override gauge(): void {
         throw new Error("broken");
@@ -220,7 +219,10 @@ describe("the application's own metrics", () => {
         anything,
         fc.double({ noNaN: true }),
         async (name, label, value, number) => {
-          const collector = new PullCollector({ registry: new OwnRegistry(), labels: { constant: value } });
+          const collector = new PullCollector({
+            registry: new BuiltInRegistry(),
+            labels: { constant: value },
+          });
           collector.gauge(name, number, { [label]: value });
           const { types } = readPage(await collector.metrics());
           expect(types.size).toBe(METRICS.length + 1 - collector.dropped);
@@ -291,10 +293,10 @@ describe("the endpoint", () => {
     const { port } = taken.address() as AddressInfo;
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());
-    const collector = new PullCollector({ registry: new OwnRegistry(), port });
-    new PullCollector({ registry: new OwnRegistry(), port });
+    const collector = new PullCollector({ registry: new BuiltInRegistry(), port });
+    new PullCollector({ registry: new BuiltInRegistry(), port });
     await expect(collector.listening()).rejects.toThrow(ConfigError);
-    await expect(collector.listening()).rejects.toThrow(`127.0.0.1:${port}, which is taken`);
+    await expect(collector.listening()).rejects.toThrow(`127.0.0.1:${port}, which is already in use`);
     await until(() => warn.mock.calls.length > 0, { what: "the other one is warned of" });
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(String(port)), "XCacheWarning");
     await collector.close();
@@ -304,8 +306,8 @@ describe("the endpoint", () => {
     const registry = new Registry();
     const asked = new EventEmitter();
     const { collector, source } = pulled({ port: 0, registry });
-    const facts = vi.spyOn(source, "facts");
-    facts.mockImplementationOnce(() => {
+    const storeState = vi.spyOn(source, "storeState");
+    storeState.mockImplementationOnce(() => {
       asked.emit("asked");
       throw new Error("not told");
     });

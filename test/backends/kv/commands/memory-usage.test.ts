@@ -1,7 +1,7 @@
 // How full real servers say they are, and what it costs where they say nothing.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PullCollector } from "../../../../src/metrics/prometheus/pull.ts";
-import { OwnRegistry } from "../../../../src/metrics/prometheus/registry.ts";
+import { BuiltInRegistry } from "../../../../src/metrics/prometheus/registry.ts";
 import { failure, opened } from "../../../support/kv/opened.ts";
 import { runOwnProcess } from "../../../support/kv/own-process.ts";
 import type { RedisServer } from "../../../support/redis.ts";
@@ -38,30 +38,30 @@ describe("one server", () => {
   it("says nothing without a bound, and its share with one", async () => {
     await using backend = opened(caches.server.url);
     await backend.connect();
-    expect(await backend.fill()).toBeUndefined();
+    expect(await backend.memoryUsage()).toBeUndefined();
     await fillTo(caches.server, 0.5);
-    expect(await backend.fill()).toBeCloseTo(0.5, 1);
+    expect(await backend.memoryUsage()).toBeCloseTo(0.5, 1);
     await fillTo(caches.server, 1.5);
-    expect(await backend.fill()).toBe(1);
+    expect(await backend.memoryUsage()).toBe(1);
   });
 
   it("is not connected to for that, neither before it is used nor after", async () => {
     await using backend = opened(caches.server.url);
-    expect(await failure(backend.fill())).toMatchObject({ code: "DISCONNECTED" });
+    expect(await failure(backend.memoryUsage())).toMatchObject({ code: "DISCONNECTED" });
     await backend.connect();
     await backend.disconnect();
-    expect(await failure(backend.fill())).toMatchObject({ code: "DISCONNECTED" });
+    expect(await failure(backend.memoryUsage())).toMatchObject({ code: "DISCONNECTED" });
     expect(backend.pool().size).toBe(0);
   });
 
   it("that is nearly full degrades the health of a cache at the first look, and shows in its metrics", async () => {
-    const collector = new PullCollector({ registry: new OwnRegistry() });
+    const collector = new PullCollector({ registry: new BuiltInRegistry() });
     const cache = caches.open({ metrics: collector });
     await cache.set("k", 1);
     await fillTo(caches.server, 0.97);
     const detail = await cache.detailedHealthCheck();
     expect(detail.checks.filter(({ ok }) => !ok)).toEqual([
-      { name: "memory", ok: false, detail: expect.stringMatching(/^9\d\.\d % of the bound in use$/) },
+      { name: "memory", ok: false, detail: expect.stringMatching(/^9\d\.\d % of the limit in use$/) },
     ]);
     expect(detail.status).toBe("degraded");
     expect(cache.getComprehensiveMetrics().memoryUsage).toBe(detail.performanceMetrics.memoryUsage);
@@ -102,7 +102,7 @@ describe("one server", () => {
     await using backend = opened(caches.server.url, { operationTimeoutMs: 300 });
     await backend.connect();
     caches.server.freeze();
-    expect(await failure(backend.fill())).toMatchObject({ code: "OPERATION_TIMEOUT" });
+    expect(await failure(backend.memoryUsage())).toMatchObject({ code: "OPERATION_TIMEOUT" });
   });
 });
 
@@ -117,7 +117,7 @@ describe("a user who may not ask", () => {
     await using backend = opened(url(), { report: (error) => reports.push(error) });
     await backend.connect();
     await caches.server.cli("ACL", "LOG", "RESET");
-    for (let look = 0; look < 3; look++) expect(await backend.fill()).toBeUndefined();
+    for (let look = 0; look < 3; look++) expect(await backend.memoryUsage()).toBeUndefined();
     expect(await caches.server.cli("ACL", "LOG")).toBe("");
     expect(reports).toEqual([]);
     const cache = caches.open({ kvUrl: url() });
@@ -132,9 +132,9 @@ describe("a user who may not ask", () => {
     await caches.server.cli(...LIMITED, "+info");
     await using backend = opened(url());
     await backend.connect();
-    expect(await backend.fill()).toBeGreaterThan(0);
+    expect(await backend.memoryUsage()).toBeGreaterThan(0);
     await caches.server.cli("ACL", "SETUSER", "limited", "-info");
-    expect(await backend.fill()).toBeUndefined();
+    expect(await backend.memoryUsage()).toBeUndefined();
   });
 });
 
@@ -143,15 +143,19 @@ describe("several servers", () => {
     await using cluster = await startCluster({ replicas: 0 });
     await using backend = opened(cluster.url);
     await backend.connect();
-    expect(await backend.fill()).toBeUndefined();
+    expect(await backend.memoryUsage()).toBeUndefined();
     const [first, second, third] = cluster.nodes as [RedisServer, RedisServer, RedisServer];
     await fillTo(first, 0.2);
     await fillTo(second, 0.8);
-    expect(await backend.fill()).toBeCloseTo(0.8, 1);
+    expect(await backend.memoryUsage()).toBeCloseTo(0.8, 1);
     await third.kill();
-    await until(async () => Math.abs(((await backend.fill()) ?? 0) - 0.8) < 0.1, { what: "the others tell" });
+    await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - 0.8) < 0.1, {
+      what: "the others tell",
+    });
     await second.kill();
-    await until(async () => ((await backend.fill()) ?? 1) < 0.4, { what: "the one that is left tells" });
+    await until(async () => ((await backend.memoryUsage()) ?? 1) < 0.4, {
+      what: "the one that is left tells",
+    });
   });
 
   it("behind sentinels it is the master that counts", async () => {
@@ -162,7 +166,7 @@ describe("several servers", () => {
     const replica = sentinel.servers.find((server) => server !== master) as RedisServer;
     await fillTo(master, 0.3);
     await fillTo(replica, 0.9);
-    expect(await backend.fill()).toBeCloseTo(0.3, 1);
+    expect(await backend.memoryUsage()).toBeCloseTo(0.3, 1);
   });
 });
 
@@ -181,8 +185,8 @@ describe("a process that asked", () => {
     await fillTo(caches.server, 0.5);
     const { code, lines, errors, lingeredMs } = await runOwnProcess(`
       ${ask.replace("URL", caches.server.url)}
-      say(String((await store.firstFill(0)) > 0));
-      say(String(store.fill() > 0));
+      say(String((await store.firstMemoryUsage(0)) > 0));
+      say(String(store.memoryUsage() > 0));
     `);
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ["true", "true"], errors: "" });
     expect(lingeredMs).toBeLessThan(SLACK_MS);
@@ -199,7 +203,7 @@ describe("a process that asked", () => {
       const frozen = told();
       say("connected");
       await frozen;
-      say(String(store.fill()));
+      say(String(store.memoryUsage()));
     `,
       {
         event,

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { layerConfig } from "../../src/config/origin.ts";
-import { resolveConfig } from "../../src/config/resolve.ts";
-import { FIELD_NAMES } from "../../src/config/schema.ts";
-import { configErrorOf } from "./thrown.ts";
+import { layerConfig, resolveConfig } from "../../../src/config/resolve.ts";
+import { FIELD_NAMES } from "../../../src/config/schema.ts";
+import { configErrorOf } from "../../config/thrown.ts";
 
 describe("layerConfig", () => {
   it("a flag beats the environment, the environment beats the file, the file beats the default", () => {
