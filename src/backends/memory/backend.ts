@@ -1,4 +1,4 @@
-// MemoryBackend: the embedded store of one process, bounded by entries and by bytes.
+// MemoryBackend: the in-process store, bounded by entries and bytes.
 import type {
   Backend,
   BackendHost,
@@ -20,11 +20,11 @@ import { RecordTable } from "./records.ts";
 import { MemoryStore } from "./store.ts";
 
 export interface MemoryBackendOptions {
-  /** Most entries kept, over all namespaces, 1 to 8,388,608; the least useful leave first. Default: 100,000. */
+  /** Most entries over all namespaces, 1 to 8,388,608; the least useful are evicted first. Default: 100,000. */
   readonly maxEntries?: number;
-  /** Most bytes of keys and values kept, about. Default: no bound besides `maxEntries`. */
+  /** Approximate bound of the bytes of keys and values. Default: no bound besides `maxEntries`. */
   readonly maxBytes?: number;
-  /** `copy`: every caller gets a value of its own. `shared`: the stored object itself, faster; do not change it. Default: copy. */
+  /** `copy`: every caller gets its own copy. `shared`: the stored object itself, which is faster; do not change it. Default: copy. */
   readonly values?: "copy" | "shared";
 }
 
@@ -48,7 +48,7 @@ export class MemoryBackend implements Backend {
     this.values = options.values ?? "copy";
   }
 
-  /** The in-process store that answers without promises; the same one for every cache on this backend. */
+  /** The synchronous in-process store, shared by every cache on this backend. */
   store(clock: Clock, codec: Codec): MemoryStore {
     this.#store ??= new MemoryStore(this, clock, codec);
     return this.#store;

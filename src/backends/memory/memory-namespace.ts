@@ -1,4 +1,4 @@
-// One namespace of the memory store: every answer is at hand, so nothing here waits.
+// One namespace of the memory store; its operations are synchronous.
 import { requireShareable } from "../../core/arguments.ts";
 import { ChangeLog } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
@@ -27,20 +27,20 @@ export interface MemoryCore {
   readonly table: Table<TagSet>;
   readonly clock: Clock;
   readonly codec: Codec;
-  /** Hand out the stored object itself instead of a copy. */
+  /** Return the stored object itself instead of a copy. */
   readonly sharesValues: boolean;
-  /** Whether every value is measured, because the store is bounded by bytes. */
+  /** Whether values are measured because the store is bounded by bytes. */
   readonly measuresBytes: boolean;
 }
 
-/** A ttl of which the lag of the coarse time is a thousandth: then it may be counted from that, and end so much early. */
+/** From this ttl on the coarse clock is precise enough: its lag is at most a thousandth, and the entry expires early. */
 const LONG_TTL_MS = 1_000 * COARSE_LAG_MS;
-/** How many entries a scan looks at before it lets others run, and how many characters of keys. */
+/** Entries and key characters per scan step; then it yields to the event loop. */
 const SCAN_BATCH = 1_000;
 const SCAN_CHARACTERS = 64 * 1024;
-/** Up to so many entries are counted one by one, without being asked to be exact. */
+/** Up to this many entries, usage is exact without being asked to be. */
 const COUNTED = 1_000;
-/** How many entries are measured to estimate the bytes of all. */
+/** Entries measured to estimate the bytes of all. */
 const SIZE_SAMPLE = 100;
 
 const NO_TAGS: readonly string[] = [];
@@ -53,9 +53,9 @@ export class MemoryNamespace implements Namespace {
   readonly #table: Table<TagSet>;
   readonly #tags = new TagRing();
   readonly #children = new Map<string, MemoryNamespace>();
-  readonly #onOpen: (space: MemoryNamespace) => void;
+  readonly #onOpen: (namespace: MemoryNamespace) => void;
 
-  constructor(core: MemoryCore, onOpen: (space: MemoryNamespace) => void, parent?: MemoryNamespace) {
+  constructor(core: MemoryCore, onOpen: (namespace: MemoryNamespace) => void, parent?: MemoryNamespace) {
     this.#core = core;
     this.#table = core.table;
     this.#onOpen = onOpen;
@@ -66,12 +66,12 @@ export class MemoryNamespace implements Namespace {
   }
 
   child(name: string): MemoryNamespace {
-    let space = this.#children.get(name);
-    if (space === undefined) {
-      space = new MemoryNamespace(this.#core, this.#onOpen, this);
-      this.#children.set(name, space);
+    let namespace = this.#children.get(name);
+    if (namespace === undefined) {
+      namespace = new MemoryNamespace(this.#core, this.#onOpen, this);
+      this.#children.set(name, namespace);
     }
-    return space;
+    return namespace;
   }
 
   peek(key: string): unknown {
@@ -79,8 +79,8 @@ export class MemoryNamespace implements Namespace {
     return value === undefined || this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
   }
 
-  get(key: string, asker: ReadCallback<unknown>): void {
-    asker.answered(this.peek(key));
+  get(key: string, callback: ReadCallback<unknown>): void {
+    callback.answered(this.peek(key));
   }
 
   getMany(keys: readonly string[]): Map<string, unknown> {
@@ -92,22 +92,22 @@ export class MemoryNamespace implements Namespace {
     return values;
   }
 
-  set(key: string, value: unknown, terms: EntryOptions): void {
-    const kept = this.#kept(value);
-    const bytes = this.#core.measuresBytes ? this.#measure(key, kept) : 0;
+  set(key: string, value: unknown, options: EntryOptions): void {
+    const stored = this.#stored(value);
+    const bytes = this.#core.measuresBytes ? this.#measure(key, stored) : 0;
     if (this.changes.watched) this.changes.key(key);
-    this.#put(key, kept, bytes, terms);
+    this.#put(key, stored, bytes, options);
   }
 
-  /** All or none: what cannot be stored is found before anything is. */
-  setMany(entries: readonly (readonly [string, unknown])[], terms: EntryOptions): void {
+  /** All or nothing: values that cannot be stored are detected before the first write. */
+  setMany(entries: readonly (readonly [string, unknown])[], options: EntryOptions): void {
     const ready = entries.map(([key, value]) => {
-      const kept = this.#kept(value);
-      return { key, kept, bytes: this.#measure(key, kept) };
+      const stored = this.#stored(value);
+      return { key, stored, bytes: this.#measure(key, stored) };
     });
-    for (const { key, kept, bytes } of ready) {
+    for (const { key, stored, bytes } of ready) {
       if (this.changes.watched) this.changes.key(key);
-      this.#put(key, kept, bytes, terms);
+      this.#put(key, stored, bytes, options);
     }
   }
 
@@ -176,11 +176,11 @@ export class MemoryNamespace implements Namespace {
   admit(key: string, { since }: AdmissionOptions): Admission {
     return {
       ticket: {
-        commit: (value, terms) => {
-          const kept = this.#kept(value);
-          const bytes = this.#measure(key, kept);
-          if (this.changes.touched(key, terms.tags, since)) return false;
-          this.#put(key, kept, bytes, terms);
+        commit: (value, options) => {
+          const stored = this.#stored(value);
+          const bytes = this.#measure(key, stored);
+          if (this.changes.touched(key, options.tags, since)) return false;
+          this.#put(key, stored, bytes, options);
           return true;
         },
         abandon: () => {},
@@ -192,7 +192,7 @@ export class MemoryNamespace implements Namespace {
     return this.#core.sharesValues ? value : this.#core.codec.copy(value);
   }
 
-  /** Every key that is here from beginning to end; others may run in between. Keys added meanwhile do not prolong it. */
+  /** Every key present throughout the scan, in steps; keys added meanwhile do not prolong it. */
   async *#batches(signal?: AbortSignal): AsyncIterable<readonly string[]> {
     let batch: string[] = [];
     let characters = 0;
@@ -219,7 +219,7 @@ export class MemoryNamespace implements Namespace {
     for (const child of this.#children.values()) child.#empty();
   }
 
-  #kept(value: unknown): unknown {
+  #stored(value: unknown): unknown {
     if (!this.#core.sharesValues) return this.#core.codec.copy(value);
     requireShareable(value);
     return value;
@@ -236,31 +236,35 @@ export class MemoryNamespace implements Namespace {
     );
   }
 
-  #put(key: string, value: unknown, bytes: number, terms: EntryOptions): void {
+  #put(key: string, value: unknown, bytes: number, options: EntryOptions): void {
     const { clock } = this.#core;
-    const expires = (terms.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + terms.ttlMs;
-    if (terms.tags.length === 0 && terms.staleMs === 0 && this.#table.renew(this.page, key, value, expires))
+    const expires = (options.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + options.ttlMs;
+    if (
+      options.tags.length === 0 &&
+      options.staleMs === 0 &&
+      this.#table.renew(this.page, key, value, expires)
+    )
       return;
-    const seal = this.#tags.tagSetFor(terms.tags);
-    this.#table.put(this.page, key, value, seal, expires, terms.staleMs, bytes);
+    const tagSet = this.#tags.tagSetFor(options.tags);
+    this.#table.put(this.page, key, value, tagSet, expires, options.staleMs, bytes);
   }
 
-  #inspection(key: string, { value, seal, expires }: Held<TagSet>): Inspection {
+  #inspection(key: string, { value, tagSet, expires }: Held<TagSet>): Inspection {
     const now = this.#core.clock.now();
     const { codec } = this.#core;
     return {
       key,
       // Time may have passed since the entry was found fresh.
       ttlMs: Math.max(0, expires - now),
-      tags: seal === undefined ? NO_TAGS : seal.tags,
-      // Measured only for those who ask: it looks through the whole value.
+      tags: tagSet === undefined ? NO_TAGS : tagSet.tags,
+      // A getter: measuring walks the whole value.
       get bytes() {
         return bytesOf(codec, key, value);
       },
     };
   }
 
-  /** From the first entries, not from all of them: cheap on any size. */
+  /** Extrapolated from the first entries, so that the cost does not grow with the store. */
   #estimatedBytes(): number {
     let measured = 0;
     let bytes = 0;

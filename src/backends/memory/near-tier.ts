@@ -1,4 +1,4 @@
-// The in-process tier in front of a shared store: the memory store's table, with pages for the namespaces.
+// The near tier in front of a shared store: the memory store's table with one page per namespace.
 import type { Clock } from "../../core/clock.ts";
 import type { KeptStamps, NearPage, NearTier } from "../../core/near/pushed-near.ts";
 import type { Page } from "./layout/page.ts";
@@ -11,9 +11,9 @@ export interface NearOptions {
   readonly values: "copy" | "shared";
 }
 
-/** What an entry takes besides its key and its value's bytes, about. */
+/** Approximate bytes of an entry besides its key and value. */
 const ENTRY_BYTES = 100;
-/** A decoded value takes about so many times its encoded bytes. */
+/** Approximate ratio of a decoded value to its encoded bytes. */
 const DECODED_GROWTH = 2;
 
 export class MemoryNearTier implements NearTier {
@@ -48,8 +48,8 @@ class MemoryNearPage implements NearPage {
     return this.#table.declines(this.#page, key);
   }
 
-  keep(key: string, value: unknown, expires: number, seal: KeptStamps | undefined, bytes: number): boolean {
-    return this.#table.put(this.#page, key, value, seal, expires, 0, counted(key, bytes));
+  keep(key: string, value: unknown, expires: number, tagSet: KeptStamps | undefined, bytes: number): boolean {
+    return this.#table.put(this.#page, key, value, tagSet, expires, 0, counted(key, bytes));
   }
 
   drop(key: string): void {

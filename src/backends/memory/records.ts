@@ -1,4 +1,4 @@
-// The record-level contract on the bounded table: lets a memory store stand in for a shared one, in tests above all.
+// The record-level backend contract on the bounded table, so that a memory store can replace a shared one in tests.
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { nextTurn } from "../../core/event-loop.ts";
@@ -7,10 +7,10 @@ import type { Page } from "./layout/page.ts";
 import { Table, type TableOptions } from "./table.ts";
 
 const SCAN_BATCH = 1_000;
-/** What a record takes besides its payload, about. */
+/** Approximate bytes of a record besides its payload. */
 const RECORD_BYTES = 200;
 
-/** Records lapse by their lifetime alone; whether they are live is the core's business, so they have no seals. */
+/** Records expire by lifetime only; the core decides whether they are live, so they have no tag sets. */
 export class RecordTable {
   readonly #table: Table<never>;
   readonly #page: Page;
@@ -66,7 +66,7 @@ export class RecordTable {
     return { keys, bytes, approximate: false };
   }
 
-  /** The keys with this prefix. Others may run after so many keys of any kind, since to pass one over takes time as well. */
+  /** The keys with this prefix. Skipped keys count towards a step too: they take time as well. */
   async *#batches(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly string[]> {
     let batch: string[] = [];
     let visited = 0;

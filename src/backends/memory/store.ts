@@ -1,4 +1,4 @@
-// The memory store: a bounded table, swept of what has expired, shared by its namespaces.
+// The memory store: a bounded table shared by its namespaces, with a sweeper for expired entries.
 
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -11,7 +11,7 @@ import { Sweeper } from "./sweeper.ts";
 import { Table } from "./table.ts";
 import type { TagSet } from "./tag-set.ts";
 
-/** What bounds a memory store, and how it hands out values. */
+/** The bounds of a memory store, and how it returns values. */
 export interface MemorySettings {
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -47,14 +47,14 @@ export class MemoryStore implements Store {
   }
 
   namespace(prefix: string): Namespace {
-    // Whoever asks is going to use it, also after another cache on this store has disconnected.
+    // Another cache on this store may have stopped the sweeper by disconnecting.
     this.#sweeper.start();
-    let space = this.#roots.get(prefix);
-    if (space === undefined) {
-      space = new MemoryNamespace(this.#core, (opened) => this.#owners.set(opened.page, opened));
-      this.#roots.set(prefix, space);
+    let namespace = this.#roots.get(prefix);
+    if (namespace === undefined) {
+      namespace = new MemoryNamespace(this.#core, (opened) => this.#owners.set(opened.page, opened));
+      this.#roots.set(prefix, namespace);
     }
-    return space;
+    return namespace;
   }
 
   async connect(): Promise<void> {
@@ -67,14 +67,14 @@ export class MemoryStore implements Store {
 
   async ping(): Promise<void> {}
 
-  fill(): number {
+  memoryUsage(): number {
     const { table } = this.#core;
     const byBytes = table.maxBytes === Number.POSITIVE_INFINITY ? 0 : table.bytes / table.maxBytes;
     return Math.max(table.size / table.maxEntries, byBytes);
   }
 
   #evicted(page: Page, key: string): void {
-    const space = this.#owners.get(page);
-    if (space !== undefined) this.observers.evicted(space, key);
+    const namespace = this.#owners.get(page);
+    if (namespace !== undefined) this.observers.evicted(namespace, key);
   }
 }

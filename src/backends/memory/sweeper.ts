@@ -1,33 +1,33 @@
-// Turns the wheel and reclaims what is spent, in small slices by one timer that runs only while there is something to tend.
+// Turns the timing wheel and reclaims dead entries in small slices, with one timer that runs only while needed.
 import type { Clock, Timer } from "../../core/clock.ts";
 
-/** What is tended; see Table. */
-export interface Tended {
+/** What the sweeper maintains; see Table. */
+export interface SweptTable {
   readonly needsTending: boolean;
   readonly sweepLength: number;
-  /** How many hits are not looked at closer: only while it is tended in time. */
+  /** Hits served without a check of the clock; 0 while no sweeper runs. */
   unchecked: number;
   onOccupied: (() => void) | undefined;
   turn(most: number): boolean;
   sweep(slots: number): number;
 }
 
-/** Entries or slots seen to in a turn: a millisecond or two. */
+/** Entries or slots processed per timer: a millisecond or two. */
 const SLICE = 8_192;
 const PAUSE_MS = 1_000;
-/** How long a pass over all slots takes while little is found. */
+/** Duration of a pass over all slots while few entries are dead. */
 const PASS_MS = 20_000;
-/** The pause while much is found, and the shortest one between two looks at slots. */
+/** The pause while many entries are dead, and the shortest pause between two slices. */
 const HASTE_MS = 10;
-/** Much is found when one slot in this many was reclaimed. */
-const MUCH = 4;
+/** Many are dead if one slot in this many was reclaimed. */
+const MANY = 4;
 
 export class Sweeper {
-  readonly #table: Tended;
+  readonly #table: SweptTable;
   readonly #clock: Clock;
   #timer: Timer | undefined;
 
-  constructor(table: Tended, clock: Clock) {
+  constructor(table: SweptTable, clock: Clock) {
     this.#table = table;
     this.#clock = clock;
   }
@@ -37,7 +37,7 @@ export class Sweeper {
     if (this.#table.needsTending) this.#arm(0);
   }
 
-  /** Cancels the timer; `start` takes it up again. */
+  /** Cancels the timer; `start` resumes. */
   stop(): void {
     this.#table.onOccupied = undefined;
     this.#table.unchecked = 0;
@@ -56,13 +56,13 @@ export class Sweeper {
     if (this.#table.needsTending) this.#arm(upToDate ? pause : 0);
   }
 
-  /** Returns how long to wait before the next look. */
+  /** Returns the pause before the next slice. */
   #sweep(): number {
     const length = this.#table.sweepLength;
     if (length === 0) return PAUSE_MS;
-    const looked = Math.min(SLICE, length);
-    const reclaimed = this.#table.sweep(looked);
-    if (reclaimed * MUCH > looked) return HASTE_MS;
+    const examined = Math.min(SLICE, length);
+    const reclaimed = this.#table.sweep(examined);
+    if (reclaimed * MANY > examined) return HASTE_MS;
     return Math.min(PAUSE_MS, Math.max(HASTE_MS, (PASS_MS * SLICE) / length));
   }
 }

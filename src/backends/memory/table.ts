@@ -1,5 +1,5 @@
-// The bounded in-process store under the memory backend and the near tier: pages hold the values, the table keeps a row
-// of each entry and bounds entries and bytes over all pages together.
+// The bounded in-process table under the memory backend and the near tier: pages hold the values, the table keeps a row
+// per entry and bounds entries and bytes over all pages.
 import type { Clock } from "../../core/clock.ts";
 import { Eviction } from "./eviction/eviction.ts";
 import { UseLog } from "./eviction/use-log.ts";
@@ -12,12 +12,12 @@ import type { Page, PageHost } from "./layout/page.ts";
 import { Pages } from "./layout/pages.ts";
 import { Rows } from "./layout/rows.ts";
 
-/** What an entry was stored under; asked at every hit. What is not live when a sweep meets it is reclaimed. */
+/** The tags or stamps of an entry, checked on every hit. A sweep reclaims entries that are not live. */
 export interface EntryTags {
   isLive(): boolean;
-  /** Told of every hit. */
+  /** Called on every hit. */
   used?(): void;
-  /** Told for every entry that begins and ends to carry it. */
+  /** Called when an entry starts and stops referring to it. */
   retain?(): void;
   release?(): void;
 }
@@ -25,50 +25,50 @@ export interface EntryTags {
 export interface TableOptions {
   /** Most entries, over all pages. */
   readonly maxEntries: number;
-  /** Most bytes, over all pages, as told to `put`; Infinity for no bound. */
+  /** Most bytes over all pages, as passed to `put`; Infinity for no bound. */
   readonly maxBytes: number;
   readonly clock: Clock;
-  /** Told of entries that left to make room, not of those that had expired or died; called when the table is in order again. */
+  /** Called for entries evicted while live, once the table is consistent again; not for expired or dead ones. */
   readonly onEvict?: (page: Page, key: string) => void;
 }
 
-/** An entry whose seal is live, fresh or not. */
+/** An entry whose tags are live, fresh or not. */
 export interface Held<S> {
   readonly value: unknown;
-  readonly seal: S | undefined;
+  readonly tagSet: S | undefined;
   /** Milliseconds of the clock; Infinity for never. */
   readonly expires: number;
-  /** When it stops being of use even as a stale answer; at least `expires`. */
+  /** Until when it may be served stale; at least `expires`. */
   readonly staleUntil: number;
 }
 
-/** One hit in so many on boxes takes the value out: what is read more often than written needs none. */
+/** One in this many hits on boxes unboxes the value: an entry read more often than written needs no box. */
 const HITS_PER_UNBOXING = 16;
-/** Hits are recorded from this share of a bound on: before, nobody has to leave. */
+/** Hits are recorded from this share of a bound on: before, nothing is evicted. */
 const NEARLY_FULL = 7 / 8;
-/** What fits a row; a larger entry counts as this much. */
+/** The most that fits into a row; a larger entry counts as this much. */
 const MOST_BYTES = 0xffff_ffff;
 
 export class Table<S extends EntryTags> implements PageHost {
   readonly clock: Clock;
   readonly maxEntries: number;
   readonly maxBytes: number;
-  /** Entries stored, those not yet reclaimed among them: expired, dead or of a cleared page. */
+  /** Entries stored, including expired, dead and cleared ones that are not reclaimed yet. */
   size = 0;
-  /** Sum of their bytes; 0 where there is no bound on them. */
+  /** Sum of their bytes; 0 without a bound on bytes. */
   bytes = 0;
   unchecked = 0;
-  /** Whether the eviction policy wants to know of hits. */
+  /** Whether hits are recorded for the eviction policy. */
   recordsUses = false;
-  /** Called when there is something to tend, see `needsTending`; undefined while nobody does. */
+  /** Called when `needsTending` becomes true; undefined while no sweeper runs. */
   onOccupied: (() => void) | undefined;
   /**
-   * While somebody tends the table and the event loop turns, the wheel is turned in time; a process busy with hits alone
-   * looks at the clock after so many.
+   * A sweeper turns the wheel in time while the event loop runs. A process that only serves hits blocks the loop, so the
+   * clock is checked after this many.
    */
   readonly #uncheckedHits: number;
   readonly #countsBytes: boolean;
-  /** Whether more than the expiry is known of entries; else writing one again concerns its box alone. */
+  /** Whether entries have more than an expiry; if not, overwriting one changes only its box. */
   #hasExtras: boolean;
   readonly #onEvict: ((page: Page, key: string) => void) | undefined;
   readonly #rows: Rows<S>;
@@ -122,7 +122,7 @@ export class Table<S extends EntryTags> implements PageHost {
     return this.#pages.open(this);
   }
 
-  /** Empties a page at once; what was in it is reclaimed bit by bit. */
+  /** Empties a page at once; its entries are reclaimed gradually. */
   clear(page: Page): void {
     if (page.size === 0) return;
     this.#pages.retire(page);
@@ -133,7 +133,7 @@ export class Table<S extends EntryTags> implements PageHost {
     return this.#schedule.horizon;
   }
 
-  look(page: Page, key: string, held: unknown): unknown {
+  checkedValue(page: Page, key: string, held: unknown): unknown {
     const isBoxed = isBox(held);
     if (!isBoxed && this.#isBeforeHorizon()) {
       if (this.recordsUses) this.recordUse(page, key);
@@ -151,7 +151,7 @@ export class Table<S extends EntryTags> implements PageHost {
     return held.value;
   }
 
-  /** Whether all that is not in a box is fresh; if so, it is taken to be for the next few hits as well. */
+  /** Whether every unboxed value is fresh; if so, the next few hits skip the check. */
   #isBeforeHorizon(): boolean {
     const { horizon } = this;
     if (this.recordsUses) return this.clock.coarse() < horizon;
@@ -162,27 +162,27 @@ export class Table<S extends EntryTags> implements PageHost {
 
   recordUse(page: Page, key: string): void {
     this.#uses.add(key, page.number);
-    if (this.#uses.isFull) this.#learnUses();
+    if (this.#uses.isFull) this.#applyUses();
   }
 
   find(page: Page, key: string): Held<S> | undefined {
     const held = page.held(key);
     if (held === undefined) return undefined;
     const slot = this.#slotOf(page, key, held);
-    const seal = this.#rows.tagSetOf(slot);
-    if (seal?.isLive() === false) return undefined;
+    const tagSet = this.#rows.tagSetOf(slot);
+    if (tagSet?.isLive() === false) return undefined;
     const expires = this.#expiresOf(slot, held);
     return {
       value: heldValue(held),
-      seal,
+      tagSet,
       expires,
       staleUntil: Math.max(expires, this.#rows.staleUntilOf(slot)),
     };
   }
 
   /**
-   * Writes a present entry anew, without seal or stale time, where that concerns nothing but its box: then it is far cheaper
-   * than `put`. Returns false where it is `put` that has to be called, whatever it has done.
+   * Overwrites an existing entry without tags or stale time if that changes only its box, which is far cheaper than `put`.
+   * Returns false if `put` must be called.
    */
   renew(page: Page, key: string, value: unknown, until: number): boolean {
     if (this.#hasExtras) return false;
@@ -194,21 +194,21 @@ export class Table<S extends EntryTags> implements PageHost {
   }
 
   /**
-   * Stores an entry, in place of the key's present one if there is one, and makes room for it. The value is not undefined.
-   * `until` is a time of the clock; for `staleMs` after it the value may still be used as a stale answer.
-   * Returns false if it alone exceeds `maxBytes`: then the key has no entry and no other one has left.
+   * Stores an entry, replacing the key's current one, and evicts others if needed. The value must not be undefined.
+   * `until` is a time of the clock; for `staleMs` after it the value may be served stale.
+   * Returns false if the entry alone exceeds `maxBytes`: then the key has no entry, and nothing was evicted.
    */
   put(
     page: Page,
     key: string,
     value: unknown,
-    seal: S | undefined,
+    tagSet: S | undefined,
     until: number,
     staleMs = 0,
     bytes = 0,
   ): boolean {
     const held = page.held(key);
-    // As a box says it.
+    // With the precision of a box.
     const expires = until < FURTHEST ? Math.floor(until) : Number.POSITIVE_INFINITY;
     const staleUntil = expires + staleMs;
     const counted = this.#countsBytes ? Math.min(Math.ceil(bytes), MOST_BYTES) : 0;
@@ -216,25 +216,25 @@ export class Table<S extends EntryTags> implements PageHost {
       this.remove(page, key);
       return false;
     }
-    // Before anybody leaves: it may be the last one who carries the same seal.
-    seal?.retain?.();
-    if (held === undefined) this.#insert(page, key, value, seal, expires, staleUntil, counted);
-    else this.#overwrite(page, key, held, value, seal, expires, staleUntil, counted);
-    if (this.#evicted.length > 0) this.#tellEvicted();
+    // Before any eviction: the evicted entry may be the last one that refers to the same tag set.
+    tagSet?.retain?.();
+    if (held === undefined) this.#insert(page, key, value, tagSet, expires, staleUntil, counted);
+    else this.#overwrite(page, key, held, value, tagSet, expires, staleUntil, counted);
+    if (this.#evicted.length > 0) this.#notifyEvicted();
     return true;
   }
 
-  /** Whether an entry that may as well not be stored is better left out: see Eviction. */
+  /** Whether an optional entry should not be stored; see Eviction. */
   declines(page: Page, key: string): boolean {
-    // How long it is going to be is not known yet.
+    // Its size is not known yet.
     const usual = this.size === 0 ? 0 : this.bytes / this.size;
     const hasRoom = this.size < this.maxEntries && this.bytes + usual <= this.maxBytes;
     if (hasRoom || this.#pages.hasRetired || page.held(key) !== undefined) return false;
-    this.#learnUses();
+    this.#applyUses();
     return this.#eviction.declines(this.#hash.of(key, page.number) >>> 0);
   }
 
-  /** Whether there was an entry, expired and dead ones included. */
+  /** Returns whether there was an entry, expired and dead ones included. */
   remove(page: Page, key: string): boolean {
     const held = page.held(key);
     if (held === undefined) return false;
@@ -242,22 +242,22 @@ export class Table<S extends EntryTags> implements PageHost {
     return true;
   }
 
-  /** Whether anything may have to be put into a box or reclaimed without being asked for. */
+  /** Whether entries may have to be boxed or reclaimed in the background. */
   get needsTending(): boolean {
     return this.#reclaim.isNeeded;
   }
 
-  /** Sees to what is due and to what is left of cleared pages, at most this many entries. Returns whether all is done. */
+  /** Processes due entries and those of cleared pages, at most this many. Returns whether all are done. */
   turn(most: number): boolean {
     return this.#reclaim.turn(most, this.clock.now());
   }
 
-  /** How many slots have to be looked at to find the dead: none while nothing has a seal. */
+  /** Slots that a sweep for dead entries covers: 0 while no entry has tags. */
   get sweepLength(): number {
     return this.#reclaim.sweepLength;
   }
 
-  /** Looks at this many slots, going on where the last call ended, and reclaims what is of no use. Returns how many. */
+  /** Examines this many slots, continuing after the last call, and reclaims dead entries. Returns how many. */
   sweep(slots: number): number {
     return this.#reclaim.sweep(slots, this.clock.now());
   }
@@ -269,12 +269,12 @@ export class Table<S extends EntryTags> implements PageHost {
     return slot;
   }
 
-  /** The row of an entry in a box may have an earlier expiry, never a later one. */
+  /** The row of a boxed entry may have an earlier expiry, never a later one. */
   #expiresOf(slot: number, held: unknown): number {
     return isBox(held) ? held.expires : this.#rows.expiresOf(slot);
   }
 
-  /** Puts a value, in a box, in the place of one without. Returns false where it may expire before that. */
+  /** Replaces an unboxed value by a boxed one. Returns false if it may expire before the unboxed one. */
   #box(page: Page, key: string, value: unknown, expires: number): boolean {
     if (expires < this.#latestExpiry) return false;
     this.#latestExpiry = expires;
@@ -297,18 +297,18 @@ export class Table<S extends EntryTags> implements PageHost {
     page: Page,
     key: string,
     value: unknown,
-    seal: S | undefined,
+    tagSet: S | undefined,
     expires: number,
     staleUntil: number,
     bytes: number,
   ): void {
-    this.#reclaim.alongside();
-    this.#learnUses();
+    this.#reclaim.onInsertion();
+    this.#applyUses();
     this.#makeRoom(1, bytes, NO_SLOT);
     if (this.#rows.reserve()) this.#fitRows();
-    const plain = seal === undefined && this.#schedule.canBePlain(expires);
+    const plain = tagSet === undefined && this.#schedule.canBePlain(expires);
     const box = plain ? undefined : new Box(value, NO_SLOT, expires);
-    // First, because a Map can refuse a key: then nothing else is changed.
+    // First, because a Map can throw when it is full: then nothing else has changed.
     page.add(key, box ?? value);
     const slot = this.#rows.allocate(key, this.#hash.of(key, page.number), page.number);
     if (box !== undefined) box.slot = slot;
@@ -317,7 +317,7 @@ export class Table<S extends EntryTags> implements PageHost {
     this.size++;
     this.#rows.writeSize(slot, bytes);
     this.#count(bytes);
-    this.#write(slot, seal, expires, staleUntil, plain);
+    this.#write(slot, tagSet, expires, staleUntil, plain);
   }
 
   #overwrite(
@@ -325,7 +325,7 @@ export class Table<S extends EntryTags> implements PageHost {
     key: string,
     held: unknown,
     value: unknown,
-    seal: S | undefined,
+    tagSet: S | undefined,
     expires: number,
     staleUntil: number,
     bytes: number,
@@ -334,7 +334,7 @@ export class Table<S extends EntryTags> implements PageHost {
     if (this.recordsUses) this.#eviction.touch(slot);
     if (isBox(held)) held.renew(value, expires);
     else page.replace(key, new Box(value, slot, expires));
-    this.#write(slot, seal, expires, staleUntil, false);
+    this.#write(slot, tagSet, expires, staleUntil, false);
     const before = this.#rows.sizeOf(slot);
     if (before === bytes) return;
     this.#rows.writeSize(slot, 0);
@@ -344,17 +344,17 @@ export class Table<S extends EntryTags> implements PageHost {
     this.#count(bytes);
   }
 
-  #write(slot: number, seal: S | undefined, expires: number, staleUntil: number, plain: boolean): void {
+  #write(slot: number, tagSet: S | undefined, expires: number, staleUntil: number, plain: boolean): void {
     const rows = this.#rows;
     this.#latestExpiry = Math.max(this.#latestExpiry, expires);
     rows.writeTimes(slot, expires, staleUntil);
     this.#schedule.set(slot, expires, staleUntil, plain);
-    const isFirstSeal = seal !== undefined && rows.tagSets === undefined;
-    const sealBefore = rows.tagSetOf(slot);
-    rows.writeTagSet(slot, seal);
-    sealBefore?.release?.();
+    const isFirstTagSet = tagSet !== undefined && rows.tagSets === undefined;
+    const tagSetBefore = rows.tagSetOf(slot);
+    rows.writeTagSet(slot, tagSet);
+    tagSetBefore?.release?.();
     this.#hasExtras = this.#countsBytes || rows.tagSets !== undefined || rows.staleUntil !== undefined;
-    if (isFirstSeal) this.onOccupied?.();
+    if (isFirstTagSet) this.onOccupied?.();
   }
 
   #count(bytes: number): void {
@@ -368,7 +368,7 @@ export class Table<S extends EntryTags> implements PageHost {
   #makeRoom(entries: number, bytes: number, kept: number): void {
     while (this.size + entries > this.maxEntries || this.bytes + bytes > this.maxBytes) {
       if (this.#reclaim.retired(1) > 0) continue;
-      this.#learnUses();
+      this.#applyUses();
       const slot = this.#eviction.choose(kept);
       const isSpent = this.#reclaim.isSpent(slot, this.clock.coarse());
       if (!isSpent && this.#onEvict !== undefined) {
@@ -378,13 +378,13 @@ export class Table<S extends EntryTags> implements PageHost {
     }
   }
 
-  #tellEvicted(): void {
+  #notifyEvicted(): void {
     const evicted = this.#evicted;
     this.#evicted = [];
     for (const { page, key } of evicted) this.#onEvict?.(page, key);
   }
 
-  #learnUses(): void {
+  #applyUses(): void {
     if (this.#uses.length === 0) return;
     this.#uses.drain((key, number) => {
       const slot = this.#index.find(key, number, this.#hash.of(key, number));
@@ -402,9 +402,9 @@ export class Table<S extends EntryTags> implements PageHost {
     this.#schedule.forget(slot);
     this.size--;
     this.#count(-this.#rows.sizeOf(slot));
-    const seal = this.#rows.tagSetOf(slot);
+    const tagSet = this.#rows.tagSetOf(slot);
     this.#rows.release(slot);
-    seal?.release?.();
+    tagSet?.release?.();
     if (this.size === 0) this.#reset();
   }
 

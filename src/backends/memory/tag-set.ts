@@ -1,12 +1,12 @@
-// Tag stamps in one process: objects that are alive or not, so that a hit checks flags and compares nothing.
+// Tag stamps within one process: objects with a live flag, so that a hit checks flags instead of comparing stamps.
 import { type KeyName, nameOf } from "./layout/key-name.ts";
 
-/** The present state of a tag. Dead ones never revive. */
+/** The current stamp of a tag. A dead one never becomes live again. */
 class TagStamp {
   readonly tag: string;
   live = true;
-  /** How many seals in use were made of it. */
-  seals = 0;
+  /** How many tag sets in use contain it. */
+  tagSets = 0;
 
   constructor(tag: string) {
     this.tag = tag;
@@ -18,7 +18,7 @@ export class TagSet {
   readonly tags: readonly string[];
   readonly #stamps: readonly TagStamp[];
   readonly #ring: TagRing;
-  /** How many entries carry it. */
+  /** How many entries refer to it. */
   #entries = 0;
 
   constructor(tags: readonly string[], stamps: readonly TagStamp[], ring: TagRing) {
@@ -33,20 +33,20 @@ export class TagSet {
     return true;
   }
 
-  /** An entry is about to carry it. */
+  /** Call it before an entry refers to this set. */
   retain(): void {
     this.#entries++;
   }
 
-  /** An entry does not carry it any more; with the last one its tags are forgotten. */
+  /** Call it when an entry no longer refers to this set; after the last one its tags are forgotten. */
   release(): void {
     if (--this.#entries === 0) this.#ring.forget(this, this.#stamps);
   }
 }
 
-/** The tags of one namespace that entries carry, and the seals made from them. */
+/** The tags in use by the entries of one namespace, and the tag sets made from them. */
 export class TagRing {
-  // Not held weakly: until the event loop turns, the engine would keep every tag that was ever named.
+  // No weak references: the engine would keep their targets until the end of the event-loop turn.
   readonly #stamps = new Map<KeyName, TagStamp>();
   #latest: TagSet | undefined;
 
@@ -55,11 +55,11 @@ export class TagRing {
     return this.#stamps.size;
   }
 
-  /** The seal for an entry stored now under these tags; none without tags. */
+  /** The tag set for an entry stored now with these tags; undefined without tags. */
   tagSetFor(tags: readonly string[]): TagSet | undefined {
     if (tags.length === 0) return undefined;
     const latest = this.#latest;
-    if (latest?.isLive() !== true || !sameTags(latest.tags, tags)) this.#latest = this.#newSeal(tags);
+    if (latest?.isLive() !== true || !sameTags(latest.tags, tags)) this.#latest = this.#newTagSet(tags);
     return this.#latest;
   }
 
@@ -70,17 +70,17 @@ export class TagRing {
     this.#stamps.delete(name);
   }
 
-  /** No entry carries the seal any more, and none will: the next one gets another. */
-  forget(seal: TagSet, stamps: readonly TagStamp[]): void {
-    if (this.#latest === seal) this.#latest = undefined;
+  /** No entry refers to the set any more, and none will: the next entry gets a new one. */
+  forget(tagSet: TagSet, stamps: readonly TagStamp[]): void {
+    if (this.#latest === tagSet) this.#latest = undefined;
     for (const stamp of stamps) {
-      if (--stamp.seals === 0 && stamp.live) this.#stamps.delete(nameOf(stamp.tag));
+      if (--stamp.tagSets === 0 && stamp.live) this.#stamps.delete(nameOf(stamp.tag));
     }
   }
 
-  #newSeal(tags: readonly string[]): TagSet {
+  #newTagSet(tags: readonly string[]): TagSet {
     const stamps = tags.map((tag) => this.#stamp(tag));
-    for (const stamp of stamps) stamp.seals++;
+    for (const stamp of stamps) stamp.tagSets++;
     return new TagSet([...tags], stamps, this);
   }
 

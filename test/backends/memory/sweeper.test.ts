@@ -3,7 +3,7 @@ import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
 import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
-import { LIVE, MortalSeal } from "./tag-set-sample.ts";
+import { LIVE, MortalTagSet } from "./tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -29,11 +29,11 @@ describe("sweep", () => {
 
   test("looks at no more slots than it is told to", () => {
     const { table, page } = open(new ManualClock());
-    const seal = new MortalSeal();
-    for (let at = 0; at < 500; at++) table.put(page, `k${at}`, at, seal, NEVER);
-    seal.asked = 0;
+    const tagSet = new MortalTagSet();
+    for (let at = 0; at < 500; at++) table.put(page, `k${at}`, at, tagSet, NEVER);
+    tagSet.asked = 0;
     table.sweep(50);
-    expect(seal.asked).toBe(50);
+    expect(tagSet.asked).toBe(50);
   });
 
   test("leaves an expired entry while its stale value may still be used", async () => {
@@ -52,12 +52,12 @@ describe("sweep", () => {
   test("reclaims entries whose seal is dead, in every page", () => {
     const { table, page } = open(new ManualClock());
     const other = table.openPage();
-    const seal = new MortalSeal();
+    const tagSet = new MortalTagSet();
     for (let at = 0; at < 100; at++) {
-      table.put(at % 2 === 0 ? page : other, `dead ${at}`, at, seal, NEVER);
+      table.put(at % 2 === 0 ? page : other, `dead ${at}`, at, tagSet, NEVER);
       table.put(at % 2 === 0 ? page : other, `live ${at}`, at, at % 3 === 0 ? LIVE : undefined, NEVER);
     }
-    seal.live = false;
+    tagSet.live = false;
     expect(table.sweep(200)).toBe(100);
     expect([page.size, other.size]).toEqual([50, 50]);
     expect([...page.keys(), ...other.keys()].every((key) => key.startsWith("live"))).toBe(true);
@@ -73,9 +73,9 @@ describe("sweep", () => {
 
   test("happens a little with every insertion, so that a busy table stays clean of the dead by itself", () => {
     const { table, page } = open(new ManualClock());
-    const seal = new MortalSeal();
-    for (let at = 0; at < 1_000; at++) table.put(page, `old ${at}`, at, seal, NEVER);
-    seal.live = false;
+    const tagSet = new MortalTagSet();
+    for (let at = 0; at < 1_000; at++) table.put(page, `old ${at}`, at, tagSet, NEVER);
+    tagSet.live = false;
     for (let at = 0; at < 600; at++) table.put(page, `new ${at}`, at, undefined, NEVER);
     expect(table.size).toBe(600);
   });
@@ -241,17 +241,17 @@ describe("the sweeper", () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);
-    const seal = new MortalSeal();
-    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, seal, NEVER);
+    const tagSet = new MortalTagSet();
+    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, tagSet, NEVER);
     sweeper.start();
-    seal.asked = 0;
+    tagSet.asked = 0;
     let most = 0;
     let total = 0;
     for (let tenth = 0; tenth < 300; tenth++) {
-      seal.asked = 0;
+      tagSet.asked = 0;
       await clock.advance(100);
-      most = Math.max(most, seal.asked);
-      total += seal.asked;
+      most = Math.max(most, tagSet.asked);
+      total += tagSet.asked;
     }
     expect(total).toBeGreaterThanOrEqual(50_000);
     expect(most).toBeLessThanOrEqual(10_000);
@@ -262,9 +262,9 @@ describe("the sweeper", () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);
-    const seal = new MortalSeal();
-    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, seal, NEVER);
-    seal.live = false;
+    const tagSet = new MortalTagSet();
+    for (let at = 0; at < 50_000; at++) table.put(page, `k${at}`, at, tagSet, NEVER);
+    tagSet.live = false;
     sweeper.start();
     await clock.advance(100);
     expect(table.size).toBe(0);

@@ -9,7 +9,7 @@ import type { BackendHost } from "../../../src/core/backend.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock } from "../../../src/xcache.ts";
-import { LIVE, MortalSeal } from "./tag-set-sample.ts";
+import { LIVE, MortalTagSet } from "./tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const clock = new ManualClock();
@@ -46,9 +46,9 @@ describe("an entry", () => {
     const expires = clock.now() + 20_000;
     expect(table.put(page, "a", 1, undefined, expires)).toBe(true);
     expect(page.peek("a")).toBe(1);
-    expect(table.find(page, "a")).toEqual({ value: 1, seal: undefined, expires, staleUntil: expires });
+    expect(table.find(page, "a")).toEqual({ value: 1, tagSet: undefined, expires, staleUntil: expires });
     expect(table.put(page, "b", 2, LIVE, expires, 5_000)).toBe(true);
-    expect(table.find(page, "b")).toEqual({ value: 2, seal: LIVE, expires, staleUntil: expires + 5_000 });
+    expect(table.find(page, "b")).toEqual({ value: 2, tagSet: LIVE, expires, staleUntil: expires + 5_000 });
     expect([table.size, table.bytes, page.size]).toEqual([2, 0, 2]);
     expect([page.peek("c"), table.find(page, "c")]).toEqual([undefined, undefined]);
   });
@@ -57,15 +57,15 @@ describe("an entry", () => {
     const table = open({ maxBytes: 1_000 });
     const page = table.openPage();
     table.put(page, "a", 1, LIVE, clock.now() + 1, 8, 10);
-    const seal = new MortalSeal();
-    expect(table.put(page, "a", 2, seal, NEVER, 0, 30)).toBe(true);
-    expect(table.find(page, "a")).toEqual({ value: 2, seal, expires: NEVER, staleUntil: NEVER });
+    const tagSet = new MortalTagSet();
+    expect(table.put(page, "a", 2, tagSet, NEVER, 0, 30)).toBe(true);
+    expect(table.find(page, "a")).toEqual({ value: 2, tagSet, expires: NEVER, staleUntil: NEVER });
     expect([table.size, table.bytes, page.size]).toEqual([1, 30, 1]);
     expect(table.put(page, "a", 3, undefined, clock.now() + 9_000, 0, 5)).toBe(true);
     const expires = clock.now() + 9_000;
-    expect(table.find(page, "a")).toEqual({ value: 3, seal: undefined, expires, staleUntil: expires });
+    expect(table.find(page, "a")).toEqual({ value: 3, tagSet: undefined, expires, staleUntil: expires });
     expect([table.size, table.bytes]).toEqual([1, 5]);
-    seal.live = false;
+    tagSet.live = false;
     expect(page.peek("a")).toBe(3);
   });
 
@@ -81,9 +81,9 @@ describe("an entry", () => {
   test("is found with its value whatever that is, except undefined", () => {
     const table = open();
     const page = table.openPage();
-    for (const seal of [undefined, LIVE]) {
+    for (const tagSet of [undefined, LIVE]) {
       for (const value of [null, 0, "", false, Number.NaN]) {
-        table.put(page, "a", value, seal, NEVER);
+        table.put(page, "a", value, tagSet, NEVER);
         expect([page.peek("a"), table.find(page, "a")?.value]).toEqual([value, value]);
         table.remove(page, "a");
       }
@@ -93,9 +93,9 @@ describe("an entry", () => {
   test("that is dead is not found, fresh or stale, and can be removed once", () => {
     const table = open();
     const page = table.openPage();
-    const seal = new MortalSeal();
-    table.put(page, "a", 1, seal, NEVER, 1_000);
-    seal.live = false;
+    const tagSet = new MortalTagSet();
+    table.put(page, "a", 1, tagSet, NEVER, 1_000);
+    tagSet.live = false;
     expect([page.peek("a"), table.find(page, "a")]).toEqual([undefined, undefined]);
     expect([table.remove(page, "a"), table.remove(page, "a")]).toEqual([true, false]);
   });
@@ -104,14 +104,14 @@ describe("an entry", () => {
     const table = open({ maxBytes: 100 });
     const page = table.openPage();
     store(table, page, "stays", 0, 1);
-    const seal = new MortalSeal();
-    table.put(page, "goes", { large: true }, seal, clock.now() + 1_000, 9_000, 60);
+    const tagSet = new MortalTagSet();
+    table.put(page, "goes", { large: true }, tagSet, clock.now() + 1_000, 9_000, 60);
     table.remove(page, "goes");
-    seal.live = false;
+    tagSet.live = false;
     store(table, page, "next", 1, 2);
     expect(table.find(page, "next")).toEqual({
       value: 1,
-      seal: undefined,
+      tagSet: undefined,
       expires: NEVER,
       staleUntil: NEVER,
     });
@@ -283,14 +283,14 @@ describe("growth", () => {
   test("keeps every entry with all its fields", () => {
     const table = open({ maxEntries: 5_000, maxBytes: Number.MAX_SAFE_INTEGER });
     const pages = [table.openPage(), table.openPage()];
-    const seal = new MortalSeal();
+    const tagSet = new MortalTagSet();
     const fields = (at: number) => ({
       value: at,
-      seal: at % 3 === 0 ? seal : undefined,
+      tagSet: at % 3 === 0 ? tagSet : undefined,
       expires: at % 5 === 0 ? NEVER : clock.now() + 10_000 + at * 997,
     });
     for (let at = 0; at < 5_000; at++) {
-      const { value, seal: its, expires } = fields(at);
+      const { value, tagSet: its, expires } = fields(at);
       table.put(pages[at % 2] as Page, `k${at}`, value, its, expires, at, at);
     }
     expect(table.size).toBe(5_000);
@@ -298,9 +298,9 @@ describe("growth", () => {
     for (const page of pages) {
       for (const key of page.keys()) {
         const at = Number(key.slice(1));
-        const { value, seal: its, expires } = fields(at);
+        const { value, tagSet: its, expires } = fields(at);
         const found = table.find(page, key);
-        if (found?.value !== value || found.seal !== its || found.expires !== expires) wrong.push(key);
+        if (found?.value !== value || found.tagSet !== its || found.expires !== expires) wrong.push(key);
         if (found?.staleUntil !== expires + at) wrong.push(`${key} stale`);
       }
     }
@@ -323,7 +323,7 @@ describe("growth", () => {
     expect(table.sweepLength).toBe(2);
     expect(table.find(page, "again")).toEqual({
       value: 1,
-      seal: undefined,
+      tagSet: undefined,
       expires: NEVER,
       staleUntil: NEVER,
     });
@@ -363,11 +363,11 @@ describe("onEvict", () => {
     const table = open({ maxEntries: 3, onEvict: (_, key) => evicted.push(key) });
     const page = table.openPage();
     const cleared = table.openPage();
-    const seal = new MortalSeal();
-    table.put(page, "dead", 1, seal, NEVER);
+    const tagSet = new MortalTagSet();
+    table.put(page, "dead", 1, tagSet, NEVER);
     table.put(page, "expired", 1, undefined, clock.now() + 1_000);
     store(table, cleared, "cleared", 1);
-    seal.live = false;
+    tagSet.live = false;
     table.clear(cleared);
     await clock.advance(1_000);
     for (const key of ["a", "b", "c"]) store(table, page, key, 1);
@@ -447,7 +447,7 @@ describe("a box", () => {
       expect(isBoxed(page, key)).toBe(true);
       for (let hit = 0; hit < 16; hit++) expect(page.peek(key)).toBe(2);
       expect([isBoxed(page, key), page.peek(key)]).toEqual([false, 2]);
-      expect(table.find(page, key)).toEqual({ value: 2, seal: undefined, expires, staleUntil: expires });
+      expect(table.find(page, key)).toEqual({ value: 2, tagSet: undefined, expires, staleUntil: expires });
     }
   });
 
@@ -487,7 +487,7 @@ describe("writing anew in place", () => {
     expect(page.held("a")).toBeUndefined();
     table.put(page, "a", 1, LIVE, NEVER);
     expect(table.renew(page, "a", 2, NEVER)).toBe(false);
-    expect([page.peek("a"), table.find(page, "a")?.seal]).toEqual([1, LIVE]);
+    expect([page.peek("a"), table.find(page, "a")?.tagSet]).toEqual([1, LIVE]);
   });
 
   test("is left to `put` where the entry would expire earlier than before", () => {

@@ -4,7 +4,7 @@ import type { EntryTags } from "../../../src/backends/memory/table.ts";
 export const LIVE: EntryTags = { isLive: () => true };
 
 /** Dies when told to, and counts how often it is asked. */
-export class MortalSeal implements EntryTags {
+export class MortalTagSet implements EntryTags {
   live = true;
   asked = 0;
 

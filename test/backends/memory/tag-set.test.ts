@@ -9,13 +9,13 @@ describe("a seal", () => {
   test("lives until one of its tags is invalidated, and never again", () => {
     for (const tag of ["a", "b", "c"]) {
       const ring = new TagRing();
-      const seal = ring.tagSetFor(["a", "b", "c"]);
+      const tagSet = ring.tagSetFor(["a", "b", "c"]);
       ring.invalidate("d");
-      expect(seal?.isLive()).toBe(true);
+      expect(tagSet?.isLive()).toBe(true);
       ring.invalidate(tag);
-      expect(seal?.isLive()).toBe(false);
+      expect(tagSet?.isLive()).toBe(false);
       ring.tagSetFor([tag]);
-      expect(seal?.isLive()).toBe(false);
+      expect(tagSet?.isLive()).toBe(false);
     }
   });
 
@@ -31,25 +31,25 @@ describe("a seal", () => {
 
   test("dies with every other that has the tag, and with none that has not", () => {
     const ring = new TagRing();
-    const seals = [["a"], ["a", "b"], ["b"], ["b", "a"], ["c"]].map((tags) => ring.tagSetFor(tags));
+    const tagSets = [["a"], ["a", "b"], ["b"], ["b", "a"], ["c"]].map((tags) => ring.tagSetFor(tags));
     ring.invalidate("a");
-    expect(seals.map((seal) => seal?.isLive())).toEqual([false, false, true, false, true]);
+    expect(tagSets.map((tagSet) => tagSet?.isLive())).toEqual([false, false, true, false, true]);
   });
 
   test("names the tags it was made of, whatever becomes of the list", () => {
     const tags = ["a", "b"];
-    const seal = new TagRing().tagSetFor(tags);
+    const tagSet = new TagRing().tagSetFor(tags);
     tags.push("c");
-    expect(seal?.tags).toEqual(["a", "b"]);
+    expect(tagSet?.tags).toEqual(["a", "b"]);
   });
 
   test("is shared by entries stored one after the other under the same tags", () => {
     const ring = new TagRing();
-    const seal = ring.tagSetFor(["a", "b"]);
-    expect(ring.tagSetFor(["a", "b"])).toBe(seal);
+    const tagSet = ring.tagSetFor(["a", "b"]);
+    expect(ring.tagSetFor(["a", "b"])).toBe(tagSet);
     for (const tags of [["a"], ["b", "a"], ["a", "b", "c"], ["a", "c"]]) {
       const other = ring.tagSetFor(tags);
-      expect([other === seal, other?.tags]).toEqual([false, tags]);
+      expect([other === tagSet, other?.tags]).toEqual([false, tags]);
     }
   });
 });
@@ -57,7 +57,7 @@ describe("a seal", () => {
 test("a tag of one ring is not that of another", () => {
   const ring = new TagRing();
   const other = new TagRing();
-  const seals = [ring.tagSetFor(["a"]), other.tagSetFor(["a"])];
+  const tagSets = [ring.tagSetFor(["a"]), other.tagSetFor(["a"])];
   other.invalidate("a");
-  expect(seals.map((seal) => seal?.isLive())).toEqual([true, false]);
+  expect(tagSets.map((tagSet) => tagSet?.isLive())).toEqual([true, false]);
 });

@@ -74,10 +74,10 @@ describe("a Map that takes no more keys", () => {
     ["an entry", NEVER, undefined],
     ["an entry that expires soon", clock.now() + 2_000, undefined],
     ["an entry with a seal", NEVER, LIVE],
-  ])("leaves nothing of %s behind, and the table goes on", (_, expires, seal) => {
+  ])("leaves nothing of %s behind, and the table goes on", (_, expires, tagSet) => {
     const table = new Table<EntryTags>({ maxEntries: 3, maxBytes: 1_000, clock });
     const page = table.openPage();
-    const put = (key: string): boolean => table.put(page, key, key, seal, expires, 0, 10);
+    const put = (key: string): boolean => table.put(page, key, key, tagSet, expires, 0, 10);
     put("a");
     refuseOnce(page, "b", () => put("b"));
     expect([table.size, table.bytes, page.size]).toEqual([1, 10, 1]);

@@ -5,7 +5,7 @@ vi.mock("../../../src/core/limits.ts", () => ({ MOST_ENTRIES: 100 }));
 
 const HOST = {
   unchecked: 1_000_000,
-  look: () => undefined,
+  checkedValue: () => undefined,
 };
 
 describe("parked keys", () => {

@@ -4,7 +4,7 @@ import { heldValue } from "../../../src/backends/memory/layout/box.ts";
 import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
-import { LIVE, MortalSeal } from "../../backends/memory/tag-set-sample.ts";
+import { LIVE, MortalTagSet } from "../../backends/memory/tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -14,7 +14,7 @@ type Step =
       readonly page: number;
       readonly key: string;
       readonly bytes: number;
-      readonly seal: "none" | "live" | "mortal";
+      readonly tagSet: "none" | "live" | "mortal";
     }
   | { readonly do: "read" | "remove"; readonly page: number; readonly key: string }
   | { readonly do: "sweep"; readonly most: number }
@@ -34,7 +34,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         page,
         key,
         bytes: fc.integer({ min: 0, max: 120 }),
-        seal: fc.constantFrom("none" as const, "live" as const, "mortal" as const),
+        tagSet: fc.constantFrom("none" as const, "live" as const, "mortal" as const),
       }),
     },
     {
@@ -52,7 +52,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 interface Modelled {
   readonly value: number;
   readonly bytes: number;
-  readonly seal: EntryTags | undefined;
+  readonly tagSet: EntryTags | undefined;
 }
 
 interface Bounds {
@@ -60,7 +60,7 @@ interface Bounds {
   readonly maxBytes: number;
 }
 
-const isLive = (seal: EntryTags | undefined): boolean => seal?.isLive() ?? true;
+const isLive = (tagSet: EntryTags | undefined): boolean => tagSet?.isLive() ?? true;
 
 /** A table and Maps that never evict. */
 class Comparison {
@@ -69,7 +69,7 @@ class Comparison {
   readonly models = [0, 1, 2].map(() => new Map<string, Modelled>());
   readonly #bounds: Bounds;
   readonly #evicted: [Page, string][] = [];
-  #mortal = new MortalSeal();
+  #mortal = new MortalTagSet();
   #value = 0;
   /** Entries and bytes of cleared pages, as many as may still be there. */
   #retired = { size: 0, bytes: 0 };
@@ -91,13 +91,13 @@ class Comparison {
     else if (step.do === "turn") this.#turn(step.most);
     else if (step.do === "kill") {
       this.#mortal.live = false;
-      this.#mortal = new MortalSeal();
+      this.#mortal = new MortalTagSet();
     } else {
       const at = this.pages[step.page] as Page;
       const model = this.models[step.page] as Map<string, Modelled>;
       if (step.do === "read") {
         const entry = model.get(step.key);
-        expect(at.peek(step.key)).toBe(isLive(entry?.seal) ? entry?.value : undefined);
+        expect(at.peek(step.key)).toBe(isLive(entry?.tagSet) ? entry?.value : undefined);
       } else if (step.do === "remove") {
         const there = at.held(step.key) !== undefined;
         expect(table.remove(at, step.key)).toBe(there);
@@ -113,7 +113,7 @@ class Comparison {
     }
     for (const [from, name] of this.#evicted.splice(0)) {
       const model = this.models[this.pages.indexOf(from)];
-      expect([name, isLive(model?.get(name)?.seal), model?.delete(name)]).toEqual([name, true, true]);
+      expect([name, isLive(model?.get(name)?.tagSet), model?.delete(name)]).toEqual([name, true, true]);
     }
     this.#agree();
   }
@@ -132,14 +132,14 @@ class Comparison {
   #put(step: Step & { do: "put" }): void {
     const { maxBytes } = this.#bounds;
     const at = this.pages[step.page] as Page;
-    const seal = step.seal === "none" ? undefined : step.seal === "live" ? LIVE : this.#mortal;
+    const tagSet = step.tagSet === "none" ? undefined : step.tagSet === "live" ? LIVE : this.#mortal;
     const value = ++this.#value;
     const fits = step.bytes <= maxBytes;
     // As a namespace does it: in place where that is enough.
-    const isRenewed = seal === undefined && this.table.renew(at, step.key, value, NEVER);
-    expect(isRenewed || this.table.put(at, step.key, value, seal, NEVER, 0, step.bytes)).toBe(fits);
+    const isRenewed = tagSet === undefined && this.table.renew(at, step.key, value, NEVER);
+    expect(isRenewed || this.table.put(at, step.key, value, tagSet, NEVER, 0, step.bytes)).toBe(fits);
     expect(heldValue(at.held(step.key))).toBe(fits ? value : undefined);
-    if (fits) this.models[step.page]?.set(step.key, { value, bytes: step.bytes, seal });
+    if (fits) this.models[step.page]?.set(step.key, { value, bytes: step.bytes, tagSet });
     else this.models[step.page]?.delete(step.key);
   }
 
@@ -159,12 +159,13 @@ class Comparison {
         const expected = model.get(name);
         if (heldValue(stored.held(name)) !== expected?.value) wrong.push(name);
         const found = table.find(stored, name);
-        if (isLive(expected?.seal) ? found?.seal !== expected?.seal : found !== undefined) wrong.push(name);
+        if (isLive(expected?.tagSet) ? found?.tagSet !== expected?.tagSet : found !== undefined)
+          wrong.push(name);
         bytes += expected?.bytes ?? 0;
         size++;
       }
-      for (const [name, { seal }] of model) {
-        if (isLive(seal) && stored.held(name) === undefined) wrong.push(`${name} is gone`);
+      for (const [name, { tagSet }] of model) {
+        if (isLive(tagSet) && stored.held(name) === undefined) wrong.push(`${name} is gone`);
       }
     }
     if (this.#bounds.maxBytes === NEVER) bytes = 0;

@@ -5,7 +5,7 @@ import type { Page } from "../../../src/backends/memory/layout/page.ts";
 import { Sweeper } from "../../../src/backends/memory/sweeper.ts";
 import { type EntryTags, type Held, Table } from "../../../src/backends/memory/table.ts";
 import { LaggingClock } from "../../backends/memory/lagging-clock.ts";
-import { MortalSeal } from "../../backends/memory/tag-set-sample.ts";
+import { MortalTagSet } from "../../backends/memory/tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const HOUR_MS = 3_600_000;
@@ -147,7 +147,7 @@ interface Modelled {
   readonly page: number;
   readonly key: string;
   readonly value: number;
-  readonly seal: MortalSeal | undefined;
+  readonly tagSet: MortalTagSet | undefined;
   readonly expires: number;
   readonly staleUntil: number;
   readonly bytes: number;
@@ -163,7 +163,7 @@ class Comparison {
   readonly #setting: Setting;
   readonly #evicted: [Page, string][] = [];
   readonly #sweeper: Sweeper;
-  #seal = new MortalSeal();
+  #tagSet = new MortalTagSet();
   #value = 0;
 
   constructor(setting: Setting) {
@@ -214,8 +214,8 @@ class Comparison {
       if (entry !== undefined) await this.#wait(entry.expires + step.offsetMs - this.clock.now(), step.late);
     } else if (step.do === "turn") this.table.turn(step.most);
     else if (step.do === "kill") {
-      this.#seal.live = false;
-      this.#seal = new MortalSeal();
+      this.#tagSet.live = false;
+      this.#tagSet = new MortalTagSet();
     } else if (step.do === "peek") this.#peekAll();
     else if (step.do === "find") this.#findAll();
     else this.#reclaim();
@@ -223,19 +223,19 @@ class Comparison {
 
   #put({ page: number, key: name, ttlMs: ttl, staleMs, sealed, bytes }: Step & { do: "put" }): void {
     const expires = this.clock.now() + ttl;
-    const seal = sealed ? this.#seal : undefined;
+    const tagSet = sealed ? this.#tagSet : undefined;
     const entry: Modelled = {
       page: number,
       key: `k${name}`,
       value: ++this.#value,
-      seal,
+      tagSet,
       expires,
       staleUntil: expires + staleMs,
       bytes,
     };
     const at = this.pages[number] as Page;
     const fits = bytes <= this.#setting.maxBytes;
-    expect(this.table.put(at, entry.key, entry.value, seal, expires, staleMs, bytes)).toBe(fits);
+    expect(this.table.put(at, entry.key, entry.value, tagSet, expires, staleMs, bytes)).toBe(fits);
     if (fits) this.#model.set(`${number} k${name}`, entry);
     else this.#model.delete(`${number} k${name}`);
     this.#settleEvicted();
@@ -249,13 +249,13 @@ class Comparison {
     else await this.clock.advance(ms);
   }
 
-  #isSpent({ seal, staleUntil }: Modelled): boolean {
-    return seal?.live === false || staleUntil <= this.clock.now();
+  #isSpent({ tagSet, staleUntil }: Modelled): boolean {
+    return tagSet?.live === false || staleUntil <= this.clock.now();
   }
 
   #peek(number: number, name: string): void {
     const entry = this.#model.get(`${number} ${name}`);
-    const isFresh = entry !== undefined && entry.seal?.live !== false && this.clock.now() < entry.expires;
+    const isFresh = entry !== undefined && entry.tagSet?.live !== false && this.clock.now() < entry.expires;
     expect(this.pages[number]?.peek(name)).toBe(isFresh ? entry.value : undefined);
   }
 
@@ -268,17 +268,17 @@ class Comparison {
       for (let at = 0; at < KEYS; at++) {
         const entry = this.#model.get(`${number} k${at}`);
         const found = this.table.find(this.pages[number] as Page, `k${at}`);
-        if (entry === undefined || entry.seal?.live === false) expect(found).toBeUndefined();
+        if (entry === undefined || entry.tagSet?.live === false) expect(found).toBeUndefined();
         else if (found !== undefined) this.#expectEqual(found, entry);
         else expect(this.#isSpent(entry)).toBe(true);
       }
     }
   }
 
-  #expectEqual(found: Held<EntryTags>, { value, seal, expires, staleUntil }: Modelled): void {
+  #expectEqual(found: Held<EntryTags>, { value, tagSet, expires, staleUntil }: Modelled): void {
     expect(found.staleUntil).toBeGreaterThanOrEqual(staleUntil);
     const comparable = this.#setting.exact ? found : { ...found, staleUntil };
-    expect(comparable).toEqual({ value, seal, expires, staleUntil });
+    expect(comparable).toEqual({ value, tagSet, expires, staleUntil });
   }
 
   /** Only what is of use is reported. */
@@ -287,7 +287,7 @@ class Comparison {
       if (from === this.company) continue;
       const entry = this.#model.get(`${this.pages.indexOf(from)} ${name}`);
       expect(from.held(name)).toBeUndefined();
-      expect(entry?.seal?.live).not.toBe(false);
+      expect(entry?.tagSet?.live).not.toBe(false);
       if (this.#setting.exact) expect(entry?.staleUntil).toBeGreaterThan(this.clock.coarse());
       this.#model.delete(`${this.pages.indexOf(from)} ${name}`);
     }

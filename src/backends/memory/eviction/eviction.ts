@@ -1,23 +1,22 @@
-// Which entry leaves when room is needed.
+// The eviction policy: decides which entry is evicted when the table is full.
 //
-// A new entry enters a small first-in-first-out window. Everything else is the main part, read round and round by a
-// clock hand over the slot numbers. Every slot counts its uses, up to seven. When the window is full, its oldest entry
-// takes the place of a main entry if one of the next sixteen under the hand was used at least two times less; else it
-// leaves itself. So one-off keys and long loops pass through the window and leave the main part alone. A key that leaves
-// is remembered with its count (ghost.ts) and goes on from there when it returns. Counts are halved whenever the returning
-// keys' counts add up to about one use an entry: a sign that the cache holds the wrong keys, rare when it holds the
-// right ones. The window grows while keys that it pushed out a short while ago return more often than once in 64 hits
-// (recently used keys are worth more than often used ones), and shrinks again when they do not. A hit only raises its
-// slot's count. The parts come from S3-FIFO (Yang et al., SOSP 2023), TinyLFU (Einziger et al., ACM ToS 2017) and CLOCK;
-// docs/decisions/0002-memory-eviction.md has what was measured and what was rejected.
+// A new entry enters a small FIFO window. All others form the main part, scanned by a clock hand over the slot numbers.
+// Every slot counts its uses, up to seven. When the window is full, its oldest entry replaces a main entry if one of the
+// next sixteen under the hand has at least two uses less; otherwise it is evicted itself. So one-off keys and long loops
+// pass through the window and leave the main part alone. An evicted key is remembered with its count (ghost.ts), which it
+// gets back when it returns. Counts are halved whenever the counts of returning keys add up to about one use per entry: a
+// sign that the cache holds the wrong keys, rare when it holds the right ones. The window grows while keys that it evicted
+// recently return more often than once in 64 hits (recency then matters more than frequency), and shrinks otherwise. A hit
+// only raises the count of its slot. The parts come from S3-FIFO (Yang et al., SOSP 2023), TinyLFU (Einziger et al., ACM
+// ToS 2017) and CLOCK; docs/decisions/0002-memory-eviction.md has the measurements and the rejected alternatives.
 import { Fifo } from "./fifo.ts";
 import { type Departure, Ghost, leftWindowRecently, recalledCount, wasPushedOut } from "./ghost.ts";
 
-/** What the policy asks about a slot's entry. */
+/** What the policy needs to know of the entry in a slot. */
 export interface EvictionHost {
   /** 32-bit hash of its key and namespace. */
   hashOf(slot: number): number;
-  /** Whether it is expired or dead, so that nobody misses it. */
+  /** Whether it is expired or dead. */
   isSpent(slot: number): boolean;
 }
 
@@ -27,27 +26,27 @@ const IN_WINDOW = 0x10;
 const OCCUPIED = 0x20;
 const MARKED = 0x40;
 
-/** Counts are in halves, so that halving tells one use from none. */
+/** Counts are in half uses, so that one use survives a halving. */
 const ONE_USE = 2;
 const MOST_USES = 7 * ONE_USE;
-/** By how much a newcomer's count must exceed that of the entry it replaces; without it, keys of a loop replace each other. */
+/** How much a newcomer's count must exceed that of the entry it replaces; otherwise the keys of a loop replace each other. */
 const LEAD = ONE_USE;
 /** How many main entries a newcomer is compared with. */
 const PROBES = 16;
-/** How many slots are looked at in search of main entries before the window gives way instead. */
+/** Slots examined in search of main entries before an entry of the window is evicted instead. */
 const MOST_STEPS = 4 * PROBES;
-/** Counts are halved when returning keys bring back this much an entry. */
+/** Counts are halved when returning keys bring back this much per entry. */
 const HALVING_COUNT = 1.25 * ONE_USE;
 
 const SMALLEST_WINDOW = 0.01;
 const LARGEST_WINDOW = 0.8;
 const WINDOW_STEP = 1 / 64;
-/** One early departure from the window is weighed against this many hits. */
+/** One premature eviction from the window weighs as much as this many hits. */
 const HITS_PER_REGRET = 64;
 /** The window is adjusted after as many insertions as there are entries, and at least after these. */
 const SHORTEST_PERIOD = 64;
 
-const NOBODY = -1;
+const NONE = -1;
 
 export class Eviction {
   readonly #host: EvictionHost;
@@ -57,11 +56,11 @@ export class Eviction {
   /** Slots from here on were never used. */
   #used = 0;
   #hand = 0;
-  /** The window from its oldest entry; entries that left otherwise than by the queue are still in it. */
+  /** The window from its oldest entry; also contains stale slots, whose entries left the window otherwise. */
   #queue = new Fifo();
   #windowSize = 0;
   #windowShare = SMALLEST_WINDOW;
-  /** Made at the first eviction: a store that never fills has nothing to remember. */
+  /** Created at the first eviction: a store that never fills has nothing to remember. */
   #ghost: Ghost | undefined;
   #returned = 0;
   #hits = 0;
@@ -83,7 +82,7 @@ export class Eviction {
     return this.#states[slot] !== 0;
   }
 
-  /** Takes in a new entry. */
+  /** Adds a new entry. */
   admit(slot: number): void {
     this.#entries++;
     this.#used = Math.max(this.#used, slot + 1);
@@ -95,8 +94,8 @@ export class Eviction {
   }
 
   /**
-   * Whether a full cache that may do without a key should: while the window is at its smallest, a newcomer would nearly
-   * always leave it unused. The key is remembered as if it had been there, so it is taken in when it returns.
+   * Whether a full cache should not store an optional key: while the window is at its smallest, a newcomer would nearly
+   * always be evicted unused. The key is remembered as if it had been stored, so it is accepted when it returns.
    */
   declines(hash: number): boolean {
     if (this.#ghost === undefined || this.#windowShare > SMALLEST_WINDOW) return false;
@@ -105,7 +104,7 @@ export class Eviction {
     return true;
   }
 
-  /** The entry that should leave, never `kept`; there must be another one. Its owner then calls `leave`. */
+  /** The entry to evict, never `kept`; there must be another one. The caller then calls `leave`. */
   choose(kept: number): number {
     this.#ghost ??= new Ghost(this.#capacity);
     if (this.#windowSize >= this.#windowTarget) {
@@ -113,7 +112,7 @@ export class Eviction {
       if (newcomer !== kept) {
         if (this.#host.isSpent(newcomer)) return newcomer;
         const weaker = this.#weakerThan((this.#states[newcomer]! & COUNT_MASK) - LEAD, kept);
-        if (weaker === NOBODY) return newcomer;
+        if (weaker === NONE) return newcomer;
         this.#promote(newcomer);
         return weaker;
       }
@@ -122,7 +121,7 @@ export class Eviction {
     return this.#weakest(kept);
   }
 
-  /** Lets an entry go. `evicted` tells whether it left to make room; only then does its return mean that it was missed. */
+  /** Removes an entry. `evicted`: it was evicted while live; only then does its return mean that it was missed. */
   leave(slot: number, evicted: boolean): void {
     const state = this.#states[slot]!;
     const inWindow = (state & IN_WINDOW) !== 0;
@@ -135,11 +134,11 @@ export class Eviction {
     this.#entries--;
   }
 
-  /** Follows the columns; what is remembered does not survive a change, as it was for another number of slots. */
+  /** Resizes to the capacity of the rows. The ghost depends on the number of slots, so a new one is created. */
   fit(capacity: number): void {
     if (capacity === this.#capacity) return;
     this.#capacity = capacity;
-    // In whole words, for halving.
+    // Whole words, for halving.
     const states = new Uint8Array(Math.ceil(capacity / 4) * 4);
     states.set(this.#states.subarray(0, Math.min(this.#used, states.length)));
     this.#states = states;
@@ -157,7 +156,7 @@ export class Eviction {
     return Math.max(1, Math.floor(this.#entries * this.#windowShare));
   }
 
-  /** The count that a new entry's key had when it left, and what its return teaches. */
+  /** The count that the key had when it left; also updates the statistics of returning keys. */
   #recalled(slot: number): number {
     if (this.#ghost === undefined) return 0;
     const recalled = this.#ghost.recall(this.#host.hashOf(slot));
@@ -191,7 +190,7 @@ export class Eviction {
     this.#insertions = 0;
   }
 
-  /** Takes the oldest window entry off the queue; its slot stays marked as in the window. */
+  /** Takes the oldest window entry off the queue; its slot stays marked IN_WINDOW. */
   #oldest(): number {
     for (;;) {
       const slot = this.#queue.shift();
@@ -204,7 +203,7 @@ export class Eviction {
     this.#windowSize--;
   }
 
-  /** Drops what has left the window, and the older of two places of a slot that was used again. */
+  /** Drops slots that have left the window, and the older occurrence of a slot that was reused. */
   #tidyQueue(): void {
     const marked: number[] = [];
     this.#queue.retain((slot) => {
@@ -227,25 +226,25 @@ export class Eviction {
     return (this.#states[slot]! & (OCCUPIED | IN_WINDOW)) === OCCUPIED;
   }
 
-  /** The next main entry with a smaller count than this, or one that is spent. */
+  /** The next main entry with a lower count, or one that is spent. */
   #weakerThan(count: number, kept: number): number {
-    if (count <= 0) return NOBODY;
+    if (count <= 0) return NONE;
     for (let step = 0; step < PROBES; step++) {
       const slot = this.#advance();
       if (!this.#isMain(slot) || slot === kept) continue;
       if ((this.#states[slot]! & COUNT_MASK) < count || this.#host.isSpent(slot)) return slot;
     }
-    return NOBODY;
+    return NONE;
   }
 
-  /** The least used of the next main entries; the oldest of the window where main entries are too far apart. */
+  /** The least used of the next main entries, or the oldest of the window if main entries are too sparse. */
   #weakest(kept: number): number {
-    let weakest = NOBODY;
+    let weakest = NONE;
     let lowest = COUNT_MASK + 1;
     let found = 0;
     for (let step = 0; found < PROBES; step++) {
       if (step >= MOST_STEPS) {
-        if (weakest !== NOBODY) break;
+        if (weakest !== NONE) break;
         if (this.#windowSize > 0) {
           const slot = this.#oldest();
           if (slot !== kept) return slot;

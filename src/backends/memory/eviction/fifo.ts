@@ -1,4 +1,4 @@
-// A queue of slot numbers in a ring that doubles when full.
+// A queue of slot numbers in a ring buffer that doubles when full.
 
 export class Fifo {
   #ring = new Uint32Array(64);
@@ -15,7 +15,7 @@ export class Fifo {
     this.#length++;
   }
 
-  /** The oldest; only to be called while there is one. */
+  /** Removes the oldest; the queue must not be empty. */
   shift(): number {
     const slot = this.#ring[this.#head]!;
     this.#head = (this.#head + 1) & (this.#ring.length - 1);
@@ -23,7 +23,7 @@ export class Fifo {
     return slot;
   }
 
-  /** Drops what `keep` refuses, asking from the newest to the oldest. */
+  /** Drops the slots for which `keep` returns false; called from the newest to the oldest. */
   retain(keep: (slot: number) => boolean): void {
     const mask = this.#ring.length - 1;
     const end = this.#head + this.#length;

@@ -1,13 +1,13 @@
-// What is remembered of keys that have left the cache: a fingerprint, how often the key was used, when and why it left.
+// Remembers keys that have left the cache: a fingerprint, the use count, and when and why each left.
 
-/** Why an entry left: pushed out of the window, pushed out of the main part, or by itself (expired, dead, deleted). */
+/** Why an entry left: evicted from the window or from the main part, or by itself (expired, dead, deleted). */
 export type Departure = "window" | "main" | "itself";
 
 const WAYS = 8;
-/** How many departed keys are remembered for each slot of the store. */
+/** Departed keys remembered per slot of the store. */
 const KEYS_PER_SLOT = 4;
 
-// One word a key: fingerprint (15 bits), left by itself (1), time of leaving in ticks (12), count (4; 0 is an empty place).
+// One word per key: fingerprint (15 bits), left by itself (1), departure time in ticks (12), count (4; 0 is an empty place).
 const COUNT_MASK = 0xf;
 const TICK_SHIFT = 4;
 const TICK_MASK = 0xfff;
@@ -17,7 +17,7 @@ const FINGERPRINT_SHIFT = 17;
 /** A departure is recent for this share of the slots' number of departures from the window. */
 const RECENT_SHARE = 1 / 8;
 const RECENT_TICKS = 16;
-/** Stands for a departure so long ago that it is not recent. */
+/** An age that is not recent. */
 const LONG_AGO = TICK_MASK >> 1;
 
 const NOTHING = 0;
@@ -25,18 +25,18 @@ const NOWHERE = -1;
 const RECENT = 1 << 4;
 const PUSHED_OUT = 1 << 5;
 
-/** What `recall` found: the count, 0 when the key is not remembered. */
+/** The count in a result of `recall`; 0 if the key is not remembered. */
 export const recalledCount = (recalled: number): number => recalled & COUNT_MASK;
-/** The key was pushed out to make room. */
+/** The key was evicted. */
 export const wasPushedOut = (recalled: number): boolean => (recalled & PUSHED_OUT) !== 0;
-/** The key was pushed out of the window a short while ago: a larger window would have kept it. */
+/** The key was evicted from the window recently: a larger window would have kept it. */
 export const leftWindowRecently = (recalled: number): boolean => (recalled & RECENT) !== 0;
 
 /** A table of small buckets. A full bucket forgets its least used key, the oldest among equals. */
 export class Ghost {
   readonly #buckets: number;
   readonly #words: Uint32Array;
-  /** How often each bucket's counts have been halved, so that halving all of them costs nothing until they are met. */
+  /** The halvings applied to each bucket: halving all counts is deferred until a bucket is accessed. */
   readonly #halvedUntil: Uint8Array;
   readonly #departuresPerTick: number;
   readonly #recentTicks: number;
@@ -53,7 +53,7 @@ export class Ghost {
     this.#departuresPerTick = Math.ceil(recentDepartures / RECENT_TICKS);
   }
 
-  /** Takes a key out of memory; see the functions above for what the answer says. */
+  /** Looks a key up and forgets it; see the functions above for the result. */
   recall(hash: number): number {
     const at = this.#find(hash);
     if (at === NOWHERE) return NOTHING;
@@ -65,7 +65,7 @@ export class Ghost {
     return recalled;
   }
 
-  /** Whether the key is remembered; if not, it is from now on, as one that has left the window. */
+  /** Whether the key is remembered; if not, remembers it as evicted from the window. */
   knowsFromNow(hash: number, count: number): boolean {
     if (this.#find(hash) !== NOWHERE) return true;
     this.remember(hash, count, "window");
@@ -116,7 +116,7 @@ export class Ghost {
     return (this.#tick - ((word >>> TICK_SHIFT) & TICK_MASK)) & TICK_MASK;
   }
 
-  /** Where the key's bucket starts, after the halvings it has missed. The bucket comes from the high bits of the hash. */
+  /** The start of the key's bucket, after applying deferred halvings. The high bits of the hash select the bucket. */
   #open(hash: number): number {
     const bucket = Math.floor((hash / 0x1_0000_0000) * this.#buckets);
     const start = bucket * WAYS;

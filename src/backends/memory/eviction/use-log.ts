@@ -1,6 +1,6 @@
-// The latest hits, kept by key: a slot is looked up for them only when the eviction policy needs to know.
+// A log of the latest hits by key: their slots are looked up only when the eviction policy needs them.
 
-/** Few enough to stay in the fastest cache. */
+/** Small enough to stay in the L1 cache of the CPU. */
 const LENGTH = 128;
 
 export class UseLog {
@@ -12,14 +12,14 @@ export class UseLog {
     return this.length === LENGTH;
   }
 
-  /** There must be room. */
+  /** The log must not be full. */
   add(key: string, owner: number): void {
     this.#keys[this.length] = key;
     this.#owners[this.length] = owner;
     this.length++;
   }
 
-  /** Hands out everything and forgets it. */
+  /** Passes every hit to `use` and empties the log. */
   drain(use: (key: string, owner: number) => void): void {
     const { length } = this;
     this.length = 0;

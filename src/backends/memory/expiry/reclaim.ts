@@ -1,4 +1,4 @@
-// Reclaiming what is of no use any more, a few entries at a time: expired, dead, or left of a cleared page.
+// Reclaims expired and dead entries and those of cleared pages, a few at a time.
 import type { Clock } from "../../../core/clock.ts";
 import { isBox } from "../layout/box.ts";
 import type { KeyHash } from "../layout/key-hash.ts";
@@ -7,14 +7,14 @@ import type { Pages } from "../layout/pages.ts";
 import type { Rows } from "../layout/rows.ts";
 import type { Schedule } from "./schedule.ts";
 
-/** How many due entries and how many slots every insertion sees to, so that a busy table needs no timer to stay clean. */
+/** Due entries and slots processed per insertion, so that a busy table stays clean without a timer. */
 const TENDED_PER_INSERTION = 2;
 
-interface Mortal {
+interface Live {
   isLive(): boolean;
 }
 
-export interface ReclaimOptions<S extends Mortal> {
+export interface ReclaimOptions<S extends Live> {
   readonly rows: Rows<S>;
   readonly index: KeyIndex;
   readonly hash: KeyHash;
@@ -24,7 +24,7 @@ export interface ReclaimOptions<S extends Mortal> {
   readonly drop: (slot: number) => void;
 }
 
-export class Reclaim<S extends Mortal> {
+export class Reclaim<S extends Live> {
   readonly #rows: Rows<S>;
   readonly #index: KeyIndex;
   readonly #hash: KeyHash;
@@ -44,34 +44,34 @@ export class Reclaim<S extends Mortal> {
     this.#drop = drop;
   }
 
-  /** Whether anything may have to be put into a box or reclaimed without being asked for. */
+  /** Whether entries may have to be boxed or reclaimed in the background. */
   get isNeeded(): boolean {
     return this.#schedule.size > 0 || this.#pages.hasRetired || this.#rows.tagSets !== undefined;
   }
 
-  /** How many slots have to be looked at to find the dead: none while nothing has a seal. */
+  /** Slots that a sweep for dead entries covers: 0 while no entry has tags. */
   get sweepLength(): number {
     return this.#rows.tagSets === undefined ? 0 : this.#rows.used;
   }
 
-  /** What every insertion does. */
-  alongside(): void {
+  /** Called by every insertion. */
+  onInsertion(): void {
     const coarse = this.#clock.coarse();
     if (coarse >= this.#schedule.horizon || this.#pages.hasRetired) this.turn(TENDED_PER_INSERTION, coarse);
     if (this.#rows.tagSets !== undefined) this.sweep(TENDED_PER_INSERTION, coarse);
   }
 
-  /** Sees to what is due and to what is left of cleared pages, at most this many entries. Returns whether all is done. */
+  /** Processes due entries and those of cleared pages, at most this many. Returns whether all are done. */
   turn(most: number, now: number): boolean {
     const reclaimed = this.retired(most);
     return reclaimed + this.#schedule.turn(most - reclaimed, now) < most;
   }
 
-  /** At most this many entries of cleared pages; returns how many were looked at. */
+  /** Reclaims at most this many entries of cleared pages; returns how many were examined. */
   retired(most: number): number {
-    for (let looked = 0; looked < most; looked++) {
+    for (let examined = 0; examined < most; examined++) {
       const retired = this.#pages.nextRetired();
-      if (retired === undefined) return looked;
+      if (retired === undefined) return examined;
       const { key, number } = retired;
       const slot = this.#index.find(key, number, this.#hash.of(key, number));
       if (slot >= 0) this.#drop(slot);
@@ -79,7 +79,7 @@ export class Reclaim<S extends Mortal> {
     return most;
   }
 
-  /** Looks at this many slots, going on where the last call ended. Returns how many were of no use. */
+  /** Examines this many slots, continuing after the last call. Returns how many entries were reclaimed. */
   sweep(slots: number, now: number): number {
     const rows = this.#rows;
     let reclaimed = 0;
@@ -93,7 +93,7 @@ export class Reclaim<S extends Mortal> {
     return reclaimed;
   }
 
-  /** Whether an entry is of no use any more. */
+  /** Whether an entry is expired, dead or of a cleared page. */
   isSpent(slot: number, now: number): boolean {
     const rows = this.#rows;
     if (rows.tagSetOf(slot)?.isLive() === false) return true;
@@ -101,7 +101,7 @@ export class Reclaim<S extends Mortal> {
     if (page === undefined) return true;
     if (rows.staleUntilOf(slot) > now) return false;
     const held = page.held(rows.keys[slot]!);
-    // The row of an entry in a box may have an earlier expiry, never a later one.
+    // The row of a boxed entry may have an earlier expiry, never a later one.
     return (isBox(held) ? held.expires : rows.expiresOf(slot)) <= now;
   }
 }

@@ -1,31 +1,31 @@
-// When an entry is put into a box, because its expiry is near, and when it is reclaimed.
+// Schedules when an entry is boxed, because its expiry is near, and when it is reclaimed.
 //
-// The wheel is turned ahead of time, by a timer. Whatever is not in a box is fresh until the horizon: before that, nothing
-// comes up. A hit past the horizon, because the timer is late, looks at the entry's own expiry; so a late timer costs
-// time and never correctness.
+// A timer turns the wheel ahead of time. Every unboxed value is fresh until the horizon, before which no entry is due. A
+// hit past the horizon, because the timer is late, checks the entry's own expiry, so a late timer costs time but never
+// correctness.
 import { type Clock, COARSE_LAG_MS } from "../../../core/clock.ts";
 import { Box, isBox } from "../layout/box.ts";
 import type { Pages } from "../layout/pages.ts";
 import type { Rows } from "../layout/rows.ts";
 import { TICK_MS, tickOf, Wheel } from "./wheel.ts";
 
-/** So near to its expiry the coarse time decides nothing: it may lag, and 5 s more while the event loop is blocked. */
+/** This close to the expiry the coarse clock is not precise enough: it lags, by 5 s more while the event loop is blocked. */
 export const NEAR_MS = 5_000 + COARSE_LAG_MS;
-/** The wheel is turned so many ticks ahead, so that the horizon is at least one away afterwards. */
+/** Ticks by which the wheel is turned ahead, so that the horizon is at least one tick away afterwards. */
 const AHEAD = 2;
 
 export interface ScheduleHost {
   readonly clock: Clock;
   readonly rows: Rows<unknown>;
   readonly pages: Pages;
-  /** The entry is of no use to anybody. */
+  /** Removes an expired entry. */
   reclaim(slot: number): void;
-  /** The first entry is waiting. */
+  /** Called when the first entry is scheduled. */
   started(): void;
 }
 
 export class Schedule {
-  /** What is not in a box is fresh until then. */
+  /** Every unboxed value is fresh until then. */
   horizon = Number.POSITIVE_INFINITY;
   readonly #host: ScheduleHost;
   readonly #wheel: Wheel;
@@ -35,18 +35,18 @@ export class Schedule {
     this.#wheel = new Wheel(host.rows);
   }
 
-  /** How many entries are waiting. */
+  /** The number of scheduled entries. */
   get size(): number {
     return this.#wheel.size;
   }
 
-  /** Whether an entry that expires then needs no box yet. */
+  /** Whether an entry with this expiry needs no box yet. */
   canBePlain(expires: number): boolean {
     if (this.#wheel.size === 0 && expires !== Number.POSITIVE_INFINITY) this.#start();
     return this.#isFar(expires);
   }
 
-  /** Lets an entry come up in time, or earlier. */
+  /** Schedules an entry to come up in time or earlier. */
   set(slot: number, expires: number, staleUntil: number, plain: boolean): void {
     const wheel = this.#wheel;
     const due = plain ? expires - NEAR_MS : staleUntil + AHEAD * TICK_MS;
@@ -61,7 +61,7 @@ export class Schedule {
     this.#wheel.unlink(slot);
   }
 
-  /** Sees to what is due, at most this many entries. Returns how many there were; fewer than that when all is done. */
+  /** Processes at most this many due entries. Returns how many; fewer than `most` if all are done. */
   turn(most: number, now: number): number {
     const end = tickOf(now) + AHEAD;
     let seen = 0;
@@ -85,7 +85,7 @@ export class Schedule {
     this.#host.started();
   }
 
-  /** An empty wheel begins at the present, so that counts as well as where it stands. */
+  /** An empty wheel starts at the current tick, so both that and the wheel's position count. */
   #isFar(expires: number): boolean {
     const present = tickOf(this.#host.clock.coarse()) + AHEAD;
     return expires - NEAR_MS >= Math.max(this.#wheel.next, present) * TICK_MS;

@@ -1,29 +1,29 @@
-// A hashed timing wheel over the slots (Varghese and Lauck, 1987): who is due at which second, with no timer per entry.
-// Slots of one second are a list through their rows. A slot that is due later than the wheel reaches is linked as far
-// as it does reach, and linked again when it comes up.
+// A hashed timing wheel over the slots (Varghese and Lauck, 1987): finds the entries due in each second without a timer per
+// entry. The slots of one second form a list through their rows. A slot due beyond the range of the wheel is linked at the
+// end of the range, and linked again when it comes up.
 import { firstWord, NEXT, PREVIOUS, type Rows, TICK } from "../layout/rows.ts";
 
 export const TICK_MS = 1_000;
 export const tickOf = (time: number): number => Math.floor(time / TICK_MS);
 
-/** One turn of the wheel is a little more than an hour. */
+/** One revolution takes a little more than an hour. */
 const BUCKETS = 4_096;
-/** The list of slots taken out of their bucket and not yet handed out. */
+/** The list of slots taken out of their bucket and not yet returned by `take`. */
 const PENDING = BUCKETS;
-/** Marks a PREVIOUS that is the number of a list: the slot is its first. */
+/** Marks a PREVIOUS that is a list number: the slot is the first of the list. */
 const LIST = 0x8000_0000;
-/** In TICK: linked nowhere. Slots in NEXT and in the heads are counted from one. */
+/** In TICK: not linked. Slots in NEXT and in the heads are stored plus one. */
 const NOWHERE = 0;
 const END = 0;
 
 export class Wheel {
-  /** How many slots are linked. */
+  /** The number of linked slots. */
   size = 0;
   /** First tick whose slots are all still in the wheel. */
   next = 0;
-  /** First tick of which a slot may still have to be handed out. */
+  /** First tick of which `take` may still return a slot. */
   firstOpen = 0;
-  /** The tick that it was asked to turn to: before that it has not seen all that was overdue. */
+  /** The latest tick passed to `take`; overdue slots before it may still be in the wheel. */
   #end = 0;
   readonly #rows: Rows<unknown>;
   readonly #heads = new Uint32Array(BUCKETS + 1);
@@ -45,7 +45,7 @@ export class Wheel {
     return linked !== NOWHERE && linked * TICK_MS <= time;
   }
 
-  /** Lets an unlinked slot come up in the second of this time, or before it when that is far away. */
+  /** Links a slot to come up in the second of this time, or earlier if that is out of range. */
   link(slot: number, time: number): void {
     const linked = Math.min(Math.max(tickOf(time), this.next), this.next + BUCKETS - 1);
     const { words } = this.#rows;
@@ -60,7 +60,7 @@ export class Wheel {
     this.size++;
   }
 
-  /** Takes the slot out, wherever it is; nothing happens if it is nowhere. */
+  /** Removes the slot from its list; does nothing if it is not linked. */
   unlink(slot: number): void {
     const { words } = this.#rows;
     const row = firstWord(slot);
@@ -74,11 +74,11 @@ export class Wheel {
     this.size--;
   }
 
-  /** Takes out a slot of a tick before `until`, or the latest one asked for, or -1 when there is none left. */
+  /** Removes and returns a slot due before `until`, or before a later tick passed earlier; -1 if there is none left. */
   take(until: number): number {
     this.#end = Math.max(this.#end, until);
     const end = this.#end;
-    // However late it is, one turn brings up everything.
+    // However late it is, one revolution visits every bucket.
     if (this.next < end - BUCKETS && this.#heads[PENDING] === END) this.next = end - BUCKETS;
     for (;;) {
       const first = this.#heads[PENDING]!;

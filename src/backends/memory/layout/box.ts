@@ -1,21 +1,21 @@
-// Stands in a page for the value of an entry that a hit must look at closer (it has tags, or its expiry is near), or that
-// is written more often than it is read: then writing it again changes the box and looks up nothing else.
+// Wraps the value of an entry that a hit must check (it has tags, or its expiry is near) or that is written more often than
+// it is read: overwriting it then changes only the box.
 
-/** A time is kept as two small integers, which V8 keeps in the object itself: whole spans of twelve days, and the rest. */
+/** A time is stored as two small integers, which V8 keeps inside the object: spans of twelve days, and the remainder. */
 const SPAN_MS = 2 ** 30;
-/** To multiply by a power of two is exact, and faster than to divide. */
+/** Multiplying by a power of two is exact and faster than dividing. */
 const SPANS_PER_MS = 1 / SPAN_MS;
-/** Stands for never. */
+/** Never. */
 const NO_SPAN = 2 ** 31 - 1;
 
-/** From here on, in seventy million years, a time is taken for never. */
+/** From here on, in seventy million years, a time counts as never. */
 export const FURTHEST = SPAN_MS * NO_SPAN;
 
 export const NO_SLOT = -1;
 
 export class Box {
   value: unknown;
-  /** NO_SLOT until somebody had to look it up. */
+  /** NO_SLOT until it is first looked up. */
   slot: number;
   /** When it expires, to the millisecond. */
   #span = 0;
@@ -31,13 +31,13 @@ export class Box {
     return this.#span === NO_SPAN ? Number.POSITIVE_INFINITY : this.#span * SPAN_MS + this.#millisecond;
   }
 
-  /** Writes it anew. Returns whether it expires no earlier than before. */
+  /** Overwrites value and expiry. Returns whether it expires no earlier than before. */
   renew(value: unknown, expires: number): boolean {
     this.value = value;
     const span = this.#span;
     const millisecond = this.#millisecond;
     if (expires < FURTHEST) {
-      // `| 0` rounds down and says that these are whole numbers of 32 bits.
+      // `| 0` rounds down and tells V8 that these are 32-bit integers.
       this.#span = (expires * SPANS_PER_MS) | 0;
       this.#millisecond = (expires - this.#span * SPAN_MS) | 0;
     } else {
@@ -48,7 +48,7 @@ export class Box {
   }
 }
 
-/** Asked at every hit: faster than `instanceof`, which walks along the prototypes. */
+/** Called on every hit: faster than `instanceof`, which walks the prototype chain. */
 export const isBox = (held: unknown): held is Box =>
   held !== undefined && held !== null && held.constructor === Box;
 

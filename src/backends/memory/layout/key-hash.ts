@@ -1,5 +1,5 @@
-// HalfSipHash-1-3 of a key's UTF-16 units under a secret of 64 bits: nobody outside can choose keys that collide.
-// Most of its cost is reading the key unit by unit; a weaker mix would save a fifth.
+// HalfSipHash-1-3 of a key's UTF-16 units with a 64-bit secret, so that an attacker cannot choose keys that collide.
+// Most of the cost is reading the key unit by unit; a weaker mix would save a fifth.
 
 /** `token` is 64 random bits, see Clock.token. */
 export class KeyHash {
@@ -12,21 +12,21 @@ export class KeyHash {
     this.#second = bytes.readInt32LE(4);
   }
 
-  /** 32 bits, signed: such a number needs no object of its own. The same key of another owner has another hash. */
+  /** A signed 32-bit number, which V8 does not box. The same key has another hash for another owner. */
   of(key: string, owner: number): number {
     return halfSipHash(key, this.#first, this.#second ^ owner);
   }
 }
 
-/** Rotations are written out: as calls they exceed what the compiler is willing to inline. */
+/** Rotations are written out: as calls they exceed the inlining budget of the compiler. */
 function halfSipHash(key: string, first: number, second: number): number {
-  // `| 0` says at once that these are whole numbers of 32 bits, a quarter faster.
+  // `| 0` tells V8 that these are 32-bit integers: a quarter faster.
   let a = first | 0;
   let b = second | 0;
   let c = first ^ 0x6c796765;
   let d = second ^ 0x74656462;
   const length = key.length;
-  // Two units a word; then the odd one, if there is one, and the length; then three rounds of nothing.
+  // Two units per word; then the odd one, if any, with the length; then three finalization rounds.
   let at = 0;
   for (; at + 1 < length; at += 2) {
     const word = key.charCodeAt(at) | (key.charCodeAt(at + 1) << 16);

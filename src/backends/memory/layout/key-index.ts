@@ -1,13 +1,13 @@
-// Finds the slot of a key: a hash table of slot numbers, open-addressed with linear probing. A Map would take 29 bytes an
-// entry and a slow insertion; this takes 6 to 11. Whether a key is there is known from its page before anybody asks for
-// its slot, so equal hashes are proof enough unless two entries share one; then the keys are compared. That spares a
-// lookup a cache miss. Above the slot a place holds eight bits of the hash, so that few other rows are looked at.
+// Finds the slot of a key: a hash table of slot numbers, open-addressed with linear probing. A Map would take 29 bytes per
+// entry and inserts slowly; this takes 6 to 11. The page already says whether a key is present before its slot is looked
+// up, so an equal hash is sufficient unless two entries share one; only then are keys compared. That saves a CPU cache
+// miss per lookup. Each place also holds eight bits of the hash above the slot, so that few other rows are touched.
 import { firstWord, HASH, OWNER, type Rows, SHARES_HASH } from "./rows.ts";
 
-/** Enough for twice as many slots as there can be entries. */
+/** Enough for twice the maximum number of entries. */
 const SLOT_BITS = 24;
 const SLOT_MASK = 2 ** SLOT_BITS - 1;
-/** Slots are counted from one: 0 is an empty place. */
+/** Slots are stored plus one; 0 is an empty place. */
 const EMPTY = 0;
 const HIGHEST_LOAD = 3 / 4;
 
@@ -21,7 +21,7 @@ export class KeyIndex {
     this.#rows = rows;
   }
 
-  /** The slot of a key that its owner has. Of one that it has not: -1, or the slot of another with the same hash. */
+  /** The slot of a key that its owner has. For an absent key: -1, or the slot of another key with the same hash. */
   find(key: string, owner: number, hash: number): number {
     const places = this.#places;
     const mask = this.#mask;
@@ -38,7 +38,7 @@ export class KeyIndex {
     }
   }
 
-  /** Enters a slot whose row is allocated. */
+  /** Adds a slot whose row is allocated. */
   add(slot: number): void {
     const places = this.#places;
     const mask = this.#mask;
@@ -55,7 +55,7 @@ export class KeyIndex {
     places[at] = (hash & ~SLOT_MASK) | (slot + 1);
   }
 
-  /** Takes a slot out while its row is still as it was. Those that it had pushed on move back, so that no gap is left. */
+  /** Removes a slot whose row is still intact. Displaced slots move back, so that no gap remains. */
   remove(slot: number): void {
     const places = this.#places;
     const mask = this.#mask;
@@ -70,7 +70,7 @@ export class KeyIndex {
     places[gap] = EMPTY;
   }
 
-  /** Follows the number of rows. */
+  /** Resizes to the capacity of the rows. */
   fit(): void {
     const rows = this.#rows;
     if (rows.capacity === this.#capacity) return;

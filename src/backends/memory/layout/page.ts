@@ -1,33 +1,33 @@
-// One namespace's entries: a Map that holds the values themselves, so that a hit is one lookup.
+// The entries of one namespace: a Map that holds the values themselves, so that a hit is one lookup.
 //
-// V8's Map leaves a deleted entry in the chain of its bucket until the whole table is rebuilt, so a key that is set and
-// deleted over and over would make every miss on it walk all its former entries. A key that leaves by itself is
-// therefore parked: it stays in the Map without a value, and parked keys are deleted together when there are enough.
+// V8's Map leaves a deleted entry in the chain of its bucket until the whole table is rebuilt, so every miss on a key that
+// is set and deleted repeatedly would walk all its former entries. A key that expires or is deleted is therefore parked:
+// it stays in the Map without a value, and parked keys are deleted together once there are enough of them.
 import { MOST_ENTRIES } from "../../../core/limits.ts";
 import { isBox } from "./box.ts";
 import { type KeyName, nameOf } from "./key-name.ts";
 
-/** What a page asks of the table it belongs to. */
+/** What a page needs of its table. */
 export interface PageHost {
-  /** How many hits on what is not in a box need nothing further; the page counts down. */
+  /** How many hits on unboxed values need no further check; the page counts down. */
   unchecked: number;
-  /** The value of what the page holds, if it is fresh. Records the use. */
-  look(page: Page, key: string, held: unknown): unknown;
+  /** The value of `held` if it is fresh, else undefined. Records the use. */
+  checkedValue(page: Page, key: string, held: unknown): unknown;
 }
 
-/** How many keys may be parked: these and one in so many of the keys. */
+/** Most parked keys: this many, plus one per KEYS_PER_PARKED keys. */
 const FEWEST_PARKED = 64;
 const KEYS_PER_PARKED = 64;
 
-/** Everyone may read it; only its table writes. */
+/** Only its table may write to it. */
 export class Page {
-  /** What an entry's row says it is in; another one after `retire`. */
+  /** Identifies the page in the rows of its entries; changes with `retire`. */
   number = 0;
   readonly #host: PageHost;
   /** Values and boxes; undefined for a parked key. */
   #entries = new Map<KeyName, unknown>();
   readonly #parked = new Set<KeyName>();
-  /** The keys that are not their own names. */
+  /** The keys stored under a digest. */
   #longKeys = new Map<KeyName, string>();
 
   constructor(host: PageHost) {
@@ -43,17 +43,17 @@ export class Page {
     const held = this.#entries.get(nameOf(key));
     if (held === undefined) return undefined;
     const host = this.#host;
-    return isBox(held) || --host.unchecked < 0 ? host.look(this, key, held) : held;
+    return isBox(held) || --host.unchecked < 0 ? host.checkedValue(this, key, held) : held;
   }
 
-  /** What is under the key, fresh or not: a value, a box or undefined. */
+  /** The content under the key, fresh or not: a value, a box or undefined. */
   held(key: string): unknown {
     return this.#entries.get(nameOf(key));
   }
 
   /**
-   * Meets every key that is there from beginning to end, whatever is added or removed meanwhile, and ends in any case:
-   * a Map is walked in the order of insertion, so what was there comes before what is added.
+   * Yields every key that is present throughout, whatever is added or removed meanwhile, and always ends: a Map iterates in
+   * insertion order, so keys added meanwhile come last.
    */
   *keys(): IterableIterator<string> {
     const entries = this.#entries;
@@ -64,9 +64,9 @@ export class Page {
     }
   }
 
-  /** Puts a value or a box under a key that has none. */
+  /** Adds a value or a box under a new key. */
   add(key: string, held: unknown): void {
-    // Parked keys fill a Map as well.
+    // Parked keys count towards the size limit of a Map too.
     if (this.#entries.size >= MOST_ENTRIES) this.#deleteParked();
     const name = nameOf(key);
     if (name !== key) this.#longKeys.set(name, key);
@@ -74,12 +74,12 @@ export class Page {
     if (this.#parked.size > 0) this.#parked.delete(name);
   }
 
-  /** Puts a value or a box in the place of another. */
+  /** Replaces the value or box of a key. */
   replace(key: string, held: unknown): void {
     this.#entries.set(nameOf(key), held);
   }
 
-  /** Takes out a key that may well come back. */
+  /** Removes a key that is likely to come back. */
   park(key: string): void {
     if (this.size === 1) {
       this.#entries.clear();
@@ -97,7 +97,7 @@ export class Page {
     this.#forget(nameOf(key));
   }
 
-  /** Begins anew, empty. Returns the keys that were there. */
+  /** Empties the page at once. Returns the keys that it had. */
   retire(): Iterator<string> {
     const keys = keysOf(this.#entries, this.#longKeys);
     this.#entries = new Map();

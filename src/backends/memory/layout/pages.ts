@@ -1,4 +1,4 @@
-// The pages of a table by their numbers, and the cleared ones whose entries are still to be reclaimed.
+// The pages of a table by number, and the keys of cleared pages that are still to be reclaimed.
 import { Page, type PageHost } from "./page.ts";
 
 interface Retired {
@@ -13,7 +13,7 @@ export interface RetiredKey {
 }
 
 export class Pages {
-  /** A number without a page is free, or was that of a cleared one. */
+  /** A number without a page is free or belonged to a cleared page. */
   readonly #pages: (Page | undefined)[] = [];
   readonly #freeNumbers: number[] = [];
   #retired: Retired[] = [];
@@ -28,7 +28,7 @@ export class Pages {
     return page;
   }
 
-  /** The page of this number; undefined if it was cleared since. */
+  /** The page with this number; undefined if it was cleared since. */
   at(number: number): Page | undefined {
     return this.#pages[number];
   }
@@ -52,7 +52,7 @@ export class Pages {
     }
   }
 
-  /** Nothing is left of the cleared pages. */
+  /** Call it when no entry of a cleared page is left. */
   forgetRetired(): void {
     for (const { number } of this.#retired) this.#freeNumbers.push(number);
     this.#retired = [];

@@ -1,5 +1,5 @@
-// What is known of every entry besides its value: a row of 32 bytes, so that a write touches one cache line, and its key.
-// Rows begin few and double, so read the arrays through the object.
+// The metadata of every entry: its key, and a row of 32 bytes, so that a write touches one cache line.
+// The arrays are replaced when they grow: always read them through the object.
 
 /** Words of a row; the first two are the expiry, a double. */
 const WORDS = 8;
@@ -7,12 +7,12 @@ export const HASH = 2;
 /** The number of the page, with SHARES_HASH on top. */
 export const OWNER = 3;
 const SIZE = 4;
-/** The last three are the wheel's; see wheel.ts. In a free row NEXT is the next free one, counted from one. */
+/** The last three belong to the timing wheel; see wheel.ts. In a free row NEXT is the next free slot plus one. */
 export const PREVIOUS = 5;
 export const NEXT = 6;
 export const TICK = 7;
 
-/** Set in OWNER where another entry of the same page has, or had, the same hash. */
+/** Set in OWNER if another entry of the same page has or had the same hash. */
 export const SHARES_HASH = 0x8000_0000;
 
 const FIRST_CAPACITY = 256;
@@ -20,12 +20,12 @@ const NO_SLOT = -1;
 
 export const firstWord = (slot: number): number => slot * WORDS;
 
-/** The columns that many stores never use, seals and stale times, appear when first written. */
+/** The columns that many stores never use, tag sets and stale times, are allocated on first use. */
 export class Rows<S> {
   words = new Uint32Array(0);
   keys: (string | undefined)[] = [];
   tagSets: (S | undefined)[] | undefined;
-  /** When entries stop being of use even as stale answers; undefined while that is their expiry for all of them. */
+  /** Until when entries may be served stale; undefined while no entry may be. */
   staleUntil: Float64Array | undefined;
   capacity = 0;
   /** Slots from here on were never used. */
@@ -48,7 +48,7 @@ export class Rows<S> {
     return this.words[slot * WORDS + HASH]! | 0;
   }
 
-  /** Number of the page that the entry is in. */
+  /** The number of the entry's page. */
   ownerOf(slot: number): number {
     return this.words[slot * WORDS + OWNER]! & ~SHARES_HASH;
   }
@@ -84,15 +84,15 @@ export class Rows<S> {
     this.staleUntil[slot] = staleUntil;
   }
 
-  writeTagSet(slot: number, seal: S | undefined): void {
+  writeTagSet(slot: number, tagSet: S | undefined): void {
     if (this.tagSets === undefined) {
-      if (seal === undefined) return;
+      if (tagSet === undefined) return;
       this.tagSets = new Array<S | undefined>(this.capacity).fill(undefined);
     }
-    this.tagSets[slot] = seal;
+    this.tagSets[slot] = tagSet;
   }
 
-  /** Makes sure that a row is free; returns whether there had to be more. There must be fewer entries than the most allowed. */
+  /** Makes sure that a row is free; returns whether the arrays grew. The table must not be full. */
   reserve(): boolean {
     if (this.#free !== NO_SLOT || this.used < this.capacity) return false;
     this.#resize(Math.min(this.capacity * 2, this.#mostSlots));
@@ -117,7 +117,7 @@ export class Rows<S> {
     this.#free = slot;
   }
 
-  /** Returns to the first capacity; only while nothing is stored. */
+  /** Shrinks to the first capacity; only while nothing is stored. */
   reset(): void {
     this.#free = NO_SLOT;
     this.used = 0;
@@ -146,7 +146,7 @@ export class Rows<S> {
 }
 
 function resizedList<T>(list: readonly (T | undefined)[], capacity: number): (T | undefined)[] {
-  // Filled first: it settles on the kind of array that holds anything, whatever the first value is.
+  // Filled first, so that V8 chooses the generic elements kind, whatever the first value is.
   const resized = new Array<T | undefined>(capacity).fill(undefined);
   for (let slot = 0; slot < list.length; slot++) resized[slot] = list[slot];
   return resized;

@@ -5,12 +5,12 @@ import { KeyHash } from "../../../../src/backends/memory/layout/key-hash.ts";
 import type { Page } from "../../../../src/backends/memory/layout/page.ts";
 import { type EntryTags, Table } from "../../../../src/backends/memory/table.ts";
 import { ManualClock } from "../../../../src/testing/manual-clock.ts";
-import { LIVE, MortalSeal } from "../tag-set-sample.ts";
+import { LIVE, MortalTagSet } from "../tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
 interface CacheOptions {
-  readonly seal?: EntryTags;
+  readonly tagSet?: EntryTags;
   readonly maxBytes?: number;
   readonly seed?: number;
 }
@@ -19,18 +19,18 @@ interface CacheOptions {
 class Cache {
   readonly table: Table<EntryTags>;
   readonly page: Page;
-  readonly seal: EntryTags | undefined;
+  readonly tagSet: EntryTags | undefined;
 
-  constructor(maxEntries: number, { seal, maxBytes = NEVER, seed = 1 }: CacheOptions = {}) {
+  constructor(maxEntries: number, { tagSet, maxBytes = NEVER, seed = 1 }: CacheOptions = {}) {
     this.table = new Table({ maxEntries, maxBytes, clock: new ManualClock(undefined, seed) });
     this.page = this.table.openPage();
-    this.seal = seal;
+    this.tagSet = tagSet;
   }
 
   /** Whether it was a hit. */
   request(key: string, bytes = 0): boolean {
     if (this.page.peek(key) !== undefined) return true;
-    this.table.put(this.page, key, key, this.seal, NEVER, 0, bytes);
+    this.table.put(this.page, key, key, this.tagSet, NEVER, 0, bytes);
     return false;
   }
 
@@ -104,13 +104,13 @@ test("expired and dead entries go before any that is of use", async () => {
     onEvict: (_, key) => evicted.push(key),
   });
   const page = table.openPage();
-  const seal = new MortalSeal();
+  const tagSet = new MortalTagSet();
   for (let at = 0; at < 1_000; at++) {
     if (at % 4 === 0) table.put(page, `expired ${at}`, at, undefined, clock.now() + 1_000);
-    else if (at % 4 === 1) table.put(page, `dead ${at}`, at, seal, NEVER);
+    else if (at % 4 === 1) table.put(page, `dead ${at}`, at, tagSet, NEVER);
     else table.put(page, `good ${at}`, at, at % 4 === 2 ? LIVE : undefined, NEVER);
   }
-  seal.live = false;
+  tagSet.live = false;
   await clock.advance(1_000);
   for (let at = 0; at < 500; at++) table.put(page, `new ${at}`, at, undefined, NEVER);
   expect(evicted).toEqual([]);
@@ -240,12 +240,12 @@ describe("a hit is recorded", () => {
     const clock = new ManualClock();
     const table = new Table<EntryTags>({ maxEntries: 4, maxBytes: NEVER, clock });
     const page = table.openPage();
-    const seal = new MortalSeal();
+    const tagSet = new MortalTagSet();
     table.put(page, "plain", 1, undefined, NEVER);
     table.put(page, "sealed", 1, LIVE, NEVER);
-    table.put(page, "dead", 1, seal, NEVER);
+    table.put(page, "dead", 1, tagSet, NEVER);
     table.put(page, "expired", 1, undefined, clock.now() + 10);
-    seal.live = false;
+    tagSet.live = false;
     await clock.advance(10);
     const recorded = vi.spyOn(table, "recordUse");
     for (const key of ["plain", "sealed", "dead", "expired", "missing"]) page.peek(key);
@@ -278,35 +278,35 @@ describe("a hit is recorded", () => {
 
 describe("the work of an operation is bounded", () => {
   test("a hot key read a million times changes no Map and asks no entry", () => {
-    const seal = new MortalSeal();
-    const cache = new Cache(100, { seal });
+    const tagSet = new MortalTagSet();
+    const cache = new Cache(100, { tagSet });
     cache.table.put(cache.page, "hot", 1, undefined, NEVER);
     for (let at = 0; at < 99; at++) cache.request(`k${at}`);
     const added = vi.spyOn(Map.prototype, "set");
     const deleted = vi.spyOn(Map.prototype, "delete");
-    seal.asked = 0;
+    tagSet.asked = 0;
     for (let read = 0; read < 1_000_000; read++) cache.page.peek("hot");
-    const work = added.mock.calls.length + deleted.mock.calls.length + seal.asked;
+    const work = added.mock.calls.length + deleted.mock.calls.length + tagSet.asked;
     vi.restoreAllMocks();
     expect(work).toBe(0);
     cache.request("next");
-    expect(seal.asked).toBeLessThan(30);
+    expect(tagSet.asked).toBeLessThan(30);
   });
 
   test.each(TRACES)("no insertion looks at more than a few entries: $name", ({ make }) => {
-    const seal = new MortalSeal();
-    const cache = new Cache(200, { seal });
+    const tagSet = new MortalTagSet();
+    const cache = new Cache(200, { tagSet });
     let most = 0;
     for (const key of make(10_000)) {
-      seal.asked = 0;
+      tagSet.asked = 0;
       cache.request(`item:${key}`);
-      most = Math.max(most, seal.asked);
+      most = Math.max(most, tagSet.asked);
     }
     expect(most).toBeLessThan(30);
   });
 
   test("entries that are written and deleted over and over leave nothing behind", () => {
-    const cache = new Cache(1_000, { seal: LIVE });
+    const cache = new Cache(1_000, { tagSet: LIVE });
     for (let at = 0; at < 1_500; at++) cache.request(`k${at}`);
     const before = process.memoryUsage().arrayBuffers;
     for (let at = 0; at < 60_000; at++) {

@@ -10,7 +10,7 @@ class Host implements PageHost {
   unchecked = 100;
   readonly asked: string[] = [];
 
-  look(_page: Page, key: string): unknown {
+  checkedValue(_page: Page, key: string): unknown {
     this.asked.push(`look at ${key}`);
     return "seen by the host";
   }

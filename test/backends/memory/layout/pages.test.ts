@@ -4,7 +4,7 @@ import { Pages, type RetiredKey } from "../../../../src/backends/memory/layout/p
 
 const HOST: PageHost = {
   unchecked: 1_000_000,
-  look: () => undefined,
+  checkedValue: () => undefined,
 };
 
 function filled(pages: Pages, ...keys: string[]): Page {
