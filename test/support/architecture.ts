@@ -1,13 +1,20 @@
-// The rules of the house as functions over source files; each returns its violations as sentences.
+// The architecture rules as functions over source files; each returns its violations as sentences.
 import { builtinModules } from "node:module";
 import { posix } from "node:path";
-import { clockUsesOf, importsOf } from "./source.ts";
+import { factsOf, type SourceFacts } from "./source.ts";
 
-export interface SourceFile {
+export interface SourceFile extends SourceFacts {
   /** Relative to src/, with slashes. */
   readonly path: string;
   readonly text: string;
 }
+
+/** Parses the file; the rules share the result. */
+export const sourceFile = (path: string, text: string): SourceFile => ({
+  path,
+  text,
+  ...factsOf(path, text),
+});
 
 /** Leaves: each may know the core and itself. */
 const LEAVES = ["codec", "config", "backends", "metrics", "functions", "db", "health", "alerts", "search"];
@@ -28,6 +35,29 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(TOPS.map((top) => [top, BELOW_TOPS])),
 };
 
+/** Stands among the sub-folders of a folder for the files right in it. */
+const OWN_FILES = ".";
+
+/**
+ * The order of the sub-folders of a folder: each may import those of the levels before its own. Sub-folders of one level do
+ * not import each other.
+ */
+const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  core: [
+    [OWN_FILES],
+    ["frame", "address", "glob"],
+    ["resilience"],
+    ["invalidation"],
+    ["near", "loading"],
+    ["shared"],
+  ],
+  backends: [["wire"], ["memory", "kv", "memcached", "disk"]],
+  "backends/kv": [["resp"], ["server"], ["commands"], ["cluster", "sentinel"], [OWN_FILES]],
+  web: [["message"], ["protocol", "node-http", "fetch-api"], ["engine"], [OWN_FILES]],
+  db: [["sql"], ["tracking"], ["pg"], ["drizzle", "knex", "kysely", "prisma", "typeorm"], [OWN_FILES]],
+  metrics: [[OWN_FILES], ["recording"], ["collectors", "history", "opentelemetry"], ["prometheus", "statsd"]],
+};
+
 /** npm packages appear only in leaves: never in the core, never in the files that put the parts together. */
 const MAY_USE_PACKAGES = new Set([...LEAVES, ...TOPS]);
 
@@ -40,8 +70,8 @@ export function forbiddenImports(
   files: readonly SourceFile[],
   publishedPackages: readonly string[],
 ): string[] {
-  return files.flatMap(({ path, text }) =>
-    importsOf(path, text).flatMap(({ specifier, line }) => {
+  return files.flatMap(({ path, imports }) =>
+    imports.flatMap(({ specifier, line }) => {
       const problem = specifier.startsWith(".")
         ? whyNotFile(path, resolveImport(path, specifier))
         : whyNotPackage(path, specifier, publishedPackages);
@@ -53,11 +83,40 @@ export function forbiddenImports(
 function whyNotFile(from: string, to: string): string | undefined {
   const [part, target] = [partOf(from), partOf(to)];
   const allowed = MAY_IMPORT[part];
-  if (allowed === undefined)
-    return `${part} has no place in the house yet; give it one in test/support/architecture.ts`;
-  if (part === target || allowed.includes(target)) return undefined;
+  if (allowed === undefined) return `${part} has no rule yet; add one to test/support/architecture.ts`;
+  if (part === target) return whyNotInOrder(from, to);
+  if (allowed.includes(target)) return undefined;
   return `${part} may import ${["itself", ...allowed].join(", ")}`;
 }
+
+/** The rule of the deepest folder that holds both files. */
+function whyNotInOrder(from: string, to: string): string | undefined {
+  for (const [folder, levels] of Object.entries(LEVELS)) {
+    if (!from.startsWith(`${folder}/`) || !to.startsWith(`${folder}/`)) continue;
+    const [room, target] = [roomIn(folder, from), roomIn(folder, to)];
+    if (room === target) continue;
+    for (const each of [room, target])
+      if (!levels.flat().includes(each))
+        return `${nameOf(folder, each)} has no level in ${folder}/ yet; add it to test/support/architecture.ts`;
+    const below = levels.slice(
+      0,
+      levels.findIndex((level) => level.includes(room)),
+    );
+    if (below.flat().includes(target)) continue;
+    const names = ["itself", ...below.flat().map((each) => nameOf(folder, each))];
+    return `${nameOf(folder, room)} may import ${names.join(", ")} within ${folder}/`;
+  }
+  return undefined;
+}
+
+/** The sub-folder of a folder that a file below it is in. */
+function roomIn(folder: string, path: string): string {
+  const [first = "", ...rest] = path.slice(folder.length + 1).split("/");
+  return rest.length === 0 ? OWN_FILES : first;
+}
+
+const nameOf = (folder: string, room: string): string =>
+  room === OWN_FILES ? `the files of ${folder}/` : `${folder}/${room}`;
 
 function whyNotPackage(from: string, specifier: string, published: readonly string[]): string | undefined {
   if (specifier.startsWith("node:")) return undefined;
@@ -72,9 +131,9 @@ function whyNotPackage(from: string, specifier: string, published: readonly stri
 /** Each cycle once, as `a -> b -> a`. Type imports count: a cycle of ideas is one as well. */
 export function importCycles(files: readonly SourceFile[]): string[] {
   const targets = new Map(
-    files.map(({ path, text }) => [
+    files.map(({ path, imports }) => [
       path,
-      importsOf(path, text)
+      imports
         .filter(({ specifier }) => specifier.startsWith("."))
         .map(({ specifier }) => resolveImport(path, specifier)),
     ]),
@@ -114,7 +173,7 @@ const CLOCK = "core/clock.ts";
 export function strayClockUses(files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path }) => path !== CLOCK)
-    .flatMap(({ path, text }) =>
-      clockUsesOf(path, text).map((use) => `${path} uses ${use}; take it from the injected clock`),
+    .flatMap(({ path, clockUses }) =>
+      clockUses.map((use) => `${path} uses ${use}; take it from the injected clock`),
     );
 }

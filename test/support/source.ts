@@ -1,4 +1,4 @@
-// Reads a source file the way the architecture rules see it: its imports and its uses of time and chance.
+// Reads a source file as the architecture rules see it: its imports and its uses of time and chance, from one parse.
 import ts from "typescript";
 
 export interface Import {
@@ -6,15 +6,28 @@ export interface Import {
   readonly line: number;
 }
 
-/** Every import, re-export, dynamic import and import type of a file. */
-export function importsOf(path: string, text: string): Import[] {
-  const source = parse(path, text);
-  const found: Import[] = [];
-  walk(source, (node) => {
+export interface SourceFacts {
+  /** Every import, re-export, dynamic import and import type. */
+  readonly imports: readonly Import[];
+  /** Uses of time, timers and chance that belong into the clock, as `what at line n`. */
+  readonly clockUses: readonly string[];
+}
+
+export function factsOf(path: string, text: string): SourceFacts {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const imports: Import[] = [];
+  const clockUses: string[] = [];
+  const lineOf = (node: ts.Node): number =>
+    source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1;
+  const visit = (node: ts.Node): void => {
     const specifier = specifierOf(node);
-    if (specifier !== undefined) found.push({ specifier: specifier.text, line: lineOf(source, specifier) });
-  });
-  return found;
+    if (specifier !== undefined) imports.push({ specifier: specifier.text, line: lineOf(specifier) });
+    const use = clockUse(node);
+    if (use !== undefined) clockUses.push(`${use} at line ${lineOf(node)}`);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return { imports, clockUses };
 }
 
 function specifierOf(node: ts.Node): ts.StringLiteralLike | undefined {
@@ -41,26 +54,23 @@ const READINGS = new Set([
   "AbortSignal.timeout",
 ]);
 
-/** Uses of time, timers and chance that belong into the clock, as `what at line n`. */
-export function clockUsesOf(path: string, text: string): string[] {
-  const source = parse(path, text);
-  const found: string[] = [];
-  walk(source, (node) => {
-    const use = clockUse(node, source);
-    if (use !== undefined) found.push(`${use} at line ${lineOf(source, node)}`);
-  });
-  return found;
-}
-
-function clockUse(node: ts.Node, source: ts.SourceFile): string | undefined {
+function clockUse(node: ts.Node): string | undefined {
   if (ts.isIdentifier(node) && TIMERS.has(node.text) && !isMemberName(node)) return node.text;
   if (ts.isPropertyAccessExpression(node)) {
-    const name = node.getText(source).replace(/^globalThis\./, "");
-    if (READINGS.has(name) || TIMERS.has(name)) return name;
+    const name = dottedName(node)?.replace(/^globalThis\./, "");
+    if (name !== undefined && (READINGS.has(name) || TIMERS.has(name))) return name;
   }
-  const isBareDate = ts.isNewExpression(node) && node.expression.getText(source) === "Date";
+  const isBareDate = ts.isNewExpression(node) && dottedName(node.expression) === "Date";
   if (isBareDate && (node.arguments?.length ?? 0) === 0) return "new Date()";
   return undefined;
+}
+
+/** `a.b.c` where that is all an expression says. */
+function dottedName(node: ts.Expression): string | undefined {
+  if (ts.isIdentifier(node)) return node.text;
+  if (!ts.isPropertyAccessExpression(node)) return undefined;
+  const object = dottedName(node.expression);
+  return object === undefined ? undefined : `${object}.${node.name.text}`;
 }
 
 /** `timers.setTimeout` in a property position, or a method of that name, is not the global. */
@@ -71,17 +81,4 @@ function isMemberName(node: ts.Identifier): boolean {
     ((ts.isMethodDeclaration(parent) || ts.isMethodSignature(parent) || ts.isPropertySignature(parent)) &&
       parent.name === node)
   );
-}
-
-function parse(path: string, text: string): ts.SourceFile {
-  return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-}
-
-function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
-  visit(node);
-  ts.forEachChild(node, (child) => walk(child, visit));
-}
-
-function lineOf(source: ts.SourceFile, node: ts.Node): number {
-  return source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1;
 }
