@@ -209,7 +209,7 @@ describe("what caches count", () => {
       () => telemetry.written("k", []),
       () => telemetry.finish("clear", undefined),
       () => telemetry.failed("get", new Error("down")),
-      () => telemetry.observer(source.place as never).evicted(source.place as never, "k"),
+      () => telemetry.observer(source.namespace as never).evicted(source.namespace as never, "k"),
     ];
     for (const thing of things) {
       expect(clock.pending).toBe(0);
