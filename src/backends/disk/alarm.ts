@@ -1,4 +1,4 @@
-// One timer for many deadlines, set for the earliest of them.
+// One timer for many deadlines, armed for the earliest.
 import type { Clock, Timer } from "../../core/clock.ts";
 
 export class Alarm {
@@ -7,13 +7,13 @@ export class Alarm {
   #timer: Timer | undefined;
   #due = Number.POSITIVE_INFINITY;
 
-  /** `ring` is called when a deadline is over, and returns when the next one will be; Infinity: there is none. */
+  /** `ring` is called when a deadline has passed and returns the next one; Infinity for none. */
   constructor(clock: Clock, ring: () => number) {
     this.#clock = clock;
     this.#ring = ring;
   }
 
-  /** Rings at this time at the latest. */
+  /** Rings no later than this. */
   set(due: number): void {
     if (due >= this.#due) return;
     this.#timer?.cancel();

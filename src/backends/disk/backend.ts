@@ -1,4 +1,4 @@
-// The store on disk: LMDB in a folder, shared by all processes of a machine, with no server.
+// The disk backend: LMDB in a folder, shared by all processes of a machine without a server.
 import {
   type Backend,
   type BackendHost,
@@ -21,7 +21,7 @@ import type { Records } from "./records.ts";
 
 type Found = StoreRecord | undefined;
 
-/** Used without a cache, it has the deadlines that a cache has by default. */
+/** Without a cache it uses the default deadlines of one. */
 const ALONE: Pick<BackendHost, "operationTimeoutMs" | "connectTimeoutMs" | "poolSize"> = {
   operationTimeoutMs: 1_000,
   connectTimeoutMs: 5_000,
@@ -43,7 +43,7 @@ export class DiskBackend implements Backend {
   #connecting: Promise<Records> | undefined;
   #isDisconnected = false;
 
-  /** Throws ConfigError. The package lmdb is needed from `connect` on. */
+  /** Throws ConfigError. The package lmdb is loaded by `connect`. */
   constructor(options: DiskOptions) {
     this.#options = resolveOptions(options);
   }
@@ -70,7 +70,7 @@ export class DiskBackend implements Backend {
     await this.read("");
   }
 
-  /** Reads go on while another process keeps the store locked, or the disk is full. */
+  /** Reads still work while another process holds the write lock or the disk is full. */
   answersInPart(): boolean {
     return this.#records?.isReadOnly === true;
   }
@@ -162,7 +162,7 @@ export class DiskBackend implements Backend {
     return (await this.#connected()).usage(prefix, this.#present);
   }
 
-  async fill(): Promise<number> {
+  async memoryUsage(): Promise<number> {
     return this.#present().fill;
   }
 
@@ -174,20 +174,20 @@ export class DiskBackend implements Backend {
     return (await this.#connected()).describe();
   }
 
-  /** Asked at every step of what takes several: it may have been closed in between. */
+  /** Called at every step of a scan: the store may have been closed in between. */
   readonly #present = (): Records => {
     const records = this.#usable;
     if (records === undefined) throw disconnected();
     return records;
   };
 
-  /** The open store, unless its folder was removed or replaced: then what is there now is opened. */
+  /** The open store. If its folder was removed or replaced, starts opening what is there now. */
   get #usable(): Records | undefined {
     const records = this.#records;
     if (records === undefined || !records.isGone) return records;
     this.#records = undefined;
     this.#connecting = records.giveUp().then(() => this.#enter());
-    // Whoever asks next is told.
+    // The next call awaits the promise and gets the error.
     this.#connecting.catch(() => {});
     return undefined;
   }
@@ -209,7 +209,7 @@ export class DiskBackend implements Backend {
     }
   }
 
-  /** Whoever stores nothing on disk loads nothing of it. */
+  /** Imported on demand, so that LMDB code is loaded only where it is used. */
   async #enter(): Promise<Records> {
     const { enterStore } = await import("./records.ts");
     return enterStore(this.#options, this.#host);

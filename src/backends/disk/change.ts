@@ -1,13 +1,14 @@
-// What an operation changes: puts and removals that are made together or, where a condition no longer holds, not at all.
-import type { DiskKey } from "./layout/disk-key.ts";
-import { rowsOf, rowValue } from "./layout/index-row.ts";
-import { comparable, type Encoded, type Facts } from "./layout/stored-record.ts";
+// A change to the store: puts and removals that are applied together, or not at all if a condition no longer holds.
+import type { Row } from "./environment.ts";
+import { AREA, type DiskKey } from "./layout/disk-key.ts";
+import { isRowOf, rowsOf, rowValue } from "./layout/index-row.ts";
+import { comparable, type Encoded, type Facts, factsIn, storedKey } from "./layout/stored-record.ts";
 import type { LmdbStore } from "./lmdb.ts";
 
-/** Under which a record is still as it was when the change was decided. */
+/** Holds while the record is still the one that the change is based on. */
 export interface Condition {
   readonly key: DiskKey;
-  /** `null`: there is none. */
+  /** `null`: there is no record. */
   readonly version: number | null;
 }
 
@@ -23,7 +24,7 @@ export interface Change {
   readonly removals: readonly DiskKey[];
 }
 
-/** Puts a record in the place of what was there. */
+/** Stores a record in place of the one before. */
 export function putRecord(
   key: DiskKey,
   next: Encoded,
@@ -41,7 +42,7 @@ export function putRecord(
   };
 }
 
-/** Removes a record if it is still this one. */
+/** Removes a record if it has not changed. */
 export function removeRecord(key: DiskKey, present: Facts): Change {
   return {
     condition: { key, version: comparable(present.version) },
@@ -50,7 +51,7 @@ export function removeRecord(key: DiskKey, present: Facts): Change {
   };
 }
 
-/** Hands a change to LMDB, inside a batch; says whether its condition held, once that is committed. */
+/** Queues a change in the current LMDB batch; resolves to whether its condition held, once it is committed. */
 export function issue(store: LmdbStore, change: Change): Promise<boolean> | undefined {
   const { condition } = change;
   const make = (): void => {
@@ -62,12 +63,37 @@ export function issue(store: LmdbStore, change: Change): Promise<boolean> | unde
   return undefined;
 }
 
-/** Bytes that a change adds, about. */
+/** Approximate bytes that a change adds. */
 export const sizeOf = ({ puts }: Change): number =>
   puts.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
 
-/** Whether a change can be seen in the store: what it puts has a random version in it. */
+/** Whether a change is visible in the store; what it puts contains a random version. */
 export function isMade({ puts, removals }: Change, get: (key: DiskKey) => Buffer | undefined): boolean {
   if (puts.length > 0) return puts.some(({ key, value }) => get(key)?.equals(value) === true);
   return removals.every((key) => get(key) === undefined);
+}
+
+export interface RowRemoval {
+  readonly change: Change;
+  /** The key of the record that it changes. */
+  readonly key?: string;
+  /** The record that is removed; undefined if only the row is. */
+  readonly facts?: Facts;
+}
+
+/**
+ * Removes what an index row points to: its record, or only the row if another record has replaced that one. `bytes` is
+ * the value at the disk key that the row names.
+ */
+export function removalFor({ key: row, value: diskKey }: Row, bytes: Buffer | undefined): RowRemoval {
+  const facts = factsIn(bytes);
+  if (bytes !== undefined && facts !== undefined) {
+    return isRowOf(row, facts)
+      ? { change: removeRecord(diskKey, facts), key: storedKey(diskKey, bytes), facts }
+      : { change: { puts: [], removals: [row] } };
+  }
+  // A damaged record is removed too, except under a hash: its key is unknown, so it may be in the middle of a write.
+  return bytes === undefined || diskKey[0] === AREA.hashed
+    ? { change: { puts: [], removals: [row] } }
+    : { change: { puts: [], removals: [row, diskKey] }, key: storedKey(diskKey, bytes) };
 }

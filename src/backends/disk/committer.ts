@@ -1,8 +1,8 @@
-// Changes on their way to disk: those of a tick in one commit, one commit at a time, none begun after its deadline.
+// Commits changes to disk: those of a tick together, one commit at a time, none started after its deadline.
 //
-// LMDB lets one process write at a time and waits for it as long as it takes. That waiting is done by a thread of the
-// pool, so a process that hangs with the lock keeps others from changing anything but not from reading, and what waits
-// here is given up when its time is over.
+// LMDB lets one process write at a time and waits for its lock without a limit. A thread of the pool does that waiting,
+// so a process that hangs while holding the lock blocks the writes of others but not their reads, and operations queued
+// here fail at their deadline.
 import type { Clock } from "../../core/clock.ts";
 import type { ConnectionError } from "../../core/errors.ts";
 import { Alarm } from "./alarm.ts";
@@ -13,10 +13,10 @@ import type { DiskEviction } from "./eviction.ts";
 import type { Facts } from "./layout/stored-record.ts";
 import type { Gate } from "./lock/gate.ts";
 import type { Operation, View } from "./operation.ts";
-import { earliestDue, isTaken, latestDue, type Planned, type Plans, type Queued } from "./queued.ts";
+import { earliestDue, latestDue, mustWait, type Planned, type Plans, type Queued } from "./queued.ts";
 import { Turn } from "./turn.ts";
 
-/** A commit is kept short: others wait for it. */
+/** Keeps commits short: other processes wait for the lock. */
 const MOST_OPERATIONS = 1_000;
 
 interface Issued {
@@ -27,77 +27,77 @@ interface Issued {
 export class Committer {
   readonly #environment: Environment;
   readonly #clock: Clock;
-  readonly #room: DiskEviction;
+  readonly #eviction: DiskEviction;
   readonly #limitMs: number;
   readonly #turn: Turn;
   readonly #alarm: Alarm;
   #queue: Queued[] = [];
-  #flying: readonly Planned[] = [];
-  /** When the commit under way has taken too long. */
-  #flightDue = Number.POSITIVE_INFINITY;
-  /** Whether a thread works on the commit under way. */
-  #isBegun = false;
+  #inFlight: readonly Planned[] = [];
+  /** When the current commit has taken too long. */
+  #inFlightDue = Number.POSITIVE_INFINITY;
+  /** Whether a thread works on the current commit. */
+  #isStarted = false;
   #isScheduled = false;
   #fatal: ConnectionError | undefined;
   #isFailing = false;
   #idle: (() => void)[] = [];
 
-  /** `limitMs`: how long a commit may take that only makes room. */
-  constructor(environment: Environment, gate: Gate, clock: Clock, room: DiskEviction, limitMs: number) {
+  /** `limitMs`: the deadline of a commit that only evicts. */
+  constructor(environment: Environment, gate: Gate, clock: Clock, eviction: DiskEviction, limitMs: number) {
     this.#environment = environment;
     this.#clock = clock;
-    this.#room = room;
+    this.#eviction = eviction;
     this.#limitMs = limitMs;
     this.#turn = new Turn(gate, clock);
-    this.#alarm = new Alarm(clock, () => this.#giveUpLate());
+    this.#alarm = new Alarm(clock, () => this.#failLate());
   }
 
   get isIdle(): boolean {
-    return !this.#isScheduled && !this.#turn.isAwaited && this.#flying.length + this.#queue.length === 0;
+    return !this.#isScheduled && !this.#turn.isAwaited && this.#inFlight.length + this.#queue.length === 0;
   }
 
-  /** Whether no thread works on a commit: what is seen in the store has been made, even if LMDB has yet to tell. */
+  /** Whether no thread works on a commit. A change visible in the store is committed, even if LMDB has not reported it yet. */
   get isAtRest(): boolean {
-    if (this.#flying.length === 0 || !this.#isBegun) return true;
-    return this.#environment.snapshot((get) => this.#flying.some(({ change }) => isMade(change, get)));
+    if (this.#inFlight.length === 0 || !this.#isStarted) return true;
+    return this.#environment.snapshot((get) => this.#inFlight.some(({ change }) => isMade(change, get)));
   }
 
-  /** Whether a commit waits for a process that does not let go of the store, or does not come to an end of opening it. */
+  /** Whether a commit waits past its deadline for a process that holds the write lock or hangs while opening the store. */
   get isStuck(): boolean {
-    return this.#turn.isOverdue || (this.#flying.length > 0 && this.#clock.now() >= this.#flightDue);
+    return this.#turn.isOverdue || (this.#inFlight.length > 0 && this.#clock.now() >= this.#inFlightDue);
   }
 
-  /** Whether changes fail, or wait for another process, while reads go on. */
+  /** Whether changes fail or wait for another process while reads still work. */
   get isReadOnly(): boolean {
     return this.#isFailing || this.isStuck;
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is queued or being committed. */
   whenIdle(): Promise<void> {
     return this.isIdle ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  /** Tells the operation how it ended, within so many milliseconds. */
+  /** Calls `committed` or `failed` of the operation within `limitMs`. */
   add(operation: Operation, limitMs: number): void {
     const refusal = this.#fatal ?? (this.isStuck ? lateError() : undefined);
     if (refusal !== undefined) {
       operation.failed(refusal);
       return;
     }
-    const queued = { operation, due: this.#clock.now() + limitMs, isOver: false };
+    const queued = { operation, due: this.#clock.now() + limitMs, isSettled: false };
     this.#queue.push(queued);
     this.#alarm.set(queued.due);
     this.#schedule();
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#turn.isAwaited || this.#flying.length > 0) return;
+    if (this.#isScheduled || this.#turn.isAwaited || this.#inFlight.length > 0) return;
     this.#isScheduled = true;
-    // What the rest of this tick adds goes along.
+    // Includes what the rest of this tick adds.
     process.nextTick(() => {
       this.#isScheduled = false;
-      // Who was told of a failure while this was planned may have begun another one, which follows when this one ends.
-      if (this.#flying.length === 0) this.#commit();
+      // A failure callback may have started another commit meanwhile; this one then follows it.
+      if (this.#inFlight.length === 0) this.#commit();
     });
   }
 
@@ -108,55 +108,55 @@ export class Committer {
     if (planned.length === 0) {
       this.#turn.end();
       if (this.#queue.length > 0) this.#schedule();
-      else this.#rest();
+      else this.#idleNow();
       return;
     }
     const batch = planned.map(({ queued }) => queued);
-    this.#flying = planned;
-    this.#flightDue = latestDue(batch) ?? this.#clock.now() + this.#limitMs;
+    this.#inFlight = planned;
+    this.#inFlightDue = latestDue(batch) ?? this.#clock.now() + this.#limitMs;
     this.#issue(planned).then(
-      (issued) => this.#landed(issued),
-      (error: unknown) => this.#crashed(batch, error),
+      (issued) => this.#committed(issued),
+      (error: unknown) => this.#commitFailed(batch, error),
     );
   }
 
-  /** Whether nobody opens the store; otherwise this commit begins later. */
+  /** Whether no process is opening the store; otherwise the commit is retried later. */
   #hasTurn(): boolean {
     try {
       const due = this.#queue[0]?.due ?? this.#clock.now() + this.#limitMs;
       return this.#turn.begin(due, () => this.#commit());
     } catch (thrown) {
       this.#isFailing = true;
-      this.#giveUp(this.#queue, thrown);
-      if (this.#queue.length === 0) this.#rest();
+      this.#failAll(this.#queue, thrown);
+      if (this.#queue.length === 0) this.#idleNow();
       return false;
     }
   }
 
-  /** As `#plan`; where the store cannot be read, whoever waits is told. */
+  /** As `#plan`; if the store cannot be read, all queued operations fail. */
   #planned(): Plans {
     const waiting = this.#queue;
     try {
       return this.#plan();
     } catch (thrown) {
-      this.#giveUp(waiting, thrown);
+      this.#failAll(waiting, thrown);
       return { planned: [], done: [] };
     }
   }
 
-  #giveUp(waiting: readonly Queued[], thrown: unknown): void {
+  #failAll(waiting: readonly Queued[], thrown: unknown): void {
     this.#queue = [];
     const error = commitError(thrown, this.#environment.path);
     for (const queued of waiting) this.#fail(queued, error);
   }
 
-  /** What goes into the next commit, decided by one snapshot. */
+  /** Plans the next commit from one snapshot. */
   #plan(): Plans {
     const planned: Planned[] = [];
     const done: Queued[] = [];
     const now = this.#clock.now();
     this.#environment.snapshot((get) => {
-      const coming = new Map<string, Facts | undefined>();
+      const pendingWrite = new Map<string, Facts | undefined>();
       let bytesRead = 0;
       const view: View = {
         now,
@@ -165,18 +165,18 @@ export class Committer {
           bytesRead += present?.length ?? 0;
           return present;
         },
-        coming: (key) => coming.get(key),
+        pendingWrite: (key) => pendingWrite.get(key),
       };
       let bytes = 0;
       let taken = 0;
       for (const queued of this.#queue) {
         const { operation } = queued;
-        // In the order they came: what this process changes is changed in that order.
-        if (isTaken(operation, coming)) break;
-        if (planned.length >= MOST_OPERATIONS || bytes >= this.#room.mostAtOnce) break;
+        // Strictly in order: the changes of this process must not be reordered.
+        if (mustWait(operation, pendingWrite)) break;
+        if (planned.length >= MOST_OPERATIONS || bytes >= this.#eviction.maxBatchBytes) break;
         if (bytesRead >= MOST_BYTES_AT_ONCE) break;
         taken++;
-        if (queued.isOver) continue;
+        if (queued.isSettled) continue;
         if (now >= queued.due) {
           this.#fail(queued, lateError());
           continue;
@@ -187,13 +187,13 @@ export class Committer {
         else {
           planned.push({ queued, change: plan.change });
           bytes += sizeOf(plan.change);
-          if (operation.key !== undefined) coming.set(operation.key, plan.leaves);
+          if (operation.key !== undefined) pendingWrite.set(operation.key, plan.result);
         }
       }
       this.#queue = this.#queue.slice(taken);
-      for (const operation of this.#room.make(bytes, (key) => coming.has(key), get)) {
+      for (const operation of this.#eviction.plan(bytes, (key) => pendingWrite.has(key), get)) {
         const { change } = operation.plan();
-        const queued = { operation, due: Number.POSITIVE_INFINITY, isOver: false };
+        const queued = { operation, due: Number.POSITIVE_INFINITY, isSettled: false };
         if (change !== undefined) planned.push({ queued, change });
       }
     });
@@ -215,14 +215,14 @@ export class Committer {
     const whole = store.batch(() => {
       for (const { queued, change } of planned) {
         const held = issue(store, change);
-        // All of them fail when the commit does, which is told once.
+        // All reject when the commit fails; that is reported once, below.
         held?.catch(() => {});
         issued.push({ queued, held });
       }
     });
-    // The binding begins at the end of this turn, just before.
+    // The binding starts the commit at the end of this turn, just before this callback.
     setImmediate(() => {
-      this.#isBegun = true;
+      this.#isStarted = true;
     });
     try {
       await whole;
@@ -234,7 +234,7 @@ export class Committer {
     return issued;
   }
 
-  async #landed(issued: readonly Issued[]): Promise<void> {
+  async #committed(issued: readonly Issued[]): Promise<void> {
     const again: Queued[] = [];
     this.#isFailing = false;
     for (const { queued, held } of issued) {
@@ -245,7 +245,7 @@ export class Committer {
     this.#next();
   }
 
-  #crashed(batch: readonly Queued[], thrown: unknown): void {
+  #commitFailed(batch: readonly Queued[], thrown: unknown): void {
     const error = commitError(thrown, this.#environment.path);
     this.#isFailing = true;
     for (const queued of batch) this.#fail(queued, error);
@@ -253,7 +253,7 @@ export class Committer {
     this.#next();
   }
 
-  /** Nothing more is asked of LMDB but reads. */
+  /** From now on only reads are sent to LMDB. */
   #break(cause: Error): void {
     this.#fatal = noMoreChanges(cause);
     for (const queued of this.#queue) this.#fail(queued, this.#fatal);
@@ -261,37 +261,37 @@ export class Committer {
   }
 
   #next(): void {
-    this.#flying = [];
-    this.#isBegun = false;
-    this.#flightDue = Number.POSITIVE_INFINITY;
-    if (this.#queue.length > 0 || (this.#room.isOwed && this.#fatal === undefined)) this.#schedule();
-    else this.#rest();
+    this.#inFlight = [];
+    this.#isStarted = false;
+    this.#inFlightDue = Number.POSITIVE_INFINITY;
+    if (this.#queue.length > 0 || (this.#eviction.hasBacklog && this.#fatal === undefined)) this.#schedule();
+    else this.#idleNow();
   }
 
-  #rest(): void {
+  #idleNow(): void {
     this.#alarm.cancel();
     const idle = this.#idle;
     this.#idle = [];
     for (const resolve of idle) resolve();
   }
 
-  /** Returns false where the operation has to be decided again. */
+  /** Returns false if the operation must be planned again. */
   #settle(queued: Queued, held: boolean): boolean {
-    if (queued.isOver) return true;
-    queued.isOver = queued.operation.committed(held);
-    return queued.isOver;
+    if (queued.isSettled) return true;
+    queued.isSettled = queued.operation.committed(held);
+    return queued.isSettled;
   }
 
   #fail(queued: Queued, error: unknown): void {
-    if (queued.isOver) return;
-    queued.isOver = true;
+    if (queued.isSettled) return;
+    queued.isSettled = true;
     queued.operation.failed(error);
   }
 
-  /** Tells those whose time is over. Returns when the next one's will be. */
-  #giveUpLate(): number {
+  /** Fails operations past their deadline. Returns the next deadline. */
+  #failLate(): number {
     const now = this.#clock.now();
-    const waiting = [...this.#flying.map(({ queued }) => queued), ...this.#queue];
+    const waiting = [...this.#inFlight.map(({ queued }) => queued), ...this.#queue];
     for (const queued of waiting) if (now >= queued.due) this.#fail(queued, lateError());
     return earliestDue(waiting);
   }

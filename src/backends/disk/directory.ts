@@ -1,17 +1,17 @@
-// The folder of a store: which environment in it is this boot's, whether it is ours, and what is left of former boots.
+// Prepares the folder of a store: selects the environment of this boot and removes those of earlier boots.
 import { accessSync, constants, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { folderError, openError } from "./disk-error.ts";
 import { checkIntegrity } from "./integrity.ts";
-import { readBootId } from "./lock/boot-id.ts";
 import { isMarkerPath } from "./lock/marker.ts";
+import { readBootId } from "./lock/marker-owner.ts";
 import type { Durability } from "./options.ts";
 
-/** Only for the user whose processes share the store. */
+/** Accessible only to the user whose processes share the store. */
 const FOLDER_MODE = 0o700;
 const OF_DISK = "disk";
 const OF_BOOT = "boot-";
-/** Of an environment of LMDB. */
+/** The files of an LMDB environment. */
 const OWN_FILES = ["data.mdb", "lock.mdb"];
 
 export interface StoreFolder {
@@ -21,8 +21,9 @@ export interface StoreFolder {
 }
 
 /**
- * Makes the folder if need be. What is not flushed at every commit may be damaged by a power cut, so such a store is one
- * boot's only: the next one begins another, and nobody opens what may be damaged or lacks its last invalidations.
+ * Creates the folder if needed. A power cut may damage a store that is not flushed at every commit, so such a store is
+ * valid for one boot only: after the next boot a new one is created, and no process opens a store that may be damaged or
+ * may lack the last invalidations.
  */
 export function prepareFolder(directory: string, durability: Durability, bootId = readBootId()): StoreFolder {
   try {
@@ -42,7 +43,7 @@ export function prepareFolder(directory: string, durability: Durability, bootId 
   }
 }
 
-/** Only what is a store and nothing else: a folder of somebody else may have such a name. */
+/** Removes it only if it is a store and nothing else: another application's folder may have such a name. */
 function removeFormer(path: string, name: string): void {
   if (!name.startsWith(OF_BOOT) || !lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   try {
@@ -50,7 +51,7 @@ function removeFormer(path: string, name: string): void {
     const isStore = files.every((file) => OWN_FILES.includes(file) || isMarkerPath(file));
     if (isStore) rmSync(path, { recursive: true, force: true });
   } catch (error) {
-    // Another process removes it as well.
+    // Another process is removing it too.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
@@ -58,8 +59,8 @@ function removeFormer(path: string, name: string): void {
 function refuseForeign(directory: string, names: readonly string[]): void {
   const foreign = names.find((name) => OWN_FILES.includes(name));
   if (foreign === undefined) return;
-  throw folderError(directory, `${foreign} in it is an LMDB environment of something else`, {
-    hint: "Use a folder of its own for the cache.",
+  throw folderError(directory, `${foreign} in it is an LMDB environment of another application`, {
+    hint: "Use a separate folder for the cache.",
   });
 }
 
@@ -74,7 +75,11 @@ function refuseOtherLevel(
   const other = names.find((name) => name === opposite);
   if (other === undefined) return;
   const level = other === OF_DISK ? "disk" : "process";
-  throw folderError(directory, `it holds one with durability "${level}", and "${durability}" was asked for`, {
-    hint: `Give every process on it durability "${level}", use another folder, or stop all of them and remove ${other} in it.`,
-  });
+  throw folderError(
+    directory,
+    `it holds a store with durability "${level}", but "${durability}" is configured`,
+    {
+      hint: `Configure durability "${level}" in every process that uses it, use another folder, or stop them all and remove ${other} in it.`,
+    },
+  );
 }

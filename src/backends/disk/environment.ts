@@ -1,4 +1,4 @@
-// An opened environment of LMDB: reads from the latest commit of any process, and what it takes on disk.
+// An open LMDB environment: reads of the latest commit of any process, and its size on disk.
 import { BackendError } from "../../core/errors.ts";
 import type { DiskKey } from "./layout/disk-key.ts";
 import { type Lmdb, type LmdbStore, openStore, type ReadTransaction, type StoreSettings } from "./lmdb.ts";
@@ -13,13 +13,13 @@ export interface Row {
   readonly value: Buffer;
 }
 
-/** How much is copied in one go: nothing else has its turn meanwhile. */
+/** Most bytes copied at once: copying blocks the event loop. */
 export const MOST_BYTES_AT_ONCE = 4 * 1024 ** 2;
 
 export class Environment {
   readonly path: string;
   readonly store: LmdbStore;
-  /** In which every read is made: begun anew by a read that finds it ended. */
+  /** Used by every read; a read renews it after it was reset. */
   readonly #transaction: ReadTransaction;
   readonly #reading: { readonly transaction: ReadTransaction };
   readonly #end: (address: number) => void;
@@ -44,34 +44,34 @@ export class Environment {
     }
   }
 
-  /** What `look` makes of the value under a key as of the latest commit; its bytes are gone afterwards. */
-  look<T>(key: DiskKey, look: (bytes: Uint8Array) => T): T | undefined {
+  /** Applies `inspect` to the value under a key as of the latest commit; the bytes are invalid afterwards. */
+  inspect<T>(key: DiskKey, inspect: (bytes: Uint8Array) => T): T | undefined {
     this.#open();
     try {
       const shared = this.store.getBinaryFast(key, this.#reading);
-      return shared === undefined ? undefined : look(shared);
+      return shared === undefined ? undefined : inspect(shared);
     } finally {
       this.#end(this.#transaction.address);
     }
   }
 
-  /** Several reads of one commit: none made in between is seen. */
+  /** Several reads of the same commit. */
   snapshot<T>(work: (get: (key: DiskKey) => Buffer | undefined) => T): T {
     this.#open();
     try {
       return work((key) => this.#get(key));
     } finally {
-      // An open one would keep every page that is replaced from being used again, in all processes.
+      // An open transaction would keep replaced pages from being reused, in all processes.
       this.#end(this.#transaction.address);
     }
   }
 
-  /** The first `limit` keys of a range, and after `from` where that is given. */
+  /** The first `limit` keys of a range, or the first after `from`. */
   keys({ start, end }: Range, limit: number, from?: Buffer): readonly Buffer[] {
     return this.snapshot(() => this.#keys(start, end, limit, from));
   }
 
-  /** As `keys`, with what lies under each; fewer where they are so large that to copy them would take long. */
+  /** As `keys`, with their values; fewer if the values are large. */
   rows(range: Range, limit: number, from?: Buffer): readonly Row[] {
     return this.snapshot(() => this.rowsWithin(range, limit, from));
   }
@@ -89,7 +89,7 @@ export class Environment {
     return rows;
   }
 
-  /** The key so many places after `from`, or after the beginning. */
+  /** The key `places` after `from`, or after the beginning of the range. */
   keyAfter({ start, end }: Range, places: number, from: Buffer | undefined): Buffer | undefined {
     return this.snapshot(() => {
       const transaction = this.#transaction;
@@ -98,13 +98,13 @@ export class Environment {
     });
   }
 
-  /** Bytes of all pages that hold something. */
+  /** Bytes of all pages in use. */
   get usedBytes(): number {
     const stat = this.store.env.stat();
     return (stat.treeBranchPageCount + stat.treeLeafPageCount + stat.overflowPages) * stat.pageSize;
   }
 
-  /** Bytes of the file, pages that can be used again included. */
+  /** Bytes of the file, including free pages. */
   get fileBytes(): number {
     const { lastPageNumber } = this.store.env.info();
     return (lastPageNumber + 1) * this.store.env.stat().pageSize;
@@ -118,12 +118,12 @@ export class Environment {
     return this.store.env.info().numReaders;
   }
 
-  /** Frees the places of readers that were killed: what they were reading could not be reclaimed. */
+  /** Frees the reader slots of killed processes, whose pages could otherwise not be reused. */
   checkReaders(): void {
     this.store.readerCheck();
   }
 
-  /** Nothing may be under way. */
+  /** Call it only while nothing is being read or committed. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

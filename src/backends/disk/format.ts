@@ -1,4 +1,4 @@
-// What a store says of itself, so that no version reads what it does not understand.
+// The format version of a store, so that no version of xcache misreads what another has written.
 
 import type { Committer } from "./committer.ts";
 import { folderError } from "./disk-error.ts";
@@ -6,11 +6,11 @@ import type { Environment } from "./environment.ts";
 import { AREA, inArea } from "./layout/disk-key.ts";
 import { ChangeOperation } from "./operation.ts";
 
-/** Another one whenever an older version would misread what a newer one has written. */
+/** Raise it whenever an older version would misread what a newer one writes. */
 const FORMAT = 1;
 const KEY = inArea(AREA.about, Buffer.from("format"));
 
-/** Writes it into a store that is new. Throws ConnectionError for one of another version, or of something else. */
+/** Writes the version into a new store. Throws ConnectionError for another version or another application's data. */
 export async function checkFormat(
   { environment, committer }: { readonly environment: Environment; readonly committer: Committer },
   directory: string,
@@ -19,8 +19,8 @@ export async function checkFormat(
   const written = environment.read(KEY);
   if (written !== undefined) return requireFormat(written, directory);
   if (!environment.isEmpty) {
-    throw folderError(directory, "what lies there was not written by xcache", {
-      hint: "Use a folder of its own for the cache.",
+    throw folderError(directory, "its data was not written by xcache", {
+      hint: "Use a separate folder for the cache.",
     });
   }
   await new Promise<void>((resolve, reject) => {
@@ -43,7 +43,7 @@ function requireFormat(written: Buffer, directory: string): void {
     directory,
     `its format is version ${String(format)}; this version of xcache reads version ${FORMAT}`,
     {
-      hint: "Use the same version of xcache in every process on it, or another folder.",
+      hint: "Use the same version of xcache in every process that uses it, or another folder.",
     },
   );
 }

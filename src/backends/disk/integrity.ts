@@ -1,27 +1,27 @@
-// Looks at the files of an environment before LMDB does: the binding ends the process where it cannot open one.
+// Checks the files of an environment before LMDB opens them: the binding aborts the process on files it cannot open.
 import { accessSync, closeSync, constants, openSync, readSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** Where LMDB says what a file is, and what it says there: a number in the order of the machine, and a version. */
+/** Offsets and expected values of LMDB's magic number, in machine byte order, and of its file version. */
 const MAGIC_AT = 24;
 const MAGIC = 0xbeefc0de;
 const VERSION_AT = 28;
 const VERSION = 2;
-/** Two pages of the smallest size, each of which says how the rest is to be read. */
+/** The two meta pages, at the smallest page size. */
 const LEAST_BYTES = 8_192;
-/** A new store begins with less; where a file is mapped into memory, a disk that fills up would end the process. */
-const ROOM_TO_BEGIN = 1024 ** 2;
+/** More than a new store needs: on a full disk, a write to the memory map would kill the process. */
+const LEAST_FREE_BYTES = 1024 ** 2;
 
-/** Throws an error that says why the environment in a folder cannot be opened. */
+/** Throws if the environment in the folder cannot be opened. */
 export function checkIntegrity(path: string): void {
   const [lock, data] = [join(path, "lock.mdb"), join(path, "data.mdb")];
   const hasLock = requireFile(lock);
   const hasData = requireFile(data);
   if (hasData) requireHeader(data);
-  if (!hasLock || !hasData) requireRoom(path);
+  if (!hasLock || !hasData) requireSpace(path);
 }
 
-/** Returns whether there is something in it. */
+/** Returns whether the file exists and is not empty. */
 function requireFile(file: string): boolean {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (stat === undefined) return false;
@@ -30,9 +30,9 @@ function requireFile(file: string): boolean {
   return stat.size > 0;
 }
 
-function requireRoom(path: string): void {
+function requireSpace(path: string): void {
   const { bavail, bsize } = statfsSync(path);
-  if (bavail * bsize < ROOM_TO_BEGIN) throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+  if (bavail * bsize < LEAST_FREE_BYTES) throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
 }
 
 function requireHeader(file: string): void {

@@ -1,4 +1,4 @@
-// The package lmdb, loaded when it is first needed, and the part of it that is used.
+// Loads the package lmdb on first use, and types the part of its API that is used here.
 import { MissingPeerError } from "../../core/errors.ts";
 import { type DiskKey, keyEncoder } from "./layout/disk-key.ts";
 
@@ -7,7 +7,7 @@ export interface ReadTransaction {
   done(): void;
 }
 
-/** What the tree of a database takes, in pages. */
+/** Page counts of a database. */
 export interface TreeStat {
   readonly pageSize: number;
   readonly treeBranchPageCount: number;
@@ -27,19 +27,19 @@ interface RangeOptions {
 
 /** The root database of an environment. */
 export interface LmdbStore {
-  /** Length of what was read last. */
+  /** Length of the last value read. */
   readonly lastSize: number;
   readonly env: {
     stat(): TreeStat;
     info(): { readonly lastPageNumber: number; readonly numReaders: number; readonly maxReaders: number };
   };
-  /** Bytes that the next read overwrites. */
+  /** The next read overwrites the returned bytes. */
   getBinaryFast(key: DiskKey, options: { readonly transaction: ReadTransaction }): Uint8Array | undefined;
   getKeys(options: RangeOptions): Iterable<Buffer>;
   useReadTransaction(): ReadTransaction;
   put(key: DiskKey, value: Uint8Array, version: number): Promise<boolean>;
   remove(key: DiskKey): Promise<boolean>;
-  /** `null`: if there is nothing under the key. */
+  /** `null`: if the key does not exist. */
   ifVersion(key: DiskKey, version: number | null, action: () => void): Promise<boolean>;
   batch(action: () => void): Promise<boolean>;
   readerCheck(): number;
@@ -56,10 +56,10 @@ export interface Lmdb {
   readonly version: { readonly major: number; readonly minor: number; readonly patch: number };
 }
 
-/** Throws MissingPeerError where it is not installed. */
+/** Throws MissingPeerError if the package is not installed. */
 export async function loadLmdb(): Promise<Lmdb> {
   try {
-    // Its own types lack what is needed here.
+    // The types of the package lack what is used here.
     return (await import("lmdb")) as unknown as Lmdb;
   } catch (error) {
     if (isAbsence(error)) throw new MissingPeerError("lmdb", "DiskBackend", { cause: error });
@@ -72,16 +72,16 @@ const isAbsence = (error: unknown): boolean =>
 
 export interface StoreSettings {
   readonly path: string;
-  /** Whether a commit waits until the disk has it. */
+  /** Whether a commit waits until it is on disk. */
   readonly isSynced: boolean;
   readonly mapBytes: number;
 }
 
 const MAX_READERS = 1_024;
-/** Nobody but the user whose processes share the store. */
+/** Accessible only to the user whose processes share the store. */
 const FILE_MODE = 0o600;
 
-/** Opens an environment, and makes it where there is none. Never waits for a process that is writing to it. */
+/** Opens or creates an environment. Never waits for a process that is writing to it. */
 export function openStore(lmdb: Lmdb, { path, isSynced, mapBytes }: StoreSettings): LmdbStore {
   const database = { keyEncoder, encoding: "binary", useVersions: true };
   const Opened = lmdb.openAsClass({
@@ -89,18 +89,18 @@ export function openStore(lmdb: Lmdb, { path, isSynced, mapBytes }: StoreSetting
     path,
     noSubdir: false,
     noSync: !isSynced,
-    // Its commits become visible before they are on disk, which is neither of our two levels.
+    // With it, commits would become visible before they are on disk: neither of the two durability levels.
     overlappingSync: false,
     maxReaders: MAX_READERS,
     mapSize: mapBytes,
     permissionsMode: FILE_MODE,
-    // A commit that fails rejects a promise of such a batch that nobody can catch.
+    // A failing commit would reject a promise of the batch that cannot be caught.
     eventTurnBatching: false,
-    // The lock is not to be taken before all changes of a commit are at hand.
+    // The write lock must not be taken before all changes of a commit are queued.
     batchStartThreshold: Number.MAX_SAFE_INTEGER,
   });
-  // The constructor looks the root database up in a write transaction. It is always there, a read transaction finds it
-  // as well, and that needs no lock which a process that hangs may hold.
+  // The constructor looks up the root database in a write transaction. It always exists, so a read transaction finds it
+  // too, without the write lock, which a hung process may hold.
   class Root extends Opened {
     transactionSync(action: () => void): void {
       this.resetReadTxn();

@@ -1,4 +1,4 @@
-// The operations that change the store. Each decides by what is there when its turn has come, and is told how it ended.
+// The operations that change the store. Each is planned from a snapshot right before its commit.
 import type { Failed, KeyedRecord, SwapResult } from "../../core/backend.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { type Change, putRecord, removeRecord } from "./change.ts";
@@ -13,28 +13,28 @@ import {
   factsOf,
 } from "./layout/stored-record.ts";
 
-/** What an operation sees when its turn has come. */
+/** What an operation sees when it is planned. */
 export interface View {
   readonly now: number;
-  /** What is stored; a snapshot of the latest commit. */
+  /** From a snapshot of the latest commit. */
   get(key: DiskKey): Buffer | undefined;
-  /** What an earlier operation of the same commit puts there whatever happens. */
-  coming(key: string): Facts | undefined;
+  /** What an earlier operation of the same commit writes unconditionally. */
+  pendingWrite(key: string): Facts | undefined;
 }
 
-/** What an operation came to: a change, or nothing to be done. */
+/** The outcome of planning: a change, or nothing to do. */
 export interface Plan {
   readonly change: Change | undefined;
-  /** What stands there afterwards, where that is certain. */
-  readonly leaves?: Facts;
+  /** What is stored afterwards, if that is certain. */
+  readonly result?: Facts;
 }
 
 export interface Operation {
-  /** The record it is about; in one commit no other operation may be about the same, except writes after a write. */
+  /** The key it concerns. One commit has at most one operation per key, except for writes after a write. */
   readonly key: string | undefined;
   readonly isWrite: boolean;
   plan(view: View): Plan;
-  /** The change is committed; or there was none. Returns false where it has to be decided again. */
+  /** The change is committed, or there was none. Returns false if the operation must be planned again. */
   committed(held: boolean): boolean;
   failed(error: unknown): void;
 }
@@ -58,8 +58,8 @@ export class WriteOperation implements Operation {
   plan(view: View): Plan {
     const key = recordKey(this.key);
     const next = encodeStored(key, this.#item, view.now);
-    const before = view.coming(this.key) ?? factsIn(view.get(key));
-    return { change: putRecord(key, next, before), leaves: next };
+    const before = view.pendingWrite(this.key) ?? factsIn(view.get(key));
+    return { change: putRecord(key, next, before), result: next };
   }
 
   committed(): boolean {
@@ -135,7 +135,7 @@ export class TakeOperation implements Operation {
       if (bytes === undefined || this.#taken === undefined) return NOTHING;
       return { change: removeRecord(key, factsOf(bytes)) };
     } catch (error) {
-      // What is damaged is removed as well; its rows go when their time comes.
+      // A damaged record is removed too; its index rows are removed when the sweep or eviction finds them.
       this.#damage = error;
       return { change: { puts: [], removals: [key] } };
     }
@@ -148,7 +148,7 @@ export class TakeOperation implements Operation {
   }
 }
 
-/** A change that was decided before; what nobody waits for is found again when it fails. */
+/** A change planned earlier. Cleanup needs no failure callback: the next sweep finds the same rows again. */
 export class ChangeOperation implements Operation {
   readonly key: string | undefined;
   readonly isWrite = false;
@@ -178,7 +178,7 @@ export class ChangeOperation implements Operation {
   }
 }
 
-/** The record in these bytes, unless it has ended or is that of another key. Throws CodecError. */
+/** The record in these bytes, unless it has expired or belongs to another key. Throws CodecError. */
 function presentIn(bytes: Buffer | undefined, key: string, now: number): StoreRecord | undefined {
   return bytes === undefined || endOf(bytes) <= now ? undefined : decodeStored(bytes, key);
 }

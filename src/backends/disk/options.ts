@@ -1,24 +1,24 @@
-// What a store on disk can be told, and from where: an object, or a file:// address.
+// Options of the disk backend, from an object or a file:// address.
 import { isAbsolute } from "node:path";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { suggestName } from "../../core/suggest-name.ts";
 
 /**
- * What an acknowledged change survives. `process`: the end of every process, however it ends; the store is empty after
- * the machine was restarted. `disk`: a power cut as well, since every commit waits for the disk.
+ * What an acknowledged change survives. `process`: the crash of any process; the store is empty after a reboot of the
+ * machine. `disk`: also a power cut, since every commit waits for the disk.
  */
 export type Durability = "process" | "disk";
 
 interface Settings {
-  /** Most bytes of the store, about; the oldest entries make room. At least 1,048,576. Default: 1 GiB. */
+  /** Approximate bound of the store in bytes; the oldest entries are evicted. At least 1,048,576. Default: 1 GiB. */
   readonly maxBytes?: number;
-  /** What an acknowledged change survives; the same in every process. Default: `process`. */
+  /** What an acknowledged change survives; must be the same in every process. Default: `process`. */
   readonly durability?: Durability;
 }
 
 export interface DiskFolderOptions extends Settings {
-  /** An absolute path, made if it does not exist; a folder of its own, on a disk of this machine. */
+  /** Absolute path of a dedicated folder on a local disk; created if it does not exist. */
   readonly directory: string;
 }
 
@@ -33,7 +33,7 @@ export type ResolvedOptions = Required<DiskFolderOptions>;
 
 const DEFAULT_MAX_BYTES = 1024 ** 3;
 const LEAST_MAX_BYTES = 1024 ** 2;
-/** Four times as much is mapped, which is a quarter of the address space that a process has on every 64-bit system. */
+/** Four times as much is mapped: a quarter of the address space of a process on every 64-bit system. */
 const MOST_MAX_BYTES = 2 ** 43;
 const NAMES = ["directory", "maxBytes", "durability"];
 
@@ -79,7 +79,7 @@ function fromUrl(options: object): object {
   if (others.length > 0) throw invalid(`DiskBackend takes kvUrl alone, got ${others.join(", ")} as well`);
   const address = parseStoreAddress(kvUrl);
   if (address.kind !== "file")
-    throw invalid(`kvUrl must be a file:// address, got one of kind ${address.kind}`);
+    throw invalid(`kvUrl must be a file:// address, got a ${address.kind} address`);
   return { directory: address.path, ...address.options };
 }
 

@@ -1,4 +1,4 @@
-// Operations that wait for their commit, and what was planned for them.
+// Operations that wait for their commit, and their planned changes.
 import type { Change } from "./change.ts";
 import type { Facts } from "./layout/stored-record.ts";
 import type { Operation } from "./operation.ts";
@@ -6,8 +6,8 @@ import type { Operation } from "./operation.ts";
 export interface Queued {
   readonly operation: Operation;
   readonly due: number;
-  /** Somebody was told how it ended. */
-  isOver: boolean;
+  /** Whether its outcome was reported. */
+  isSettled: boolean;
 }
 
 export interface Planned {
@@ -17,28 +17,28 @@ export interface Planned {
 
 export interface Plans {
   readonly planned: readonly Planned[];
-  /** For which there is nothing to be changed. */
+  /** Operations that need no change. */
   readonly done: readonly Queued[];
 }
 
-/** When the last of those is due that anybody waits for; making room is not to keep a commit from being known to hang. */
+/** The latest deadline in a batch. Evictions have none and must not hide that a commit hangs. */
 export function latestDue(batch: readonly Queued[]): number | undefined {
   const dues = batch.map(({ due }) => due).filter((due) => due < Number.POSITIVE_INFINITY);
   return dues.length === 0 ? undefined : Math.max(...dues);
 }
 
-/** When the first of those is due that were not told how they ended; Infinity: there are none. */
+/** The earliest deadline of the operations without an outcome; Infinity for none. */
 export function earliestDue(waiting: readonly Queued[]): number {
   let least = Number.POSITIVE_INFINITY;
-  for (const { isOver, due } of waiting) if (!isOver && due < least) least = due;
+  for (const { isSettled, due } of waiting) if (!isSettled && due < least) least = due;
   return least;
 }
 
-/** Whether an operation has to wait for the next commit: its record is changed in this one. */
-export function isTaken(
+/** Whether an operation must wait for the next commit because this one already changes its key. */
+export function mustWait(
   { key, isWrite }: Operation,
-  coming: ReadonlyMap<string, Facts | undefined>,
+  pendingWrites: ReadonlyMap<string, Facts | undefined>,
 ): boolean {
-  if (key === undefined || !coming.has(key)) return false;
-  return !isWrite || coming.get(key) === undefined;
+  if (key === undefined || !pendingWrites.has(key)) return false;
+  return !isWrite || pendingWrites.get(key) === undefined;
 }

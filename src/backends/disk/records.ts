@@ -1,4 +1,4 @@
-// The records of an opened store: how they are read, and how changes reach the process's one committer.
+// Reads the records of an open store and passes changes to the committer of the process.
 import type { BackendHost, Failed, KeyedRecord, ScanItem, SwapResult, Usage } from "../../core/backend.ts";
 import { COARSE_LAG_MS } from "../../core/clock.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
@@ -36,12 +36,12 @@ export class Records {
     return this.#shared.committer.isReadOnly;
   }
 
-  /** Whether what is in the folder has to be opened instead. */
+  /** Whether the folder was removed or replaced, so that the store must be opened again. */
   get isGone(): boolean {
     return this.#shared.isGone;
   }
 
-  /** The share of its room that is used. */
+  /** The share of maxBytes in use. */
   get fill(): number {
     return Math.min(1, this.environment.usedBytes / this.#options.maxBytes);
   }
@@ -50,7 +50,7 @@ export class Records {
     return this.#shared.leave(this.#host);
   }
 
-  /** As `leave`, closing it for all others as well. */
+  /** As `leave`, and closes it for all other users too. */
   async giveUp(): Promise<void> {
     await this.#shared.retire();
     await this.leave();
@@ -66,9 +66,9 @@ export class Records {
     const { environment, sweep } = this.#shared;
     sweep.used();
     const diskKey = recordKey(key);
-    // A hash stands for a key only where the full one is compared.
+    // Two keys may share a hash: the full key must be compared.
     if (isHashed(diskKey)) return this.read(key)?.version;
-    return environment.look(diskKey, this.#presentVersion);
+    return environment.inspect(diskKey, this.#presentVersion);
   }
 
   readonly #presentVersion = (bytes: Uint8Array): Token | undefined =>
@@ -98,7 +98,7 @@ export class Records {
     this.#change(new TakeOperation(key, done, failed));
   }
 
-  /** `present` is asked at every step. */
+  /** `present` is called at every step. */
   scan(
     prefix: string,
     present: () => Records,
@@ -134,7 +134,7 @@ export class Records {
     return this.#hasEnded(endOf(bytes)) ? undefined : decodeStored(bytes, key);
   }
 
-  /** Nearly always that is far away, and the coarse time says so. */
+  /** The coarse clock is enough unless the expiry is near. */
   #hasEnded(ends: number): boolean {
     const { clock } = this.#host;
     return clock.coarse() + 2 * COARSE_LAG_MS >= ends && clock.now() >= ends;

@@ -1,34 +1,33 @@
-// Looks through the keys of a store in steps, each of which lets others have their turn.
+// Scans the keys of a store in steps and yields to the event loop after each.
 import type { ScanItem, Usage } from "../../core/backend.ts";
 import { nextTurn } from "../../core/event-loop.ts";
 import type { Environment, Range } from "./environment.ts";
 import { AREA, plainPrefix, rangeOf } from "./layout/disk-key.ts";
-import { storedKey } from "./layout/stored-key.ts";
-import { decodeStoredHeader, endOf } from "./layout/stored-record.ts";
+import { decodeStoredHeader, endOf, storedKey } from "./layout/stored-record.ts";
 
 const STEP = 200;
-/** Keys that are counted in one go. */
+/** Keys counted per step. */
 const COUNTED = 5_000;
-/** Records that are looked at for their size. */
+/** Records measured to estimate the size of all. */
 const SAMPLE = 1_000;
 const SAMPLE_BYTES = 64 * 1024 ** 2;
-/** What a record takes besides its key and bytes, its rows included. */
+/** Approximate bytes of a record besides its key and value, including its index rows. */
 const OVERHEAD_BYTES = 120;
 
 interface Part {
   readonly range: Range;
-  /** Whether only some of the keys in it have the prefix. */
+  /** Whether it also contains keys without the prefix. */
   readonly isMixed: boolean;
 }
 
-/** Where keys with this prefix are. */
+/** The ranges that contain keys with this prefix. */
 function partsFor(prefix: string): readonly Part[] {
   const plain = plainPrefix(prefix);
   const hashed = { range: rangeOf(AREA.hashed, Buffer.alloc(0)), isMixed: true };
   return plain === undefined ? [hashed] : [{ range: rangeOf(AREA.plain, plain), isMixed: false }, hashed];
 }
 
-/** Every record whose key starts with `prefix`; payloads are left out. */
+/** Every record whose key starts with `prefix`, without payloads. */
 export async function* scanStore(
   environment: () => Environment,
   prefix: string,
@@ -54,7 +53,7 @@ export async function* scanStore(
   }
 }
 
-/** The number of keys is exact, but for those that have ended; their size is that of some of them. */
+/** The number of keys is exact, except that it includes expired ones; the bytes are extrapolated from a sample. */
 export async function storeUsage(environment: () => Environment, prefix: string): Promise<Usage> {
   let keys = 0;
   let bytes = 0;
@@ -86,7 +85,7 @@ async function count(environment: () => Environment, range: Range): Promise<Coun
   return { keys, bytes: keys === 0 ? 0 : Math.round((sample.bytes / sample.keys) * keys) };
 }
 
-/** The first records of a range; `last` is undefined where there are no more. */
+/** The first records of a range; `last` is undefined if there are no more. */
 async function sampleOf(
   environment: () => Environment,
   range: Range,
@@ -105,7 +104,7 @@ async function sampleOf(
   return { keys, bytes, last };
 }
 
-/** Keys that were hashed are few and long. */
+/** Counts one by one: hashed keys are few. */
 async function countMixed(environment: () => Environment, range: Range, prefix: string): Promise<Counted> {
   let keys = 0;
   let bytes = 0;

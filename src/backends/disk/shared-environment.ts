@@ -1,4 +1,5 @@
-// One environment for all backends of a thread on one folder: LMDB must not be opened twice, and they share its commits.
+// One environment shared by all backends of a thread on one folder: LMDB must not open it twice, and commits are shared.
+import { isMainThread } from "node:worker_threads";
 import type { BackendHost } from "../../core/backend.ts";
 import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { Committer } from "./committer.ts";
@@ -9,12 +10,11 @@ import { DiskEviction } from "./eviction.ts";
 import { checkFormat } from "./format.ts";
 import { type Lmdb, loadLmdb } from "./lmdb.ts";
 import { FolderWatch } from "./lock/folder-watch.ts";
-import { Gate, openApart } from "./lock/gate.ts";
+import { Gate, openApart, POLL_MS, pauseThread } from "./lock/gate.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { endDespiteLock } from "./process-end.ts";
 import { Sweep } from "./sweep.ts";
 
-/** Pages that wait to be used again and a value that comes in take room besides what is bounded. */
+/** Free pages and incoming values need address space besides the bounded bytes. */
 const MAP_FACTOR = 4;
 const LEAST_MAP_BYTES = 256 * 1024 ** 2;
 
@@ -25,11 +25,11 @@ export class SharedEnvironment {
   readonly isSynced: boolean;
   readonly #folder: FolderWatch;
   readonly #gate: Gate;
-  /** How often each has entered: one may come again before it has left. */
+  /** Reference counts: a backend may enter again before it has left. */
   readonly #users = new Map<BackendHost, number>();
   readonly #limitMs: number;
   readonly #host: BackendHost;
-  /** Resolves when it is known to be ours. */
+  /** Resolves when the format of the store has been checked. */
   readonly checked: Promise<void>;
   #closing: Promise<void> | undefined;
 
@@ -41,7 +41,7 @@ export class SharedEnvironment {
   ) {
     this.environment = environment;
     this.isSynced = isSynced;
-    const room = new DiskEviction(environment, {
+    const eviction = new DiskEviction(environment, {
       maxBytes,
       evicted: (key) => {
         for (const user of this.#users.keys()) user.evicted(key);
@@ -51,17 +51,17 @@ export class SharedEnvironment {
     this.#limitMs = host.operationTimeoutMs;
     this.#folder = new FolderWatch(environment.path, host.clock);
     this.#gate = new Gate(environment.path, host.clock, this.#folder);
-    this.committer = new Committer(environment, this.#gate, host.clock, room, this.#limitMs);
+    this.committer = new Committer(environment, this.#gate, host.clock, eviction, this.#limitMs);
     this.sweep = new Sweep(environment, this.committer, host.clock, this.#limitMs);
     this.checked = checkFormat(this, directory, host.connectTimeoutMs);
   }
 
-  /** Whether the folder holds another store by now, or none: as of half a second ago, or of the latest commit. */
+  /** Whether the folder was removed or replaced, checked at most half a second ago or by the latest commit. */
   get isGone(): boolean {
     return this.#folder.wasGone();
   }
 
-  /** Whether it can be used: not one that is about to close. */
+  /** Returns false if it is closing and cannot be used. */
   enter(host: BackendHost): boolean {
     if (this.#closing === undefined && this.#folder.isGone()) this.retire().catch(this.#host.report);
     if (this.#closing !== undefined) return false;
@@ -69,7 +69,7 @@ export class SharedEnvironment {
     return true;
   }
 
-  /** Resolves when what was under way is committed; the last one out closes. */
+  /** Resolves when pending changes are committed; the last user closes the environment. */
   async leave(host: BackendHost): Promise<void> {
     const entered = this.#users.get(host) ?? 0;
     if (entered > 1) this.#users.set(host, entered - 1);
@@ -77,7 +77,7 @@ export class SharedEnvironment {
     await this.#whenIdle();
     if (this.#users.size > 0 || this.#closing !== undefined) return;
     this.sweep.stop();
-    // To close under a commit that waits for another process would wait as well, and with it everything here.
+    // Closing during a commit that waits for another process would block the event loop.
     if (this.committer.isIdle) await this.#close();
     else
       this.committer
@@ -93,7 +93,7 @@ export class SharedEnvironment {
     return withDeadline(this.#host.clock, this.#limitMs, this.committer.whenIdle(), () => undefined);
   }
 
-  /** Closes although it may be in use: everybody is to open what is in the folder now. */
+  /** Closes it even if it is in use: every user must open what is in the folder now. */
   retire(): Promise<void> {
     this.sweep.stop();
     return this.#close();
@@ -117,7 +117,7 @@ export class SharedEnvironment {
     }
   }
 
-  /** The thread ends, and LMDB closes what is open. */
+  /** The thread ends; LMDB closes the environment. */
   end(): void {
     if (this.committer.isAtRest) this.#gate.enterToEnd();
   }
@@ -126,7 +126,7 @@ export class SharedEnvironment {
 const opened = new Map<string, SharedEnvironment>();
 const opening = new Map<string, Promise<SharedEnvironment>>();
 
-/** Opens the store in a folder, or joins who has it open. Throws ConnectionError or MissingPeerError. */
+/** Opens the store in a folder, or shares the open one. Throws ConnectionError or MissingPeerError. */
 export async function enterEnvironment(
   options: ResolvedOptions,
   host: BackendHost,
@@ -157,9 +157,9 @@ function openOnce(
 ): Promise<SharedEnvironment> {
   const present = opening.get(folder.path);
   if (present !== undefined) return present;
-  const begun = open(lmdb, folder, options, host).finally(() => opening.delete(folder.path));
-  opening.set(folder.path, begun);
-  return begun;
+  const pending = open(lmdb, folder, options, host).finally(() => opening.delete(folder.path));
+  opening.set(folder.path, pending);
+  return pending;
 }
 
 async function open(
@@ -186,6 +186,21 @@ async function open(
     return shared;
   } catch (error) {
     throw openError(error, options.directory);
+  }
+}
+
+/**
+ * Called when the process exits. Node waits for its thread pool: a commit that ends by its deadline is waited for, but
+ * one that waits for a lock held by another process would keep this one from ever exiting.
+ */
+function endDespiteLock(committers: Iterable<Committer>): void {
+  // A worker that ends does not end its process.
+  if (!isMainThread) return;
+  for (const committer of committers) {
+    while (!committer.isAtRest) {
+      if (committer.isStuck) process.kill(process.pid, "SIGKILL");
+      pauseThread(POLL_MS);
+    }
   }
 }
 

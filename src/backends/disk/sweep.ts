@@ -1,39 +1,39 @@
-// Removes what has ended or is left over, a little at a time, while the store is used; a process that does not use it rests.
+// Removes expired records and stale rows in small steps while the process uses the store.
 import type { Clock, Timer } from "../../core/clock.ts";
+import { removalFor } from "./change.ts";
 import type { Committer } from "./committer.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import { endedBy } from "./layout/index-row.ts";
 import { ChangeOperation } from "./operation.ts";
-import { removalBy } from "./row-removal.ts";
 import { StaleRows } from "./stale-rows.ts";
 
-/** How often somebody looks, about: each process at a time of its own, so that mostly one finds what there is. */
+/** Average interval, jittered per process so that usually only one finds the same records. */
 const EVERY_MS = 1_000;
-/** How soon after it found as much as it takes at once. */
+/** Interval while there is more to remove. */
 const AGAIN_MS = 50;
 const MOST_AT_ONCE = 200;
-/** How many looks there are between two for readers that were killed. */
-const LOOKS_A_CHECK = 10;
+/** Sweeps per check for reader slots of killed processes. */
+const SWEEPS_PER_READER_CHECK = 10;
 
 export class Sweep {
   readonly #environment: Environment;
   readonly #committer: Committer;
   readonly #clock: Clock;
   readonly #limitMs: number;
-  readonly #overtaken: StaleRows;
+  readonly #staleRows: StaleRows;
   #timer: Timer | undefined;
   #isUsed = false;
-  #looks = 0;
+  #sweeps = 0;
 
   constructor(environment: Environment, committer: Committer, clock: Clock, limitMs: number) {
     this.#environment = environment;
     this.#committer = committer;
     this.#clock = clock;
     this.#limitMs = limitMs;
-    this.#overtaken = new StaleRows(environment, committer);
+    this.#staleRows = new StaleRows(environment, committer);
   }
 
-  /** The store is used just now. */
+  /** Call it whenever the store is used. */
   used(): void {
     this.#isUsed = true;
     if (this.#timer === undefined) this.#later(EVERY_MS);
@@ -50,25 +50,25 @@ export class Sweep {
       this.#timer = undefined;
       if (!this.#isUsed) return;
       this.#isUsed = false;
-      // Where changes fail it would find the same again and again.
-      const isMore = !this.#committer.isStuck && this.#look() && !this.#committer.isReadOnly;
+      // While changes fail, it would find the same records over and over.
+      const isMore = !this.#committer.isStuck && this.#sweep() && !this.#committer.isReadOnly;
       if (isMore) this.#isUsed = true;
       this.#later(isMore ? AGAIN_MS : EVERY_MS);
     });
   }
 
-  /** Whether there is more than it takes at once. */
-  #look(): boolean {
-    if (this.#looks++ % LOOKS_A_CHECK === 0) this.#environment.checkReaders();
+  /** Returns whether there is more to remove. */
+  #sweep(): boolean {
+    if (this.#sweeps++ % SWEEPS_PER_READER_CHECK === 0) this.#environment.checkReaders();
     const rows = this.#environment.rows(endedBy(this.#clock.now()), MOST_AT_ONCE);
-    let bytesSeen = 0;
+    let bytesRead = 0;
     for (const row of rows) {
-      if (bytesSeen >= MOST_BYTES_AT_ONCE) return true;
+      if (bytesRead >= MOST_BYTES_AT_ONCE) return true;
       const bytes = this.#environment.read(row.value);
-      bytesSeen += bytes?.length ?? 0;
-      const { change, key } = removalBy(row, bytes);
+      bytesRead += bytes?.length ?? 0;
+      const { change, key } = removalFor(row, bytes);
       this.#committer.add(new ChangeOperation(key, change), this.#limitMs);
     }
-    return this.#overtaken.remove(this.#clock.now(), this.#limitMs) || rows.length === MOST_AT_ONCE;
+    return this.#staleRows.remove(this.#clock.now(), this.#limitMs) || rows.length === MOST_AT_ONCE;
   }
 }

@@ -1,16 +1,16 @@
-// A committer's turn at the gate: while another process opens the store, it asks again and again.
+// Waits at the gate for a commit: while another process opens the store, it polls.
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { Gate } from "./lock/gate.ts";
 
-const ASK_EVERY_MS = 2;
-/** When nobody waits for it any more: one who opens takes much less time unless it is stopped. */
-const ASK_LATE_EVERY_MS = 50;
+const POLL_MS = 2;
+/** Interval past the deadline: opening takes much less time unless the process is stopped. */
+const LATE_POLL_MS = 50;
 
 export class Turn {
   readonly #gate: Gate;
   readonly #clock: Clock;
   #timer: Timer | undefined;
-  /** When it has waited too long. */
+  /** The deadline of the waiting commit. */
   #due = Number.POSITIVE_INFINITY;
 
   constructor(gate: Gate, clock: Clock) {
@@ -26,7 +26,7 @@ export class Turn {
     return this.#clock.now() >= this.#due;
   }
 
-  /** Whether it has come; if not, calls back when it is time to ask again. `due`: until when it should have come. */
+  /** Returns whether the commit may begin; if not, calls `again` later. `due`: the deadline of the commit. */
   begin(due: number, again: () => void): boolean {
     if (this.#gate.enter()) {
       this.#due = Number.POSITIVE_INFINITY;
@@ -34,11 +34,11 @@ export class Turn {
     }
     this.#due = Math.min(this.#due, due);
     const { isOverdue } = this;
-    this.#timer = this.#clock.after(isOverdue ? ASK_LATE_EVERY_MS : ASK_EVERY_MS, () => {
+    this.#timer = this.#clock.after(isOverdue ? LATE_POLL_MS : POLL_MS, () => {
       this.#timer = undefined;
       again();
     });
-    // What waits was accepted, so the process is not to end before that is over.
+    // The queued operations were accepted, so they keep the process alive until their deadline.
     this.#timer.hold?.(!isOverdue);
     return false;
   }

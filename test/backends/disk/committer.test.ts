@@ -31,11 +31,11 @@ test("a committer that has more room to make is not idle", async () => {
   const environment = await environmentIn(freshFolder());
   let owed = 2;
   const room = {
-    mostAtOnce: 2 ** 20,
-    get isOwed() {
+    maxBatchBytes: 2 ** 20,
+    get hasBacklog() {
       return owed > 0;
     },
-    make: () => {
+    plan: () => {
       owed--;
       return [];
     },
@@ -52,7 +52,7 @@ test("a committer that has more room to make is not idle", async () => {
 
 test("whoever waits is told when the store cannot be read", async () => {
   const environment = await environmentIn(freshFolder());
-  const room = { mostAtOnce: 2 ** 20, isOwed: false, make: () => [] } as unknown as DiskEviction;
+  const room = { maxBatchBytes: 2 ** 20, hasBacklog: false, plan: () => [] } as unknown as DiskEviction;
   const committer = new Committer(environment, gateOf(environment), systemClock, room, 10_000);
   await environment.close();
   await expect(written(committer)).rejects.toBeInstanceOf(BackendError);

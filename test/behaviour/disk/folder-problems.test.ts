@@ -7,8 +7,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { prepareFolder } from "../../../src/backends/disk/directory.ts";
 import { AREA, inArea } from "../../../src/backends/disk/layout/disk-key.ts";
 import { loadLmdb, openStore } from "../../../src/backends/disk/lmdb.ts";
-import { readBootId } from "../../../src/backends/disk/lock/boot-id.ts";
 import { Gate } from "../../../src/backends/disk/lock/gate.ts";
+import { readBootId } from "../../../src/backends/disk/lock/marker-owner.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
@@ -66,14 +66,14 @@ describe("a folder is refused", () => {
     await using own = new OwnProcess(script, { directory, ...asOther });
     const refusal = await own.heard("refused");
     expect(refusal).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("folder") });
-    expect(refusal.message).toContain("may not write there");
+    expect(refusal.message).toContain("may not write to it");
   });
 
-  test("that holds an LMDB environment of something else", async () => {
+  test("that holds an LMDB environment of another application", async () => {
     const directory = freshFolder();
     mkdirSync(directory);
     writeFileSync(join(directory, "data.mdb"), "");
-    await expectRefusal(directory, "data.mdb in it is an LMDB environment of something else");
+    await expectRefusal(directory, "data.mdb in it is an LMDB environment of another application");
     expect(readdirSync(directory)).toEqual(["data.mdb"]);
   });
 
@@ -104,7 +104,7 @@ describe("a folder is refused", () => {
       const directory = freshFolder();
       const backend = opened({ directory, durability: first });
       await backend.connect();
-      await expectRefusal(directory, `it holds one with durability "${first}"`, { durability: second });
+      await expectRefusal(directory, `it holds a store with durability "${first}"`, { durability: second });
       await backend.disconnect();
     }
   });
@@ -184,7 +184,7 @@ test("a disk without room fails the change with a typed error, what was stored s
   const refused = await own.heard("refused");
   expect(refused.written).toBeGreaterThan(10);
   expect(refused).toMatchObject({ name: "ConnectionError", code: "CONNECTION_FAILED" });
-  expect(refused.message).toContain("did not take what was written");
+  expect(refused.message).toContain("cannot write to");
   expect(refused.hint).toContain("intact");
   const recovered = await own.heard("recovered");
   // Room or not, what is there can be removed: an invalidation gets through.

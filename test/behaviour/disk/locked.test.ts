@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
-import { readBootId } from "../../../src/backends/disk/lock/boot-id.ts";
+import { readBootId } from "../../../src/backends/disk/lock/marker-owner.ts";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { freshFolders } from "../../support/disk/folder.ts";

@@ -1,29 +1,29 @@
-// Keys as LMDB has them: a byte that says what it is, and the key's own bytes, or a hash of a key that is too long.
+// Keys in LMDB: an area byte, then the bytes of the key, or a hash of a key that is too long.
 import { createHash } from "node:crypto";
 import { keyArgument, keyOfBytes } from "../../wire/key-bytes.ts";
 
-/** A string stands for the record under exactly this key; anything else is given as its bytes. */
+/** A string is the key of a record in the plain area; anything else is given as bytes. */
 export type DiskKey = string | Buffer;
 
 /** The first byte of a key. */
 export const AREA = {
-  /** What the store says of itself. */
+  /** Metadata of the store; see format.ts. */
   about: 1,
-  /** Records under keys that fit. */
+  /** Records under their own keys. */
   plain: 2,
-  /** Records under hashes of keys that do not fit. */
+  /** Records under hashes of keys that are too long. */
   hashed: 3,
-  /** When records end, soonest first; see index-row.ts. */
+  /** Index by expiry, soonest first; see index-row.ts. */
   expiry: 4,
-  /** When records were written, oldest first. */
+  /** Index by write time, oldest first. */
   age: 5,
 } as const;
 
-/** LMDB's own limit is 1,978 bytes, whatever the page size. */
+/** LMDB's limit is 1,978 bytes, whatever the page size. */
 const LONGEST_PLAIN = 1_977;
 const MOST_BYTES_A_UNIT = 3;
 
-/** What a record is kept under. */
+/** The disk key of a record. */
 export function recordKey(key: string): DiskKey {
   const argument = keyArgument(key);
   if (typeof argument === "string" && key.length * MOST_BYTES_A_UNIT <= LONGEST_PLAIN) return key;
@@ -34,7 +34,7 @@ export function recordKey(key: string): DiskKey {
 
 export const isHashed = (key: DiskKey): boolean => typeof key !== "string" && key[0] === AREA.hashed;
 
-/** Bytes of a key that a hash stands for, to be kept next to it. */
+/** The bytes of a full key, stored with a record under a hash. */
 export function fullKeyBytes(key: string): Buffer {
   const argument = keyArgument(key);
   return typeof argument === "string" ? Buffer.from(argument) : argument;
@@ -50,7 +50,7 @@ export function inArea(area: number, rest: Uint8Array): Buffer {
   return key;
 }
 
-/** Where the keys of an area begin and end that start with these bytes. */
+/** The range of the keys in an area that start with these bytes. */
 export function rangeOf(area: number, prefix: Uint8Array): { readonly start: Buffer; readonly end: Buffer } {
   const start = inArea(area, prefix);
   const end = Buffer.from(start);
@@ -60,7 +60,7 @@ export function rangeOf(area: number, prefix: Uint8Array): { readonly start: Buf
   return { start, end: end.subarray(0, last + 1) };
 }
 
-/** A prefix of plain keys as bytes; undefined for one that no plain key has. */
+/** The bytes of a prefix of plain keys; undefined if it is too long for one. */
 export function plainPrefix(prefix: string): Buffer | undefined {
   const bytes = fullKeyBytes(prefix);
   return bytes.length > LONGEST_PLAIN ? undefined : bytes;

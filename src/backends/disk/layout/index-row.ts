@@ -1,7 +1,8 @@
-// Rows next to the records, in the same commits: when each ends, for the sweep, and when it was written, for making room.
+// Index rows, committed with their records: by expiry for the sweep, by write time for eviction.
 //
-// A row's key is its area, a time and the record's version, which is random; its value is the key of the record. One
-// process may leave a row behind that another has overtaken: whoever finds that it does not fit its record removes it.
+// The key of a row is its area, a time and the random version of the record; its value is the disk key of the record. When
+// two processes write a record at the same time, a stale row may remain; readers remove a row that does not
+// match its record.
 import { AREA, type DiskKey, inArea, keyEncoder, rangeOf } from "./disk-key.ts";
 import { type Facts, NEVER } from "./stored-record.ts";
 
@@ -9,7 +10,7 @@ const TIME_BYTES = 6;
 const VERSION_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
-/** Every row of one record: none where it ends for one that never does. */
+/** Every row of one record; without an expiry row if it never expires. */
 export function rowsOf({ ends, written, leavesLast, version }: Facts): readonly Buffer[] {
   const age = ageRow(written, leavesLast, version);
   return ends === NEVER ? [age] : [age, expiryRow(ends, version)];
@@ -32,13 +33,13 @@ function ageRow(written: number, leavesLast: boolean, version: string): Buffer {
   return row;
 }
 
-/** The rows of all that has ended by `now`. */
+/** The rows of all records that have expired by `now`. */
 export function endedBy(now: number): { readonly start: Buffer; readonly end: Buffer } {
   const start = inArea(AREA.expiry, NOTHING);
   return { start, end: expiryRow(Math.min(NEVER, Math.floor(now) + 1), "\0".repeat(VERSION_BYTES)) };
 }
 
-/** The rows of what was written before a time; of entries, or of what leaves last. */
+/** The rows of records written before a time: of entries, or of those evicted last. */
 export function writtenBefore(
   time: number,
   leavesLast: boolean,
@@ -47,10 +48,10 @@ export function writtenBefore(
   return { start, end: ageRow(Math.max(0, Math.floor(time)), leavesLast, "\0".repeat(VERSION_BYTES)) };
 }
 
-/** The rows of all records, in the order in which they make room. */
+/** The rows of all records, in eviction order. */
 export const byAge = (): { readonly start: Buffer; readonly end: Buffer } => rangeOf(AREA.age, NOTHING);
 
-/** The key of a record, as the value of its rows. */
+/** The disk key of a record as the value of its rows. */
 export function rowValue(key: DiskKey): Buffer {
   if (typeof key !== "string") return key;
   const value = Buffer.allocUnsafe(1 + Buffer.byteLength(key));
@@ -58,5 +59,5 @@ export function rowValue(key: DiskKey): Buffer {
   return value;
 }
 
-/** Whether a row was made for the record that is there now. */
+/** Whether a row belongs to the record that is stored now. */
 export const isRowOf = (row: Buffer, facts: Facts): boolean => rowsOf(facts).some((own) => own.equals(row));

@@ -1,10 +1,10 @@
-// A record as it lies in the store: when it ends, when it was written, its full key where that was hashed, its frame.
+// The stored form of a record: its expiry, its write time, its full key if that was hashed, and its frame.
 //
-//   0      1: a full key follows the times   2: it leaves last when room is needed
-//   1..6   when the store drops it, in milliseconds; all bits set: never
-//   7..12  when it was written
+//   0      flags: 1 a full key follows the times, 2 evicted last
+//   1..6   expiry in milliseconds; all bits set: never
+//   7..12  write time
 //   then   the full key: 4 bytes of length, its bytes
-//   rest   the frame; see core/frame.ts
+//   rest   the frame; see core/frame/frame.ts
 import type { KeyedRecord } from "../../../core/backend.ts";
 import { CodecError } from "../../../core/errors.ts";
 import {
@@ -16,7 +16,7 @@ import {
 } from "../../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
-import { type DiskKey, fullKeyBytes, isHashed } from "./disk-key.ts";
+import { AREA, type DiskKey, fullKeyBytes, isHashed, keyOfPlain } from "./disk-key.ts";
 
 const FLAG = { fullKey: 1, leavesLast: 2 } as const;
 const ENDS_AT = 1;
@@ -25,15 +25,15 @@ const HEAD = 13;
 const LENGTH_BYTES = 4;
 const TIME_BYTES = 6;
 
-/** Also the latest moment that six bytes hold. */
+/** Also the latest time that fits into six bytes. */
 export const NEVER = 2 ** 48 - 1;
 
-/** What is known of a record without its frame. */
+/** What is known of a record without decoding its frame. */
 export interface Facts {
-  /** When the store drops it; NEVER. */
+  /** When it expires, or NEVER. */
   readonly ends: number;
   readonly written: number;
-  /** Stamps and leases: to lose one costs more than a miss. */
+  /** Stamps and leases: losing one costs more than a miss. */
   readonly leavesLast: boolean;
   readonly version: Token;
 }
@@ -54,7 +54,7 @@ export function encodeStored(
   );
   const leavesLast = record.kind !== "entry";
   const written = Math.floor(now);
-  // A lifetime is rounded down, but to nothing only when it is nothing.
+  // Rounded down: a copy may only expire early.
   const ends = Math.min(NEVER, Math.floor(now + lifetimeMs));
   bytes[0] = (full === undefined ? 0 : FLAG.fullKey) | (leavesLast ? FLAG.leavesLast : 0);
   bytes.writeUIntBE(ends, ENDS_AT, TIME_BYTES);
@@ -69,20 +69,20 @@ export function encodeStored(
   return { bytes, ends, written, leavesLast, version: record.version };
 }
 
-/** When the store drops the record in these bytes. Throws CodecError. */
+/** The expiry of the record in these bytes. Throws CodecError. */
 export function endOf(bytes: Buffer): number {
   if (bytes.length < HEAD) throw damaged();
   return bytes.readUIntBE(ENDS_AT, TIME_BYTES);
 }
 
-/** As `endOf`, of bytes that belong to somebody else. */
+/** As `endOf`, for bytes in LMDB's memory map. */
 export function endIn(bytes: Uint8Array): number {
   let ends = 0;
   for (let at = ENDS_AT; at < ENDS_AT + TIME_BYTES; at++) ends = ends * 256 + (bytes[at] as number);
   return ends;
 }
 
-/** The version of a record under its own key, of bytes that belong to somebody else. */
+/** The version of a record in the plain area, for bytes in LMDB's memory map. */
 export function versionIn(bytes: Uint8Array): Token {
   const at = HEAD + VERSION_OFFSET;
   return String.fromCharCode(
@@ -107,7 +107,7 @@ export function factsOf(bytes: Buffer): Facts {
   };
 }
 
-/** As `factsOf`; undefined where there is nothing, or nothing that makes sense: that is overwritten or removed. */
+/** As `factsOf`; undefined for nothing or a damaged record, which may be overwritten or removed. */
 export function factsIn(bytes: Buffer | undefined): Facts | undefined {
   if (bytes === undefined) return undefined;
   try {
@@ -118,7 +118,7 @@ export function factsIn(bytes: Buffer | undefined): Facts | undefined {
   }
 }
 
-/** The record; undefined if it is that of another key with the same hash. Throws CodecError. */
+/** The record; undefined if it belongs to another key with the same hash. Throws CodecError. */
 export function decodeStored(bytes: Buffer, key: string): StoreRecord | undefined {
   const start = frameStart(bytes);
   if (((bytes[0] as number) & FLAG.fullKey) !== 0 && fullKey(bytes) !== key) return undefined;
@@ -132,9 +132,13 @@ export function decodeStoredHeader(bytes: Buffer, key: string): StoreRecord | un
   return record;
 }
 
-/** The key of a record under a hash. */
-export const fullKey = (bytes: Buffer): string =>
-  keyOfBytes(bytes.subarray(HEAD + LENGTH_BYTES, frameStart(bytes)));
+/** The cache key of a record, from its disk key and the bytes stored there. */
+export function storedKey(diskKey: Buffer, bytes: Buffer): string {
+  return diskKey[0] === AREA.hashed ? fullKey(bytes) : keyOfPlain(diskKey);
+}
+
+/** The key of a record stored under a hash. */
+const fullKey = (bytes: Buffer): string => keyOfBytes(bytes.subarray(HEAD + LENGTH_BYTES, frameStart(bytes)));
 
 function frameStart(bytes: Buffer): number {
   if (bytes.length < HEAD + LENGTH_BYTES) throw damaged();
@@ -145,12 +149,12 @@ function frameStart(bytes: Buffer): number {
 }
 
 function damaged(): CodecError {
-  return new CodecError("FRAME_INVALID", "A stored record is damaged: it ends before its frame does.");
+  return new CodecError("FRAME_INVALID", "a stored record is damaged: it is shorter than its frame");
 }
 
 /**
- * What LMDB compares before it changes a record: a number, where NaN equals nothing. 53 of the 64 random bits of the
- * version; all of them were compared in the snapshot that the change is based on.
+ * The number that LMDB compares before it changes a record: 53 of the 64 random bits of the version. All 64 were compared
+ * in the snapshot that the change is based on.
  */
 export function comparable(version: Token): number {
   let high = 0;

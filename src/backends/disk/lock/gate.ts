@@ -1,25 +1,23 @@
-// Keeps opening an environment apart from committing to it and from closing it, in all processes.
+// Keeps opening an environment apart from committing to it and closing it, across all processes.
 //
-// The LMDB inside the binding sets the number of the latest commit, which all processes share, to the one it read a
-// moment before when it opens an environment: a commit made in between is undone (OpenLDAP's ITS#9496). And a process
-// that closes as the last one destroys the locks under one that opens. So whoever opens shows that first and then waits
-// until nobody else is at it; whoever commits or closes shows that first and then looks whether somebody opens. Either
-// sees the other, since each shows itself before it looks. Several may open at once: they read the same.
+// While the LMDB inside the binding opens an environment, it sets the shared number of the latest commit to the one it
+// read a moment before, which undoes a commit made in between (OpenLDAP ITS#9496). And the last process to close
+// destroys the locks under one that is opening. So a thread that opens raises its marker and then waits until no other
+// thread commits or closes; a thread that commits or closes raises its marker and then checks for openings. Each raises
+// its marker before it checks, so at least one sees the other. Several may open at once: they read the same number.
 import type { Clock } from "../../../core/clock.ts";
 import type { FolderWatch } from "./folder-watch.ts";
-import { type Marker, MarkerFolder, type Sign } from "./marker.ts";
-import { pause, pauseThread } from "./pause.ts";
+import { type Marker, MarkerFolder, type RaisedMarker } from "./marker.ts";
 
-/** How often somebody who waits looks again. */
-const LOOK_EVERY_MS = 2;
+export const POLL_MS = 2;
 /**
- * How long one who opens keeps others from committing, at first and at most, before they have a turn: somebody who is
- * stopped in a commit is not to stop everybody.
+ * How long an opening thread blocks commits before it yields, at first and at most: a process stopped in the middle of
+ * a commit must not block all others.
  */
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 400;
 
-/** Opens while nobody commits or closes. Throws what `busy` makes of the processes that would not let it within the limit. */
+/** Opens while no thread commits or closes. Throws `busy` with the processes that still did when the limit had passed. */
 export async function openApart<T>(
   environment: string,
   { clock, limitMs, busy }: { clock: Clock; limitMs: number; busy: (pids: readonly number[]) => Error },
@@ -30,30 +28,34 @@ export async function openApart<T>(
   const changes = new MarkerFolder(environment, "changing", clock);
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
     const marker = openings.add();
-    let inTheWay: readonly Sign[];
+    let blocking: readonly RaisedMarker[];
     try {
       marker.raise();
-      inTheWay = await whoStays(changes, clock, Math.min(due, clock.now() + waitMs));
-      if (inTheWay.length === 0) return open();
+      blocking = await stillRaised(changes, clock, Math.min(due, clock.now() + waitMs));
+      if (blocking.length === 0) return open();
     } finally {
       marker.remove();
     }
-    if (clock.now() >= due) throw busy([...new Set(inTheWay.map(({ pid }) => pid))]);
+    if (clock.now() >= due) throw busy([...new Set(blocking.map(({ pid }) => pid))]);
     await pause(clock, waitMs);
   }
 }
 
-/** Who has been at it from now on until then. One who was seen not to be does not begin while somebody opens. */
-async function whoStays(changes: MarkerFolder, clock: Clock, until: number): Promise<readonly Sign[]> {
-  let signs = changes.signs();
-  while (signs.length > 0 && clock.now() < until) {
-    await pause(clock, LOOK_EVERY_MS);
-    signs = signs.filter((sign) => sign.isUp());
+/** The markers that stay raised from now until then. A thread without one does not begin while another opens. */
+async function stillRaised(
+  changes: MarkerFolder,
+  clock: Clock,
+  until: number,
+): Promise<readonly RaisedMarker[]> {
+  let markers = changes.raised();
+  while (markers.length > 0 && clock.now() < until) {
+    await pause(clock, POLL_MS);
+    markers = markers.filter((marker) => marker.isRaised());
   }
-  return signs;
+  return markers;
 }
 
-/** The way of one thread to the commits and the end of an environment that it has open. */
+/** Lets one thread commit to and close an environment that it has open. */
 export class Gate {
   readonly #openings: MarkerFolder;
   readonly #changes: MarkerFolder;
@@ -69,15 +71,15 @@ export class Gate {
   }
 
   /**
-   * Whether nobody opens, so that a commit may begin; nobody will then before `leave`. Throws ConnectionError where the
-   * folder is not the one that was opened.
+   * Whether a commit may begin because no thread is opening the environment; none will until `leave`. Throws
+   * ConnectionError if the folder is not the one that was opened.
    */
   enter(): boolean {
     this.#folder?.requirePresent();
     if (!this.#show()) return true;
     let isFree = false;
     try {
-      isFree = this.#openings.signs().length === 0;
+      isFree = this.#openings.raised().length === 0;
     } finally {
       if (!isFree) this.leave();
     }
@@ -92,16 +94,16 @@ export class Gate {
     }
   }
 
-  /** Enters to close; when the time is over in any case, since one who opens and hangs does not come to any harm. */
+  /** Enters to close the environment. Enters anyway after the limit: it does no harm to a thread that hangs while opening. */
   async enterToClose(limitMs: number): Promise<void> {
     const due = this.#clock.now() + limitMs;
-    while (!this.#canClose(this.#clock.now() >= due)) await pause(this.#clock, LOOK_EVERY_MS);
+    while (!this.#canClose(this.#clock.now() >= due)) await pause(this.#clock, POLL_MS);
   }
 
-  /** As `enterToClose`, for a thread that ends: its marker stays as it is, and means nothing when the thread is gone. */
+  /** As `enterToClose`, for a thread that ends: its marker stays and is ignored once the thread is gone. */
   enterToEnd(): void {
-    for (let leftMs = LONGEST_WAIT_MS; !this.#canClose(leftMs <= 0); leftMs -= LOOK_EVERY_MS) {
-      pauseThread(LOOK_EVERY_MS);
+    for (let leftMs = LONGEST_WAIT_MS; !this.#canClose(leftMs <= 0); leftMs -= POLL_MS) {
+      pauseThread(POLL_MS);
     }
   }
 
@@ -112,7 +114,7 @@ export class Gate {
     try {
       marker?.remove();
     } catch {
-      // It is found to be nobody's when this thread is gone.
+      // Other threads remove it once this thread is gone.
     }
   }
 
@@ -122,12 +124,12 @@ export class Gate {
       if (isOverdue) this.#show();
       return isOverdue;
     } catch {
-      // To stay open would be no better.
+      // Staying open would be no better.
       return true;
     }
   }
 
-  /** False where the environment's folder was removed: nobody can open it. */
+  /** False if the environment's folder was removed: then no thread can open it. */
   #show(): boolean {
     try {
       this.#marker ??= this.#changes.add();
@@ -138,4 +140,16 @@ export class Gate {
     this.#marker.raise();
     return true;
   }
+}
+
+/** Keeps the process alive meanwhile: a caller waits for what follows. */
+function pause(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => clock.after(delayMs, resolve).hold?.(true));
+}
+
+const neverWoken = new Int32Array(new SharedArrayBuffer(4));
+
+/** Blocks the thread: while a process exits, no timer fires any more. */
+export function pauseThread(delayMs: number): void {
+  Atomics.wait(neverWoken, 0, 0, delayMs);
 }

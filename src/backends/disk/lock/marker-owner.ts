@@ -1,15 +1,14 @@
-// Who made a marker: a thread, told apart by the name of the file from every other one that is, was or will be.
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+// Identifies the thread that owns a marker: its file name is unique among all threads, past and future.
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Clock } from "../../../core/clock.ts";
-import { readBootId } from "./boot-id.ts";
 
-/** What a system does not tell is empty. */
+/** What the system does not provide is empty. */
 interface Owner {
   readonly boot: string;
-  /** Within which process ids mean something. */
+  /** The PID namespace in which the process id is valid. */
   readonly namespace: string;
   readonly pid: string;
-  /** When the process began, in ticks since the boot: another one may get its id later. */
+  /** When the process started, in ticks since boot: its id may be reused later. */
   readonly began: string;
   readonly thread: string;
   readonly threadBegan: string;
@@ -17,12 +16,12 @@ interface Owner {
 
 const NAME = /^([0-9a-f]*)_(\d*)_(\d+)_(\d*)_(\d*)_(\d*)_[0-9a-f]{16}$/;
 
-/** Sharing a folder between such processes is not supported, so hardly any of them lives. */
+/** Sharing a folder across PID namespaces is not supported, so the owner is hardly ever alive. */
 const TRUST_IN_OTHER_NAMESPACE_MS = 10_000;
-/** Where its id may have passed to another process. */
+/** For an owner known by its process id only, which may have been reused. */
 const TRUST_IN_ID_ALONE_MS = 60_000;
 
-/** A name for a marker of this thread, each time another one. */
+/** A new name for a marker of this thread. */
 export function ownMarkerName(clock: Clock): string {
   const { boot, namespace, pid, began, thread, threadBegan } = ownIdentity();
   const unique = Buffer.from(clock.token(), "latin1").toString("hex");
@@ -31,10 +30,10 @@ export function ownMarkerName(clock: Clock): string {
 
 export const isMarkerName = (name: string): boolean => NAME.test(name);
 
-/** The process that a name tells of. */
+/** The process id in a marker name. */
 export const processIn = (name: string): number => Number(NAME.exec(name)?.[3]);
 
-/** For how long what the owner of a marker showed is to be believed, in milliseconds; 0: it has ended. */
+/** For how many milliseconds a marker counts after its last change, by the state of its owner; 0: the owner has ended. */
 export function trustMs(name: string): number {
   const found = NAME.exec(name);
   if (found === null) return 0;
@@ -46,7 +45,7 @@ export function trustMs(name: string): number {
   const process = taskIn(`/proc/${pid}`);
   if (process === undefined || began === "") return TRUST_IN_ID_ALONE_MS;
   if (process.began !== began) return 0;
-  // Of a process that was killed, the first thread may be gone while another one is still in the middle of a write.
+  // The main thread of a killed process may be gone while another thread is still in the middle of a write.
   if (process.hasEnded) return threadsOf(`/proc/${pid}`) > 1 ? Number.POSITIVE_INFINITY : 0;
   return taskIn(`/proc/${pid}/task/${thread}`)?.began === threadBegan ? Number.POSITIVE_INFINITY : 0;
 }
@@ -64,12 +63,22 @@ function readIdentity(): Owner {
   const [ownPid, thread] = linkIn("/proc/thread-self").split("/task/");
   const own = taskIn("/proc/self");
   const ownThread = taskIn("/proc/thread-self");
-  // A /proc of another namespace tells of other processes by these ids.
+  // In a /proc of another PID namespace these ids belong to other processes.
   if (ownPid !== pid || thread === undefined || own === undefined || ownThread === undefined) {
     return { boot, namespace: "", pid, began: "", thread: "", threadBegan: "" };
   }
   const namespace = linkIn("/proc/self/ns/pid").replaceAll(/\D/g, "");
   return { boot, namespace, pid, began: own.began, thread, threadBegan: ownThread.began };
+}
+
+/** Changes with every boot of the machine; undefined where the system does not provide it. */
+export function readBootId(): string | undefined {
+  const file = "/proc/sys/kernel/random/boot_id";
+  try {
+    return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isProcess(pid: number): boolean {
@@ -81,7 +90,7 @@ function isProcess(pid: number): boolean {
   }
 }
 
-/** A process or a thread as Linux shows it; undefined where it does not. */
+/** A process or thread from Linux /proc; undefined if it is not there. */
 function taskIn(path: string): { readonly began: string; readonly hasEnded: boolean } | undefined {
   let stat: string;
   try {
@@ -89,7 +98,7 @@ function taskIn(path: string): { readonly began: string; readonly hasEnded: bool
   } catch {
     return undefined;
   }
-  // The name before it may have any character; then come the third field and those after it, the 22nd says when it began.
+  // proc(5): the name in parentheses may contain any character; the third field and those after it follow, starttime is the 22nd.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { began: fields[19] ?? "", hasEnded: fields[0] === "Z" || fields[0] === "X" };
 }

@@ -1,7 +1,7 @@
-// Files in the folder of an environment by which threads show each other what they are about to do with it.
+// Marker files in the folder of an environment announce to other threads what a thread is about to do with it.
 //
-// Every one has a name of its own, so nobody can take another one's away: whoever finds one whose owner has ended
-// removes just that. One that has a byte is raised, an empty one is not; neither takes room on a full disk.
+// Every marker has a unique name, so removing one whose owner has ended cannot remove another's. A marker of one byte is
+// raised, an empty one is lowered; neither takes space on a full disk.
 import {
   closeSync,
   existsSync,
@@ -17,7 +17,7 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../../../core/clock.ts";
 import { isMarkerName, ownMarkerName, processIn, trustMs } from "./marker-owner.ts";
 
-/** `opening`: raised by threads that open the environment. `changing`: by those that commit to it or close it. */
+/** `opening`: raised by threads that open the environment. `changing`: by threads that commit to it or close it. */
 const KINDS = ["opening", "changing"] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -25,20 +25,20 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const MOST_TRIES = 1_000;
 
-/** Whether a path within an environment's folder is that of a marker, or of a folder of them. */
+/** Whether a path within an environment's folder is a marker or a folder of markers. */
 export function isMarkerPath(path: string): boolean {
   const [kind, name, ...more] = path.split(/[/\\]/);
   if (!KINDS.some((known) => known === kind)) return false;
   return name === undefined || (isMarkerName(name) && more.length === 0);
 }
 
-/** A raised marker of a thread that lives, as others see it. */
-export interface Sign {
+/** A raised marker of a live thread, as seen by others. */
+export interface RaisedMarker {
   readonly pid: number;
-  isUp(): boolean;
+  isRaised(): boolean;
 }
 
-/** The markers of one kind. Their folder is there only while it is needed: that it is not is quickly seen. */
+/** The markers of one kind. Their folder exists only while there are any, so that the usual check is one stat. */
 export class MarkerFolder {
   readonly #path: string;
   readonly #clock: Clock;
@@ -48,23 +48,23 @@ export class MarkerFolder {
     this.#clock = clock;
   }
 
-  /** Makes a marker of this thread; it is not raised. */
+  /** Creates a lowered marker of this thread. */
   add(): Marker {
     return new Marker(join(this.#path, ownMarkerName(this.#clock)));
   }
 
-  /** What is raised, by this thread or others. What was left by threads that have ended is removed. */
-  signs(): readonly Sign[] {
+  /** The raised markers of all live threads, this one included. Removes markers whose threads have ended. */
+  raised(): readonly RaisedMarker[] {
     if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return [];
-    const signs = namesIn(this.#path)
+    const raised = namesIn(this.#path)
       .filter(isMarkerName)
-      .map((name) => ({ pid: processIn(name), isUp: () => this.#isUp(name) }))
-      .filter((sign) => sign.isUp());
-    if (signs.length === 0) removeIfEmpty(this.#path);
-    return signs;
+      .map((name) => ({ pid: processIn(name), isRaised: () => this.#isRaised(name) }))
+      .filter((marker) => marker.isRaised());
+    if (raised.length === 0) removeIfEmpty(this.#path);
+    return raised;
   }
 
-  #isUp(name: string): boolean {
+  #isRaised(name: string): boolean {
     const path = join(this.#path, name);
     const stat = statSync(path, { throwIfNoEntry: false });
     if (stat === undefined) return false;
@@ -101,7 +101,7 @@ export class Marker {
   }
 }
 
-/** Its folder may be removed just now by somebody who found it empty. */
+/** Retries, as another thread may remove the empty folder at the same time. */
 function openNew(path: string): number {
   const folder = dirname(path);
   for (let tries = MOST_TRIES; ; tries--) {
@@ -126,7 +126,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Somebody else has removed it, or has a marker there.
+    // Another thread has removed it or has a marker in it.
   }
 }
 

@@ -4,9 +4,9 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readBootId } from "../../../../src/backends/disk/lock/boot-id.ts";
 import { Gate, openApart } from "../../../../src/backends/disk/lock/gate.ts";
 import { MarkerFolder } from "../../../../src/backends/disk/lock/marker.ts";
+import { readBootId } from "../../../../src/backends/disk/lock/marker-owner.ts";
 import { type Clock, systemClock } from "../../../../src/core/clock.ts";
 import { OperationTimeoutError } from "../../../../src/core/errors.ts";
 import { freshFolders } from "../../../support/disk/folder.ts";
@@ -102,8 +102,8 @@ test.each(ENDINGS)(
     });
     for (let at = 0; !isRefused; at++) await backend.write(item(`key${at % 10}`));
     const refused = await refusal;
-    expect(refused).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("end it") });
-    expect(refused.message).toMatch(new RegExp(`process(es)? .*\\b${stopped.pid}\\b.* been committing`));
+    expect(refused).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("kill it") });
+    expect(refused.message).toMatch(new RegExp(`process(es)? .*\\b${stopped.pid}\\b.* its lock to commit or close`));
     expect(refused.message).toContain(directory);
     stopped.signal(signal);
     newcomer.tell();
@@ -192,7 +192,7 @@ test("a process that ends with the store open keeps others from opening it until
     await backend.connect();
     // After that of the store itself: LMDB closes what is open when all of them have run.
     process.on("exit", () => {
-      const signs = new MarkerFolder(settings.path, "changing", systemClock).signs();
+      const signs = new MarkerFolder(settings.path, "changing", systemClock).raised();
       writeSync(1, JSON.stringify(signs.map(({ pid }) => pid)));
     });
   `,
@@ -225,9 +225,9 @@ test("a thread that is ended in a commit holds up nobody, though its process liv
   const worker = new Worker(file, { workerData: { path } });
   expect(await new Promise((resolve) => worker.once("message", resolve))).toBe(true);
   const changes = new MarkerFolder(path, "changing", systemClock);
-  expect(changes.signs().map(({ pid }) => pid)).toEqual([process.pid]);
+  expect(changes.raised().map(({ pid }) => pid)).toEqual([process.pid]);
   await worker.terminate();
-  expect(changes.signs()).toEqual([]);
+  expect(changes.raised()).toEqual([]);
   await backend.disconnect();
 });
 
