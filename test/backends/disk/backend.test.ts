@@ -1,6 +1,6 @@
 // What is special about the store on disk: its options, its keys, and several backends of one process on one folder.
 import fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { prepareFolder } from "../../../src/backends/disk/directory.ts";
 import { Environment } from "../../../src/backends/disk/environment.ts";
@@ -8,13 +8,13 @@ import { recordKey } from "../../../src/backends/disk/layout/disk-key.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import type { DiskOptions } from "../../../src/backends/disk/options.ts";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { entry, item, opened } from "../../support/disk/opened.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { entry, item } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 describe("options", () => {
   test.each([
@@ -228,7 +228,7 @@ test("the places of readers that were killed are free again", async () => {
   const backend = opened({ directory });
   await backend.connect();
   for (let round = 0; round < 3; round++) {
-    await using own = new OwnProcess(
+    await using own = new DiskProcess(
       `
       const backend = openBackend();
       await backend.read("key");

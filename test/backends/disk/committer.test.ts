@@ -10,7 +10,7 @@ import { WriteOperation } from "../../../src/backends/disk/operation.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { item } from "../../support/disk/opened.ts";
+import { item } from "../../support/opened.ts";
 
 const freshFolder = freshFolders();
 

@@ -7,7 +7,8 @@ import { encodeStored } from "../../../src/backends/disk/layout/stored-record.ts
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { item, opened, stamp } from "../../support/disk/opened.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { item, stamp } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const freshFolder = freshFolders();

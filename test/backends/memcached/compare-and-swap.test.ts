@@ -5,8 +5,9 @@ import { ItemKeys } from "../../../src/backends/memcached/item-key.ts";
 import { Ring } from "../../../src/backends/memcached/ring.ts";
 import { encodeRecord } from "../../../src/core/frame/frame.ts";
 import { exchange } from "../../support/exchange.ts";
-import { entryFor, failure, opened, stampFor } from "../../support/memcached/opened.ts";
+import { opened } from "../../support/memcached/opened.ts";
 import { freezeMemcached, type MemcachedServer, startMemcached } from "../../support/memcached.ts";
+import { failure, item, stampFor } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 let server: MemcachedServer;
@@ -96,7 +97,7 @@ describe("a long key", () => {
   const long = "k".repeat(500);
 
   /** Puts a record where another key is looked for, as if their hashes were the same. */
-  async function collide(key: string, record: ReturnType<typeof entryFor>["record"]): Promise<void> {
+  async function collide(key: string, record: ReturnType<typeof item>["record"]): Promise<void> {
     const ring = new Ring([{ host: "127.0.0.1", port: server.port }]);
     const out = Buffer.alloc(300);
     const text = out.toString("latin1", 0, new ItemKeys(ring.fingerprint).write(out, 0, key));
@@ -108,7 +109,7 @@ describe("a long key", () => {
 
   it("is not given the record of another key with the same hash, and takes its place", async () => {
     await using backend = opened(server.url);
-    const [mine, foreign] = [entryFor(long), entryFor("f".repeat(500))];
+    const [mine, foreign] = [item(long), item("f".repeat(500))];
     await collide(long, foreign.record);
     expect(await backend.read(long)).toBeUndefined();
     expect(await backend.readMany([long])).toEqual([undefined]);

@@ -8,7 +8,8 @@ import { MemcachedNode } from "../../../src/backends/memcached/node.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { FakeServer, greet, type Script } from "../../support/memcached/fake-server.ts";
-import { failure, opened } from "../../support/memcached/opened.ts";
+import { opened } from "../../support/memcached/opened.ts";
+import { failure } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const servers: FakeServer[] = [];

@@ -1,63 +1,19 @@
 // Alerts keep no process alive, and stop() comes back even where nothing else would.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import ts from "typescript";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Receiver } from "../../alerts/receiver.ts";
-import { runFolder } from "../../support/run-folder.ts";
+import { OwnProcess } from "../../support/own-process.ts";
 
-const SOURCES = join(import.meta.dirname, "../../../src");
-const COMPILER_OPTIONS: ts.CompilerOptions = {
-  module: ts.ModuleKind.ESNext,
-  target: ts.ScriptTarget.ES2022,
-  rewriteRelativeImportExtensions: true,
-};
+const PRELUDE = `
+import { AlertManager } from "./alerts/manager.js";
+const cache = { getComprehensiveMetrics: () => ({ memoryUsage: 1, totalOperations: 0, byOperation: {}, connectionFailures: 0 }) };
+const full = { name: "full", metric: "memory_usage", threshold: 0.5, comparison: "greater_than" };
+`;
 
-/** A process ends within moments; a timer of ours would keep it for an hour. */
-const LONGEST_MS = 10_000;
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(runFolder(), "alerts-"));
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  compile("alerts/manager.ts", new Set());
-});
-
-/** A source and all that it imports, as JavaScript. */
-function compile(path: string, done: Set<string>): void {
-  if (done.has(path)) return;
-  done.add(path);
-  const text = readFileSync(join(SOURCES, path), "utf8");
-  const file = join(folder, path.replace(/ts$/, "js"));
-  mkdirSync(dirname(file), { recursive: true });
-  const { outputText } = ts.transpileModule(text, { compilerOptions: COMPILER_OPTIONS });
-  writeFileSync(file, outputText);
-  for (const [, target] of outputText.matchAll(/ from "(\.[^"]+)\.js"/g)) {
-    compile(join(dirname(path), `${target}.ts`), done);
-  }
-}
-
-async function run(body: string): Promise<{ readonly code: number | null; readonly output: string }> {
-  const script = join(folder, "script.js");
-  writeFileSync(
-    script,
-    `import { AlertManager } from "./alerts/manager.js";
-    const cache = { getComprehensiveMetrics: () => ({ memoryUsage: 1, totalOperations: 0, byOperation: {}, connectionFailures: 0 }) };
-    const full = { name: "full", metric: "memory_usage", threshold: 0.5, comparison: "greater_than" };
-    const say = (text) => process.stdout.write(text + "\\n");
-    ${body}`,
-  );
-  const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "pipe"], timeout: LONGEST_MS });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      output += chunk.toString();
-    });
-  }
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, output };
+/** Runs a program, in which `cache` has the alert `full` firing, to its end. A timer of ours would keep it for an hour. */
+async function run(program: string) {
+  await using own = new OwnProcess(PRELUDE + program);
+  const { code } = await own.ended();
+  return { code, words: own.words, errors: own.errors };
 }
 
 describe("a process ends by itself", () => {
@@ -69,14 +25,14 @@ describe("a process ends by itself", () => {
         manager.start();
         say("started");
       `),
-    ).toEqual({ code: 0, output: "started\n" });
+    ).toEqual({ code: 0, words: ["started"], errors: "" });
   });
 
   it("while a delivery waits for its next attempt", async () => {
     await using receiver = await Receiver.start((response) => {
       response.writeHead(500).end();
     });
-    const { code, output } = await run(`
+    const { code, words, errors } = await run(`
       let held = setInterval(() => {}, 1000);
       const onError = (error) => {
         say(error.message);
@@ -86,13 +42,15 @@ describe("a process ends by itself", () => {
       manager.addAlert({ ...full, webhookUrl: ${JSON.stringify(receiver.url)} });
       manager.start();
     `);
-    expect(code).toBe(0);
-    expect(output).toMatch(/^the alert "full" \(firing\) .* it answered 500 \(attempt 1 of 10; .*\)\n$/);
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+    expect(words).toEqual([
+      expect.stringMatching(/^the alert "full" \(firing\) .* it answered 500 \(attempt 1 of 10; .*\)$/),
+    ]);
   });
 
   it("after stop() has cut off a receiver that never answers", async () => {
     await using receiver = await Receiver.start(() => {});
-    const { code, output } = await run(`
+    const { code, words, errors } = await run(`
       const manager = new AlertManager(cache, { interval: 0.01, onError() {} });
       manager.addAlert({ ...full, webhookUrl: ${JSON.stringify(receiver.url)} });
       manager.start();
@@ -100,9 +58,10 @@ describe("a process ends by itself", () => {
       await manager.stop({ timeout: 0.05 });
       say(JSON.stringify(manager.deliveries()));
     `);
-    expect({ code, output: JSON.parse(output) }).toEqual({
+    expect({ code, errors, deliveries: JSON.parse(words.join()) }).toEqual({
       code: 0,
-      output: { delivered: 0, failedAttempts: 1, abandoned: 1, superseded: 0, pending: 0 },
+      errors: "",
+      deliveries: { delivered: 0, failedAttempts: 1, abandoned: 1, superseded: 0, pending: 0 },
     });
   });
 });

@@ -1,16 +1,10 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
-import { build } from "vite";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock, type XCache } from "../../../src/xcache.ts";
+import { OwnProcess } from "../../support/own-process.ts";
 import { ReferenceStore } from "../../support/reference-backend.ts";
 import { Gate } from "./gate.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
@@ -251,22 +245,9 @@ describe("a method taken off its object", () => {
 });
 
 describe("a process that uses a cache", () => {
-  const folder = mkdtempSync(join(tmpdir(), "xcache-lifecycle-"));
-  const run = promisify(execFile);
-
-  beforeAll(() =>
-    build({
-      configFile: false,
-      logLevel: "silent",
-      ssr: { noExternal: true },
-      build: { ssr: join(import.meta.dirname, "../../../src/index.ts"), outDir: folder, emptyOutDir: true },
-    }),
-  );
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
   it("ends by itself without disconnect, whatever the cache is waiting for", async () => {
-    const program = `
-      import { XCache } from ${JSON.stringify(pathToFileURL(join(folder, "index.js")).href)};
+    await using own = new OwnProcess(`
+      import { XCache } from "./index.js";
       const cache = new XCache({ kvUrl: "memory://" });
       cache.startMetricsCollection();
       await cache.set("k", 1, { ttl: 1e9, tags: ["t"] });
@@ -274,12 +255,10 @@ describe("a process that uses a cache", () => {
       await cache.namespace("n").set("k", 2);
       await cache.health();
       cache.getOrSet("hangs", () => new Promise(() => {}), { hardTimeout: 3600 }).catch(() => {});
-      console.log("done");
-    `;
-    const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", program], {
-      timeout: 15_000,
-    });
-    expect([stdout, stderr]).toEqual(["done\n", ""]);
+      say("done");
+    `);
+    expect(await own.ended()).toEqual({ code: 0, signal: null });
+    expect([own.words, own.errors]).toEqual([["done"], ""]);
   });
 });
 

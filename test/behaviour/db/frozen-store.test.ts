@@ -3,7 +3,8 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { cachedDependency, testDatabase } from "../../db/database.ts";
-import { SLACK_MS, TIMEOUT_MS, TROUBLED, timed } from "../../support/kv/trouble.ts";
+import { SLACK_MS, TIMEOUT_MS, TROUBLED } from "../../support/kv/trouble.ts";
+import { timed } from "../../support/opened.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
 

@@ -3,6 +3,7 @@ import { describe, it } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { backendContract, type ContractSubject } from "../../../src/testing/index.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
+import { sharedSubject } from "../../support/subject.ts";
 
 const freshFolder = freshFolders();
 const runner = { describe, it: it.concurrent };
@@ -10,11 +11,7 @@ const runner = { describe, it: it.concurrent };
 function diskSubject(name: string, durability: "process" | "disk"): ContractSubject {
   const directory = freshFolder();
   const client = (): DiskBackend => new DiskBackend({ directory, durability });
-  return {
-    name,
-    offers: { shared: true, scan: true, push: false },
-    open: async () => ({ backend: client(), second: async () => client(), close: async () => {} }),
-  };
+  return sharedSubject({ name, offers: { scan: true, push: false }, client });
 }
 
 backendContract(diskSubject("disk that survives its processes", "process"), runner);

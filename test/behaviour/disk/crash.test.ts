@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Environment } from "../../../src/backends/disk/environment.ts";
 import { AREA, rangeOf } from "../../../src/backends/disk/layout/disk-key.ts";
 import { byAge, rowsOf } from "../../../src/backends/disk/layout/index-row.ts";
@@ -11,12 +11,11 @@ import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { openApart } from "../../../src/backends/disk/lock/gate.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { seededRandom } from "../../../src/testing/manual-clock.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
 import { opened } from "../../support/disk/opened.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 const seed = Number(process.env.XCACHE_CRASH_SEED ?? randomInt(2 ** 31));
 
 /** Writes as fast as it can, a few at a time, and says which are acknowledged: a line each, straight to the pipe. */
@@ -58,7 +57,7 @@ async function killedAfter(
   from: number,
   acks: number,
 ): Promise<Killed> {
-  await using own = new OwnProcess(WRITER, { directory, name, from, options: { durability } });
+  await using own = new DiskProcess(WRITER, { directory, name, from, options: { durability } });
   while (own.output.split("\n").length <= acks) await own.wrote();
   own.signal("SIGKILL");
   const { signal } = await own.ended();
@@ -103,7 +102,7 @@ test.each([
   const directory = freshFolder();
   const latest = new Map<string, number>();
   // One that lives on: the others are killed while it has the lock, or waits for it, and open while it commits.
-  await using other = new OwnProcess(WRITER, { directory, name: "b", from: 1, options: { durability } });
+  await using other = new DiskProcess(WRITER, { directory, name: "b", from: 1, options: { durability } });
   await other.wrote();
   for (let round = 0; round < rounds; round++) {
     const acks = Math.floor(random() * 60);

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { item, opened } from "../../support/disk/opened.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { item } from "../../support/opened.ts";
 
 const freshFolder = freshFolders();
 const MEGABYTE = 1024 ** 2;

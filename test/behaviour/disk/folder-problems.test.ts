@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { prepareFolder } from "../../../src/backends/disk/directory.ts";
 import { AREA, inArea } from "../../../src/backends/disk/layout/disk-key.ts";
 import { loadLmdb, openStore } from "../../../src/backends/disk/lmdb.ts";
@@ -11,12 +11,13 @@ import { Gate } from "../../../src/backends/disk/lock/gate.ts";
 import { readBootId } from "../../../src/backends/disk/lock/marker-owner.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { item, opened } from "../../support/disk/opened.ts";
-import { compiled, compileSources, OwnProcess } from "../../support/disk/own-process.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { item } from "../../support/opened.ts";
+import { modulesWithoutPackages } from "../../support/own-process.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 async function expectRefusal(
   directory: string,
@@ -63,7 +64,7 @@ describe("a folder is refused", () => {
         say("refused", { name: error.name, message: error.message, hint: error.hint });
       }
     `;
-    await using own = new OwnProcess(script, { directory, ...asOther });
+    await using own = new DiskProcess(script, { directory, ...asOther });
     const refusal = await own.heard("refused");
     expect(refusal).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("folder") });
     expect(refusal.message).toContain("may not write to it");
@@ -155,7 +156,7 @@ test("a disk without room fails the change with a typed error, what was stored s
   // A limit on the size of files is what a full disk looks like to the store, and needs no rights.
   const limiter = "prlimit";
   expect(spawnSync(limiter, ["--version"]).status, `${limiter} is part of util-linux`).toBe(0);
-  await using own = new OwnProcess(
+  await using own = new DiskProcess(
     `
     import { execFileSync } from "node:child_process";
     process.on("SIGXFSZ", () => {});
@@ -204,7 +205,7 @@ test("a disk without room fails the change with a typed error, what was stored s
 });
 
 test("without the package lmdb the error names it and how to install it", async () => {
-  const folder = await compileSources();
+  const folder = modulesWithoutPackages();
   const script = `
     import { DiskBackend } from "./backends/disk/backend.js";
     const backend = new DiskBackend({ directory: ${JSON.stringify(freshFolder())} });

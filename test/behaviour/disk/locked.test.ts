@@ -1,22 +1,22 @@
 // A process that is stopped while it holds the store's lock: reads go on, changes end in time, and all goes on after it.
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { readBootId } from "../../../src/backends/disk/lock/marker-owner.ts";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { item, opened } from "../../support/disk/opened.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { item } from "../../support/opened.ts";
+import { programFile } from "../../support/own-process.ts";
 import { until } from "../../support/until.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 /** Stops itself in the middle of a commit. */
-async function holder(directory: string): Promise<OwnProcess> {
-  const own = new OwnProcess(
+async function holder(directory: string): Promise<DiskProcess> {
+  const own = new DiskProcess(
     `
     import { open } from "lmdb";
     const store = open({ path: settings.path, noSync: true, overlappingSync: false });
@@ -99,7 +99,7 @@ test("a process whose change hangs can disconnect, and ends when it is told to",
   await first.connect();
   await first.disconnect();
   await using stopped = await holder(directory);
-  await using own = new OwnProcess(
+  await using own = new DiskProcess(
     `
     const backend = openBackend({ operationTimeoutMs: 200 });
     await backend.connect();
@@ -145,13 +145,13 @@ test("a process that exits right after a change ends while the lock is held, and
     exit(settings.turns);
   `;
   for (const turns of [0, 1, 2]) {
-    await using free = new OwnProcess(script, { directory, turns });
+    await using free = new DiskProcess(script, { directory, turns });
     expect(await free.ended(), `${turns} turns`).toEqual({ code: 3, signal: null });
   }
   expect(await first.connect().then(() => first.read("key"))).toBeDefined();
   await first.disconnect();
   await using stopped = await holder(directory);
-  await using locked = new OwnProcess(script, { directory, turns: 2 });
+  await using locked = new DiskProcess(script, { directory, turns: 2 });
   expect(await locked.ended()).toEqual({ code: null, signal: "SIGKILL" });
   expect(stopped.pid).toBeGreaterThan(0);
 });
@@ -160,10 +160,7 @@ test("a thread that ends while its change hangs does not end the process", async
   const directory = freshFolder();
   const backend = opened({ directory });
   await backend.write(item("key"));
-  const file = join(await compiled(), "stuck-thread.js");
-  writeFileSync(
-    file,
-    `
+  const file = programFile(`
     import { parentPort, workerData } from "node:worker_threads";
     import { DiskBackend } from "./backends/disk/backend.js";
     import { systemClock } from "./core/clock.js";
@@ -172,11 +169,10 @@ test("a thread that ends while its change hangs does not end the process", async
     const record = { kind: "stamp", version: systemClock.token(), expires: Infinity };
     await backend.write({ key: "late", record, lifetimeMs: Infinity }).catch((error) => parentPort.postMessage(error.code));
     process.exit(0);
-  `,
-  );
+  `);
   await using stopped = await holder(directory);
   // In a process of its own: it would be this one that is killed.
-  await using own = new OwnProcess(
+  await using own = new DiskProcess(
     `
     import { Worker } from "node:worker_threads";
     const worker = new Worker(settings.file, { workerData: { directory: settings.directory } });

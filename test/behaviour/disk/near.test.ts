@@ -1,28 +1,24 @@
 // Values kept near a store on disk: handed out as long as the store says that entry and stamps are still the same.
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { backendContract } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+import { sharedSubject } from "../../support/subject.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 const contractFolder = freshFolder();
 const client = (): DiskBackend => new DiskBackend({ directory: contractFolder });
 
 backendContract(
-  {
+  sharedSubject({
     name: "disk with a near tier",
-    offers: { shared: true, scan: true, push: false },
-    open: async () => ({
-      backend: client(),
-      second: async () => client(),
-      cache: (backend, asked) => new XCache({ ...asked, nearCache: true, backend }),
-      close: async () => {},
-    }),
-  },
+    offers: { scan: true, push: false },
+    client,
+    config: { nearCache: true },
+  }),
   { describe, it: it.concurrent },
 );
 
@@ -30,7 +26,7 @@ test("a hit is the value that was decoded before, until another process changes 
   const directory = freshFolder();
   const near = { maxEntries: 100, maxBytes: 2 ** 20, values: "shared" } as const;
   const cache = new XCache({ backend: new DiskBackend({ directory }), keyPrefix: "near", nearCache: near });
-  await using other = new OwnProcess(
+  await using other = new DiskProcess(
     `
     const cache = await openCache({ keyPrefix: "near" });
     await cache.connect();

@@ -1,24 +1,22 @@
 // Several real processes on one store: what one does the others see at once, one of them loads, and each ends by itself.
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { settle } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+import { programFile } from "../../support/own-process.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 /** A process ends within moments, even on a busy machine; a timer or handle of ours would keep it for longer. */
 const MOMENTS_MS = 1_500;
 
 test("what another process invalidates, deletes or writes is seen by the very next read", async () => {
   const directory = freshFolder();
-  await using other = new OwnProcess(
+  await using other = new DiskProcess(
     `
     const cache = await openCache({ keyPrefix: "shared" });
     await cache.connect();
@@ -61,7 +59,7 @@ test("a snapshot is not used again: a loop that never lets the event loop turn s
   const directory = freshFolder();
   const backend = new DiskBackend({ directory });
   await backend.connect();
-  await using other = new OwnProcess(
+  await using other = new DiskProcess(
     `
     const backend = openBackend();
     await backend.connect();
@@ -88,7 +86,7 @@ test("a stampede of four processes with 250 callers each takes one load", { time
   const members = Array.from(
     { length: 4 },
     () =>
-      new OwnProcess(
+      new DiskProcess(
         `
       const cache = await openCache({ keyPrefix: "stampede" });
       await cache.connect();
@@ -132,7 +130,7 @@ test("of many swaps by four processes each update is kept", { timeout: 30_000 },
   const members = Array.from(
     { length: 4 },
     () =>
-      new OwnProcess(
+      new DiskProcess(
         `
       const backend = openBackend({ operationTimeoutMs: 20_000 });
       await backend.connect();
@@ -168,7 +166,7 @@ test("of many swaps by four processes each update is kept", { timeout: 30_000 },
 test("a process ends by itself after a disconnect, without one, and with a write that nobody waits for", async () => {
   const directory = freshFolder();
   for (const ending of ["await backend.disconnect();", "", "backend.write(item('late'));"]) {
-    await using own = new OwnProcess(
+    await using own = new DiskProcess(
       `
       const item = (key) => ({ key, record: entry(key), lifetimeMs: 60_000 });
       const backend = openBackend();
@@ -193,10 +191,7 @@ test("a process ends by itself after a disconnect, without one, and with a write
 
 test("threads of one process share a store, and one that ends leaves it to the others", async () => {
   const directory = freshFolder();
-  const file = join(await compiled(), "thread.js");
-  writeFileSync(
-    file,
-    `
+  const file = programFile(`
     import { parentPort, workerData } from "node:worker_threads";
     import { DiskBackend } from "./backends/disk/backend.js";
     import { XCache } from "./xcache.js";
@@ -207,8 +202,7 @@ test("threads of one process share a store, and one that ends leaves it to the o
     parentPort.postMessage({ seen: await cache.get("of main"), other: await cache.get("of thread a") });
     if (workerData.disconnects) await cache.disconnect();
     parentPort.close();
-  `,
-  );
+  `);
   const cache = new XCache({ backend: new DiskBackend({ directory }), keyPrefix: "threads" });
   const next = (worker: Worker) => new Promise<unknown>((resolve) => worker.once("message", resolve));
   try {

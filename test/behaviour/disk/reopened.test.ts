@@ -1,15 +1,13 @@
 // Threads and processes that open and close a store while others write to it: nothing acknowledged is lost, and nobody
 // finds it broken. LMDB alone sets its latest commit back when it is opened, and its locks when it is closed.
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
+import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
 import { opened } from "../../support/disk/opened.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+import { programFile } from "../../support/own-process.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 /** Writes without a pause until it is told to stop, and compares each time what stands there with what it wrote last. */
 const WRITER = `
@@ -50,11 +48,8 @@ const THREADS = `
   say("opened");
 `;
 
-async function threadFile(): Promise<string> {
-  const file = join(await compiled(), "opening-thread.js");
-  writeFileSync(
-    file,
-    `
+const threadFile = (): string =>
+  programFile(`
     import { workerData } from "node:worker_threads";
     import { DiskBackend } from "./backends/disk/backend.js";
     for (let left = workerData.times; left > 0; left--) {
@@ -62,10 +57,7 @@ async function threadFile(): Promise<string> {
       await backend.connect();
       await backend.disconnect();
     }
-  `,
-  );
-  return file;
-}
+  `);
 
 test.each([
   ["a process", OPENER, 150],
@@ -75,9 +67,9 @@ test.each([
   { timeout: 60_000 },
   async (_, script, times) => {
     const directory = freshFolder();
-    await using writer = new OwnProcess(WRITER, { directory });
+    await using writer = new DiskProcess(WRITER, { directory });
     await writer.heard("writing");
-    await using opener = new OwnProcess(script, { directory, times, file: await threadFile() });
+    await using opener = new DiskProcess(script, { directory, times, file: threadFile() });
     // That it gets its turn while somebody commits all the time is a part of it.
     await opener.heard("opened");
     writer.tell();
@@ -93,8 +85,8 @@ test("a store that is opened by one process while the last other one closes it i
 }, async () => {
   const directory = freshFolder();
   const settings = { directory, times: 150 };
-  await using one = new OwnProcess(OPENER, settings);
-  await using other = new OwnProcess(OPENER, settings);
+  await using one = new DiskProcess(OPENER, settings);
+  await using other = new DiskProcess(OPENER, settings);
   await Promise.all([one.heard("opened"), other.heard("opened")]);
   const backend = new DiskBackend({ directory });
   await backend.connect();
@@ -103,7 +95,7 @@ test("a store that is opened by one process while the last other one closes it i
 
 test("several that open a store at the same time all do", async () => {
   const directory = freshFolder();
-  const members = Array.from({ length: 4 }, () => new OwnProcess(OPENER, { directory, times: 5 }));
+  const members = Array.from({ length: 4 }, () => new DiskProcess(OPENER, { directory, times: 5 }));
   try {
     await Promise.all(members.map((member) => member.heard("opened")));
   } finally {

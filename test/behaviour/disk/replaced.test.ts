@@ -5,7 +5,8 @@ import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { cacheWithClock } from "../../../src/testing/index.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
-import { item, opened } from "../../support/disk/opened.ts";
+import { opened } from "../../support/disk/opened.ts";
+import { item } from "../../support/opened.ts";
 
 const freshFolder = freshFolders();
 /** For whoever must not look at the folder before a change does, however long the test takes. */

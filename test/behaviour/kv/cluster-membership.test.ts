@@ -16,7 +16,8 @@ import {
   send,
 } from "../../support/kv/cluster-scene.ts";
 import { bulk, greet, keeperOf } from "../../support/kv/fake-server.ts";
-import { failure, opened } from "../../support/kv/opened.ts";
+import { opened } from "../../support/kv/opened.ts";
+import { failure } from "../../support/opened.ts";
 import { reservePort } from "../../support/port.ts";
 import { until } from "../../support/until.ts";
 

@@ -6,7 +6,8 @@ import {
   ConnectionError,
   OperationTimeoutError,
 } from "../../../src/core/errors.ts";
-import { resumes, timed } from "../../support/kv/trouble.ts";
+import { resumes } from "../../support/kv/trouble.ts";
+import { timed } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";

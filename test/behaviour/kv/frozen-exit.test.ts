@@ -1,19 +1,33 @@
 // A process whose server hangs while an invalidation is owed to it: disconnect() is in time, and then nothing keeps it.
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
-import { whyStale } from "../../../scripts/build/build.mjs";
+import { expect, test } from "vitest";
 import { SLACK_MS, TIMEOUT_MS } from "../../support/kv/trouble.ts";
+import { OwnProcess } from "../../support/own-process.ts";
 import { startRedis } from "../../support/redis.ts";
 
 /** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
 const MOMENTS_MS = 1_500;
-const PROCESS = join(import.meta.dirname, "../../support/kv/frozen-exit-process.mjs");
 
-beforeAll(() => {
-  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
-});
+const PROGRAM = `
+import { XCache } from "./xcache.js";
+const cache = new XCache(settings.config);
+// The client is loaded within connect_timeout, which is longer than operation_timeout.
+await cache.connect();
+await cache.set("k", "v", { tags: ["t"] });
+for (let read = 0; read < 3; read++) await cache.get("k");
+const frozen = told();
+say("connected");
+await frozen;
+
+const failure = cache.invalidateTags(["t"]).then(
+  () => "none",
+  (error) => error.code,
+);
+if (settings.waitsForFailure) await failure;
+const started = performance.now();
+await cache.disconnect();
+const disconnectMs = performance.now() - started;
+say("disconnected", { failure: await failure, disconnectMs });
+`;
 
 test.each([
   ["after an invalidation has failed", { waitsForFailure: true, failure: "OPERATION_TIMEOUT" }],
@@ -22,24 +36,13 @@ test.each([
   await using server = await startRedis();
   const config = { kvUrl: server.url, nearCache: true, operationTimeout: TIMEOUT_MS / 1_000 };
   const { waitsForFailure, failure } = scene;
-  const child = fork(PROCESS, [JSON.stringify({ config, waitsForFailure })]);
-  const ended = once(child, "exit");
-  const tooEarly = ended.then(() => expect.unreachable("it ended before it said anything"));
-  const said = (): Promise<unknown> =>
-    Promise.race([once(child, "message").then(([words]) => words), tooEarly]);
-  const impatience = setTimeout(() => child.kill("SIGKILL"), 10_000);
-  try {
-    expect(await said()).toBe("connected");
-    server.freeze();
-    child.send("frozen");
-    const { disconnectMs, ...rest } = (await said()) as { disconnectMs: number };
-    const disconnectedAt = performance.now();
-    expect(rest).toEqual({ failure });
-    expect(disconnectMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    expect(await ended).toEqual([0, null]);
-    expect(performance.now() - disconnectedAt).toBeLessThan(MOMENTS_MS);
-  } finally {
-    child.kill("SIGKILL");
-    clearTimeout(impatience);
-  }
+  await using own = new OwnProcess(PROGRAM, { settings: { config, waitsForFailure } });
+  await own.heard("connected");
+  server.freeze();
+  own.tell();
+  const { disconnectMs, ...rest } = await own.heard("disconnected");
+  expect(rest).toEqual({ said: "disconnected", failure });
+  expect(disconnectMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+  expect(await own.ended(), own.errors).toEqual({ code: 0, signal: null });
+  expect(own.lingeredMs).toBeLessThan(MOMENTS_MS);
 });

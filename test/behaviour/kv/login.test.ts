@@ -4,7 +4,8 @@ import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConnectionError, type XCacheError } from "../../../src/core/errors.ts";
 import { FakeServer } from "../../support/kv/fake-server.ts";
-import { failure, type OpenedBackend, opened, works } from "../../support/kv/opened.ts";
+import { type OpenedBackend, opened } from "../../support/kv/opened.ts";
+import { failure, works } from "../../support/opened.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
 const PASSWORD = "p@ss w/ord?#%:&=+\u00e9";

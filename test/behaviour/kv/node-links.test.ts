@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { bulk, FakeServer, greet } from "../../support/kv/fake-server.ts";
 import { nodeHost } from "../../support/kv/node-host.ts";
-import { failure } from "../../support/kv/opened.ts";
+import { failure } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 

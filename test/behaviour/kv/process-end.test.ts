@@ -1,7 +1,7 @@
 // Nothing of the wire keeps a process alive that has nothing else to do, and nobody who waits is left alone.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FakeServer, sentinelFor } from "../../support/kv/fake-server.ts";
-import { runOwnProcess } from "../../support/kv/own-process.ts";
+import { runKvProcess } from "../../support/kv/kv-process.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
 /** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
@@ -15,20 +15,20 @@ describe("a process ends by itself", () => {
   afterAll(() => server.stop());
 
   test("while it is connected, has been used and relies on pushes", async () => {
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+    const { code, words, errors, lingeredMs } = await runKvProcess(`
       const backend = open("${server.url}", { poolSize: 2 });
       await backend.connect();
       backend.push.onChange(() => {});
       await Promise.all([backend.read("a"), backend.read("b"), backend.ping()]);
       say("epoch " + (backend.push.epoch("a") > 0));
     `);
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["epoch true"], errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: ["epoch true"], errors: "" });
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 
   test("while it follows the master that a sentinel names, and listens to that", async () => {
     await using sentinel = await FakeServer.start(sentinelFor(server.port));
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+    const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       const listening = told();
       const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
@@ -40,7 +40,7 @@ describe("a process ends by itself", () => {
     `,
       { event: sentinel.received("SUBSCRIBE") },
     );
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected"], errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: ["connected"], errors: "" });
     expect(sentinel.commands).toContainEqual(["SUBSCRIBE", "+switch-master"]);
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
   });
@@ -57,7 +57,7 @@ describe("a process ends by itself", () => {
     const questions = ["HELLO", ...Array.from({ length: 20 }, (_, at) => `ANYTHING ${at}`)];
     await using slow = await FakeServer.start(() => undefined);
     // Once it has said that it waits, a process that nothing keeps alive has ended long before an answer can come.
-    const { code, lines, errors } = await runOwnProcess(
+    const { code, words, errors } = await runKvProcess(
       `
       const sayThatWeWait = (question) => setImmediate(() => say(question));
       sayThatWeWait("HELLO");
@@ -69,9 +69,9 @@ describe("a process ends by itself", () => {
       }
     `,
       {
-        hear: (line) => {
-          if (!questions.includes(line)) return;
-          slow.received(...line.split(" ")).then(
+        onSaid: (word) => {
+          if (!questions.includes(word)) return;
+          slow.received(...word.split(" ")).then(
             (client) => client.say("+OK\r\n"),
             () => {},
           );
@@ -79,12 +79,12 @@ describe("a process ends by itself", () => {
       },
     );
     const heard = questions.flatMap((question) => [question, "OK"]).filter((_, at) => at !== 1);
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: heard, errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: heard, errors: "" });
   });
 
   test("without waiting for an answer to what is done in the background", async () => {
     await using silent = await FakeServer.start();
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+    const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       const received = told();
       ${connectTo(silent.port, "background: true")}
@@ -94,14 +94,14 @@ describe("a process ends by itself", () => {
     `,
       { event: silent.received("NEVER ANSWERED") },
     );
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["asked"], errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: ["asked"], errors: "" });
     expect(silent.commands).toContainEqual(["NEVER ANSWERED"]);
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 
   test("while its store is gone and is looked for again and again", async () => {
     await using gone = await startRedis();
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+    const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       const backend = open("${gone.url}");
       await backend.connect();
@@ -111,18 +111,18 @@ describe("a process ends by itself", () => {
       say("gone");
     `,
       {
-        hear: (line) => {
-          if (line === "connected") gone.kill().catch(() => {});
+        onSaid: (word) => {
+          if (word === "connected") gone.kill().catch(() => {});
         },
       },
     );
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected", "gone"], errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: ["connected", "gone"], errors: "" });
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 
   test("at once after disconnecting from a server that hangs, whatever is under way", async () => {
     await using silent = await FakeServer.start(() => undefined);
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+    const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       const connecting = told();
       const backend = open("redis://127.0.0.1:${silent.port}", { operationTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
@@ -134,9 +134,9 @@ describe("a process ends by itself", () => {
     `,
       { event: silent.received("HELLO") },
     );
-    expect({ code, lines, errors }).toEqual({
+    expect({ code, words, errors }).toEqual({
       code: 0,
-      lines: ["read: DISCONNECTED", "disconnected"],
+      words: ["read: DISCONNECTED", "disconnected"],
       errors: "",
     });
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);
@@ -144,7 +144,7 @@ describe("a process ends by itself", () => {
 
   test("but not before somebody who waits on a frozen server has been told", async () => {
     await using frozen = await startRedis();
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+    const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       const backend = open("${frozen.url}");
       await backend.connect();
@@ -159,14 +159,14 @@ describe("a process ends by itself", () => {
       }
     `,
       {
-        hear: (line) => {
-          if (line === "connected") frozen.freeze();
+        onSaid: (word) => {
+          if (word === "connected") frozen.freeze();
         },
       },
     );
-    expect({ code, lines, errors }).toEqual({
+    expect({ code, words, errors }).toEqual({
       code: 0,
-      lines: ["connected", "OPERATION_TIMEOUT"],
+      words: ["connected", "OPERATION_TIMEOUT"],
       errors: "",
     });
     expect(lingeredMs).toBeLessThan(MOMENTS_MS);

@@ -15,9 +15,9 @@ import {
   SLACK_MS,
   TIMEOUT_MS,
   TROUBLED,
-  timed,
 } from "../../support/kv/trouble.ts";
 import { WireTap } from "../../support/kv/wire-tap.ts";
+import { timed } from "../../support/opened.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { Relay } from "../../support/relay.ts";
 

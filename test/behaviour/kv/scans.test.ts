@@ -9,9 +9,10 @@ import { BackendError, OperationTimeoutError } from "../../../src/core/errors.ts
 import { XCache } from "../../../src/xcache.ts";
 import { commandCounts, countAnew } from "../../support/kv/command-counts.ts";
 import { bulk, FakeServer, greet, keeperOf } from "../../support/kv/fake-server.ts";
-import { failure, opened } from "../../support/kv/opened.ts";
+import { opened } from "../../support/kv/opened.ts";
 import { REAL_STORES, type RealStore } from "../../support/kv/real-store.ts";
 import { WireTap } from "../../support/kv/wire-tap.ts";
+import { failure } from "../../support/opened.ts";
 import type { RedisServer } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { Gate } from "../cache/gate.ts";

@@ -6,7 +6,7 @@ import type { HostPort, SentinelAddress, SentinelOptions } from "../../../src/co
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
 import { bulk, FakeServer, greet, type Script } from "../../support/kv/fake-server.ts";
-import { failure } from "../../support/kv/opened.ts";
+import { failure } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;

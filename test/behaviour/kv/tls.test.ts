@@ -8,8 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigError, ConnectionError, type XCacheError } from "../../../src/core/errors.ts";
 import { type Certificates, makeCertificates } from "../../support/certificate.ts";
 import { FakeServer } from "../../support/kv/fake-server.ts";
-import { failure, opened, works } from "../../support/kv/opened.ts";
+import { opened } from "../../support/kv/opened.ts";
 import { binaryOf } from "../../support/machine.ts";
+import { failure, works } from "../../support/opened.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
 let ours: Certificates;

@@ -6,7 +6,6 @@ import type { CacheConfig } from "../../../src/config/types.ts";
 import { BackendError, CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
 import { spelling } from "../../../src/core/keys.ts";
 import { XCache } from "../../../src/xcache.ts";
-import { timed } from "../../support/memcached/opened.ts";
 import {
   freezeMemcached,
   type MemcachedRing,
@@ -14,6 +13,7 @@ import {
   startMemcached,
   startMemcachedRing,
 } from "../../support/memcached.ts";
+import { timed } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const TIMEOUT_S = 0.3;

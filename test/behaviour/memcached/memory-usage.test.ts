@@ -1,7 +1,7 @@
 // How full real servers say they are.
 import { expect, it } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
-import { entryFor, failure, opened, timed } from "../../support/memcached/opened.ts";
+import { opened } from "../../support/memcached/opened.ts";
 import {
   freezeMemcached,
   type MemcachedServer,
@@ -9,12 +9,13 @@ import {
   startMemcachedRing,
   urlOf,
 } from "../../support/memcached.ts";
+import { failure, item, timed } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 /** Puts so many entries of a hundred kilobytes there. */
 async function put(server: MemcachedServer, count: number): Promise<void> {
   await using backend = opened(server.url);
-  await backend.writeMany(Array.from({ length: count }, (_, at) => entryFor(`k${at}`, 100_000)));
+  await backend.writeMany(Array.from({ length: count }, (_, at) => item(`k${at}`, new Uint8Array(100_000))));
 }
 
 it("the share of its memory that a server has filled with items", async () => {

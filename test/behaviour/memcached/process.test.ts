@@ -1,21 +1,29 @@
 // Processes of their own: several load a key once, each ends by itself, and none is kept by its store.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { compileSources, OwnProcess } from "../../support/memcached/own-process.ts";
 import {
   freezeMemcached,
   type MemcachedRing,
   startMemcached,
   startMemcachedRing,
 } from "../../support/memcached.ts";
+import { OwnProcess } from "../../support/own-process.ts";
 
 /** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
 const MOMENTS_MS = 1_500;
 const PROCESSES = 4;
 const CALLERS = 100;
 
+const PRELUDE = `
+import { MemcachedBackend } from "./backends/memcached/backend.js";
+import { XCache } from "./xcache.js";
+const openCache = (kvUrl, config) => new XCache({ operationTimeout: 0.5, ...config, backend: new MemcachedBackend({ kvUrl }) });
+`;
+
+/** In its program also: `openCache(url, config)`. */
+const started = (program: string): OwnProcess => new OwnProcess(PRELUDE + program);
+
 let ring: MemcachedRing;
 beforeAll(async () => {
-  await compileSources();
   ring = await startMemcachedRing(3);
 });
 afterAll(() => ring.stop());
@@ -25,10 +33,8 @@ describe("several processes", () => {
     "load a cold key once for all their callers, on %s",
     async (on) => {
       const url = on === "one server" ? (ring.servers[0]?.url ?? "") : ring.url;
-      const processes = Array.from(
-        { length: PROCESSES },
-        (_, at) =>
-          new OwnProcess(`
+      const processes = Array.from({ length: PROCESSES }, (_, at) =>
+        started(`
           const cache = openCache(${JSON.stringify(url)}, { operationTimeout: 5, keyPrefix: "stampede" });
           await cache.connect();
           say("ready");
@@ -36,41 +42,41 @@ describe("several processes", () => {
           let loads = 0;
           const load = async () => { loads++; say("loading"); await told(); return "by ${at}"; };
           const values = await Promise.all(Array.from({ length: ${CALLERS} }, () => cache.getOrSet("cold", load)));
-          say("loads " + loads);
-          say("values " + [...new Set(values)].join());
+          say("answered", { loads, values: [...new Set(values)] });
           await cache.disconnect();
         `),
       );
-      await Promise.all(processes.map((each) => each.said("ready")));
-      for (const each of processes) each.tellFirst();
-      await Promise.any(processes.map((each) => each.said("loading")));
+      await Promise.all(processes.map((each) => each.heard("ready")));
       for (const each of processes) each.tell();
-      const endings = await Promise.all(processes.map((each) => each.ended));
+      await Promise.any(processes.map((each) => each.heard("loading")));
+      for (const each of processes) each.tell();
+      const endings = await Promise.all(processes.map((each) => each.ended()));
       expect(endings.map(({ code }) => code)).toEqual(Array(PROCESSES).fill(0));
-      const loads = processes.map(({ lines }) => Number(lines.at(-2)?.replace("loads ", "")));
+      const answers = await Promise.all(processes.map((each) => each.heard("answered")));
+      const loads = answers.map((answer) => answer.loads as number);
       expect(loads.reduce((sum, each) => sum + each)).toBe(1);
-      const values = new Set(processes.map(({ lines }) => lines.at(-1)));
-      expect([...values]).toEqual([`values by ${loads.indexOf(1)}`]);
+      const loaded = [`by ${loads.indexOf(1)}`];
+      expect(answers.map(({ values }) => values)).toEqual(Array(PROCESSES).fill(loaded));
     },
   );
 });
 
 describe("a process ends by itself", () => {
   it("while it is connected and has been used", async () => {
-    const one = new OwnProcess(`
+    await using one = started(`
       const cache = openCache(${JSON.stringify(ring.url)}, { poolSize: 2 });
       await cache.set("k", 1);
       say(String(await cache.get("k")));
     `);
-    expect(await one.ended).toMatchObject({ code: 0 });
-    expect([one.lines, one.errors]).toEqual([["1"], ""]);
-    expect((await one.ended).lingeredMs).toBeLessThan(MOMENTS_MS);
+    expect(await one.ended()).toMatchObject({ code: 0 });
+    expect([one.words, one.errors]).toEqual([["1"], ""]);
+    expect(one.lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 
   it("after disconnecting, also from servers that hang or are gone", async () => {
     await using frozen = await startMemcached();
     await using gone = await startMemcached();
-    const one = new OwnProcess(`
+    await using one = started(`
       const caches = ${JSON.stringify([frozen.url, gone.url])}.map((url) => openCache(url));
       for (const cache of caches) await cache.set("k", 1);
       say("connected");
@@ -80,19 +86,19 @@ describe("a process ends by itself", () => {
       await Promise.all(caches.map((cache) => cache.disconnect()));
       say(failures.join());
     `);
-    await one.said("connected");
+    await one.heard("connected");
     await freezeMemcached(frozen);
     await gone.kill();
     one.tell();
-    const { code, lingeredMs } = await one.ended;
+    const { code } = await one.ended();
     expect([code, one.errors]).toEqual([0, ""]);
-    expect(one.lines[1]).toMatch(/^OPERATION_TIMEOUT,CONNECTION_FAILED$/);
-    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+    expect(one.words[1]).toMatch(/^OPERATION_TIMEOUT,CONNECTION_FAILED$/);
+    expect(one.lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 
   it("while its server is gone and is looked for again and again", async () => {
     await using gone = await startMemcached();
-    const one = new OwnProcess(`
+    await using one = started(`
       const cache = openCache(${JSON.stringify(gone.url)});
       await cache.set("k", 1);
       say("connected");
@@ -100,11 +106,11 @@ describe("a process ends by itself", () => {
       for (let failures = 0; failures < 3; ) await cache.get("k").then(() => {}, () => failures++);
       say("gone");
     `);
-    await one.said("connected");
+    await one.heard("connected");
     await gone.kill();
     one.tell();
-    const { code, lingeredMs } = await one.ended;
-    expect([code, one.lines, one.errors]).toEqual([0, ["connected", "gone"], ""]);
-    expect(lingeredMs).toBeLessThan(MOMENTS_MS);
+    const { code } = await one.ended();
+    expect([code, one.words, one.errors]).toEqual([0, ["connected", "gone"], ""]);
+    expect(one.lingeredMs).toBeLessThan(MOMENTS_MS);
   });
 });

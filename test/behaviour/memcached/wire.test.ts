@@ -3,14 +3,8 @@ import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
 import { FakeServer, greet, type Script } from "../../support/memcached/fake-server.ts";
-import {
-  failure,
-  type OpenedBackend,
-  opened,
-  stampFor,
-  timed,
-  works,
-} from "../../support/memcached/opened.ts";
+import { type OpenedBackend, opened } from "../../support/memcached/opened.ts";
+import { failure, stampFor, timed, works } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const TIMEOUT_MS = 200;

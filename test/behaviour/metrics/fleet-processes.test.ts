@@ -1,11 +1,11 @@
 // The figures of a fleet of real processes on one store: they add up exactly, and are kept for as long as was asked.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import type { FleetStats } from "../../../src/core/stats.ts";
 import { XCache } from "../../../src/xcache.ts";
-import { compiled, OwnProcess } from "../../support/disk/own-process.ts";
+import { OwnProcess } from "../../support/own-process.ts";
 import { startRedis } from "../../support/redis.ts";
 import { runFolder } from "../../support/run-folder.ts";
 import { until } from "../../support/until.ts";
@@ -63,7 +63,7 @@ class Fleet {
 
   /** A process each, which have used the cache like this and have added nothing yet. */
   async use(uses: readonly Use[]): Promise<OwnProcess[]> {
-    const started = uses.map(() => new OwnProcess(SCRIPT, { directory: "", config: this.#config }));
+    const started = uses.map(() => new OwnProcess(SCRIPT, { settings: { config: this.#config } }));
     this.processes.push(...started);
     for (const [at, use] of uses.entries()) started[at]?.tell({ key: `key-${at}`, ...use });
     for (const each of started) await each.heard("used");
@@ -99,7 +99,6 @@ function temporaryFolder(): string {
 
 let fleet: Fleet;
 
-beforeAll(async () => void (await compiled()));
 // A minute that ends meanwhile would part the processes.
 beforeEach(() => until(() => Date.now() % MINUTE_MS < 50_000, { what: "a minute that lasts" }));
 afterEach(async () => {

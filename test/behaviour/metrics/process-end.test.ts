@@ -1,50 +1,22 @@
 // Collectors keep no process alive, whatever they have open or on its way.
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
-import { build } from "vite";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runFolder } from "../../support/run-folder.ts";
+import { describe, expect, it } from "vitest";
+import { OwnProcess } from "../../support/own-process.ts";
 
-const run = promisify(execFile);
-const PARTS = ["collectors/cache-metrics", "prometheus/pull", "statsd/push"];
-const folder = mkdtempSync(join(runFolder(), "collectors-"));
+const PRELUDE = `
+import { CacheMetrics } from "./metrics/collectors/cache-metrics.js";
+import { PullCollector } from "./metrics/prometheus/pull.js";
+import { PushCollector } from "./metrics/statsd/push.js";
+`;
 
-beforeAll(() =>
-  build({
-    configFile: false,
-    logLevel: "silent",
-    build: {
-      ssr: true,
-      rollupOptions: {
-        input: PARTS.map((part) => join(import.meta.dirname, `../../../src/metrics/${part}.ts`)),
-      },
-      outDir: folder,
-      emptyOutDir: true,
-    },
-  }),
-);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-/** What a process prints that ends by itself. */
-async function printed(body: string): Promise<string> {
-  const partAt = (part: string): string => JSON.stringify(pathToFileURL(join(folder, `${part}.js`)).href);
-  const program = `
-    import { CacheMetrics } from ${partAt("cache-metrics")};
-    import { PullCollector } from ${partAt("pull")};
-    import { PushCollector } from ${partAt("push")};
-    ${body}
-  `;
-  const args = ["--input-type=module", "-e", program];
-  const { stdout, stderr } = await run(process.execPath, args, { timeout: 15_000 });
-  return stdout + stderr;
+async function run(program: string) {
+  await using own = new OwnProcess(PRELUDE + program);
+  const { code } = await own.ended();
+  return { code, words: own.words, errors: own.errors };
 }
 
 describe("a process ends by itself", () => {
   it("with an endpoint that listens, a client that stays connected and datagrams that wait", async () => {
-    const output = await printed(`
+    const outcome = await run(`
       import { connect } from "node:net";
       const pull = new PullCollector({ port: 0 });
       const push = new PushCollector({ port: 9 });
@@ -55,13 +27,13 @@ describe("a process ends by itself", () => {
       await new Promise((resolve) => client.once("connect", resolve));
       client.unref();
       await fetch(\`http://127.0.0.1:\${port}/metrics\`).then((response) => response.text());
-      console.log("done");
+      say("done");
     `);
-    expect(output).toBe("done\n");
+    expect(outcome).toEqual({ code: 0, words: ["done"], errors: "" });
   });
 
   it("after close() has sent the last datagrams, which it waits for", async () => {
-    const output = await printed(`
+    const outcome = await run(`
       import { createSocket } from "node:dgram";
       const daemon = createSocket("udp4");
       const came = new Promise((resolve) => daemon.once("message", resolve));
@@ -71,9 +43,9 @@ describe("a process ends by itself", () => {
       metrics.increment("orders");
       await metrics.close();
       daemon.ref();
-      console.log(String(await came));
+      say(String(await came));
       daemon.close();
     `);
-    expect(output).toBe("xcache.orders:1|c\n");
+    expect(outcome).toEqual({ code: 0, words: ["xcache.orders:1|c"], errors: "" });
   });
 });

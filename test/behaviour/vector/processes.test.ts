@@ -2,28 +2,27 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import { compileSources, OwnProcess } from "./own-process.ts";
+import { VectorProcess } from "./vector-process.ts";
 
 const ask = (text: string, load = "'loaded'"): string =>
   `return answers.getOrSet(${JSON.stringify(text)}, () => ${load}, { ttl: 60, tags: ["help"] })`;
 
-let program: string;
 let server: RedisServer;
 
 beforeAll(async () => {
-  [program, server] = await Promise.all([compileSources(), startRedis()]);
+  server = await startRedis();
 });
 afterAll(() => server.stop());
 
 describe.each([false, true])("with near_cache %s", (nearCache) => {
-  let one: OwnProcess;
-  let two: OwnProcess;
+  let one: VectorProcess;
+  let two: VectorProcess;
 
   beforeAll(async () => {
     // Answers of the other kind of process.
     await server.cli("FLUSHALL");
     const config = { kvUrl: server.url, nearCache };
-    [one, two] = [new OwnProcess(program, config), new OwnProcess(program, config)];
+    [one, two] = [new VectorProcess(config), new VectorProcess(config)];
   });
   afterAll(async () => {
     expect(await Promise.all([one.end(), two.end()])).toEqual([0, 0]);
@@ -54,17 +53,17 @@ describe.each([false, true])("with near_cache %s", (nearCache) => {
   });
 
   test("answers of a process that was killed are found by one that starts later", async () => {
-    const victim = new OwnProcess(program, { kvUrl: server.url, nearCache });
+    const victim = new VectorProcess({ kvUrl: server.url, nearCache });
     await victim.run(ask("delivery of a large parcel", "'tomorrow'"));
-    victim.kill();
-    const late = new OwnProcess(program, { kvUrl: server.url, nearCache });
+    await victim.kill();
+    const late = new VectorProcess({ kvUrl: server.url, nearCache });
     expect(await late.run(ask("delivery of large parcels"))).toBe("tomorrow");
     expect(await late.end()).toBe(0);
   });
 });
 
 test("a graph that is being built does not keep a process alive that has disconnected", async () => {
-  const lone = new OwnProcess(program, { kvUrl: "memory://", exactUpTo: 1_000 });
+  const lone = new VectorProcess({ kvUrl: "memory://", exactUpTo: 1_000 });
   const fill =
     "const faq = cache.namespace('faq'); for (let at = 0; at < 3000; at++) await faq.set('t' + at, " +
     "{ text: 't' + at, model: 'lexical-1-512-english', vector: Float32Array.from({ length: 512 }, Math.random), value: at });";

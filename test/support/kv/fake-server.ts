@@ -1,27 +1,19 @@
-// A server in the test's own process that says exactly what it is told to, byte by byte.
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+// A fake Redis server that answers as a script says, byte by byte.
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
 import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { encodeRecord } from "../../../src/core/frame/frame.ts";
+import { type FakeConnection, type FakeOptions, FakeServerBase } from "../fake-server.ts";
 
 /** One client of the fake server. */
-export interface FakeClient {
-  readonly socket: Socket;
+export interface FakeClient extends FakeConnection {
   /** What it sent, command by command. */
   readonly commands: string[][];
   /** What it sent, write by write as far as the network kept them apart; each a list of commands. */
   readonly writes: string[][][];
-  say(text: string): void;
 }
 
 /** What to answer; undefined: nothing. */
 export type Script = (command: readonly string[], client: FakeClient) => string | undefined;
-
-export interface FakeOptions {
-  readonly tls?: TlsOptions;
-}
 
 /** What every server answers to a client that introduces itself. */
 export const greet: Script = ([name]) => {
@@ -75,33 +67,18 @@ export const keeperOf =
 
 export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
-export class FakeServer {
-  /** Those that came, in order. */
-  readonly clients: FakeClient[] = [];
+export class FakeServer extends FakeServerBase<FakeClient> {
+  protected readonly encoding = "utf8";
   /** May be replaced at any time. */
   script: Script;
-  readonly #server: Server;
 
-  private constructor(script: Script, { tls }: FakeOptions) {
+  private constructor(script: Script, options: FakeOptions) {
+    super(options);
     this.script = script;
-    const welcome = (socket: Socket): void => this.#welcome(socket);
-    this.#server = tls === undefined ? createServer(welcome) : createTlsServer(tls, welcome);
-    this.#server.on("tlsClientError", () => {});
   }
 
-  static async start(script: Script = greet, options: FakeOptions = {}): Promise<FakeServer> {
-    const server = new FakeServer(script, options);
-    server.#server.listen(0, "127.0.0.1");
-    await once(server.#server, "listening");
-    return server;
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  get endpoint(): { readonly host: string; readonly port: number } {
-    return { host: "127.0.0.1", port: this.port };
+  static start(script: Script = greet, options: FakeOptions = {}): Promise<FakeServer> {
+    return new FakeServer(script, options).listen();
   }
 
   /** The commands of all clients, in the order they arrived within each. */
@@ -109,48 +86,14 @@ export class FakeServer {
     return this.clients.flatMap(({ commands }) => commands);
   }
 
-  /** Those still there. */
-  get present(): readonly FakeClient[] {
-    return this.clients.filter(({ socket }) => !socket.destroyed);
-  }
-
-  /** Resolves when the client with this number has come. */
-  async client(number: number): Promise<FakeClient> {
-    while (this.clients.length <= number) await once(this.#server, "arrival");
-    return this.clients[number]!;
-  }
-
   /** Resolves when some client has sent a command that begins like this. */
-  async received(...beginning: readonly string[]): Promise<FakeClient> {
+  received(...beginning: readonly string[]): Promise<FakeClient> {
     const isIt = (command: readonly string[]): boolean => beginning.every((part, at) => command[at] === part);
-    for (;;) {
-      const client = this.clients.find(({ commands }) => commands.some(isIt));
-      if (client !== undefined) return client;
-      await once(this.#server, "command");
-    }
+    return this.clientThat(({ commands }) => commands.some(isIt));
   }
 
-  /** Ends every connection and listens no more. */
-  async stop(): Promise<void> {
-    for (const { socket } of this.clients) socket.destroy();
-    if (!this.#server.listening) return;
-    this.#server.close();
-    await once(this.#server, "close");
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
-
-  #welcome(socket: Socket): void {
-    const client: FakeClient = {
-      socket,
-      commands: [],
-      writes: [],
-      say: (text) => {
-        if (!socket.destroyed) socket.write(text);
-      },
-    };
+  protected converse(connection: FakeConnection, received: () => void): FakeClient {
+    const client: FakeClient = { ...connection, commands: [], writes: [] };
     let write: string[][] = [];
     const reader = new RespReader({
       reply: (reply) => {
@@ -159,18 +102,15 @@ export class FakeServer {
         write.push(command);
         const answer = this.script(command, client);
         if (answer !== undefined) client.say(answer);
-        this.#server.emit("command");
+        received();
       },
       push: () => {},
     });
-    socket.setNoDelay(true);
-    socket.on("error", () => {});
-    socket.on("data", (chunk: Buffer) => {
+    client.socket.on("data", (chunk: Buffer) => {
       write = [];
       reader.feed(chunk);
       client.writes.push(write);
     });
-    this.clients.push(client);
-    this.#server.emit("arrival");
+    return client;
   }
 }

@@ -1,12 +1,31 @@
-// A process of stampede-member.mjs, from its start to its end; it never outlives its parent.
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
+// One process of a stampede: its callers all ask for one key at once, and its load ends when the test says so.
 import type { CacheConfig } from "../../../src/config/types.ts";
+import { OwnProcess } from "../own-process.ts";
 
-const FILE = join(import.meta.dirname, "stampede-member.mjs");
+const PROGRAM = `
+import { cacheWithClock, ManualClock } from "./testing/index.js";
+import { XCache } from "./xcache.js";
+const { config, key, callers, isClockStill } = settings;
+const cache = isClockStill ? cacheWithClock(config, new ManualClock()) : new XCache(config);
+// Stays until the test ends, as a server with its socket does: a clock that stands still keeps no process alive.
+process.once("disconnect", () => process.exit());
 
-/** Handed to it. */
+await cache.connect();
+say("ready");
+await told();
+
+let loads = 0;
+const finish = told();
+const load = () => {
+  loads++;
+  say("loading");
+  return finish;
+};
+const answers = Promise.all(Array.from({ length: callers }, () => cache.getOrSet(key, load)));
+say("asked");
+say("answered", { values: await answers, loads });
+`;
+
 export interface StampedeSettings {
   readonly config: CacheConfig;
   readonly key: string;
@@ -16,46 +35,18 @@ export interface StampedeSettings {
   readonly isClockStill?: boolean;
 }
 
-/** What it says, in this order; only one that loads says so. */
-interface Sayings {
-  readonly ready: object;
-  readonly asked: object;
-  readonly loading: object;
-  readonly answered: { readonly loads: number; readonly values: readonly unknown[] };
-}
-
-export class StampedeProcess implements AsyncDisposable {
-  readonly #child: ChildProcess;
-  readonly #said = new Map<string, object>();
-
+/**
+ * Says "ready", and when told "asked", then "loading" if it is the one that loads. What it is told next is what its load
+ * returns.
+ */
+export class StampedeProcess extends OwnProcess {
   constructor(settings: StampedeSettings) {
-    this.#child = fork(FILE, [JSON.stringify(settings)]);
-    this.#child.on("message", (message: { said: string }) => this.#said.set(message.said, message));
+    super(PROGRAM, { settings });
   }
 
-  /** Resolves when it says this, or has said it. */
-  async heard<Word extends keyof Sayings>(word: Word): Promise<Sayings[Word]> {
-    for (;;) {
-      const message = this.#said.get(word);
-      if (message !== undefined) return message as Sayings[Word];
-      if (!this.#child.connected) throw new Error(`a process ended before it said "${word}"`);
-      await Promise.race([once(this.#child, "message"), once(this.#child, "disconnect")]);
-    }
-  }
-
-  /** First it is told to ask, then what its load brings. */
-  tell(word: object): void {
-    this.#child.send(word);
-  }
-
-  /** Ends it in the middle of whatever it does. */
-  async kill(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill("SIGKILL");
-    await once(this.#child, "exit");
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.kill();
+  /** Resolves when all its callers have their values. */
+  async answered(): Promise<{ readonly loads: number; readonly values: readonly unknown[] }> {
+    const { loads, values } = await this.heard("answered");
+    return { loads: loads as number, values: values as readonly unknown[] };
   }
 }

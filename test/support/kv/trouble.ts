@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import type { XCache } from "../../../src/xcache.ts";
+import { timed } from "../opened.ts";
 import { until } from "../until.ts";
 
 export const TIMEOUT_MS = 500;
@@ -14,18 +15,6 @@ export const TROUBLED: CacheConfig = {
   // So that a few failures do not hide how each of them behaves.
   circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
 };
-
-export interface Timed<T> {
-  readonly ms: number;
-  readonly outcome: T | Error;
-}
-
-/** An error is an outcome, too. */
-export async function timed<T>(work: Promise<T>): Promise<Timed<T>> {
-  const started = performance.now();
-  const outcome = await work.catch((error: Error) => error);
-  return { ms: performance.now() - started, outcome };
-}
 
 export const resumes = (cache: XCache): Promise<unknown> =>
   until(async () => (await cache.set("resumed", 1)) === undefined && (await cache.get("resumed")) === 1, {

@@ -1,14 +1,11 @@
-// A server in the test's own process that says exactly what it is told to, byte by byte.
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+// A fake memcached server that answers as a script says, byte by byte.
+import { type FakeConnection, FakeServerBase } from "../fake-server.ts";
 
-export interface FakeClient {
-  readonly socket: Socket;
+export interface FakeClient extends FakeConnection {
   /** What it sent, line by line; the data of a `ms` is a line as well. */
   readonly lines: string[];
   /** What it sent, write by write as far as the network kept them apart. */
   readonly writes: string[];
-  say(text: string): void;
 }
 
 /** What to answer to a line; undefined: nothing. */
@@ -23,73 +20,33 @@ export const greet: Script = (line) => {
 
 const SOME_SECOND = 1_700_000_000;
 
-export class FakeServer {
-  /** Those that came, in order. */
-  readonly clients: FakeClient[] = [];
+export class FakeServer extends FakeServerBase<FakeClient> {
+  protected readonly encoding = "latin1";
   /** May be replaced at any time. */
   script: Script;
-  readonly #server: Server;
-  #port = 0;
 
   private constructor(script: Script) {
+    super();
     this.script = script;
-    this.#server = createServer((socket) => this.#welcome(socket));
   }
 
-  static async start(script: Script = greet): Promise<FakeServer> {
-    const server = new FakeServer(script);
-    server.#server.listen(0, "127.0.0.1");
-    await once(server.#server, "listening");
-    server.#port = (server.#server.address() as AddressInfo).port;
-    return server;
+  static start(script: Script = greet): Promise<FakeServer> {
+    return new FakeServer(script).listen();
   }
 
   get url(): string {
-    return `memcached://127.0.0.1:${this.endpoint.port}`;
-  }
-
-  get endpoint(): { readonly host: string; readonly port: number } {
-    return { host: "127.0.0.1", port: this.#port };
-  }
-
-  /** Those still there. */
-  get present(): readonly FakeClient[] {
-    return this.clients.filter(({ socket }) => !socket.destroyed);
+    return `memcached://127.0.0.1:${this.port}`;
   }
 
   /** Resolves when some client has sent a line that begins like this. */
-  async received(beginning: string): Promise<FakeClient> {
-    for (;;) {
-      const client = this.clients.find(({ lines }) => lines.some((line) => line.startsWith(beginning)));
-      if (client !== undefined) return client;
-      await once(this.#server, "line");
-    }
+  received(beginning: string): Promise<FakeClient> {
+    return this.clientThat(({ lines }) => lines.some((line) => line.startsWith(beginning)));
   }
 
-  async stop(): Promise<void> {
-    for (const { socket } of this.clients) socket.destroy();
-    if (!this.#server.listening) return;
-    this.#server.close();
-    await once(this.#server, "close");
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
-
-  #welcome(socket: Socket): void {
-    const client: FakeClient = {
-      socket,
-      lines: [],
-      writes: [],
-      say: (text) => {
-        if (!socket.destroyed) socket.write(text, "latin1");
-      },
-    };
+  protected converse(connection: FakeConnection, received: () => void): FakeClient {
+    const client: FakeClient = { ...connection, lines: [], writes: [] };
     let rest = "";
-    socket.setNoDelay(true);
-    socket.on("error", () => {});
-    socket.setEncoding("latin1").on("data", (text: string) => {
+    client.socket.setEncoding("latin1").on("data", (text: string) => {
       client.writes.push(text);
       const lines = (rest + text).split("\r\n");
       rest = lines.pop() ?? "";
@@ -97,9 +54,9 @@ export class FakeServer {
         client.lines.push(line);
         const answer = this.script(line, client);
         if (answer !== undefined) client.say(answer);
-        this.#server.emit("line");
+        received();
       }
     });
-    this.clients.push(client);
+    return client;
   }
 }

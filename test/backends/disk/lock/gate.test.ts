@@ -1,21 +1,22 @@
 // Opening a store and changing it keep apart: a thread that is stopped in either holds up the other for a bounded time,
 // and one that has ended holds up nobody.
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Gate, openApart } from "../../../../src/backends/disk/lock/gate.ts";
 import { MarkerFolder } from "../../../../src/backends/disk/lock/marker.ts";
 import { readBootId } from "../../../../src/backends/disk/lock/marker-owner.ts";
 import { type Clock, systemClock } from "../../../../src/core/clock.ts";
 import { OperationTimeoutError } from "../../../../src/core/errors.ts";
+import { DiskProcess } from "../../../support/disk/disk-process.ts";
 import { freshFolders } from "../../../support/disk/folder.ts";
-import { item, opened } from "../../../support/disk/opened.ts";
-import { compiled, OwnProcess } from "../../../support/disk/own-process.ts";
+import { opened } from "../../../support/disk/opened.ts";
+import { item } from "../../../support/opened.ts";
+import { programFile } from "../../../support/own-process.ts";
 import { until } from "../../../support/until.ts";
 
 const freshFolder = freshFolders();
-beforeAll(() => compiled());
 
 const environmentIn = (directory: string): string => join(directory, `boot-${readBootId()}`);
 
@@ -51,8 +52,8 @@ const NEWCOMER = `
   }
 `;
 
-function signalling(script: string, directory: string, signal: NodeJS.Signals): OwnProcess {
-  return new OwnProcess(script, { directory, path: environmentIn(directory), signal });
+function signalling(script: string, directory: string, signal: NodeJS.Signals): DiskProcess {
+  return new DiskProcess(script, { directory, path: environmentIn(directory), signal });
 }
 
 const ENDINGS = [
@@ -95,7 +96,7 @@ test.each(ENDINGS)(
     await backend.write(item("before"));
     await using stopped = signalling(COMMITTER, directory, "SIGSTOP");
     await stopped.stopped();
-    await using newcomer = new OwnProcess(NEWCOMER, { directory });
+    await using newcomer = new DiskProcess(NEWCOMER, { directory });
     let isRefused = false;
     const refusal = newcomer.heard("refused").finally(() => {
       isRefused = true;
@@ -185,7 +186,7 @@ describe("a process that was killed", () => {
 
 test("a process that ends with the store open keeps others from opening it until it is gone, and no longer", async () => {
   const directory = freshFolder();
-  await using own = new OwnProcess(
+  await using own = new DiskProcess(
     `
     import { MarkerFolder } from "./backends/disk/lock/marker.js";
     const backend = openBackend();
@@ -211,17 +212,13 @@ test("a thread that is ended in a commit holds up nobody, though its process liv
   const backend = opened({ directory });
   await backend.connect();
   const path = environmentIn(directory);
-  const file = join(await compiled(), "committing-thread.js");
-  writeFileSync(
-    file,
-    `
+  const file = programFile(`
     import { parentPort, workerData } from "node:worker_threads";
     import { Gate } from "./backends/disk/lock/gate.js";
     import { systemClock } from "./core/clock.js";
     parentPort.on("message", () => {});
     parentPort.postMessage(new Gate(workerData.path, systemClock).enter());
-  `,
-  );
+  `);
   const worker = new Worker(file, { workerData: { path } });
   expect(await new Promise((resolve) => worker.once("message", resolve))).toBe(true);
   const changes = new MarkerFolder(path, "changing", systemClock);

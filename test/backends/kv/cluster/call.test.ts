@@ -7,7 +7,7 @@ import type { Argument } from "../../../../src/backends/kv/resp/writer.ts";
 import type { Link, LinkAnswer } from "../../../../src/backends/kv/server/link.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../../src/core/errors.ts";
 import { ManualClock } from "../../../../src/testing/index.ts";
-import { failure, stampFor } from "../../../support/kv/opened.ts";
+import { failure, stampFor } from "../../../support/opened.ts";
 
 interface Sent {
   readonly args: readonly Argument[];

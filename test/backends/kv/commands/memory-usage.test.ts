@@ -2,8 +2,9 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PullCollector } from "../../../../src/metrics/prometheus/pull.ts";
 import { BuiltInRegistry } from "../../../../src/metrics/prometheus/registry.ts";
-import { failure, opened } from "../../../support/kv/opened.ts";
-import { runOwnProcess } from "../../../support/kv/own-process.ts";
+import { runKvProcess } from "../../../support/kv/kv-process.ts";
+import { opened } from "../../../support/kv/opened.ts";
+import { failure } from "../../../support/opened.ts";
 import type { RedisServer } from "../../../support/redis.ts";
 import { redisCaches } from "../../../support/redis-caches.ts";
 import { startCluster } from "../../../support/redis-cluster.ts";
@@ -183,12 +184,12 @@ describe("a process that asked", () => {
 
   it("ends by itself, without waiting for the next look", async () => {
     await fillTo(caches.server, 0.5);
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(`
+    const { code, words, errors, lingeredMs } = await runKvProcess(`
       ${ask.replace("URL", caches.server.url)}
       say(String((await store.firstMemoryUsage(0)) > 0));
       say(String(store.memoryUsage() > 0));
     `);
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["true", "true"], errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: ["true", "true"], errors: "" });
     expect(lingeredMs).toBeLessThan(SLACK_MS);
   });
 
@@ -197,7 +198,7 @@ describe("a process that asked", () => {
     const event = new Promise<void>((resolve) => {
       frozen = resolve;
     });
-    const { code, lines, errors, lingeredMs } = await runOwnProcess(
+    const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       ${ask.replace("URL", caches.server.url)}
       const frozen = told();
@@ -207,14 +208,14 @@ describe("a process that asked", () => {
     `,
       {
         event,
-        hear: (line) => {
-          if (line !== "connected") return;
+        onSaid: (word) => {
+          if (word !== "connected") return;
           caches.server.freeze();
           frozen();
         },
       },
     );
-    expect({ code, lines, errors }).toEqual({ code: 0, lines: ["connected", "0"], errors: "" });
+    expect({ code, words, errors }).toEqual({ code: 0, words: ["connected", "0"], errors: "" });
     expect(lingeredMs).toBeLessThan(500 + SLACK_MS);
   });
 });
