@@ -11,7 +11,7 @@ const alone = tests.filter((path) => REPLACES_PARTS.test(readFileSync(path, "utf
 
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/servers.global.ts"],
+    globalSetup: ["test/support/servers.global.ts", "test/support/modules.global.ts"],
     pool: "forks",
     maxWorkers: 3,
     testTimeout: 20_000,

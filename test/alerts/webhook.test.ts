@@ -286,10 +286,15 @@ describe("a receiver that misbehaves", () => {
   });
 
   it("by ending its answer early changes nothing: the status stands", async () => {
+    let requests = 0;
     const url = await rawServer((socket) => {
-      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"));
+      socket.once("data", () => {
+        requests++;
+        socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort");
+      });
     });
-    await send(url);
+    await expect(send(url)).resolves.toBeUndefined();
+    expect(requests).toBe(1);
   });
 
   it("by not being there fails the attempt", async () => {

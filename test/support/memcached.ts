@@ -3,6 +3,7 @@
 import "../../src/backends/memcached/servers.ts";
 import { exchange } from "./exchange.ts";
 import { binaryOf, thisMachine } from "./machine.ts";
+import { soon } from "./pace.ts";
 import { type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
 import { until } from "./until.ts";
 
@@ -67,7 +68,7 @@ export async function freezeMemcached(server: MemcachedServer): Promise<void> {
   server.freeze();
   const { port } = server;
   const isSilent = (): Promise<boolean> =>
-    exchange({ port, timeoutMs: 50 }, "mn\r\n", (reply) => reply !== "").then(
+    exchange({ port, timeoutMs: soon(50) }, "mn\r\n", (reply) => reply !== "").then(
       () => false,
       () => true,
     );

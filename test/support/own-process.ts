@@ -12,10 +12,15 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Each source compiled to a file of its own. The global set-up makes sure that they match src/. */
 const MODULES = join(ROOT, ".cache/modules");
 
+/** Set by the global set-up to the reason why the compiled sources cannot be used. */
+export const STALE_MODULES = "XCACHE_TEST_STALE_MODULES";
+
 let programs = 0;
 
 /** Writes a program or a file of a worker thread, whose relative imports are relative to src/ (`./xcache.js`). Returns its path. */
 export function programFile(program: string): string {
+  const reason = process.env[STALE_MODULES];
+  if (reason !== undefined) throw new Error(reason);
   const file = join(programFolder(), `${process.pid}-${programs++}.mjs`);
   writeFileSync(
     file,

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { DISTANCES, prepare } from "../../src/vector/distance.ts";
 import type { EmbeddedVector, Embedder } from "../../src/vector/index.ts";
 import { lexicalEmbedder } from "../../src/vector/index.ts";
+import { soon } from "../support/pace.ts";
 
 const context = { signal: new AbortController().signal };
 
@@ -66,7 +67,7 @@ describe("the lexical embedder", () => {
     const long = "word ".repeat(20_000);
     const startedAt = performance.now();
     expect(embed(`${long}tail`, context)).toEqual(embed(long, context));
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(soon(1_000));
   });
 
   test("weighs words by how common they are in a given corpus, and says so in its model", () => {

@@ -5,6 +5,7 @@ import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { cachedDependency, testDatabase } from "../../db/database.ts";
 import { SLACK_MS, TIMEOUT_MS, TROUBLED } from "../../support/kv/trouble.ts";
 import { timed } from "../../support/opened.ts";
+import { soon } from "../../support/pace.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
 
@@ -25,7 +26,7 @@ const nameIn = async (session: pg.Pool): Promise<string> =>
 /** How it ended; late ones fail the test. */
 async function inTime<T>(work: Promise<T>): Promise<T | Error> {
   const { ms, outcome } = await timed(work);
-  expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+  expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
   return outcome;
 }
 

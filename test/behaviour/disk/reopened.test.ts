@@ -1,10 +1,10 @@
 // Threads and processes that open and close a store while others write to it: nothing acknowledged is lost, and nobody
 // finds it broken. LMDB alone sets its latest commit back when it is opened, and its locks when it is closed.
 import { expect, test } from "vitest";
-import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
 import { opened } from "../../support/disk/opened.ts";
+import { item } from "../../support/opened.ts";
 import { programFile } from "../../support/own-process.ts";
 
 const freshFolder = freshFolders();
@@ -84,12 +84,20 @@ test("a store that is opened by one process while the last other one closes it i
   timeout: 60_000,
 }, async () => {
   const directory = freshFolder();
+  const first = opened({ directory });
+  await first.write(item("before"));
+  await first.disconnect();
   const settings = { directory, times: 150 };
   await using one = new DiskProcess(OPENER, settings);
   await using other = new DiskProcess(OPENER, settings);
-  await Promise.all([one.heard("opened"), other.heard("opened")]);
-  const backend = new DiskBackend({ directory });
-  await backend.connect();
+  for (const each of [one, other]) {
+    await each.heard("opened");
+    expect(await each.ended(), each.errors).toEqual({ code: 0, signal: null });
+  }
+  const backend = opened({ directory });
+  expect(await backend.read("before")).toBeDefined();
+  await backend.write(item("after"));
+  expect(await backend.read("after")).toBeDefined();
   await backend.disconnect();
 });
 
@@ -97,12 +105,19 @@ test("several that open a store at the same time all do", async () => {
   const directory = freshFolder();
   const members = Array.from({ length: 4 }, () => new DiskProcess(OPENER, { directory, times: 5 }));
   try {
-    await Promise.all(members.map((member) => member.heard("opened")));
+    for (const member of members) {
+      await member.heard("opened");
+      expect(await member.ended(), member.errors).toEqual({ code: 0, signal: null });
+    }
   } finally {
     await Promise.all(members.map((member) => member[Symbol.asyncDispose]()));
   }
   // Of one thread as well.
   const backends = Array.from({ length: 4 }, () => opened({ directory }));
   await Promise.all(backends.map((backend) => backend.connect()));
+  for (const [at, backend] of backends.entries()) {
+    await backend.write(item(`of ${at}`));
+    for (const each of backends) expect(await each.read(`of ${at}`)).toBeDefined();
+  }
   await Promise.all(backends.map((backend) => backend.disconnect()));
 });

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { SLACK_MS, TIMEOUT_MS } from "../../support/kv/trouble.ts";
 import { OwnProcess } from "../../support/own-process.ts";
+import { soon } from "../../support/pace.ts";
 import { startRedis } from "../../support/redis.ts";
 
 /** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
@@ -42,7 +43,7 @@ test.each([
   own.tell();
   const { disconnectMs, ...rest } = await own.heard("disconnected");
   expect(rest).toEqual({ said: "disconnected", failure });
-  expect(disconnectMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+  expect(disconnectMs).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
   expect(await own.ended(), own.errors).toEqual({ code: 0, signal: null });
-  expect(own.lingeredMs).toBeLessThan(MOMENTS_MS);
+  expect(own.lingeredMs).toBeLessThan(soon(MOMENTS_MS));
 });

@@ -5,6 +5,7 @@ import { CodecError, ConnectionError, UnsupportedError } from "../../../src/core
 import { FakeServer, greet, type Script } from "../../support/memcached/fake-server.ts";
 import { type OpenedBackend, opened } from "../../support/memcached/opened.ts";
 import { failure, stampFor, timed, works } from "../../support/opened.ts";
+import { soon } from "../../support/pace.ts";
 import { until } from "../../support/until.ts";
 
 const TIMEOUT_MS = 200;
@@ -104,7 +105,7 @@ describe("replies", () => {
     await using backend = opened(server.url, quick);
     const { outcome, ms } = await timed(backend.readMany(["a", "b"]));
     if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ConnectionError);
-    expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
     await until(() => server.clients[0]?.socket.destroyed === true, { what: "it is ended" });
     server.script = (line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client));
     await until(async () => (await backend.read("k")) === undefined, { what: "it works again" });
@@ -147,7 +148,7 @@ describe("a server that", () => {
     await using backend = opened(server.url, quick);
     const { outcome, ms } = await timed(backend.read("k"));
     expect(outcome).toMatchObject({ code: "OPERATION_TIMEOUT" });
-    expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
     // By now it is known to be in vain: nobody waits for it any more.
     await until(async () => (await timed(backend.read("k"))).ms < 20, { what: "calls fail at once" });
     server.script = (line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client));
@@ -162,7 +163,7 @@ describe("a server that", () => {
     await backend.connect();
     const { outcome, ms } = await timed(backend.read("k"));
     expect(outcome).toMatchObject({ code: "OPERATION_TIMEOUT" });
-    expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
     await until(() => server.clients[0]?.socket.destroyed === true, { what: "the socket is gone" });
   });
 
@@ -175,7 +176,7 @@ describe("a server that", () => {
     await using backend = opened(server.url);
     const { outcome, ms } = await timed(backend.read("k"));
     expect(outcome).toBeInstanceOf(ConnectionError);
-    expect(ms).toBeLessThan(SLACK_MS);
+    expect(ms).toBeLessThan(soon(SLACK_MS));
     server.script = (line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client));
     await until(async () => (await backend.read("k")) === undefined, { what: "it works again" });
   });
@@ -237,7 +238,7 @@ describe("disconnect", () => {
     const client = await server.received("mg");
     const { ms } = await timed(backend.disconnect());
     expect((await reading).code).toBe("DISCONNECTED");
-    expect(ms).toBeLessThan(SLACK_MS);
+    expect(ms).toBeLessThan(soon(SLACK_MS));
     if (!client.socket.destroyed) await once(client.socket, "close");
     expect(server.present).toEqual([]);
   });

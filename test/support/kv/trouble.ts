@@ -4,6 +4,7 @@ import type { CacheConfig } from "../../../src/config/types.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { timed } from "../opened.ts";
+import { soon } from "../pace.ts";
 import { until } from "../until.ts";
 
 export const TIMEOUT_MS = 500;
@@ -94,7 +95,7 @@ export async function prepare(cache: XCache): Promise<void> {
 export async function inTime(
   { name, call }: Operation,
   cache: XCache,
-  mostMs = TIMEOUT_MS + SLACK_MS,
+  mostMs = TIMEOUT_MS + soon(SLACK_MS),
 ): Promise<unknown> {
   const { ms, outcome } = await timed(call(cache));
   expect(ms, `milliseconds of ${name}`).toBeLessThan(mostMs);
