@@ -61,11 +61,10 @@ export const CATALOGUE = {
     "error_type",
     "error_class",
   ]),
-  collectorErrors: counter(
-    "cache.collector_errors.total",
-    "Measurements a collector lost, by reason.",
-    ["collector", "reason"],
-  ),
+  collectorErrors: counter("cache.collector_errors.total", "Measurements a collector lost, by reason.", [
+    "collector",
+    "reason",
+  ]),
   hitRate: gauge("cache.hit_rate", "Fraction of reads that were hits, 0 to 1.", {
     aggregator: "average",
   }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { COMPARISON_IDS, compares } from "../../src/alerts/condition.ts";
-import { METRIC_IDS, readMetric, formatValue } from "../../src/alerts/metric.ts";
+import { formatValue, METRIC_IDS, readMetric } from "../../src/alerts/metric.ts";
 import { FAILURE_WINDOW_MS, SnapshotReader } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics } from "../../src/core/stats.ts";
 import { toSnake } from "../../src/core/wire.ts";
