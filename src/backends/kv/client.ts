@@ -1,23 +1,24 @@
-// The servers behind an address: what is read and written on them, and what they say of themselves.
+// The client of a Redis or Valkey store: commands, clock, usage and failover detection over all its servers.
 import type { BackendHost, PoolState, ScanItem, Usage } from "../../core/backend.ts";
 import { poolState } from "../wire/pool-state.ts";
-import { type CommandSender, KvCommands } from "./commands/commands.ts";
-import { memoryUsage } from "./commands/memory-usage.ts";
-import type { Router } from "./commands/router.ts";
-import { nodeUsage } from "./commands/scan.ts";
-import type { KvAddress } from "./kv-address.ts";
-import { openRouter } from "./open-router.ts";
+import { KvCommands } from "./commands/commands.ts";
+import { memoryUsage, nodeUsage } from "./commands/memory-usage.ts";
+import type { CommandSender, Router } from "./commands/router.ts";
+import { type KvAddress, openRouter } from "./open-router.ts";
 import type { Connection } from "./server/connection.ts";
 import type { KvNode } from "./server/node.ts";
 import type { ServerInfo } from "./server/server-info.ts";
 
-/** `key` has changed on a server; undefined: anything may have. */
+/** A server reported a change of `key`; undefined: any key may have changed. */
 export type Changed = (key: string | undefined) => void;
 
 export class KvClient {
-  readonly records: KvCommands;
+  readonly commands: KvCommands;
   readonly #router: Router;
   readonly #host: BackendHost;
+  /** The servers' time minus ours, as last estimated. */
+  #earliest = 0;
+  #latest = 0;
   #closed = false;
 
   constructor(address: KvAddress, host: BackendHost, changed: Changed) {
@@ -27,7 +28,7 @@ export class KvClient {
       met: (node, connection) => this.#met(node, connection),
       changed,
     });
-    this.records = new KvCommands(this.#router, host);
+    this.commands = new KvCommands(this.#router, host);
   }
 
   connect(): Promise<void> {
@@ -53,20 +54,22 @@ export class KvClient {
 
   now(): number {
     const now = this.#host.clock.now();
-    return now + (this.#offset(now, -1) + this.#offset(now, 1)) / 2;
+    this.#estimate(now);
+    return now + (this.#earliest + this.#latest) / 2;
   }
 
   clockErrorMs(): number {
-    const now = this.#host.clock.coarse();
-    return (this.#offset(now, 1) - this.#offset(now, -1)) / 2;
+    this.#estimate(this.#host.clock.coarse());
+    return (this.#latest - this.#earliest) / 2;
   }
 
   aheadMs(): number {
-    // The error grows by less than a millisecond in the time that this clock may lag.
-    return this.#offset(this.#host.clock.coarse(), 1) + 1;
+    this.#estimate(this.#host.clock.coarse());
+    // The error grows by less than a millisecond in the time that the coarse clock may lag.
+    return this.#latest + 1;
   }
 
-  /** Until when the pushes of all servers can be relied on. Each is asked: whoever is relied on is kept awake. */
+  /** Until when the pushes of all servers can be trusted. Asks every node: asking keeps its heartbeat running. */
   trustedUntil(): number {
     const { nodes } = this.#router;
     return nodes.length === 0 ? 0 : Math.min(...nodes.map((node) => node.trustedUntil()));
@@ -90,18 +93,18 @@ export class KvClient {
     }));
   }
 
-  fill(): Promise<number | undefined> {
+  memoryUsage(): Promise<number | undefined> {
     return memoryUsage(this.#router.nodes);
   }
 
-  /** By what each said when it was met. */
+  /** From what each server reported when it was connected. */
   makesRoom(): boolean {
     const nodes = this.#router.nodes;
     return nodes.every(({ facts }) => (facts.evictionPolicy ?? NO_EVICTION) !== NO_EVICTION);
   }
 
   pool(): PoolState {
-    return poolState(this.#router.nodes.flatMap(({ links }) => links));
+    return poolState(this.#router.nodes);
   }
 
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
@@ -121,22 +124,30 @@ export class KvClient {
     try {
       return await nodeUsage(node, prefix, this.#host.clock.now);
     } catch (error) {
-      // It has left the cluster meanwhile, and others have its slots: an estimate does without it.
+      // The server left the cluster meanwhile and others have its slots: the estimate can do without it.
       if (!node.isClosed || this.#closed) throw error;
       return { keys: 0, bytes: 0, approximate: true };
     }
   }
 
-  /** The servers' time minus ours: the latest it may be on any of them, or the earliest with a `side` of -1. */
-  #offset(now: number, side: 1 | -1): number {
-    let furthest = Number.NEGATIVE_INFINITY;
-    for (const { time } of this.#router.nodes) {
-      if (time.setAt > 0) furthest = Math.max(furthest, time.offset * side + time.errorMs(now));
+  /** Bounds the servers' time minus ours: the earliest and the latest it may be on any of them. */
+  #estimate(now: number): void {
+    const { nodes } = this.#router;
+    let earliest = Number.POSITIVE_INFINITY;
+    let latest = Number.NEGATIVE_INFINITY;
+    for (let at = 0; at < nodes.length; at++) {
+      const { time } = nodes[at] as KvNode;
+      if (time.setAt === 0) continue;
+      const errorMs = time.errorMs(now);
+      earliest = Math.min(earliest, time.offset - errorMs);
+      latest = Math.max(latest, time.offset + errorMs);
     }
-    return furthest === Number.NEGATIVE_INFINITY ? 0 : furthest * side;
+    const isKnown = latest !== Number.NEGATIVE_INFINITY;
+    this.#earliest = isKnown ? earliest : 0;
+    this.#latest = isKnown ? latest : 0;
   }
 
-  /** The server behind a new connection may have been restored from a snapshot, or have taken another one's place. */
+  /** The server behind a new connection may have been restored from a snapshot or have taken over from another. */
   async #met(node: KvNode, connection: Connection): Promise<void> {
     const { runId, uptimeSeconds } = node.facts;
     const router = this.#router;
@@ -165,7 +176,7 @@ function memoryFacts({ evictionPolicy = "", maxMemoryBytes, usedMemoryBytes }: S
   return { evictionPolicy, maxMemoryBytes, usedMemoryBytes };
 }
 
-/** What concerns the server behind a connection that is not in use yet goes over that; the rest as always. */
+/** Commands for the node go over its connection, which is still being prepared; all others through the router. */
 function throughConnection(connection: Connection, node: KvNode, router: Router): CommandSender {
   return {
     send: (key, args, answer) => {

@@ -1,16 +1,23 @@
-// From an address to the servers behind it.
+// Opens the router for a store address, with its login and TLS settings.
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
-import type { TlsOptions } from "../../core/address/address.ts";
+import type {
+  ClusterAddress,
+  SentinelAddress,
+  SocketAddress,
+  StandaloneAddress,
+  TlsOptions,
+} from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { ConfigError, UnsupportedError } from "../../core/errors.ts";
 import { ClusterServers } from "./cluster/cluster.ts";
 import type { Router } from "./commands/router.ts";
 import { SingleServer } from "./commands/single-server.ts";
-import type { KvAddress } from "./kv-address.ts";
 import { SentinelServer } from "./sentinel/server.ts";
 import type { ConnectionSettings, Endpoint } from "./server/connection.ts";
 import type { NodeHost } from "./server/node.ts";
+
+export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
 
 export interface RouterHost extends Pick<NodeHost, "met" | "changed"> {
   readonly host: BackendHost;
@@ -26,7 +33,7 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
     met,
     changed,
     down: () => {},
-    untold: tellOnce(host.report),
+    untold: reportOnce(host.report),
     report: host.report,
   };
   switch (address.kind) {
@@ -42,14 +49,14 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
   }
 }
 
-/** The servers of a store have the same rules for a user: to be told of one is enough. */
-function tellOnce(report: BackendHost["report"]): NodeHost["untold"] {
-  let isTold = false;
+/** All servers of a store have the same ACL rules, so one report is enough. */
+function reportOnce(report: BackendHost["report"]): NodeHost["untold"] {
+  let isReported = false;
   return (reason) => {
-    if (isTold) return;
-    isTold = true;
+    if (isReported) return;
+    isReported = true;
     report(
-      new UnsupportedError(`the server does not tell of changed keys: ${reason.message}`, {
+      new UnsupportedError(`the server refuses to track changed keys: ${reason.message}`, {
         hint: "Stamps are read with every entry and the near cache stays off. Allow CLIENT TRACKING to this user.",
         cause: reason,
       }),
@@ -70,7 +77,7 @@ function settingsOf(address: KvAddress, host: BackendHost): Omit<ConnectionSetti
   };
 }
 
-/** The server's name is sent unless it is an address, which TLS does not allow. */
+/** The host name is sent as SNI unless it is an IP address (RFC 6066, section 3). */
 function tlsOptions(options: TlsOptions): ConnectionOptions {
   return {
     ...(options.tlsCaFile === undefined ? {} : { ca: pem(options.tlsCaFile, "tls_ca_file") }),

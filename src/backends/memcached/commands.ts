@@ -1,33 +1,33 @@
-// Records moved by meta commands, wherever a key's server is.
+// Reads and writes records by meta commands, on whichever server a key is.
 import type { Failed, KeyedRecord, RecordTaker, SwapResult } from "../../core/backend.ts";
-import { encodeRecord, RecordBytes } from "../../core/frame/frame.ts";
+import { BackendError } from "../../core/errors.ts";
+import { decodeRecord, encodeRecord, RecordBytes } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Connection } from "./connection.ts";
 import { isHashed } from "./item-key.ts";
-import { isHarmlessLater, lifetimeToken } from "./lifetime.ts";
 import type { MetaReply } from "./meta-reader.ts";
-import type { Place } from "./node.ts";
+import { type KeyLocation, overConnection } from "./node.ts";
 import { CommandPending, READ, type ReadAnswer, STORED } from "./pending-command.ts";
 import { ManyRecords, PartAnswer, RecordAnswer, StampAnswer, StampedRecord } from "./read-answer.ts";
-import { type Next, recordIn, swapRecord } from "./swap.ts";
 
 type Found = StoreRecord | undefined;
+type NextRecord = Omit<KeyedRecord, "key">;
 
-export interface Places {
-  placeOf(key: string): Place;
-  /** Whether the store's time is known so well that expiry in a record is held to exactly. */
+export interface KeyLocator {
+  locate(key: string): KeyLocation;
+  /** Whether the store's time is known well enough to enforce the expiry in a record exactly. */
   isTimeClose(): boolean;
 }
 
-/** Reads and expires it in one step: handed to one caller only, and gone for all others. */
-const TAKE = " b v T-1";
-const TOUCH = " b";
+/** Reads and expires an item in one step: one caller gets it, and it is gone for all others. */
+const TAKE_FLAGS = " b v T-1";
+const TOUCH_FLAGS = " b";
 
 export class MemcachedCommands {
-  readonly #places: Places;
+  readonly #locator: KeyLocator;
 
-  constructor(places: Places) {
-    this.#places = places;
+  constructor(locator: KeyLocator) {
+    this.#locator = locator;
   }
 
   read(key: string): Promise<Found> {
@@ -36,19 +36,19 @@ export class MemcachedCommands {
         resolve(record);
         return true;
       };
-      this.readThen(key, { take, fail: reject });
+      this.readThen(key, false, { take, fail: reject });
     });
   }
 
-  readThen(key: string, taker: RecordTaker): void {
+  readThen(key: string, _isWatched: boolean, taker: RecordTaker): void {
     this.#read(key, new RecordAnswer(key, taker));
   }
 
   /** A record and the ids of stamps, in one round trip. */
   readStampedThen(key: string, stamps: readonly string[], taker: RecordTaker): void {
-    const sealed = new StampedRecord(key, stamps.length, taker);
-    this.#read(key, sealed);
-    for (let at = 0; at < stamps.length; at++) this.#readStamp(stamps[at] as string, sealed, at);
+    const stamped = new StampedRecord(key, stamps.length, taker);
+    this.#read(key, stamped);
+    for (let at = 0; at < stamps.length; at++) this.#readStamp(stamps[at] as string, stamped, at);
   }
 
   readMany(keys: readonly string[]): Promise<readonly Found[]> {
@@ -64,51 +64,46 @@ export class MemcachedCommands {
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
     const { key } = item;
-    const place = this.#places.placeOf(key);
+    const location = this.#locator.locate(key);
     const send = (connection: Connection): void => {
       try {
-        connection.store(key, ...this.#item(place, item, ""), new CommandPending(STORED, done, failed));
+        connection.store(key, ...this.#item(location, item, ""), new CommandPending(STORED, done, failed));
       } catch (error) {
         failed(error);
       }
     };
-    const { connection } = place.carrier;
-    if (connection !== undefined) send(connection);
-    else place.carrier.whenUp(send, failed);
+    location.source.whenUp(send, failed);
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {
     await Promise.all(items.map((item) => this.write(item)));
   }
 
-  swap(key: string, expected: Token | undefined, next: Next | undefined): Promise<SwapResult> {
-    const place = this.#places.placeOf(key);
-    return this.#with(place, async (connection) =>
+  swap(key: string, expected: Token | undefined, next: NextRecord | undefined): Promise<SwapResult> {
+    const location = this.#locator.locate(key);
+    return overConnection(location.source, async (connection) =>
       swapRecord({
         connection,
         key,
         expected,
         next,
-        store: (item, flags) => connection.stored(key, ...this.#item(place, { key, ...item }, flags)),
+        store: (item, flags) => connection.stored(key, ...this.#item(location, { key, ...item }, flags)),
       }),
     );
   }
 
   take(key: string): Promise<Found> {
     return new Promise((resolve, reject) => {
-      const told = (reply: MetaReply): void => {
+      const done = (reply: MetaReply): void => {
         try {
           resolve(reply.code === "VA" ? recordIn(reply, key) : undefined);
         } catch (error) {
           reject(error);
         }
       };
-      this.#places
-        .placeOf(key)
-        .carrier.whenUp(
-          (connection) => connection.send("mg", key, TAKE, new CommandPending(READ, told, reject)),
-          reject,
-        );
+      const send = (connection: Connection): void =>
+        connection.send("mg", key, TAKE_FLAGS, new CommandPending(READ, done, reject));
+      this.#locator.locate(key).source.whenUp(send, reject);
     });
   }
 
@@ -117,46 +112,129 @@ export class MemcachedCommands {
   }
 
   async touch(keys: readonly string[]): Promise<void> {
-    await Promise.all(
-      keys.map((key) =>
-        this.#with(this.#places.placeOf(key), (connection) => connection.command("mg", key, TOUCH)),
-      ),
-    );
+    const touchOne = (key: string): Promise<unknown> =>
+      overConnection(this.#locator.locate(key).source, (connection) =>
+        connection.command("mg", key, TOUCH_FLAGS),
+      );
+    await Promise.all(keys.map(touchOne));
   }
 
   #read(key: string, answer: ReadAnswer): void {
-    const { carrier } = this.#places.placeOf(key);
-    const { connection } = carrier;
+    const { source } = this.#locator.locate(key);
+    const { connection } = source;
     if (connection !== undefined) connection.read(key, answer);
     else
-      carrier.whenUp(
+      source.whenUp(
         (opened) => opened.read(key, answer),
         (error) => answer.failed(error),
       );
   }
 
-  /** Many ask for the same stamps in one tick: each of these is read and decoded once. */
-  #readStamp(key: string, sealed: StampedRecord, at: number): void {
-    const reading = this.#places.placeOf(key).carrier.connection?.reading(key);
-    if (reading instanceof StampAnswer) reading.add(sealed, at);
-    else this.#read(key, new StampAnswer(key, sealed, at));
+  /** Many calls of one tick ask for the same stamps: each is read and decoded once. */
+  #readStamp(key: string, stamped: StampedRecord, at: number): void {
+    const reading = this.#locator.locate(key).source.connection?.reading(key);
+    if (reading instanceof StampAnswer) reading.add(stamped, at);
+    else this.#read(key, new StampAnswer(key, stamped, at));
   }
 
-  #with<T>({ carrier }: Place, work: (connection: Connection) => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      carrier.whenUp((connection) => work(connection).then(resolve, reject), reject);
-    });
-  }
-
-  /** Flags and bytes of a record that is stored. */
-  #item(place: Place, { key, record, lifetimeMs }: KeyedRecord, flags: string) {
+  /** Flags and bytes of an item to store. */
+  #item(location: KeyLocation, { key, record, lifetimeMs }: KeyedRecord, flags: string) {
     const data = isHashed(key) ? encodeRecord(record, { withKey: true }) : new RecordBytes(record);
-    return [` b${this.#lifetime(place, record, lifetimeMs)}${flags}`, data] as const;
+    return [` b${this.#lifetimeFlag(location, record, lifetimeMs)}${flags}`, data] as const;
   }
 
-  #lifetime(place: Place, record: StoreRecord, lifetimeMs: number): string {
+  #lifetimeFlag(location: KeyLocation, record: StoreRecord, lifetimeMs: number): string {
     if (lifetimeMs === Number.POSITIVE_INFINITY) return "";
-    const isMore = isHarmlessLater(record) || this.#places.isTimeClose();
-    return ` T${lifetimeToken(lifetimeMs, isMore, place.serverNow())}`;
+    // Leases and stamps are never trusted for their presence alone: one that stays too long does no harm.
+    const roundsUp = record.kind !== "entry" || this.#locator.isTimeClose();
+    return ` T${lifetimeToken(lifetimeMs, roundsUp, location.serverNow())}`;
   }
+}
+
+/** memcached takes longer lifetimes for a time since the epoch. */
+const LONGEST_RELATIVE_S = 30 * 24 * 3600;
+/** Times since the epoch are signed 32-bit numbers, and 0 means forever. */
+const LATEST_S = 2 ** 31 - 1;
+/** A lifetime is computed some moments after the expiry it comes from: 999.8 ms were meant as a second. */
+const SLACK_MS = 10;
+
+/**
+ * The token of flag T. A server counts seconds of its own: n of them take between n - 1 and n seconds. `roundsUp` adds one
+ * to cover the whole lifetime, for records whose own expiry is checked by the reader; without it the server expires the
+ * record in time by itself. A lifetime is never mistaken for forever.
+ */
+export function lifetimeToken(lifetimeMs: number, roundsUp: boolean, serverNowMs: number): number {
+  const seconds = Math.max(1, Math.floor((lifetimeMs + SLACK_MS) / 1_000) + (roundsUp ? 1 : 0));
+  if (seconds <= LONGEST_RELATIVE_S) return seconds;
+  const until = Math.floor(serverNowMs / 1_000) + seconds;
+  return until > LATEST_S ? 0 : until;
+}
+
+// Compare-and-swap. memcached compares its own number (CAS), not our version: the record is read, its version compared, and
+// replaced only if its CAS is still the one that was read. All of it happens on one connection: another may lead to a server
+// that was restarted, where the same number stands for another record. A broken connection ends the swap.
+
+interface Swap {
+  readonly connection: Connection;
+  readonly key: string;
+  readonly expected: Token | undefined;
+  readonly next: NextRecord | undefined;
+  /** Stores the next record with these flags besides those of every record. */
+  store(next: NextRecord, flags: string): Promise<MetaReply>;
+}
+
+/** Losing more often in a row means that something is wrong. */
+const MAX_ROUNDS = 1_000;
+const ADD_FLAGS = " c ME";
+const READ_CAS_FLAGS = " b v c";
+const WON: SwapResult = { won: true };
+
+async function swapRecord(swap: Swap): Promise<SwapResult> {
+  if (await swapWithoutReading(swap)) return WON;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const result = await readAndSwap(swap);
+    if (result !== undefined) return result;
+  }
+  throw new BackendError("STORE_FAILED", `a record was changed by others ${MAX_ROUNDS} times in a row`);
+}
+
+/** Possible where no record is expected, or the CAS of the expected one is remembered. */
+async function swapWithoutReading(swap: Swap): Promise<boolean> {
+  const { connection, key, expected, next } = swap;
+  if (expected === undefined) return next !== undefined && storeNext(swap, next, ADD_FLAGS);
+  const cas = connection.cas.take(key, expected);
+  return cas !== undefined && replace(swap, cas);
+}
+
+/** undefined: the record changed between the read and the write. */
+async function readAndSwap(swap: Swap): Promise<SwapResult | undefined> {
+  const { connection, key, expected, next } = swap;
+  const reply = await connection.command("mg", key, READ_CAS_FLAGS);
+  const isThere = reply.code === "VA";
+  const current = isThere ? recordIn(reply, key) : undefined;
+  if (current?.version !== expected) return { won: false, current };
+  // An item without a record for this key belongs to another key with the same hash, and is replaced.
+  if (isThere) return (await replace(swap, reply.cas)) ? WON : undefined;
+  return next === undefined || (await storeNext(swap, next, ADD_FLAGS)) ? WON : undefined;
+}
+
+async function replace(swap: Swap, cas: string): Promise<boolean> {
+  const { connection, key, next } = swap;
+  if (next !== undefined) return storeNext(swap, next, ` c C${cas}`);
+  return (await connection.command("md", key, ` b C${cas}`)).code === "HD";
+}
+
+async function storeNext(
+  { connection, key, store }: Swap,
+  next: NextRecord,
+  flags: string,
+): Promise<boolean> {
+  const { code, cas } = await store(next, flags);
+  if (code !== "HD") return false;
+  connection.cas.keep(key, next.record.version, cas);
+  return true;
+}
+
+function recordIn({ bytes, start, end }: MetaReply, key: string): Found {
+  return decodeRecord(bytes, key, start, end);
 }

@@ -1,8 +1,12 @@
 // One connection to one server: pipelined commands, the reads of a tick together, a deadline on what was sent.
 import type { Socket } from "node:net";
+import type { HostPort } from "../../core/address/address.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import { atEndOfTurn } from "../../core/event-loop.ts";
+import { lost, notAnswered } from "../wire/connection-error.ts";
+import type { ConnectionOwner } from "../wire/reconnecting.ts";
 import { ReplyQueue } from "../wire/reply-queue.ts";
+import { openSocket, type SocketSettings } from "../wire/socket.ts";
 import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";
 import { MetaReader, type MetaReply } from "./meta-reader.ts";
@@ -17,13 +21,13 @@ import {
   ReadsPending,
   StatisticsPending,
 } from "./pending-command.ts";
-import { lost, notAnswered, notMemcached, tooLarge } from "./reply-error.ts";
+import { notMemcached, tooLarge } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
 import { NO_INFO, type Statistics } from "./server-info.ts";
-import { openSocket, type SocketSettings } from "./socket.ts";
 import { TickReads } from "./tick-reads.ts";
 
 export interface ConnectionSettings extends SocketSettings {
+  readonly endpoint: HostPort;
   readonly operationTimeoutMs: number;
   readonly keys: ItemKeys;
 }
@@ -37,21 +41,22 @@ export class Connection {
   /** When the latest command that was answered had been sent. */
   provenAt = 0;
   /** What the server says of itself; set before anything else is sent. */
-  facts = NO_INFO;
+  info = NO_INFO;
   /** The CAS of records that were swapped in here: void with the connection, for a server that restarts begins at 1. */
   readonly cas = new CasMemory();
   readonly #settings: ConnectionSettings;
-  readonly #closedNow: (error: XCacheError) => void;
+  readonly #owner: ConnectionOwner;
   readonly #writer: MetaWriter;
   readonly #socket: Socket;
   readonly #pending: ReplyQueue<PendingCommand>;
   #reads = new TickReads();
   #flushing = false;
   #closed: XCacheError | undefined;
+  readonly #abort = (): void => this.destroy(this.#owner.signal?.reason);
 
-  private constructor(settings: ConnectionSettings, socket: Socket, closed: (error: XCacheError) => void) {
+  private constructor(settings: ConnectionSettings, owner: ConnectionOwner, socket: Socket) {
     this.#settings = settings;
-    this.#closedNow = closed;
+    this.#owner = owner;
     this.#writer = new MetaWriter(settings.keys);
     this.#socket = socket;
     const reader = new MetaReader((reply) => this.#reply(reply));
@@ -63,9 +68,6 @@ export class Connection {
       holdsProcess: true,
       late: () => this.destroy(notAnswered(name, operationTimeoutMs)),
     });
-    socket.unref();
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, 5_000);
     socket.on("data", (chunk: Buffer) => {
       try {
         reader.feed(chunk);
@@ -75,23 +77,19 @@ export class Connection {
     });
     socket.on("error", (error) => this.destroy(lost(name, error)));
     socket.on("close", () => this.destroy(lost(name, undefined)));
+    owner.signal?.addEventListener("abort", this.#abort);
+    // It may have been aborted since the socket was opened.
+    if (owner.signal?.aborted) this.#abort();
   }
 
-  /** `closed` is called once, after everything pending was told. `signal` ends it, made or in the making. */
-  static async open(
-    settings: ConnectionSettings,
-    signal: AbortSignal,
-    closed: (error: XCacheError) => void,
-  ): Promise<Connection> {
-    const connection = new Connection(settings, await openSocket(settings, signal), (error) => {
-      // The signal outlives every connection: what listens to it stays as long.
-      signal.removeEventListener("abort", abort);
-      closed(error);
+  static async open(settings: ConnectionSettings, owner: ConnectionOwner): Promise<Connection> {
+    const name = nameOf(settings.endpoint);
+    const socket = await openSocket(settings, {
+      name,
+      signal: owner.signal,
+      lost: (cause) => lost(name, cause),
     });
-    const abort = (): void => connection.destroy(signal.reason);
-    signal.addEventListener("abort", abort);
-    if (signal.aborted) abort();
-    return connection;
+    return new Connection(settings, owner, socket);
   }
 
   get name(): string {
@@ -142,7 +140,7 @@ export class Connection {
   /** ms. What the server would not take is refused here. */
   store(key: string, flags: string, data: Uint8Array | SelfWriting, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
-    const { largestRecord } = this.facts;
+    const { largestRecord } = this.info;
     if (data.length > largestRecord) {
       pending.fail(tooLarge(data.length, largestRecord));
       return;
@@ -187,13 +185,14 @@ export class Connection {
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
+    this.#owner.signal?.removeEventListener("abort", this.#abort);
     this.#socket.destroy();
     const pending = this.#pending.close();
     const { answers } = this.#reads;
     this.#reads = new TickReads();
     for (const each of pending) each.fail(reason);
     for (const answer of answers) answer.failed(reason);
-    this.#closedNow(reason);
+    this.#owner.closed(reason);
   }
 
   #refuses(pending: PendingCommand): boolean {

@@ -5,7 +5,7 @@
 // padding, so the rest is encoded by itself. No byte of a key is sent as it is: nothing in it can end a command.
 import { createHash } from "node:crypto";
 import { keyArgument } from "../wire/key-bytes.ts";
-import { anchoredTo } from "./anchor.ts";
+import { anchoredTo } from "./ring.ts";
 
 /** Longest key text that memcached takes. */
 export const LONGEST_ITEM_KEY = 250;

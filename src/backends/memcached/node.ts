@@ -1,19 +1,21 @@
-// One server of the store: its links, its time, and what it says of itself.
+// One server of the store: its connections, its time, and what it reports about itself.
 import type { HostPort } from "../../core/address/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { connectionOf } from "../wire/key-connection.ts";
+import { ReconnectingConnection } from "../wire/reconnecting.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
-import { type Carrier, Link } from "./link.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
 import { ServerClock } from "./server-clock.ts";
 import { isRecent, NO_INFO, readServerInfo, type ServerInfo, type Statistics } from "./server-info.ts";
 
-/** Where a key is. */
-export interface Place {
-  readonly carrier: Carrier;
-  /** The present time of its server. */
+/** Where a call gets a connection from. */
+export type ConnectionSource = Pick<ReconnectingConnection<Connection>, "connection" | "whenUp">;
+
+export interface KeyLocation {
+  readonly source: ConnectionSource;
+  /** The present time of the key's server. */
   serverNow(): number;
 }
 
@@ -21,30 +23,40 @@ export interface NodeHost {
   readonly clock: Clock;
   readonly poolSize: number;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
-  /** A server is met by a new connection, which nobody else uses before this resolves. */
-  met(node: MemcachedNode, connection: Connection): Promise<void>;
+  /** Called on every (re)connect; no call uses the connection before this resolves. */
+  onServer(node: MemcachedNode, connection: Connection): Promise<void>;
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly run: (connection: Connection) => void;
   readonly failed: Failed;
+}
+
+export function overConnection<T>(
+  source: ConnectionSource,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    source.whenUp((connection) => work(connection).then(resolve, reject), reject);
+  });
 }
 
 export class MemcachedNode {
   readonly name: string;
   readonly time = new ServerClock();
-  readonly links: readonly Link[];
-  /** Reaches the server while it is still being met, too: meeting one server may need another that is just being met. */
-  readonly ahead: Carrier;
-  facts: ServerInfo = NO_INFO;
+  readonly links: readonly ReconnectingConnection<Connection>[];
+  /** Also gives out a connection on which `onServer` is still running: that of one server may need another server. */
+  readonly ahead: ConnectionSource;
+  info: ServerInfo = NO_INFO;
   readonly #host: NodeHost;
   readonly #endpoint: HostPort;
-  readonly #places: readonly Place[];
-  /** A connection that was greeted and is now met. */
-  #greeted: Connection | undefined;
-  #waiting: Waiting[] = [];
+  readonly #locations: readonly KeyLocation[];
+  /** A connection on which `onServer` is running. */
+  #preparing: Connection | undefined;
+  /** Calls of `ahead`. */
+  #waiting: WaitingCall[] = [];
   #isTimeUsed = false;
-  #look: Timer | undefined;
+  #timeTimer: Timer | undefined;
   #closed = false;
 
   constructor(endpoint: HostPort, host: NodeHost) {
@@ -52,36 +64,39 @@ export class MemcachedNode {
     this.#endpoint = endpoint;
     this.#host = host;
     this.links = Array.from({ length: host.poolSize }, () => this.#newLink());
-    this.#places = this.links.map((carrier) => ({ carrier, serverNow: () => this.now() }));
-    const present = (): Connection | undefined => this.links[0]?.connection ?? this.#greeted;
+    this.#locations = this.links.map((source) => ({ source, serverNow: () => this.now() }));
+    const current = (): Connection | undefined => this.links[0]?.connection ?? this.#preparing;
     this.ahead = {
       get connection() {
-        return present();
+        return current();
       },
-      whenUp: (run, failed) => this.#whenGreeted(run, failed),
+      whenUp: (run, failed) => this.#whenPreparing(run, failed),
     };
   }
 
   /**
-   * What concerns a key always travels over the same link. The library's own records share the first one, so that they
-   * change in the same order for everybody.
+   * All commands for a key go over the same connection. The library's own records share the first one, so that every process
+   * sees them change in the same order.
    */
-  placeOf(key: string): Place {
-    const { length } = this.#places;
-    return this.#places[connectionOf(key, length)] as Place;
+  locate(key: string): KeyLocation {
+    const { length } = this.#locations;
+    return this.#locations[connectionOf(key, length)] as KeyLocation;
   }
 
-  /** The server's present time: ours as long as it has not told it. */
+  /** The server's present time; the local time until it is known. */
   now(): number {
     const now = this.#host.clock.now();
     return now + (this.time.askedAt > 0 ? this.time.low(now) : 0);
   }
 
   async connect(): Promise<void> {
-    await Promise.all(this.links.map((link) => link.connect()));
+    await Promise.all(
+      // A server that keeps failing is retried in the background: waiting for it would only delay the caller.
+      this.links.map((link) => (link.isUnreachable ? Promise.reject(link.lastError) : link.connect())),
+    );
   }
 
-  /** Whether it has answered of late, or nothing was asked of it that it should have answered by now. */
+  /** Whether it has answered recently, or owes no reply that should have arrived by now. */
   isAnswering(): boolean {
     const { clock, settings } = this.#host;
     const [now, patienceMs] = [clock.now(), settings.operationTimeoutMs];
@@ -92,13 +107,13 @@ export class MemcachedNode {
     );
   }
 
-  /** Its time is looked at again now and then, while somebody uses it. */
+  /** Keeps the estimate of the server's time fresh for a while. */
   useTime(): void {
     this.#isTimeUsed = true;
-    if (this.#look === undefined && !this.#closed && this.time.askedAt > 0) this.#lookLater();
+    if (this.#timeTimer === undefined && !this.#closed && this.time.askedAt > 0) this.#askTimeLater();
   }
 
-  /** By `stats`; takes in the time as well. */
+  /** By `stats`, which also tells the server's time. */
   async statistics(connection: Connection): Promise<Statistics> {
     const { clock } = this.#host;
     const sentAt = clock.now();
@@ -110,17 +125,17 @@ export class MemcachedNode {
 
   close(): void {
     this.#closed = true;
-    this.#look?.cancel();
+    this.#timeTimer?.cancel();
     for (const link of this.links) link.close();
   }
 
-  #newLink(): Link {
+  #newLink(): ReconnectingConnection<Connection> {
     const { clock, settings } = this.#host;
-    return new Link({
+    return new ReconnectingConnection({
       clock,
       operationTimeoutMs: settings.operationTimeoutMs,
-      open: async (signal, closed) => {
-        const connection = await Connection.open({ ...settings, endpoint: this.#endpoint }, signal, closed);
+      open: async (owner) => {
+        const connection = await Connection.open({ ...settings, endpoint: this.#endpoint }, owner);
         try {
           await this.#prepare(connection);
         } catch (thrown) {
@@ -128,7 +143,7 @@ export class MemcachedNode {
           connection.destroy(error);
           throw error;
         } finally {
-          if (this.#greeted === connection) this.#greeted = undefined;
+          if (this.#preparing === connection) this.#preparing = undefined;
         }
         return connection;
       },
@@ -143,31 +158,31 @@ export class MemcachedNode {
       this.statistics(connection),
       connection.statistics("settings"),
     ]);
-    const facts = readServerInfo(general, settings);
+    const info = readServerInfo(general, settings);
     if (!general.has("version")) throw notMemcached(this.name, undefined);
-    if (!isRecent(facts.version)) throw tooOld(this.name, facts.version);
-    if (!facts.hasCas) throw withoutCas(this.name);
-    this.facts = facts;
-    connection.facts = facts;
-    this.#greeted = connection;
+    if (!isRecent(info.version)) throw tooOld(this.name, info.version);
+    if (!info.hasCas) throw withoutCas(this.name);
+    this.info = info;
+    connection.info = info;
+    this.#preparing = connection;
     for (const { run } of this.#takeWaiting()) run(connection);
-    await this.#host.met(this, connection);
+    await this.#host.onServer(this, connection);
   }
 
-  #whenGreeted(run: (connection: Connection) => void, failed: Failed): void {
-    const present = this.ahead.connection;
-    if (present !== undefined) {
-      run(present);
+  #whenPreparing(run: (connection: Connection) => void, failed: Failed): void {
+    const current = this.ahead.connection;
+    if (current !== undefined) {
+      run(current);
       return;
     }
-    const waiting = { run, failed };
-    this.#waiting.push(waiting);
+    const call = { run, failed };
+    this.#waiting.push(call);
     const isStillWaiting = (): boolean => {
-      const at = this.#waiting.indexOf(waiting);
+      const at = this.#waiting.indexOf(call);
       if (at >= 0) this.#waiting.splice(at, 1);
       return at >= 0;
     };
-    // It may have been greeted before: then it only has to be met.
+    // Starts an attempt, and ends the wait if no preparation is seen before the connection is up or out of reach.
     this.links[0]?.whenUp(
       (connection) => {
         if (isStillWaiting()) run(connection);
@@ -178,22 +193,22 @@ export class MemcachedNode {
     );
   }
 
-  #takeWaiting(): readonly Waiting[] {
+  #takeWaiting(): readonly WaitingCall[] {
     const waiting = this.#waiting;
     this.#waiting = [];
     return waiting;
   }
 
-  /** Rests when nobody asks for the time, or there is no connection. */
-  #lookLater(): void {
+  /** Stops when the time is not used any more, or there is no connection. */
+  #askTimeLater(): void {
     const { clock } = this.#host;
     this.#isTimeUsed = false;
-    this.#look = clock.after(this.time.nextIn(clock.now()), () => {
-      this.#look = undefined;
+    this.#timeTimer = clock.after(this.time.nextIn(clock.now()), () => {
+      this.#timeTimer = undefined;
       const connection = this.links[0]?.connection;
       if (connection === undefined) return;
       const again = (): void => {
-        if (!this.#closed && this.#isTimeUsed) this.#lookLater();
+        if (!this.#closed && this.#isTimeUsed) this.#askTimeLater();
       };
       this.statistics(connection).then(again, again);
     });

@@ -1,4 +1,4 @@
-// Why there is no connection, and a server's refusals, in our own words.
+// Why a server cannot be used, and what its error replies mean.
 import {
   BackendError,
   CodecError,
@@ -14,28 +14,6 @@ import type { MetaReply } from "./meta-reader.ts";
 const ADDRESS = "Check that memcached runs at this address; TLS and SASL are not supported.";
 const CONNECTIONS = "Start memcached with a larger -c, or lower pool_size.";
 const SIZE = "Store less under one key, turn compression on, or start memcached with a larger -I.";
-
-export function lost(name: string, cause: Error | undefined): ConnectionError {
-  if (cause === undefined) return new ConnectionError(`${name} cannot be reached: it closed the connection`);
-  // A host with several addresses fails with an error for each, and no words of its own.
-  const parts = cause instanceof AggregateError ? cause.errors.map((each) => toError(each).message) : [];
-  const words = parts.join("; ") || cause.message || String(cause);
-  return new ConnectionError(`${name} cannot be reached: ${words}`, { cause });
-}
-
-export function notAccepted(name: string, limitMs: number): OperationTimeoutError {
-  return new OperationTimeoutError(
-    `${name} did not accept a connection within connect_timeout (${limitMs / 1_000} s)`,
-  );
-}
-
-export function notAnswered(name: string, limitMs: number): OperationTimeoutError {
-  return new OperationTimeoutError(`${name} did not answer within operation_timeout (${limitMs / 1_000} s)`);
-}
-
-export function disconnected(): ConnectionError {
-  return new ConnectionError("the cache was disconnected", { code: "DISCONNECTED" });
-}
 
 export function notMemcached(name: string, cause: unknown): ConnectionError {
   return new ConnectionError(`what answers at ${name} does not speak the protocol of memcached`, {

@@ -1,9 +1,8 @@
 // Which server a key is on: consistent hashing over the configured list, whether its servers are up or not.
 //
-// The ring is a circle of 2^32 places. Every server stands at 256 of them: 32 SHA-256 digests of `name#round`, cut into
-// numbers of 32 bits. A key belongs to the first server at or after its own place. The list is sorted first, so its order
-// does not matter. Whoever changes any of this changes FORMAT: a key must never be looked for in another place than the
-// one it was written to.
+// The ring has 2^32 points. Every server takes 256 of them: 32 SHA-256 digests of `name#round`, cut into 32-bit numbers. A
+// key belongs to the first server at or after its own point. The list is sorted first, so its order does not matter. Any
+// change to this must change FORMAT: a key must never be looked up in another place than the one it was written to.
 import type { HostPort } from "../../core/address/address.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
@@ -11,59 +10,75 @@ const FORMAT = "xcache ring 1";
 const ROUNDS = 32;
 const NUMBERS_PER_ROUND = 8;
 
-/** As one would write it; how a server is known to the ring. */
+/** The name by which the ring knows a server. */
 export function nameOf({ host, port }: HostPort): string {
   const name = host.toLowerCase();
   return `${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
 export class Ring {
-  /** Names of the servers, sorted; the ring speaks of them by their position here. */
+  /** Names of the servers, sorted; the ring refers to them by their index here. */
   readonly names: readonly string[];
-  /** Another one for every other set of servers: 6 bytes. */
+  /** Differs between sets of servers: 6 bytes. */
   readonly fingerprint: Buffer;
-  readonly #places: Uint32Array;
+  readonly #points: Uint32Array;
   readonly #owners: Uint16Array;
 
   constructor(hosts: readonly HostPort[]) {
     this.names = hosts.map(nameOf).sort();
     this.fingerprint = digest([FORMAT, ...this.names].join("\n")).subarray(0, 6);
-    const points = this.names
-      .flatMap((name, owner) => placesOf(name).map((place) => ({ place, owner })))
-      .sort((a, b) => a.place - b.place || a.owner - b.owner);
-    this.#places = Uint32Array.from(points, ({ place }) => place);
-    this.#owners = Uint16Array.from(points, ({ owner }) => owner);
+    const owned = this.names
+      .flatMap((name, owner) => pointsOf(name).map((point) => ({ point, owner })))
+      .sort((a, b) => a.point - b.point || a.owner - b.owner);
+    this.#points = Uint32Array.from(owned, ({ point }) => point);
+    this.#owners = Uint16Array.from(owned, ({ owner }) => owner);
   }
 
-  /** The position in `names` of the server that a key is on. */
+  /** The index in `names` of the server that a key is on. */
   ownerOf(key: string): number {
     if (this.names.length === 1) return 0;
-    const places = this.#places;
-    const place = placeOf(key);
+    const points = this.#points;
+    const point = pointOf(key);
     let low = 0;
-    let high = places.length;
+    let high = points.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((places[middle] as number) < place) low = middle + 1;
+      if ((points[middle] as number) < point) low = middle + 1;
       else high = middle;
     }
-    return this.#owners[low === places.length ? 0 : low] as number;
+    return this.#owners[low === points.length ? 0 : low] as number;
   }
 }
 
 const digest = (text: string): Buffer => nodeCrypto().createHash("sha256").update(text).digest();
 
-function placesOf(name: string): readonly number[] {
+function pointsOf(name: string): readonly number[] {
   return Array.from({ length: ROUNDS }, (_, round) => digest(`${name}#${round}`)).flatMap((bytes) =>
     Array.from({ length: NUMBERS_PER_ROUND }, (_, at) => bytes.readUInt32BE(at * 4)),
   );
 }
 
-/** FNV-1a over UTF-16 units, then the finalizer of MurmurHash3, because neighbouring keys must not be neighbours here. */
-function placeOf(key: string): number {
+/** FNV-1a over UTF-16 units, then the finalizer of MurmurHash3, so that similar keys do not end up side by side. */
+function pointOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+const ANCHOR_MARK = "!x:server@";
+
+/** The suffix that puts a key on the server of this name; see `anchor` in core/backend.ts. */
+export const anchorFor = (name: string): string => `@${name}`;
+
+/**
+ * The server that a key is a note about; undefined for any other key. Such a note lies on that server whatever the ring
+ * says, and is the same for every list of servers.
+ */
+export function anchoredTo(key: string): string | undefined {
+  const mark = key.indexOf(ANCHOR_MARK);
+  // After a colon it is part of a user's key; see `spelling` in core/keys.ts.
+  if (mark < 0 || key.indexOf(":") < mark) return undefined;
+  return key.slice(mark + ANCHOR_MARK.length);
 }

@@ -1,15 +1,51 @@
-// The state of the connections to a store, added up over all its servers.
+// The connections and the memory usage of a store, taken together over all its servers.
 import type { PoolState } from "../../core/backend.ts";
+import { ConnectionError } from "../../core/errors.ts";
 
-interface PooledConnection {
-  /** How many calls wait for the connection to be made. */
-  readonly waiting: number;
-  readonly connection?: { readonly inFlight: number; readonly isClogged: boolean } | undefined;
+interface PooledNode<C> {
+  readonly links: readonly {
+    /** How many calls wait for the connection to be opened. */
+    readonly waiting: number;
+    readonly connection?: C | undefined;
+  }[];
 }
 
-export function poolState(links: readonly PooledConnection[]): PoolState {
+interface PooledConnection {
+  readonly inFlight: number;
+  readonly isClogged: boolean;
+}
+
+export function poolState(nodes: readonly PooledNode<PooledConnection>[]): PoolState {
+  const links = nodes.flatMap((node) => node.links);
   const inUse = links.filter(({ connection }) => (connection?.inFlight ?? 0) > 0).length;
   const waiting = links.reduce((sum, link) => sum + link.waiting, 0);
   const full = links.filter((link) => link.waiting > 0 || link.connection?.isClogged === true).length;
   return { size: links.length, inUse, idle: links.length - inUse, waiting, full };
+}
+
+/**
+ * The memory usage of the fullest connected server, whose keys are the first to be evicted or refused; undefined if no
+ * server reports one. Rejects if no server is connected or none answers.
+ */
+export async function highestUsage<C, N extends PooledNode<C>>(
+  nodes: readonly N[],
+  usageOf: (node: N, connection: C) => Promise<number | undefined>,
+): Promise<number | undefined> {
+  const asked = nodes.flatMap((node) => {
+    const connection = node.links.find((link) => link.connection !== undefined)?.connection;
+    return connection === undefined ? [] : [usageOf(node, connection)];
+  });
+  if (asked.length === 0) {
+    throw new ConnectionError("the store is not connected", { code: "DISCONNECTED" });
+  }
+  const answers = await Promise.allSettled(asked);
+  const usages = answers.filter((answer) => answer.status === "fulfilled").map(({ value }) => value);
+  if (usages.length === 0) throw (answers[0] as PromiseRejectedResult).reason;
+  const known = usages.filter((usage) => usage !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+/** A share of a limit, 0 to 1; undefined where there is no limit or either is not reported. */
+export function shareOf(used: number, limit: number): number | undefined {
+  return used >= 0 && limit > 0 ? Math.min(1, used / limit) : undefined;
 }

@@ -65,7 +65,8 @@ describe("a connection", () => {
     const server = await fake();
     const { signal } = new AbortController();
     for (let round = 0; round < 3; round++) {
-      const connection = await Connection.open({ ...settings, endpoint: server.endpoint }, signal, () => {});
+      const owner = { signal, closed: () => {} };
+      const connection = await Connection.open({ ...settings, endpoint: server.endpoint }, owner);
       expect(getEventListeners(signal, "abort").length).toBe(1);
       connection.destroy(new ConnectionError("lost"));
       expect(getEventListeners(signal, "abort")).toEqual([]);
@@ -95,7 +96,7 @@ describe("a server that is being met over two connections", () => {
       clock: systemClock,
       poolSize: 2,
       settings,
-      met: () => {
+      onServer: () => {
         const meeting = new Meeting();
         meetings.push(meeting);
         return meeting.over;

@@ -153,11 +153,11 @@ describe("asking for the slots", () => {
     // Who has answered last is asked first.
     await send(client, tagForSlot(LAST), "SET", tagForSlot(LAST), "1");
     const [onOne, onTwo] = [one.timesAskedForSlots, two.timesAskedForSlots];
-    client.doubt();
+    client.refreshSoon();
     await until(() => two.timesAskedForSlots > onTwo && one.timesAskedForSlots > onOne, {
       what: "both are asked",
     });
-    await client.learn();
+    await client.refreshTopology();
     await send(client, "k", "SET", "k", "1");
     expect(client.nodes).toEqual(nodes);
     expect(one.keyCommands).toEqual([["SET", "k", "1"]]);
@@ -200,7 +200,7 @@ describe("asking for the slots", () => {
     const client = scene.client([one.place, two.place]);
     await client.connect();
     expect([one.timesAskedForSlots, two.timesAskedForSlots]).toEqual([1, 1]);
-    await client.learn();
+    await client.refreshTopology();
     expect(one.timesAskedForSlots + two.timesAskedForSlots).toBe(3);
   });
 
@@ -211,7 +211,7 @@ describe("asking for the slots", () => {
     newcomer.rows = [];
     const client = scene.client([one.place, two.place, newcomer.place], { random: 0 });
     await client.connect();
-    for (let time = 0; time < 3; time++) await client.learn();
+    for (let time = 0; time < 3; time++) await client.refreshTopology();
     expect(newcomer.timesAskedForSlots).toBe(1);
   });
 
@@ -227,7 +227,7 @@ describe("asking for the slots", () => {
     odd.fake.script = () => undefined;
     const client = scene.client([one.place, odd.place], { random: 0 });
     await client.connect();
-    await client.learn();
+    await client.refreshTopology();
     const [onReplica, onOdd] = [replica.fake.clients.length, odd.fake.clients.length];
     // As learn(), without the pauses that grow.
     for (let time = 0; time < 5; time++) await client.holders(new Set());
@@ -253,7 +253,7 @@ describe("asking for the slots", () => {
     }
     // The answer tells of another move, so that one sees when it has come.
     scene.tell([0, other - 1, one.place], [other, other, two.place], [other + 1, LAST, one.place]);
-    client.doubt();
+    client.refreshSoon();
     await until(() => answers.length > 0, { what: "the slots are asked for" });
     one.behave = () => moved("k", two.place);
     await client.ahead.send("k", ["SET", "k", "1"], { resolve: () => {}, reject: () => {} });
@@ -376,7 +376,7 @@ describe("a server", () => {
     two.behave = one.behave;
     scene.tell([0, LAST, two.place]);
     const writing = send(client, "k", "SET", "k", "2");
-    const learning = client.learn();
+    const learning = client.refreshTopology();
     expect(String(await writing.then(() => read(client, "k")))).toBe("v");
     await learning;
     await until(() => one.fake.present.length === 0, { what: "the server is left" });
@@ -545,7 +545,7 @@ describe("a scan", () => {
     await steps.next();
     scene.tell([0, LAST, one.place]);
     keys[0].add(inLast);
-    await client.learn();
+    await client.refreshTopology();
     await until(() => two.fake.present.length === 0, { what: "the server is left" });
     expect((await steps.next()).value).toMatchObject([{ key: inLast }]);
     expect(await steps.next()).toMatchObject({ done: true });
@@ -596,7 +596,7 @@ describe("a scan", () => {
     act.before = (at) => scene.tell([0, LAST - 1, one.place], [LAST, LAST, at === 0 ? two.place : one.place]);
     const error = await failure(scanned(client));
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(error.message).toContain("kept moving");
+    expect(error.message).toContain("kept migrating");
   });
 
   test("rejects when the cluster is left", async () => {

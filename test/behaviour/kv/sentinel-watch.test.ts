@@ -132,7 +132,7 @@ function watchOf(known: readonly Sentinel[], options: SentinelOptions = {}, name
 /** A watch that has found the master, whose server has turned out to be one, and that listens. */
 async function following(known: readonly Sentinel[], by = known[0]!): Promise<SentinelWatch> {
   const watch = watchOf(known);
-  watch.accepted(await watch.where());
+  watch.confirmed(await watch.findMaster());
   await until(() => listeners(by) === 1, { what: "it listens" });
   // The answer behind the subscription has been taken in: left are the heartbeat and the look at what is unanswered.
   await until(() => clock.pending === 2, { what: "the heartbeat has begun" });
@@ -147,7 +147,7 @@ describe("the master", () => {
   test("is asked for with the login of the sentinels, never with that of the store", async () => {
     const sentinel = await newSentinel();
     const watch = watchOf([sentinel], { sentinelUsername: "watcher", sentinelPassword: "sentinel-secret" });
-    expect(await watch.where()).toEqual(OLD);
+    expect(await watch.findMaster()).toEqual(OLD);
     await until(() => listeners(sentinel) === 1, { what: "it listens" });
     for (const { commands } of sentinel.server.clients)
       expect(commands[0]).toEqual(["HELLO", "3", "AUTH", "watcher", "sentinel-secret", "SETNAME", "xcache"]);
@@ -156,17 +156,21 @@ describe("the master", () => {
 
   test("is asked for without a login where the sentinels have none", async () => {
     const sentinel = await newSentinel();
-    expect(await watchOf([sentinel]).where()).toEqual(OLD);
+    expect(await watchOf([sentinel]).findMaster()).toEqual(OLD);
     expect(sentinel.server.commands[0]).toEqual(["HELLO", "3", "SETNAME", "xcache"]);
   });
 
   test("is asked for once for all who want to know at the same time, and again for those who come later", async () => {
     const sentinel = await newSentinel();
     const watch = watchOf([sentinel]);
-    expect(await Promise.all([watch.where(), watch.where(), watch.where()])).toEqual([OLD, OLD, OLD]);
+    expect(await Promise.all([watch.findMaster(), watch.findMaster(), watch.findMaster()])).toEqual([
+      OLD,
+      OLD,
+      OLD,
+    ]);
     expect(questions(sentinel)).toBe(1);
     sentinel.mind.master = NEW;
-    expect(await watch.where()).toEqual(NEW);
+    expect(await watch.findMaster()).toEqual(NEW);
     expect(questions(sentinel)).toBe(2);
   });
 
@@ -180,17 +184,17 @@ describe("the master", () => {
     const good = await newSentinel();
     const watch = watchOf([down, unknowing, senseless, other, good]);
     await down.server.stop().then(() => Object.defineProperty(down.server, "endpoint", { value: OLD }));
-    expect(await watch.where()).toEqual(OLD);
+    expect(await watch.findMaster()).toEqual(OLD);
     expect([unknowing, senseless, other, good].map(questions)).toEqual([1, 1, 1, 1]);
     // Who has answered is asked first from then on.
-    expect(await watch.where()).toEqual(OLD);
+    expect(await watch.findMaster()).toEqual(OLD);
     expect([unknowing, senseless, other, good].map(questions)).toEqual([1, 1, 1, 2]);
   });
 
   test("is asked of the next sentinel as well when one takes long", async () => {
     const silent = await newSentinel({ isSilent: true });
     const good = await newSentinel({ master: NEW });
-    const found = watchOf([silent, good]).where();
+    const found = watchOf([silent, good]).findMaster();
     await silent.server.received("HELLO");
     await clock.advance(199);
     expect(good.server.clients).toHaveLength(0);
@@ -202,7 +206,7 @@ describe("the master", () => {
   test("may be named by the slow one in the end", async () => {
     const slow = await newSentinel({ isSilent: true });
     const silent = await newSentinel({ isSilent: true });
-    const found = watchOf([slow, silent]).where();
+    const found = watchOf([slow, silent]).findMaster();
     const client = await slow.server.received("HELLO");
     await clock.advance(300);
     await silent.server.received("HELLO");
@@ -217,7 +221,10 @@ describe("the master", () => {
     for (const { server } of silent)
       server.script = (command, client) => (command[0] === "HELLO" ? greet(command, client) : undefined);
     const began = clock.now();
-    const error = failure(watchOf(silent).where()).then((thrown) => ({ thrown, took: clock.now() - began }));
+    const error = failure(watchOf(silent).findMaster()).then((thrown) => ({
+      thrown,
+      took: clock.now() - began,
+    }));
     for (const { server } of silent) {
       await server.received("SENTINEL");
       // Then the next one is asked as well.
@@ -232,7 +239,7 @@ describe("the master", () => {
 
   test("that no sentinel knows is a clear error, at once", async () => {
     const known = [await newSentinel(), await newSentinel()];
-    const error = await failure(watchOf(known, {}, "mian").where());
+    const error = await failure(watchOf(known, {}, "mian").findMaster());
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error.message).toContain('no sentinel names the master "mian"');
     for (const { server } of known)
@@ -243,7 +250,7 @@ describe("the master", () => {
   test("is not told to a wrong login; the error says whose login it is and holds no password", async () => {
     const sentinel = await newSentinel();
     sentinel.server.script = () => "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
-    const error = await failure(watchOf([sentinel], { sentinelPassword: "sentinel-secret" }).where());
+    const error = await failure(watchOf([sentinel], { sentinelPassword: "sentinel-secret" }).findMaster());
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error.message).toContain("WRONGPASS");
     expect(error.hint).toContain("sentinel_password");
@@ -256,10 +263,10 @@ describe("a sentinel", () => {
     const heardOf = await newSentinel({ master: NEW });
     const known = await newSentinel({ others: [heardOf.server.endpoint] });
     const watch = watchOf([known]);
-    expect(await watch.where()).toEqual(OLD);
+    expect(await watch.findMaster()).toEqual(OLD);
     expect(questions(heardOf)).toBe(0);
     await known.server.stop();
-    expect(await watch.where()).toEqual(NEW);
+    expect(await watch.findMaster()).toEqual(NEW);
     expect(questions(heardOf)).toBe(1);
   });
 
@@ -267,13 +274,13 @@ describe("a sentinel", () => {
     const stale = await newSentinel({ master: OLD });
     const good = await newSentinel({ master: NEW });
     const watch = watchOf([stale, good]);
-    expect(await watch.where()).toEqual(OLD);
-    watch.doubted();
-    expect(await watch.where()).toEqual(NEW);
-    watch.accepted(NEW);
+    expect(await watch.findMaster()).toEqual(OLD);
+    watch.connectionLost();
+    expect(await watch.findMaster()).toEqual(NEW);
+    watch.confirmed(NEW);
     // A good connection that is lost later is no sign against who named it.
-    watch.doubted();
-    expect(await watch.where()).toEqual(NEW);
+    watch.connectionLost();
+    expect(await watch.findMaster()).toEqual(NEW);
     expect(questions(stale)).toBe(1);
     // What a stale one says is not listened to either.
     await until(() => listeners(good) === 1 && listeners(stale) === 0, {
@@ -291,10 +298,10 @@ describe("news of another master", () => {
     sentinel.announce("main", NEW);
     await until(() => switches.length > 0, { what: "the switch is told" });
     expect(switches).toEqual([NEW]);
-    watch.doubted();
-    expect(await Promise.all([watch.where(), watch.where()])).toEqual([NEW, NEW]);
+    watch.connectionLost();
+    expect(await Promise.all([watch.findMaster(), watch.findMaster()])).toEqual([NEW, NEW]);
     expect(questions(sentinel)).toBe(before);
-    watch.accepted(NEW);
+    watch.confirmed(NEW);
     // The same again is no news.
     sentinel.announce("main", NEW);
     await settle();
@@ -306,13 +313,13 @@ describe("news of another master", () => {
     const watch = await following([sentinel, other]);
     sentinel.announce("main", NEW);
     await until(() => switches.length > 0, { what: "the switch is told" });
-    watch.doubted();
-    watch.accepted(await watch.where());
+    watch.connectionLost();
+    watch.confirmed(await watch.findMaster());
     // Somebody else wants to know, for a connection of his own.
-    expect(await watch.where()).toEqual(NEW);
+    expect(await watch.findMaster()).toEqual(NEW);
     const before = questions(sentinel) + questions(other);
-    watch.doubted();
-    expect(await watch.where()).toEqual(NEW);
+    watch.connectionLost();
+    expect(await watch.findMaster()).toEqual(NEW);
     expect(questions(sentinel) + questions(other)).toBe(before);
   });
 
@@ -321,10 +328,10 @@ describe("news of another master", () => {
     const watch = await following([sentinel]);
     sentinel.announce("main", NEW);
     await until(() => switches.length > 0, { what: "the switch is told" });
-    watch.doubted();
-    expect(await watch.where()).toEqual(NEW);
-    watch.doubted();
-    expect(await watch.where()).toEqual(OLD);
+    watch.connectionLost();
+    expect(await watch.findMaster()).toEqual(NEW);
+    watch.connectionLost();
+    expect(await watch.findMaster()).toEqual(OLD);
   });
 
   test("end a search that is under way", async () => {
@@ -333,7 +340,7 @@ describe("news of another master", () => {
     const client = sentinel.server.present.find(isListening)!;
     silent.mind.isSilent = true;
     sentinel.server.script = () => undefined;
-    const found = watch.where();
+    const found = watch.findMaster();
     await until(() => sentinel.server.present.length === 2, { what: "it is asked again" });
     client.say(`>3\r\n+message\r\n++switch-master\r\n${bulk(`main x 1 ${NEW.host} ${NEW.port}`)}`);
     expect(await found).toEqual(NEW);
@@ -353,7 +360,7 @@ describe("news of another master", () => {
   test("are asked for every second where listening is forbidden, which is told once", async () => {
     const sentinel = await newSentinel({ mayListen: false });
     const watch = watchOf([sentinel]);
-    watch.accepted(await watch.where());
+    watch.confirmed(await watch.findMaster());
     await until(() => reports.length > 0, { what: "it is told" });
     await passUntil("it is back, without listening", () =>
       sentinel.server.present.some(({ commands }) => commands.length >= 2 && !isListening({ commands })),
@@ -410,11 +417,11 @@ describe("closing", () => {
     const [sentinel, silent] = [await newSentinel(), await newSentinel()];
     const watch = await following([sentinel, silent]);
     sentinel.mind.isSilent = true;
-    const search = failure(watch.where());
+    const search = failure(watch.findMaster());
     await until(() => sentinel.server.present.length === 2, { what: "it is asked again" });
     watch.close();
     expect(await search).toMatchObject({ code: "DISCONNECTED" });
-    expect(await failure(watch.where())).toMatchObject({ code: "DISCONNECTED" });
+    expect(await failure(watch.findMaster())).toMatchObject({ code: "DISCONNECTED" });
     await until(() => sentinel.server.present.length === 0, { what: "no socket is left" });
     expect(clock.pending).toBe(0);
     await clock.advance(10_000);

@@ -1,39 +1,40 @@
-// One command on its way through a cluster: it follows the slot of its key until somebody carries it out.
+// One command sent to a cluster: follows redirections and retries until a server executes it or its deadline passes.
+import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
-import type { Link, LinkAnswer } from "../server/link.ts";
+import type { KvConnection, RetryableAnswer } from "../server/kv-connection.ts";
 import { type Redirect, redirectIn } from "./topology.ts";
 
-/** A way to a server. */
+/** A connection to a server. */
 export interface Route {
   readonly host: string;
-  link(slot: number): Link;
+  link(slot: number): KvConnection;
 }
 
 export interface CallHost {
   readonly clock: Clock;
   readonly operationTimeoutMs: number;
-  /** To the server that holds a slot; undefined where nobody is known to. */
+  /** To the master of a slot; undefined if none is known. */
   route(slot: number): Route | undefined;
-  /** To a server that has a key before it has its slot. */
+  /** To a server that imports a slot and already has one of its keys (ASK). */
   routeAsking(redirect: Redirect): Route;
-  /** A server says that another one holds the slot. False where that one has to be got to know first. */
+  /** A MOVED redirection. False if its target is not known yet, so that the topology must be read first. */
   moved(redirect: Redirect): boolean;
-  /** What is known of the cluster may be out of date. */
-  doubt(): void;
-  /** Resolves when the cluster has been asked for its topology. */
-  learn(): Promise<void>;
-  /** As `learn`, for a slot that nobody is known to hold. */
-  search(): Promise<void>;
-  /** The call waits for something else than a reply; it is ended with the rest when the cluster is left. */
-  hold(call: ClusterCall): void;
-  release(call: ClusterCall): void;
+  /** The known topology may be out of date. */
+  refreshSoon(): void;
+  /** Resolves when the topology has been read again. */
+  refreshTopology(): Promise<void>;
+  /** As `refreshTopology`, for a slot without a known master. */
+  searchMaster(): Promise<void>;
+  /** The call waits for something other than a reply; closing the cluster fails it. */
+  park(call: ClusterCall): void;
+  unpark(call: ClusterCall): void;
 }
 
-/** The command to read a key. `isWatched`: see Backend.readThen. */
+/** Reads a key. `isWatched`: see Backend.readThen. */
 export class ClusterRead {
   readonly key: string;
   readonly isWatched: boolean;
@@ -44,28 +45,27 @@ export class ClusterRead {
   }
 }
 
-/** How many times a command is sent again at most. */
 const MOST_HOPS = 16;
-/** A slot that is being handed over has two servers point to each other: so many redirections are followed at once. */
+/** Redirections followed without a pause. While a slot migrates, two servers may redirect to each other. */
 const QUICK_HOPS = 2;
 const FIRST_PAUSE_MS = 10;
-/** The longest pause is this part of operation_timeout, so that all hops together last about as long. */
+/** As a share of operation_timeout: all hops together then last about that long. */
 const LONGEST_PAUSE = 0.1;
 
-export class ClusterCall implements LinkAnswer {
-  /** Nobody waits for it any longer than this. */
+export class ClusterCall implements RetryableAnswer {
+  /** When its caller stops waiting. */
   readonly due: number;
   readonly #host: CallHost;
   readonly #slot: number;
   readonly #command: readonly Argument[] | ClusterRead;
   readonly #answer: Answer;
-  #askedHost = "";
-  #link: Link | undefined;
+  #queriedHost = "";
+  #link: KvConnection | undefined;
   #hops = 0;
   #last: Error | undefined;
   #deadline: Timer | undefined;
   #pause: Timer | undefined;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(host: CallHost, slot: number, command: readonly Argument[] | ClusterRead, answer: Answer) {
     this.due = answer.due ?? host.clock.now() + host.operationTimeoutMs;
@@ -78,7 +78,7 @@ export class ClusterCall implements LinkAnswer {
   start(): void {
     const route = this.#host.route(this.#slot);
     if (route !== undefined) this.#send(route);
-    else this.#learn(nobodyHolds(this.#slot), this.#host.search());
+    else this.#afterRefresh(noMaster(this.#slot), this.#host.searchMaster());
   }
 
   resolve(reply: Reply): unknown {
@@ -86,45 +86,45 @@ export class ClusterCall implements LinkAnswer {
   }
 
   reject(error: Error): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (error instanceof ReplyError) {
-      this.#refused(error);
+      this.#errorReply(error);
       return;
     }
-    // It may have been carried out: only its caller can know what to do.
-    this.#host.doubt();
+    // The server may have executed it: only the caller knows whether it can be repeated.
+    this.#host.refreshSoon();
     this.fail(error);
   }
 
   unsent(error: Error): void {
-    if (this.#isOver) return;
-    this.#host.doubt();
-    // The others tell when another one has taken its place.
-    if (this.#link?.isHopeless === true) this.fail(error);
-    else this.#later(error);
+    if (this.#hasEnded) return;
+    this.#host.refreshSoon();
+    // Its successor becomes known through the topology.
+    if (this.#link?.isUnreachable === true) this.fail(error);
+    else this.#retryLater(error);
   }
 
   fail(error: Error): void {
     if (this.#end()) this.#answer.reject(error);
   }
 
-  /** None of these servers has carried it out. */
-  #refused(error: ReplyError): void {
+  /** An error reply: the command was not executed, so it may be sent again. */
+  #errorReply(error: ReplyError): void {
     switch (error.code) {
       case "MOVED":
         this.#moved(error);
         break;
       case "ASK":
-        this.#asking(error);
+        this.#ask(error);
         break;
       case "CLUSTERDOWN":
       case "READONLY":
       case "LOADING":
-        this.#host.doubt();
-        this.#later(error);
+        this.#host.refreshSoon();
+        this.#retryLater(error);
         break;
       case "TRYAGAIN":
-        this.#later(error);
+        this.#retryLater(error);
         break;
       default:
         this.fail(error);
@@ -132,30 +132,30 @@ export class ClusterCall implements LinkAnswer {
   }
 
   #moved(error: ReplyError): void {
-    const redirect = redirectIn(error, this.#askedHost);
+    const redirect = redirectIn(error, this.#queriedHost);
     if (redirect === undefined) this.fail(error);
     else if (this.#host.moved(redirect)) this.#hop(error, () => this.start());
-    else this.#hop(error, () => this.#learn(error, this.#host.learn()));
+    else this.#hop(error, () => this.#afterRefresh(error, this.#host.refreshTopology()));
   }
 
-  #asking(error: ReplyError): void {
-    const redirect = redirectIn(error, this.#askedHost);
+  #ask(error: ReplyError): void {
+    const redirect = redirectIn(error, this.#queriedHost);
     if (redirect === undefined) this.fail(error);
     else this.#hop(error, () => this.#sendAsking(this.#host.routeAsking(redirect)));
   }
 
   #send(route: Route): void {
-    this.#askedHost = route.host;
+    this.#queriedHost = route.host;
     const link = route.link(this.#slot);
     this.#link = link;
-    if (link.connection === undefined) this.#hold();
+    if (link.connection === undefined) this.#park();
     const command = this.#command;
     if (command instanceof ClusterRead) link.read(command.key, command.isWatched, this);
     else link.send(command, this);
   }
 
   #sendAsking(route: Route): void {
-    this.#askedHost = route.host;
+    this.#queriedHost = route.host;
     const link = route.link(this.#slot);
     this.#link = link;
     const command = this.#command;
@@ -163,30 +163,30 @@ export class ClusterCall implements LinkAnswer {
   }
 
   #hop(error: Error, proceed: () => void): void {
-    this.#again(error, this.#hops < QUICK_HOPS ? 0 : this.#pauseMs(), proceed);
+    this.#retry(error, this.#hops < QUICK_HOPS ? 0 : this.#pauseMs(), proceed);
   }
 
-  #later(error: Error): void {
-    this.#again(error, this.#pauseMs(), () => this.start());
+  #retryLater(error: Error): void {
+    this.#retry(error, this.#pauseMs(), () => this.start());
   }
 
-  #again(error: Error, pauseMs: number, proceed: () => void): void {
+  #retry(error: Error, pauseMs: number, proceed: () => void): void {
     this.#last = error;
     if (++this.#hops > MOST_HOPS || this.#host.clock.now() + pauseMs >= this.due) {
       this.fail(error);
       return;
     }
-    this.#hold();
+    this.#park();
     if (pauseMs === 0) proceed();
     else this.#pause = this.#host.clock.after(pauseMs, proceed);
   }
 
-  #learn(reason: Error, learnt: Promise<void>): void {
+  #afterRefresh(reason: Error, refreshed: Promise<void>): void {
     this.#last = reason;
-    this.#hold();
-    learnt.then(
+    this.#park();
+    refreshed.then(
       () => {
-        if (!this.#isOver) this.start();
+        if (!this.#hasEnded) this.start();
       },
       (failure) => this.fail(failure),
     );
@@ -198,36 +198,61 @@ export class ClusterCall implements LinkAnswer {
     return Math.min(FIRST_PAUSE_MS * 2 ** this.#hops, longest) * (0.5 + clock.random() / 2);
   }
 
-  /** From here on nothing else makes sure that it ends in time. */
-  #hold(): void {
+  /** From here on no connection enforces the deadline. */
+  #park(): void {
     if (this.#deadline !== undefined) return;
     const { clock } = this.#host;
-    this.#host.hold(this);
-    this.#deadline = clock.after(this.due - clock.now(), () => this.fail(this.#late()));
+    this.#host.park(this);
+    this.#deadline = clock.after(this.due - clock.now(), () => this.fail(this.#timeoutError()));
   }
 
-  #late(): OperationTimeoutError {
+  #timeoutError(): OperationTimeoutError {
     const limit = `operation_timeout (${this.#host.operationTimeoutMs / 1000} s)`;
     return this.#last === undefined
       ? new OperationTimeoutError(`no connection to the store within ${limit}`)
-      : new OperationTimeoutError(`the cluster did not carry out a command within ${limit}`, {
+      : new OperationTimeoutError(`the cluster did not execute the command within ${limit}`, {
           cause: this.#last,
         });
   }
 
-  /** False when it was over before. */
+  /** False if it had already ended. */
   #end(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
+    if (this.#hasEnded) return false;
+    this.#hasEnded = true;
     if (this.#deadline !== undefined) {
       this.#deadline.cancel();
       this.#pause?.cancel();
-      this.#host.release(this);
+      this.#host.unpark(this);
     }
     return true;
   }
 }
 
-function nobodyHolds(slot: number): ConnectionError {
-  return new ConnectionError(`no server of the cluster is known to hold slot ${slot}`);
+function noMaster(slot: number): ConnectionError {
+  return new ConnectionError(`slot ${slot} of the cluster has no known master`);
+}
+
+/** The calls that wait for a pause, the topology or a connection. */
+export class ParkedCalls {
+  readonly #calls = new Set<ClusterCall>();
+  /** Callers wait for these, yet no socket or timer keeps the process alive meanwhile; an open port does. */
+  #keepAlive: MessagePort | undefined;
+
+  add(call: ClusterCall): void {
+    this.#calls.add(call);
+    if (this.#keepAlive !== undefined) return;
+    this.#keepAlive = new MessageChannel().port1;
+    this.#keepAlive.ref();
+  }
+
+  delete(call: ClusterCall): void {
+    this.#calls.delete(call);
+    if (this.#calls.size > 0) return;
+    this.#keepAlive?.close();
+    this.#keepAlive = undefined;
+  }
+
+  end(reason: Error): void {
+    for (const call of [...this.#calls]) call.fail(reason);
+  }
 }

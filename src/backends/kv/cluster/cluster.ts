@@ -1,23 +1,21 @@
-// A store on a cluster: every key is on the master of its slot, wherever that slot goes.
+// Routes commands to the masters of a cluster and follows slots that migrate.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import { withDeadline } from "../../../core/resilience/with-deadline.ts";
-import type { CommandSender } from "../commands/commands.ts";
-import type { Router } from "../commands/router.ts";
+import { disconnected } from "../../wire/connection-error.ts";
+import type { CommandSender, Router } from "../commands/router.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
-import { disconnected } from "../server/connection-error.ts";
 import type { KvNode, NodeHost } from "../server/node.ts";
-import { type CallHost, ClusterCall, ClusterRead, type Route } from "./call.ts";
-import { ParkedCalls } from "./parked-calls.ts";
+import { type CallHost, ClusterCall, ClusterRead, ParkedCalls, type Route } from "./call.ts";
 import { scanCluster } from "./scan.ts";
 import { slotOf, tagForSlot } from "./slots.ts";
 import type { Redirect } from "./topology.ts";
 import { ClusterView } from "./view.ts";
 
-/** How old the list of masters may be for work that must not miss one. */
+/** How old the topology may be for an operation that must reach every master. */
 const RECENT_MS = 1_000;
 
 export class ClusterServers implements Router, CallHost {
@@ -26,7 +24,7 @@ export class ClusterServers implements Router, CallHost {
   readonly operationTimeoutMs: number;
   readonly #host: NodeHost;
   readonly #view: ClusterView;
-  readonly #held = new ParkedCalls();
+  readonly #parked = new ParkedCalls();
   #closed = false;
 
   constructor(seeds: readonly HostPort[], host: NodeHost) {
@@ -43,12 +41,12 @@ export class ClusterServers implements Router, CallHost {
   }
 
   get nodes(): readonly KvNode[] {
-    // Whoever goes by this list, or by what these servers push, would not notice a move by himself.
+    // A caller that only uses this list or the pushes of these servers sends nothing that a MOVED could answer.
     this.#view.refresh.relyOn();
     return this.#view.nodes;
   }
 
-  /** Rejects if no master can be reached; one of several that cannot is reported, and its keys alone fail. */
+  /** Rejects if no master can be reached. If only some cannot, that is reported and only their keys fail. */
   async connect(): Promise<void> {
     const { connectTimeoutMs } = this.#host.settings;
     await withDeadline(this.clock, connectTimeoutMs, this.#connectAll(), () => {
@@ -64,7 +62,7 @@ export class ClusterServers implements Router, CallHost {
     this.#closed = true;
     const reason = disconnected();
     this.#view.close(reason);
-    this.#held.end(reason);
+    this.#parked.end(reason);
   }
 
   send(key: string, args: readonly Argument[], answer: Answer): void {
@@ -84,17 +82,17 @@ export class ClusterServers implements Router, CallHost {
   }
 
   async masters(): Promise<readonly KvNode[]> {
-    if (this.#view.nodes.length === 0) await this.#view.refresh.done();
-    else if (this.#view.refresh.ageMs > RECENT_MS) await this.#view.refresh.done().catch(() => {});
+    if (this.#view.nodes.length === 0) await this.#view.refresh.next();
+    else if (this.#view.refresh.ageMs > RECENT_MS) await this.#view.refresh.next().catch(() => {});
     if (this.#view.nodes.length === 0) throw new ConnectionError("no server of the cluster holds any slot");
     return this.#view.nodes;
   }
 
-  /** The servers that hold any of these slots, as the cluster tells it now. */
+  /** The current masters of these slots, read from the cluster now. */
   async holders(slots: ReadonlySet<number>): Promise<readonly KvNode[]> {
-    await this.#view.refresh.once();
-    const held = [...slots].map((slot) => this.#view.table.owner(slot)?.node);
-    return [...new Set(held)].filter((node) => node !== undefined);
+    await this.#view.refresh.force();
+    const masters = [...slots].map((slot) => this.#view.table.owner(slot)?.node);
+    return [...new Set(masters)].filter((node) => node !== undefined);
   }
 
   scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
@@ -106,12 +104,12 @@ export class ClusterServers implements Router, CallHost {
   }
 
   /**
-   * A hash tag of the lowest slot of this server: whoever takes the server's place has the same. It works at the end of
-   * any name without braces, and the spelling of a namespace has none.
+   * A hash tag for the lowest slot of this server: its successor has the same. It works as a suffix of any name without
+   * braces, and a namespace path has none.
    */
   anchor(node: KvNode): string {
     const slot = this.#view.table.firstOf((owner) => owner.node === node);
-    if (slot === undefined) throw new ConnectionError("the server holds no slot of the cluster any more");
+    if (slot === undefined) throw new ConnectionError("the server no longer holds a slot of the cluster");
     return `{${tagForSlot(slot)}}`;
   }
 
@@ -120,8 +118,8 @@ export class ClusterServers implements Router, CallHost {
   }
 
   routeAsking({ slot, to }: Redirect): Route {
-    // What is read there is not told of by the server that holds the slot.
-    this.#view.table.unsettle(slot);
+    // The master of the slot does not track what is read from the importing server.
+    this.#view.table.revoke(slot);
     return this.#view.members.find(to) ?? this.#view.members.guest(to);
   }
 
@@ -129,24 +127,24 @@ export class ClusterServers implements Router, CallHost {
     return this.#view.moved(redirect);
   }
 
-  doubt(): void {
+  refreshSoon(): void {
     this.#view.refresh.soon();
   }
 
-  learn(): Promise<void> {
-    return this.#view.refresh.done();
+  refreshTopology(): Promise<void> {
+    return this.#view.refresh.next();
   }
 
-  search(): Promise<void> {
+  searchMaster(): Promise<void> {
     return this.#view.search();
   }
 
-  hold(call: ClusterCall): void {
-    this.#held.add(call);
+  park(call: ClusterCall): void {
+    this.#parked.add(call);
   }
 
-  release(call: ClusterCall): void {
-    this.#held.delete(call);
+  unpark(call: ClusterCall): void {
+    this.#parked.delete(call);
   }
 
   #start(
@@ -159,7 +157,7 @@ export class ClusterServers implements Router, CallHost {
     else new ClusterCall(routes, slot, command, answer).start();
   }
 
-  /** Over connections that nobody has to meet first. */
+  /** Uses connections that need no preparation. */
   #routesAhead(): CallHost {
     return {
       clock: this.clock,
@@ -170,16 +168,16 @@ export class ClusterServers implements Router, CallHost {
       },
       routeAsking: ({ to }) => this.#view.members.guest(to),
       moved: (redirect) => this.moved(redirect),
-      doubt: () => this.doubt(),
-      learn: () => this.learn(),
-      search: () => this.search(),
-      hold: (call) => this.hold(call),
-      release: (call) => this.release(call),
+      refreshSoon: () => this.refreshSoon(),
+      refreshTopology: () => this.refreshTopology(),
+      searchMaster: () => this.searchMaster(),
+      park: (call) => this.park(call),
+      unpark: (call) => this.unpark(call),
     };
   }
 
   async #connectAll(): Promise<void> {
-    if (this.#view.nodes.length === 0) await this.#view.refresh.once();
+    if (this.#view.nodes.length === 0) await this.#view.refresh.force();
     const attempts = await Promise.allSettled(this.#view.nodes.map((node) => node.connect()));
     const failures = attempts.flatMap((attempt) => (attempt.status === "rejected" ? [attempt.reason] : []));
     if (failures.length === attempts.length) throw failures[0] ?? disconnected();

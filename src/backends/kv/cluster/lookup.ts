@@ -1,15 +1,15 @@
-// Asks a cluster who holds its slots: whichever server knows enough first, so that a dead or frozen one delays nobody.
+// Reads the topology from the first server that knows enough of it, so that a dead or frozen one delays nothing.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import type { Reply } from "../resp/reply.ts";
-import { inOurWords } from "../resp/reply-error.ts";
+import { toXCacheError } from "../resp/reply-error.ts";
 import { Connection, type ConnectionSettings } from "../server/connection.ts";
 import { slotsIn, type Topology, topologyOf } from "./topology.ts";
 
-/** Somebody who may know; a connection that is open already is the quickest. */
-export interface Witness {
+/** A server to query, over its open connection if there is one. */
+export interface TopologySource {
   readonly endpoint: HostPort;
   readonly connection: Connection | undefined;
 }
@@ -17,34 +17,34 @@ export interface Witness {
 export interface LookupOptions {
   readonly clock: Clock;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
-  /** How many slots an answer has to tell of; one that tells of fewer is taken where nobody tells of more. */
+  /** Slots that an answer must cover to end the lookup; otherwise the answer that covers the most is taken. */
   readonly enoughSlots: number;
 }
 
-/** How long one is waited for before the next is asked as well. */
-const PATIENCE_MS = 100;
+/** How long a server may take before the next one is queried as well. */
+const STAGGER_MS = 100;
 
-/** One question, put to one witness after the other until somebody knows enough. */
+/** One lookup: queries one server after the other until an answer covers enough slots. */
 export class TopologyLookup {
   readonly answer: Promise<Topology>;
   readonly #options: LookupOptions;
-  readonly #witnesses: readonly Witness[];
-  /** Ends the connections that are opened for this question only. */
+  readonly #sources: readonly TopologySource[];
+  /** Closes the connections that were opened for this lookup. */
   readonly #stop = new AbortController();
-  #asked = 0;
+  #queried = 0;
   #answered = 0;
   #failed = 0;
-  /** The answer that tells of the most slots, while none has told of enough. */
-  #widest: Topology | undefined;
-  #patience: Timer | undefined;
+  /** The answer that covers the most slots, while none covers enough. */
+  #mostComplete: Topology | undefined;
+  #stagger: Timer | undefined;
   #limit: Timer | undefined;
-  #isOver = false;
+  #hasEnded = false;
   #resolve: (topology: Topology) => void = () => {};
   #reject: (error: Error) => void = () => {};
 
-  constructor(witnesses: readonly Witness[], options: LookupOptions) {
+  constructor(sources: readonly TopologySource[], options: LookupOptions) {
     this.#options = options;
-    this.#witnesses = witnesses;
+    this.#sources = sources;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -53,50 +53,52 @@ export class TopologyLookup {
     this.#limit = options.clock.after(connectTimeoutMs, () =>
       this.#conclude(
         new OperationTimeoutError(
-          `no server of the cluster said who holds its slots within connect_timeout (${connectTimeoutMs / 1000} s)`,
+          `no server of the cluster answered CLUSTER SLOTS within connect_timeout (${connectTimeoutMs / 1000} s)`,
         ),
       ),
     );
     this.#next();
   }
 
-  /** Whether nobody is left who may know more. */
-  get hasHeardAll(): boolean {
-    return this.#answered === this.#witnesses.length;
+  /** Whether every server has answered. */
+  get hasAllAnswers(): boolean {
+    return this.#answered === this.#sources.length;
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Abandons the lookup. */
   end(reason: Error): void {
     this.#fail(reason);
   }
 
   #next(): void {
-    this.#patience?.cancel();
-    if (this.#isOver) return;
-    this.#patience = this.#options.clock.after(PATIENCE_MS, () => this.#outOfPatience());
-    const witness = this.#witnesses[this.#asked];
-    if (witness === undefined) return;
-    this.#asked++;
-    this.#ask(witness).then(
-      (topology) => this.#heard(topology),
-      (error) => this.#unanswered(toError(error)),
+    this.#stagger?.cancel();
+    if (this.#hasEnded) return;
+    this.#stagger = this.#options.clock.after(STAGGER_MS, () => this.#slow());
+    const source = this.#sources[this.#queried];
+    if (source === undefined) return;
+    this.#queried++;
+    this.#query(source).then(
+      (topology) => this.#accept(topology),
+      (error) => this.#sourceFailed(toError(error)),
     );
   }
 
-  #outOfPatience(): void {
-    if (this.#asked < this.#witnesses.length) this.#next();
-    else if (this.#widest !== undefined) this.#take(this.#widest);
+  #slow(): void {
+    if (this.#queried < this.#sources.length) this.#next();
+    else if (this.#mostComplete !== undefined) this.#take(this.#mostComplete);
   }
 
-  async #ask({ endpoint, connection }: Witness): Promise<Topology> {
+  async #query({ endpoint, connection }: TopologySource): Promise<Topology> {
     const reply =
-      connection === undefined ? await this.#askAnew(endpoint) : await connection.command("CLUSTER", "SLOTS");
+      connection === undefined
+        ? await this.#queryNewConnection(endpoint)
+        : await connection.command("CLUSTER", "SLOTS");
     const topology = topologyOf(reply, endpoint.host);
-    if (topology.ranges.length === 0) throw new KnowsNoSlots(endpoint);
+    if (topology.ranges.length === 0) throw new NoSlotsError(endpoint);
     return topology;
   }
 
-  async #askAnew(endpoint: HostPort): Promise<Reply> {
+  async #queryNewConnection(endpoint: HostPort): Promise<Reply> {
     const connection = await Connection.open(
       { ...this.#options.settings, endpoint },
       { pushed: () => {}, closed: () => {}, signal: this.#stop.signal },
@@ -108,30 +110,32 @@ export class TopologyLookup {
     }
   }
 
-  /** A server may know a part of the cluster only, as one that has just joined it: then the others are asked too. */
-  #heard(topology: Topology): void {
-    if (this.#isOver) return;
+  /** A server may know only part of the cluster, for example one that has just joined: then the others are queried too. */
+  #accept(topology: Topology): void {
+    if (this.#hasEnded) return;
     this.#answered++;
-    if (this.#widest === undefined || slotsIn(topology) > slotsIn(this.#widest)) this.#widest = topology;
-    if (slotsIn(this.#widest) >= this.#options.enoughSlots || this.#isComplete) this.#take(this.#widest);
+    if (this.#mostComplete === undefined || slotsIn(topology) > slotsIn(this.#mostComplete))
+      this.#mostComplete = topology;
+    if (slotsIn(this.#mostComplete) >= this.#options.enoughSlots || this.#isComplete)
+      this.#take(this.#mostComplete);
     else this.#next();
   }
 
-  #unanswered(error: Error): void {
-    if (error instanceof KnowsNoSlots) this.#answered++;
+  #sourceFailed(error: Error): void {
+    if (error instanceof NoSlotsError) this.#answered++;
     else this.#failed++;
-    if (this.#isComplete) this.#conclude(nobodyKnows(error, this.#witnesses.length));
+    if (this.#isComplete) this.#conclude(noTopology(error, this.#sources.length));
     else this.#next();
   }
 
   get #isComplete(): boolean {
-    return this.#answered + this.#failed === this.#witnesses.length;
+    return this.#answered + this.#failed === this.#sources.length;
   }
 
-  /** Nobody else will answer. */
+  /** No further answer will come. */
   #conclude(error: Error): void {
-    if (this.#widest === undefined) this.#fail(error);
-    else this.#take(this.#widest);
+    if (this.#mostComplete === undefined) this.#fail(error);
+    else this.#take(this.#mostComplete);
   }
 
   #take(topology: Topology): void {
@@ -142,33 +146,33 @@ export class TopologyLookup {
     if (this.#end()) this.#reject(error);
   }
 
-  /** False when it was over before. */
+  /** False if it had already ended. */
   #end(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
-    this.#patience?.cancel();
+    if (this.#hasEnded) return false;
+    this.#hasEnded = true;
+    this.#stagger?.cancel();
     this.#limit?.cancel();
     this.#stop.abort(answered());
     return true;
   }
 }
 
-/** An answer too: such a server knows of nobody who holds more. */
-class KnowsNoSlots extends Error {
+/** Counts as an answer: the server was reached and knows of no slots. */
+class NoSlotsError extends Error {
   constructor({ host, port }: HostPort) {
-    super(`${host}:${port} knows of no slots`);
+    super(`${host}:${port} knows no slots`);
   }
 }
 
-const answered = (): ConnectionError => new ConnectionError("the cluster was asked for its slots");
+const answered = (): ConnectionError => new ConnectionError("the topology lookup has ended");
 
-function nobodyKnows(last: Error, asked: number): Error {
-  const cause = inOurWords(last);
+function noTopology(last: Error, queried: number): Error {
+  const cause = toXCacheError(last);
   const details = cause instanceof BackendError ? { cause, hint: cause.hint } : { cause };
   return new ConnectionError(
-    `none of the ${asked} servers asked says who holds the slots of the cluster; the last: ${cause.message}`,
+    `none of the ${queried} servers queried returned the slots of the cluster; the last error: ${cause.message}`,
     /cluster support disabled/.test(last.message)
-      ? { cause, hint: "It is a single server: use redis:// instead of redis+cluster://." }
+      ? { cause, hint: "It is a standalone server: use redis:// instead of redis+cluster://." }
       : details,
   );
 }

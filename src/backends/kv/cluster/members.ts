@@ -1,8 +1,8 @@
-// The servers of a cluster that this process talks to: made when they get slots, closed when they have none left.
+// The servers of a cluster this process is connected to: opened when they get slots, closed when they have none left.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Timer } from "../../../core/clock.ts";
 import { Connection } from "../server/connection.ts";
-import { Link } from "../server/link.ts";
+import { KvConnection } from "../server/kv-connection.ts";
 import { KvNode, type NodeHost } from "../server/node.ts";
 import type { Route } from "./call.ts";
 import { nameOfHost } from "./topology.ts";
@@ -21,55 +21,52 @@ export class Member {
     return this.endpoint.host;
   }
 
-  /** All keys of a slot travel over the same link. */
-  link(slot: number): Link {
+  /** All keys of a slot use the same connection of the pool. */
+  link(slot: number): KvConnection {
     const { links } = this.node;
-    return links[slot % links.length] as Link;
+    return links[slot % links.length] as KvConnection;
   }
 
-  /** One that is open. */
+  /** Any open connection to it. */
   get connection(): Connection | undefined {
     return this.node.links.find(({ connection }) => connection !== undefined)?.connection;
   }
 
-  /** When the last question that the server answered had been sent; 0 for none. */
+  /** When the last command that the server answered was sent; 0 for none. */
   get provenAt(): number {
     const connections = this.node.links.map(({ connection }) => connection?.provenAt ?? 0);
     return Math.max(this.node.lastProvenAt, ...connections);
   }
 }
 
-/** A server that is asked for keys before it has any slot. */
+/** A temporary connection to a server, for keys of a slot that it does not own yet. */
 class Guest {
   readonly host: string;
   usedAt = 0;
-  readonly #link: Link;
+  readonly #link: KvConnection;
 
   constructor(endpoint: HostPort, { clock, settings }: NodeHost) {
     this.host = endpoint.host;
-    this.#link = new Link({
+    this.#link = new KvConnection({
       clock,
       operationTimeoutMs: settings.operationTimeoutMs,
-      open: (listener) => Connection.open({ ...settings, endpoint }, listener),
-      pushed: () => {},
-      up: () => {},
-      down: () => {},
+      open: (owner) => Connection.open({ ...settings, endpoint }, { ...owner, pushed: () => {} }),
     });
   }
 
-  link(): Link {
+  link(): KvConnection {
     return this.#link;
   }
 }
 
-/** How long after its last use. */
+/** How long an unused one stays open. */
 const GUEST_KEPT_MS = 5_000;
 const SWEEP_MS = 100;
 
 export class Members {
   readonly #host: NodeHost;
   readonly #members = new Map<string, Member>();
-  /** Masters no more; what they were sent is still answered. A server that comes back is met anew. */
+  /** No longer masters, but with commands in flight. A server that comes back gets a new Member. */
   readonly #leaving = new Map<Member, number>();
   readonly #guests = new Map<string, Guest>();
   #sweep: Timer | undefined;
@@ -92,7 +89,7 @@ export class Members {
     return member;
   }
 
-  /** For a key that a server has before it has the key's slot. Nothing is kept of what is read there. */
+  /** For a key on a server that does not own the key's slot yet. What is read there must not be cached. */
   guest(endpoint: HostPort): Route {
     const name = nameOfHost(endpoint);
     const guest = this.#guests.get(name) ?? new Guest(endpoint, this.#host);
@@ -102,18 +99,18 @@ export class Members {
     return guest;
   }
 
-  /** Everybody else leaves, once what they were sent is answered. Returns whether anybody does. */
+  /** Closes all others once their commands are answered. Returns whether there are any. */
   keep(owners: ReadonlySet<Member>): boolean {
     const until = this.#host.clock.now() + this.#host.settings.operationTimeoutMs;
-    let leaves = false;
+    let hasLeavers = false;
     for (const [name, member] of this.#members) {
       if (owners.has(member)) continue;
       this.#members.delete(name);
       this.#leaving.set(member, until);
-      leaves = true;
+      hasLeavers = true;
     }
-    if (leaves) this.#sweepNow();
-    return leaves;
+    if (hasLeavers) this.#sweepNow();
+    return hasLeavers;
   }
 
   close(): void {
@@ -147,4 +144,4 @@ export class Members {
   }
 }
 
-const isIdle = (link: Link): boolean => link.waiting === 0 && (link.connection?.inFlight ?? 0) === 0;
+const isIdle = (link: KvConnection): boolean => link.waiting === 0 && (link.connection?.inFlight ?? 0) === 0;

@@ -1,20 +1,20 @@
-// How many slots one answer about a cluster has to tell of, so that nobody else needs to be asked.
+// Decides how many slots an answer to CLUSTER SLOTS must cover before no other server needs to be queried.
 import type { Clock } from "../../../core/clock.ts";
 import { SLOTS } from "./slots.ts";
 
-/** How long fewer are put up with although somebody who could not be asked may know of more. */
-const CONTENT_MS = 15_000;
-/** How often everybody is asked at most for a slot that is nobody's, so that calls for such slots are no storm. */
+/** How long a partial answer is accepted although an unreachable server may know more. */
+const ACCEPT_PARTIAL_MS = 15_000;
+/** At most this often all servers are queried for a slot without a master, however many calls need one. */
 const SEARCH_EVERY_MS = 1_000;
 
 export class PartialTopology {
   readonly #clock: Clock;
-  /** How many the cluster has owners for, so far as anybody has told. */
+  /** The slots that have a master, according to the most complete answer. */
   #known = SLOTS;
-  #makeshift = SLOTS;
-  #contentUntil = Number.NEGATIVE_INFINITY;
-  /** What the present lookup, or the last, goes by. */
-  #wanted = SLOTS;
+  #accepted = SLOTS;
+  #acceptPartialUntil = Number.NEGATIVE_INFINITY;
+  /** The requirement of the current or last lookup. */
+  #required = SLOTS;
   #isSearched = false;
   #searchedAt = Number.NEGATIVE_INFINITY;
 
@@ -22,24 +22,24 @@ export class PartialTopology {
     this.#clock = clock;
   }
 
-  /** For a lookup that begins now. */
-  wanted(): number {
+  /** The requirement for a lookup that begins now. */
+  required(): number {
     const now = this.#clock.now();
-    const isContent = !this.#isSearchDue(now) && now < this.#contentUntil;
-    this.#wanted = isContent ? this.#makeshift : this.#known;
-    return this.#wanted;
+    const acceptsPartial = !this.#isSearchDue(now) && now < this.#acceptPartialUntil;
+    this.#required = acceptsPartial ? this.#accepted : this.#known;
+    return this.#required;
   }
 
-  /** That lookup has ended. Fewer than wanted stay few only if all agree. */
-  found(slots: number, hasHeardAll: boolean): void {
-    this.#makeshift = slots;
-    if (hasHeardAll || slots > this.#known) {
+  /** The lookup has ended. A lower number becomes the norm only if every server answered. */
+  found(slots: number, hasAllAnswers: boolean): void {
+    this.#accepted = slots;
+    if (hasAllAnswers || slots > this.#known) {
       this.#known = slots;
-      this.#contentUntil = Number.NEGATIVE_INFINITY;
-    } else if (slots < this.#wanted) this.#contentUntil = this.#clock.now() + CONTENT_MS;
+      this.#acceptPartialUntil = Number.NEGATIVE_INFINITY;
+    } else if (slots < this.#required) this.#acceptPartialUntil = this.#clock.now() + ACCEPT_PARTIAL_MS;
   }
 
-  /** Somebody needs a slot that is nobody's: whoever could not be asked may be there by now. */
+  /** A call needs a slot without a known master: a server that could not be reached before may know it now. */
   search(): void {
     this.#isSearched = true;
   }

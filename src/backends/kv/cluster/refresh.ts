@@ -1,12 +1,12 @@
-// When a cluster is asked for its topology: once at a time, soon after something pointed to a change, and not too often.
+// Schedules topology lookups: one at a time, soon after a hint of a change, with a back-off while nothing is new.
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { toError } from "../../../core/events.ts";
 
-/** Pauses grow from the first to the longest while nothing new is learnt, and shrink after some quiet. */
+/** The pause between lookups doubles while they find nothing new and is reset after a quiet period. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
 const QUIET_MS = 2_000;
-/** How often the cluster is asked while somebody relies on its pushes: a move is noticed though nothing is sent. */
+/** Lookup interval while callers rely on pushes: a slot migration is noticed even if nothing is sent. */
 const WATCH_MS = 1_000;
 
 interface Waiter {
@@ -16,40 +16,40 @@ interface Waiter {
 
 export class TopologyRefresh {
   readonly #clock: Clock;
-  /** Whether anything was new. */
-  readonly #look: () => Promise<boolean>;
+  /** Resolves to whether anything was new. */
+  readonly #lookUp: () => Promise<boolean>;
   #waiters: Waiter[] = [];
   #isRunning = false;
-  /** Something pointed to a change since the last look began. */
-  #isWanted = false;
+  /** There was a hint of a change since the last lookup began. */
+  #isRequested = false;
   #pause: Timer | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #beganAt = Number.NEGATIVE_INFINITY;
-  #wantedAt = Number.NEGATIVE_INFINITY;
+  #requestedAt = Number.NEGATIVE_INFINITY;
   #succeededAt = Number.NEGATIVE_INFINITY;
-  /** Why the last look failed, if it did. */
+  /** Why the last lookup failed, if it did. */
   #failure: Error | undefined;
   #watch: Timer | undefined;
   #isReliedOn = false;
   #closed: Error | undefined;
 
-  constructor(clock: Clock, look: () => Promise<boolean>) {
+  constructor(clock: Clock, lookUp: () => Promise<boolean>) {
     this.#clock = clock;
-    this.#look = look;
+    this.#lookUp = lookUp;
   }
 
-  /** How long ago the answer came that counts. */
+  /** Time since the last successful lookup. */
   get ageMs(): number {
     return this.#clock.now() - this.#succeededAt;
   }
 
-  /** Looks as soon as it may, and again if it is looking already. `isCertain`: something has changed, not only may have. */
+  /** Starts a lookup as soon as the back-off allows, or after the one in progress. `isCertain`: a change is certain. */
   soon(isCertain = false): void {
     if (this.#closed !== undefined) return;
     const now = this.#clock.now();
-    if (isCertain || now - this.#wantedAt > QUIET_MS) this.#hurry();
-    this.#wantedAt = now;
-    this.#isWanted = true;
+    if (isCertain || now - this.#requestedAt > QUIET_MS) this.#resetPause();
+    this.#requestedAt = now;
+    this.#isRequested = true;
     if (this.#isRunning || this.#pause !== undefined) return;
     const wait = this.#beganAt + this.#jittered(this.#pauseMs) - now;
     if (wait > 0) {
@@ -60,23 +60,23 @@ export class TopologyRefresh {
     } else this.#begin();
   }
 
-  /** Resolves after the next look, or the present one; rejects if it fails, at once while there is a pause after a failure. */
-  done(): Promise<void> {
+  /** Resolves after the current or next lookup; rejects if it fails, immediately during the pause after a failure. */
+  next(): Promise<void> {
     if (!this.#isRunning) this.soon();
     const isPausing = !this.#isRunning && this.#failure !== undefined;
-    return isPausing ? Promise.reject(this.#failure) : this.#ending();
+    return isPausing ? Promise.reject(this.#failure) : this.#nextEnd();
   }
 
-  /** As `done`, for somebody who waits for the next look in any case. */
-  once(): Promise<void> {
+  /** As `next`, but waits for a lookup even after a failure. */
+  force(): Promise<void> {
     if (!this.#isRunning) this.soon(true);
-    return this.#ending();
+    return this.#nextEnd();
   }
 
-  /** Somebody goes by what was learnt without sending anything. */
+  /** A caller relies on the topology without sending commands. */
   relyOn(): void {
     this.#isReliedOn = true;
-    if (this.#watch === undefined && this.#closed === undefined) this.#watchOn();
+    if (this.#watch === undefined && this.#closed === undefined) this.#startWatch();
   }
 
   close(reason: Error): void {
@@ -86,43 +86,43 @@ export class TopologyRefresh {
     this.#settle(reason);
   }
 
-  #ending(): Promise<void> {
+  #nextEnd(): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
   }
 
-  #watchOn(): void {
+  #startWatch(): void {
     this.#isReliedOn = false;
     this.#watch = this.#clock.after(this.#jittered(WATCH_MS), () => {
       this.#watch = undefined;
       if (!this.#isReliedOn) return;
       if (!this.#isRunning && this.#pause === undefined) this.#begin();
-      this.#watchOn();
+      this.#startWatch();
     });
   }
 
   #begin(): void {
-    const wasWanted = this.#isWanted;
-    this.#isWanted = false;
+    const wasRequested = this.#isRequested;
+    this.#isRequested = false;
     this.#isRunning = true;
     this.#beganAt = this.#clock.now();
-    this.#look().then(
-      (isNew) => this.#ended(isNew, wasWanted),
+    this.#lookUp().then(
+      (isNew) => this.#ended(isNew, wasRequested),
       (error) => this.#ended(false, true, toError(error)),
     );
   }
 
-  #ended(isNew: boolean, wasWanted: boolean, failure?: Error): void {
+  #ended(isNew: boolean, wasRequested: boolean, failure?: Error): void {
     this.#isRunning = false;
     this.#failure = failure;
     if (failure === undefined) this.#succeededAt = this.#clock.now();
     if (isNew) this.#pauseMs = FIRST_PAUSE_MS;
-    else if (wasWanted) this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    else if (wasRequested) this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
     this.#settle(failure);
-    if (this.#isWanted) this.soon();
+    if (this.#isRequested) this.soon();
   }
 
-  #hurry(): void {
+  #resetPause(): void {
     this.#pauseMs = FIRST_PAUSE_MS;
     this.#pause?.cancel();
     this.#pause = undefined;

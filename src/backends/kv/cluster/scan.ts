@@ -1,8 +1,8 @@
-// Looks through all servers of a cluster, also while slots move between them.
+// Scans all masters of a cluster, also while slots migrate between them.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
-import type { CommandSender } from "../commands/commands.ts";
+import type { CommandSender } from "../commands/router.ts";
 import { fail, type Scan, scanIsOver, scanOver } from "../commands/scan.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
@@ -11,16 +11,16 @@ import { nameOfHost, type SlotRange, topologyOf } from "./topology.ts";
 
 export interface ScannedCluster extends CommandSender {
   masters(): Promise<readonly KvNode[]>;
-  /** The servers that hold any of these slots, as the cluster tells it now. */
+  /** The current masters of these slots, read from the cluster now. */
   holders(slots: ReadonlySet<number>): Promise<readonly KvNode[]>;
 }
 
-/** How many times slots that changed hands are looked through again. */
+/** How often slots that migrated during a round are scanned again. */
 const MOST_ROUNDS = 5;
 
 /**
- * Every record whose key starts with `prefix`. A slot was looked through if its server held it from the beginning of its
- * scan to the end; the others are looked for again, and so a key of theirs may come twice.
+ * Every record whose key starts with `prefix`. A slot is complete if its server owned it from the beginning to the end of
+ * the scan; the other slots are scanned again, so their keys may be returned twice.
  */
 export async function* scanCluster(
   cluster: ScannedCluster,
@@ -31,8 +31,8 @@ export async function* scanCluster(
   if (signal?.aborted) return;
   let nodes = await cluster.masters();
   for (let round = 0; nodes.length > 0; round++) {
-    if (round > MOST_ROUNDS) throw keepsMoving(left);
-    // At first all keys count: a server may have some before it has their slot.
+    if (round > MOST_ROUNDS) throw keepsMigrating(left);
+    // The first round takes all keys: a server may hold keys of a slot that it is still importing.
     const again = round === 0 ? {} : { wants: isOneOf(new Set(left)) };
     for (const node of nodes) {
       if (signal?.aborted) return;
@@ -43,7 +43,7 @@ export async function* scanCluster(
   }
 }
 
-/** Takes the slots that it has looked through from those that are left. */
+/** Removes the completely scanned slots from `left`. */
 async function* scanMember(node: KvNode, scan: Scan, left: Set<number>): AsyncIterable<readonly ScanItem[]> {
   let connection: Connection | undefined;
   try {
@@ -54,7 +54,7 @@ async function* scanMember(node: KvNode, scan: Scan, left: Set<number>): AsyncIt
     const after = await slotsHeld(connection);
     for (const slot of before) if (after.has(slot)) left.delete(slot);
   } catch (error) {
-    // It has left the cluster, and others have its slots; or else the next question says that there is no cache any more.
+    // The server has left the cluster and others have its slots; if the whole store was closed, the next round fails.
     if (!node.isClosed) throw error;
   } finally {
     connection?.destroy(scanIsOver());
@@ -66,7 +66,7 @@ const isOneOf =
   (key: string): boolean =>
     slots.has(slotOf(key));
 
-/** By the server's own word: nobody else learns of it so soon. */
+/** From the server itself: others learn of a migration later. */
 async function slotsHeld(connection: Connection): Promise<ReadonlySet<number>> {
   const endpoint = connection.endpoint as HostPort;
   const { ranges } = topologyOf(await connection.command("CLUSTER", "SLOTS").catch(fail), endpoint.host);
@@ -78,7 +78,7 @@ async function slotsHeld(connection: Connection): Promise<ReadonlySet<number>> {
   return held;
 }
 
-/** Of a server that calls itself otherwise than others do, or holds nothing. */
+/** By node id, for a server that announces another address than the one connected to, or owns no slot. */
 async function ownRanges(
   connection: Connection,
   ranges: readonly SlotRange[],
@@ -87,11 +87,11 @@ async function ownRanges(
   return ranges.filter(({ masterId }) => masterId === id);
 }
 
-function keepsMoving({ size }: ReadonlySet<number>): ConnectionError {
+function keepsMigrating({ size }: ReadonlySet<number>): ConnectionError {
   return new ConnectionError(
-    `of the slots of the cluster ${size} kept moving while its keys were looked through`,
+    `${size} cluster ${size === 1 ? "slot" : "slots"} kept migrating during the scan`,
     {
-      hint: "Call again when the cluster has settled.",
+      hint: "Scan again when the resharding is complete.",
     },
   );
 }

@@ -1,12 +1,12 @@
-// Which server holds each slot, and a number for every time that changes.
+// Maps each slot to its master and gives it a new epoch whenever the master or its connection changes.
 import { SLOTS } from "./slots.ts";
 
-/** Never the same twice in a process, so that nothing kept under an earlier table is trusted under a later one. */
+/** Unique in the process, so that nothing cached under an earlier table is trusted under a later one. */
 let epochs = 0;
 
 export class SlotTable<Owner> {
   readonly #owners = new Array<Owner | undefined>(SLOTS).fill(undefined);
-  /** The number of a slot, and the connection it was given for; 0: it needs a new one. */
+  /** The epoch of each slot, and the connection it was issued for; 0: a new epoch is needed. */
   readonly #epochs = new Int32Array(SLOTS);
   readonly #connections = new Int32Array(SLOTS);
 
@@ -14,21 +14,21 @@ export class SlotTable<Owner> {
     return this.#owners[slot];
   }
 
-  /** The slots are given away one by one; returns whether somebody relied on pushes about this one. */
-  give(slot: number, owner: Owner | undefined): boolean {
+  /** Returns whether pushes about the slot were relied on. */
+  assign(slot: number, owner: Owner | undefined): boolean {
     if (this.#owners[slot] === owner) return false;
     this.#owners[slot] = owner;
-    return this.unsettle(slot);
+    return this.revoke(slot);
   }
 
-  /** What was read of the slot until now cannot be trusted; returns whether anybody did. */
-  unsettle(slot: number): boolean {
+  /** Values read from the slot so far can no longer be trusted. Returns whether pushes about it were relied on. */
+  revoke(slot: number): boolean {
     const wasReliedOn = this.#connections[slot] !== 0;
     this.#connections[slot] = 0;
     return wasReliedOn;
   }
 
-  /** Identifies the connection and the time for which its server has held the slot. */
+  /** Identifies the connection and the period for which its server has owned the slot. */
   epoch(slot: number, connection: number): number {
     if (connection === 0) return 0;
     if (this.#connections[slot] !== connection) {
@@ -38,7 +38,7 @@ export class SlotTable<Owner> {
     return this.#epochs[slot] as number;
   }
 
-  /** The lowest slot of a server. */
+  /** The lowest slot of the matching owner. */
   firstOf(isOwner: (owner: Owner) => boolean): number | undefined {
     const slot = this.#owners.findIndex((owner) => owner !== undefined && isOwner(owner));
     return slot < 0 ? undefined : slot;

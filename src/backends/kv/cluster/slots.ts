@@ -1,6 +1,6 @@
-// Which slot of a cluster a key falls into: CRC16 (XMODEM) of its hash tag, or of the whole key, modulo 16384.
+// The cluster slot of a key: CRC16 (XMODEM) of its hash tag, or of the whole key, modulo 16384.
 //
-// The hash tag is what stands between the first `{` and the first `}` after it, unless that is nothing.
+// The hash tag is the text between the first `{` and the first `}` after it, unless that is empty.
 
 export const SLOTS = 16_384;
 
@@ -14,12 +14,12 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** Of the bytes that `keyArgument` stands for; nothing is allocated. */
+/** Hashes the same bytes that `keyArgument` sends; allocates nothing. */
 export function slotOf(key: string): number {
   let crc = 0;
   for (let at = 0; at < key.length; at++) {
     const unit = key.charCodeAt(at);
-    // Braces and all that is not ASCII come from here on; nearly every key never leaves this loop.
+    // Braces and everything outside ASCII; nearly every key stays in this loop.
     if (unit >= OPEN) return slotOfAny(key);
     crc = next(crc, unit);
   }
@@ -35,7 +35,7 @@ function slotOfAny(key: string): number {
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** A text of three letters that falls into a slot, as a key or as a hash tag; three reach every slot. */
+/** Three letters that hash to the slot, as a key or as a hash tag; three are enough to reach every slot. */
 export function tagForSlot(slot: number): string {
   for (const first of ALPHABET) {
     const afterFirst = crc16(0, first, 0, 1);
@@ -46,13 +46,13 @@ export function tagForSlot(slot: number): string {
       }
     }
   }
-  throw new RangeError(`a slot is a whole number from 0 to ${LAST_SLOT}, got ${slot}`);
+  throw new RangeError(`a slot must be a whole number from 0 to ${LAST_SLOT}, got ${slot}`);
 }
 
 const next = (crc: number, byte: number): number =>
   ((crc << 8) & 0xffff) ^ (TABLE[(crc >> 8) ^ byte] as number);
 
-/** `from` and `to` do not part a surrogate pair. */
+/** `from` and `to` must not split a surrogate pair. */
 function crc16(start: number, text: string, from: number, to: number): number {
   let crc = start;
   for (let at = from; at < to; at++) {
@@ -69,7 +69,7 @@ function crc16(start: number, text: string, from: number, to: number): number {
         crc = next(crc, 0xf0 | (point >> 18));
         crc = next(crc, 0x80 | ((point >> 12) & 0x3f));
       } else {
-        // A lone surrogate too: see key-bytes.ts.
+        // Lone surrogates included: see key-bytes.ts.
         crc = next(crc, 0xe0 | (point >> 12));
       }
       crc = next(crc, 0x80 | ((point >> 6) & 0x3f));

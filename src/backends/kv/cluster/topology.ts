@@ -1,4 +1,4 @@
-// What a cluster says about itself: which server holds which slots, and where a key is instead.
+// Parses the replies of a cluster: CLUSTER SLOTS, and MOVED and ASK redirections.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Reply, ReplyError } from "../resp/reply.ts";
 import { SLOTS } from "./slots.ts";
@@ -12,11 +12,11 @@ export interface SlotRange {
 
 export interface Topology {
   readonly ranges: readonly SlotRange[];
-  /** They know the topology too. */
+  /** Can be queried for the topology too. */
   readonly replicas: readonly HostPort[];
 }
 
-/** MOVED: the slot is there from now on. ASK: this key is there, for this once. */
+/** MOVED: the slot has migrated. ASK: try this key there once; the slot is still migrating. */
 export interface Redirect {
   readonly slot: number;
   readonly to: HostPort;
@@ -24,41 +24,41 @@ export interface Redirect {
 
 export const nameOfHost = ({ host, port }: HostPort): string => `${host}:${port}`;
 
-/** The answer to CLUSTER SLOTS of the server at `askedHost`; throws on anything else. */
-export function topologyOf(reply: Reply, askedHost: string): Topology {
+/** Parses the reply to CLUSTER SLOTS of the server at `queriedHost`; throws on anything else. */
+export function topologyOf(reply: Reply, queriedHost: string): Topology {
   const ranges: SlotRange[] = [];
   const replicas: HostPort[] = [];
   for (const row of listIn(reply)) {
     const [first, last, master, ...others] = listIn(row);
     if (!isSlot(first) || !isSlot(last) || first > last || master === undefined) throw notSlots();
-    ranges.push({ first, last, master: serverIn(master, askedHost), masterId: textIn(listIn(master)[2]) });
-    replicas.push(...others.map((other) => serverIn(other, askedHost)));
+    ranges.push({ first, last, master: serverIn(master, queriedHost), masterId: textIn(listIn(master)[2]) });
+    replicas.push(...others.map((other) => serverIn(other, queriedHost)));
   }
   return { ranges, replicas };
 }
 
-/** How many slots it tells of. */
+/** How many slots it covers. */
 export const slotsIn = ({ ranges }: Topology): number =>
   ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 
-/** Where a MOVED or ASK from the server at `askedHost` points to; undefined where it makes no sense. */
-export function redirectIn({ message }: ReplyError, askedHost: string): Redirect | undefined {
-  // Such as `MOVED 3999 127.0.0.1:6381`; an IPv6 address holds colons, an unknown host is left out.
+/** The target of a MOVED or ASK from the server at `queriedHost`; undefined if it cannot be parsed. */
+export function redirectIn({ message }: ReplyError, queriedHost: string): Redirect | undefined {
+  // Such as `MOVED 3999 127.0.0.1:6381`; an IPv6 address contains colons, an unknown host is empty.
   const [, slot, host, port] = /^[A-Z]+ (\d+) (\S*):(\d+)$/.exec(message.trim()) ?? [];
   if (slot === undefined || Number(slot) >= SLOTS) return undefined;
-  return { slot: Number(slot), to: { host: hostOr(host, askedHost), port: Number(port) } };
+  return { slot: Number(slot), to: { host: hostOr(host, queriedHost), port: Number(port) } };
 }
 
-/** A server is its host, its port, its id and, where the host is not its address, more names for it. */
-function serverIn(reply: Reply, askedHost: string): HostPort {
+/** A server is a list of host, port, id and, where the host is not its IP address, further names. */
+function serverIn(reply: Reply, queriedHost: string): HostPort {
   const [host, port, , names] = listIn(reply);
   if (typeof port !== "number") throw notSlots();
-  return { host: hostOr(textIn(host) || addressIn(names), askedHost), port };
+  return { host: hostOr(textIn(host) || addressIn(names), queriedHost), port };
 }
 
-/** A server that does not know its own host, or has none of the preferred kind, is where it was asked. */
-function hostOr(host: string | undefined, askedHost: string): string {
-  return host === undefined || host === "" || host === "?" ? askedHost : host;
+/** A server that does not know its own host, or has none of the preferred kind, has the queried one. */
+function hostOr(host: string | undefined, queriedHost: string): string {
+  return host === undefined || host === "" || host === "?" ? queriedHost : host;
 }
 
 function addressIn(names: Reply | undefined): string | undefined {
@@ -80,4 +80,4 @@ function listIn(reply: Reply | undefined): readonly Reply[] {
 const isSlot = (reply: Reply | undefined): reply is number =>
   typeof reply === "number" && reply >= 0 && reply < SLOTS;
 
-const notSlots = (): Error => new Error("the answer to CLUSTER SLOTS is not a list of slots and servers");
+const notSlots = (): Error => new Error("the reply to CLUSTER SLOTS is not a list of slots and servers");

@@ -1,7 +1,7 @@
-// What is known of a cluster: who holds each slot, learnt from its servers and from what they say of moves.
+// The known topology of a cluster: the master of each slot, from CLUSTER SLOTS and MOVED redirections.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { KvNode, NodeHost } from "../server/node.ts";
-import { TopologyLookup, type Witness } from "./lookup.ts";
+import { TopologyLookup, type TopologySource } from "./lookup.ts";
 import { type Member, Members } from "./members.ts";
 import { PartialTopology } from "./partial-topology.ts";
 import { TopologyRefresh } from "./refresh.ts";
@@ -17,20 +17,20 @@ export class ClusterView {
   readonly #seeds: readonly HostPort[];
   #nodes: readonly KvNode[] = [];
   #replicas: readonly HostPort[] = [];
-  /** Named by the last MOVED: nobody knows better what it holds. */
-  #informant: HostPort | undefined;
-  /** What servers said about slots since the present lookup began; its answer may be older. */
-  readonly #movedMeanwhile = new Set<number>();
-  /** A server may have lost its last slot since the list of nodes was made. */
+  /** The target of the last MOVED: the best informed about its own slots. */
+  #movedTo: HostPort | undefined;
+  /** Slots redirected by MOVED since the current lookup began; its answer may be older. */
+  readonly #movedDuringLookup = new Set<number>();
+  /** A server may have lost its last slot since the list of nodes was built. */
   #hasMoved = false;
-  readonly #enough: PartialTopology;
+  readonly #partial: PartialTopology;
   #lookup: TopologyLookup | undefined;
   #closed = false;
 
   constructor(seeds: readonly HostPort[], host: NodeHost) {
     this.#host = host;
     this.#seeds = seeds;
-    this.#enough = new PartialTopology(host.clock);
+    this.#partial = new PartialTopology(host.clock);
     this.members = new Members({
       ...host,
       down: (node, error) => {
@@ -38,31 +38,31 @@ export class ClusterView {
         host.down(node, error);
       },
     });
-    this.refresh = new TopologyRefresh(host.clock, () => this.#look());
+    this.refresh = new TopologyRefresh(host.clock, () => this.#lookUp());
   }
 
-  /** Of the servers that hold slots. */
+  /** The masters that own slots. */
   get nodes(): readonly KvNode[] {
     return this.#nodes;
   }
 
-  /** A server says that another one holds a slot. False where that one has to be got to know first. */
+  /** Applies a MOVED redirection. False if its target is not known yet. */
   moved({ slot, to }: Redirect): boolean {
     const member = this.members.find(to);
     if (member !== undefined && this.table.owner(slot) === member) return true;
-    this.#informant = to;
+    this.#movedTo = to;
     this.refresh.soon(true);
     if (member === undefined) return false;
-    this.#movedMeanwhile.add(slot);
+    this.#movedDuringLookup.add(slot);
     this.#hasMoved = true;
-    if (this.table.give(slot, member)) this.#host.changed(undefined);
+    if (this.table.assign(slot, member)) this.#host.changed(undefined);
     return true;
   }
 
-  /** Resolves after a look for a slot that nobody is known to hold. */
+  /** Resolves after a lookup for a slot without a known master. */
   search(): Promise<void> {
-    this.#enough.search();
-    return this.refresh.done();
+    this.#partial.search();
+    return this.refresh.next();
   }
 
   close(reason: Error): void {
@@ -70,44 +70,44 @@ export class ClusterView {
     this.refresh.close(reason);
     this.#lookup?.end(reason);
     this.members.close();
-    for (let slot = 0; slot < SLOTS; slot++) this.table.give(slot, undefined);
+    for (let slot = 0; slot < SLOTS; slot++) this.table.assign(slot, undefined);
     this.#nodes = [];
   }
 
-  /** Asks the cluster for its topology; returns whether anything was new. */
-  async #look(): Promise<boolean> {
-    this.#movedMeanwhile.clear();
+  /** Reads the topology from the cluster; returns whether anything was new. */
+  async #lookUp(): Promise<boolean> {
+    this.#movedDuringLookup.clear();
     const { clock, settings } = this.#host;
-    const lookup = new TopologyLookup(this.#witnesses(), {
+    const lookup = new TopologyLookup(this.#sources(), {
       clock,
       settings,
-      enoughSlots: this.#enough.wanted(),
+      enoughSlots: this.#partial.required(),
     });
     this.#lookup = lookup;
-    this.#informant = undefined;
+    this.#movedTo = undefined;
     try {
       const topology = await lookup.answer;
-      this.#enough.found(slotsIn(topology), lookup.hasHeardAll);
+      this.#partial.found(slotsIn(topology), lookup.hasAllAnswers);
       return this.#apply(topology);
     } finally {
       this.#lookup = undefined;
     }
   }
 
-  /** Who can be asked, the likeliest to answer first. */
-  #witnesses(): readonly Witness[] {
+  /** The servers to query, the likeliest to answer first. */
+  #sources(): readonly TopologySource[] {
     const members = this.members.all();
     const connected = members
       .filter(({ connection }) => connection !== undefined)
       .sort((one, other) => other.provenAt - one.provenAt);
-    const places = [
-      ...(this.#informant === undefined ? [] : [this.#informant]),
+    const endpoints = [
+      ...(this.#movedTo === undefined ? [] : [this.#movedTo]),
       ...connected.map(({ endpoint }) => endpoint),
       ...this.#seeds,
       ...members.map(({ endpoint }) => endpoint),
       ...this.#replicas,
     ];
-    const distinct = new Map(places.map((place) => [nameOfHost(place), place]));
+    const distinct = new Map(endpoints.map((endpoint) => [nameOfHost(endpoint), endpoint]));
     return [...distinct.values()].map((endpoint) => ({
       endpoint,
       connection: this.members.find(endpoint)?.connection,
@@ -127,18 +127,18 @@ export class ClusterView {
       }
       next.fill(member, first, last + 1);
     }
-    return this.#take(next, newcomers);
+    return this.#assign(next, newcomers);
   }
 
-  #take(next: readonly (Member | undefined)[], newcomers: ReadonlySet<Member>): boolean {
+  #assign(next: readonly (Member | undefined)[], newcomers: ReadonlySet<Member>): boolean {
     let isNew = newcomers.size > 0 || this.#hasMoved;
     let wasReliedOn = false;
     for (let slot = 0; slot < SLOTS; slot++) {
       const owner = next[slot];
       const before = this.table.owner(slot);
-      if (before === owner || (this.#movedMeanwhile.has(slot) && before !== undefined)) continue;
-      if (owner !== undefined && newcomers.has(owner)) succeed(owner, before);
-      wasReliedOn = this.table.give(slot, owner) || wasReliedOn;
+      if (before === owner || (this.#movedDuringLookup.has(slot) && before !== undefined)) continue;
+      if (owner !== undefined && newcomers.has(owner)) inheritProof(owner, before);
+      wasReliedOn = this.table.assign(slot, owner) || wasReliedOn;
       isNew = true;
     }
     if (!isNew) return false;
@@ -146,19 +146,19 @@ export class ClusterView {
     const owners = this.table.owners();
     this.#nodes = [...owners].map(({ node }) => node);
     if (this.members.keep(owners) || wasReliedOn) this.#host.changed(undefined);
-    for (const { node } of newcomers) if (node.lastProvenAt > 0) meetSoon(node);
+    for (const { node } of newcomers) if (node.lastProvenAt > 0) connectSoon(node);
     return true;
   }
 }
 
-/** It may lack what this process was told to be done: that is repeated as soon as they meet, also if nobody needs it now. */
-function meetSoon(node: KvNode): void {
-  // Where it fails, the node tries again by itself.
+/** A successor may lack acknowledged invalidations: connecting repeats them, even if no caller needs the server yet. */
+function connectSoon(node: KvNode): void {
+  // On failure the node retries on its own.
   node.connect().catch(() => {});
 }
 
-/** In the place of another server, one is known as long as that one was: of several, as long as all. */
-function succeed(newcomer: Member, before: Member | undefined): void {
+/** A successor inherits the last proof of life of the server before it, the earliest one if it succeeds several. */
+function inheritProof(newcomer: Member, before: Member | undefined): void {
   const { node } = newcomer;
   const provenAt = before?.provenAt ?? 0;
   if (provenAt > 0)

@@ -1,39 +1,48 @@
-// Records moved by single-key commands, wherever a key's server is.
+// Reads and writes records with single-key commands, whichever server holds the key.
+import { createHash } from "node:crypto";
 import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../../core/backend.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { OperationTimeoutError } from "../../../core/errors.ts";
-import { decodeRecord, RecordBytes } from "../../../core/frame/frame.ts";
+import { decodeRecord, RecordBytes, VERSION_OFFSET } from "../../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { type Reply, ReplyError, Span } from "../resp/reply.ts";
-import { inOurWords } from "../resp/reply-error.ts";
+import { toXCacheError } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
-import { SWAP, SWAP_SHA } from "./scripts.ts";
+import type { CommandSender } from "./router.ts";
 
-/** Where commands go: the router, or a connection that is not in use yet. */
-export interface CommandSender {
-  send(key: string, args: readonly Argument[], answer: Answer): void;
-  /** GET; the reply is a span, copy what is kept. `isWatched`: see Backend.readThen. */
-  read(key: string, isWatched: boolean, answer: Answer): void;
-  /** MGET, answered as a whole. Returns false, having done nothing, where one command cannot ask for them all. */
-  readMany?(keys: readonly string[], isWatched: boolean, answer: Answer): boolean;
-}
-
-/** How long a caller waits. */
-export interface Patience {
+/** Deadlines of the calls. */
+export interface CommandLimits {
   readonly clock: Clock;
   readonly operationTimeoutMs: number;
 }
 
 const NOTHING = "";
+const VERSION_LENGTH = 8;
+
+/**
+ * Compare-and-swap on the version of a record; the only script, and it touches one key.
+ *
+ * KEYS[1]; ARGV: the expected version, empty for "no record"; the next frame, empty to delete; its lifetime in
+ * milliseconds, empty for no expiry. Replies 1 if the record was replaced, else the current record or nil.
+ */
+const SWAP = `
+local present = redis.call('GETRANGE', KEYS[1], ${VERSION_OFFSET}, ${VERSION_OFFSET + VERSION_LENGTH - 1})
+if present ~= ARGV[1] then return redis.call('GET', KEYS[1]) end
+if ARGV[2] == '' then redis.call('UNLINK', KEYS[1])
+elseif ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return 1`;
+
+const SWAP_SHA = createHash("sha1").update(SWAP).digest("hex");
 
 export class KvCommands {
   readonly #commands: CommandSender;
-  readonly #patience: Patience;
+  readonly #limits: CommandLimits;
 
-  constructor(commands: CommandSender, patience: Patience) {
+  constructor(commands: CommandSender, limits: CommandLimits) {
     this.#commands = commands;
-    this.#patience = patience;
+    this.#limits = limits;
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
@@ -119,7 +128,7 @@ export class KvCommands {
   /** `due`: see Answer. */
   ask(key: string, args: readonly Argument[], due?: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      this.#commands.send(key, args, { due, resolve, reject: (error) => reject(inOurWords(error)) });
+      this.#commands.send(key, args, { due, resolve, reject: (error) => reject(toXCacheError(error)) });
     });
   }
 
@@ -129,25 +138,25 @@ export class KvCommands {
     });
   }
 
-  /** By its digest; a server that does not know the script is told it, within the time of the first question. */
+  /** EVALSHA; a server that does not know the script gets its text, within the same deadline. */
   #script(key: string, rest: readonly Argument[]): Promise<Reply> {
-    const { clock, operationTimeoutMs } = this.#patience;
+    const { clock, operationTimeoutMs } = this.#limits;
     const due = clock.now() + operationTimeoutMs;
     return new Promise((resolve, reject) => {
       this.#commands.send(key, ["EVALSHA", SWAP_SHA, ...rest], {
         due,
         resolve,
         reject: (error) => {
-          if (!isUnknownScript(error)) reject(inOurWords(error));
+          if (!isUnknownScript(error)) reject(toXCacheError(error));
           else if (clock.now() < due) this.ask(key, ["EVAL", SWAP, ...rest], due).then(resolve, reject);
-          else reject(toldTooLate(error));
+          else reject(scriptUnknownTooLate(error));
         },
       });
     });
   }
 }
 
-/** A class for the same reason as `Pending` in connection.ts. */
+/** A class rather than closures, for the reason given in server/pending-command.ts. */
 class RecordAnswer implements Answer {
   readonly #key: string;
   readonly #taker: RecordTaker;
@@ -169,11 +178,11 @@ class RecordAnswer implements Answer {
   }
 
   reject(error: Error): void {
-    this.#taker.fail(inOurWords(error));
+    this.#taker.fail(toXCacheError(error));
   }
 }
 
-/** Records that are asked for together: all in one reply, or each in its own and complete with the last. */
+/** A batch of reads, answered by one reply with all records or by one reply per record. */
 class ManyRecords implements Answer {
   readonly #keys: readonly string[];
   readonly #records: (StoreRecord | undefined)[];
@@ -209,7 +218,7 @@ class ManyRecords implements Answer {
   }
 
   reject(error: Error): void {
-    this.#failed(inOurWords(error));
+    this.#failed(toXCacheError(error));
   }
 
   #set(at: number, reply: Reply): void {
@@ -249,14 +258,14 @@ class Confirmation implements Answer {
   }
 
   reject(error: Error): void {
-    this.#failed(inOurWords(error));
+    this.#failed(toXCacheError(error));
   }
 }
 
 const isUnknownScript = (error: Error): boolean => error instanceof ReplyError && error.code === "NOSCRIPT";
 
-function toldTooLate(cause: Error): OperationTimeoutError {
-  return new OperationTimeoutError("the store said too late that it lacks a script", { cause });
+function scriptUnknownTooLate(cause: Error): OperationTimeoutError {
+  return new OperationTimeoutError("the server reported NOSCRIPT after the deadline", { cause });
 }
 
 function recordOf(reply: Reply, key: string): StoreRecord | undefined {
@@ -264,7 +273,7 @@ function recordOf(reply: Reply, key: string): StoreRecord | undefined {
   return Buffer.isBuffer(reply) ? decodeRecord(reply, key) : undefined;
 }
 
-/** Whole milliseconds, at least one; nothing for ever. The longest that a server takes stands for ever too. */
+/** Whole milliseconds, at least one; empty for no expiry, as for a lifetime longer than a server accepts. */
 function wholeLifetime(lifetimeMs: number): string {
   if (lifetimeMs > Number.MAX_SAFE_INTEGER / 2) return NOTHING;
   return String(Math.max(1, Math.floor(lifetimeMs)));

@@ -1,22 +1,20 @@
-// How much of the memory that a server may take it has taken, by INFO.
-import { highestUsage, shareOf } from "../../wire/fullest.ts";
-import { ReplyError } from "../resp/reply.ts";
+// Memory usage of the servers (INFO memory) and of the keys under a prefix (a sample of them).
+import type { Usage } from "../../../core/backend.ts";
+import { ConnectionError } from "../../../core/errors.ts";
+import { highestUsage, shareOf } from "../../wire/pool-state.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
 import { readServerInfo } from "../server/server-info.ts";
+import { KEY_OVERHEAD, SCAN_COUNT } from "./scan.ts";
 
-/** Of the fullest of those that are connected. */
+/** The highest share of maxmemory in use on any connected server; undefined where none has a limit. */
 export function memoryUsage(nodes: readonly KvNode[]): Promise<number | undefined> {
-  return highestUsage(
-    nodes.flatMap((node) => {
-      const connection = node.links.find((link) => link.connection !== undefined)?.connection;
-      return connection === undefined ? [] : [nodeFill(node, connection)];
-    }),
-  );
+  return highestUsage(nodes, nodeMemoryUsage);
 }
 
-async function nodeFill({ facts }: KvNode, connection: Connection): Promise<number | undefined> {
-  // A server that refused INFO when it was met would refuse it again, and write that down every time.
+async function nodeMemoryUsage({ facts }: KvNode, connection: Connection): Promise<number | undefined> {
+  // A server that refused INFO on connect would refuse it again and log the refusal every time.
   if (facts.runId === undefined) return undefined;
   try {
     const { usedMemoryBytes, maxMemoryBytes } = readServerInfo(await connection.command("INFO", "memory"));
@@ -25,4 +23,51 @@ async function nodeFill({ facts }: KvNode, connection: Connection): Promise<numb
     if (error instanceof ReplyError) return undefined;
     throw error;
   }
+}
+
+const SAMPLE_MS = 50;
+const SIZED_KEYS = 100;
+
+/** Memory of the keys under `prefix`: all keys are counted on a small server, else a sample is extrapolated. */
+export async function nodeUsage(node: KvNode, prefix: string, now: () => number): Promise<Usage> {
+  const connection = await node.aside();
+  try {
+    const total = Number(await connection.command("DBSIZE"));
+    const wanted = Buffer.from(prefix);
+    const until = now() + SAMPLE_MS;
+    let cursor = "0";
+    let examined = 0;
+    let found = 0;
+    const sample: Buffer[] = [];
+    do {
+      const reply = (await connection.command("SCAN", cursor, "COUNT", SCAN_COUNT)) as readonly Reply[];
+      cursor = String(reply[0]);
+      for (const key of reply[1] as readonly Buffer[]) {
+        examined++;
+        if (key.length < wanted.length || key.compare(wanted, 0, wanted.length, 0, wanted.length) !== 0)
+          continue;
+        found++;
+        if (sample.length < SIZED_KEYS) sample.push(Buffer.from(key));
+      }
+    } while (cursor !== "0" && now() < until);
+    const complete = cursor === "0";
+    const keys = complete || examined === 0 ? found : Math.round((found / examined) * total);
+    const sizes = await Promise.all(
+      sample.map((key) => connection.command("STRLEN", key).then(Number, noneIfRefused)),
+    );
+    const sampled = sizes.reduce(
+      (sum, size, at) => sum + size + (sample[at] as Buffer).length + KEY_OVERHEAD,
+      0,
+    );
+    const bytes = sample.length === 0 ? 0 : Math.round((sampled / sample.length) * keys);
+    return { keys, bytes, approximate: true };
+  } finally {
+    connection.destroy(new ConnectionError("the usage sample is complete"));
+  }
+}
+
+/** The key is not a string or has moved: the estimate can do without it. */
+function noneIfRefused(error: unknown): number {
+  if (error instanceof ReplyError) return 0;
+  throw error;
 }

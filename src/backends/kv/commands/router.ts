@@ -1,27 +1,38 @@
-// Which server a key is on. Commands about a key go through a router, which follows the store when it moves.
+// What sends a command to the server of its key: on a single server, behind sentinels or in a cluster.
 import type { ScanItem } from "../../../core/backend.ts";
+import type { Argument } from "../resp/writer.ts";
+import type { Answer } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
-import type { CommandSender } from "./commands.ts";
 
+/** The router, or a connection that is still being prepared. */
+export interface CommandSender {
+  send(key: string, args: readonly Argument[], answer: Answer): void;
+  /** GET; the reply is a span, copy what is kept. `isWatched`: see Backend.readThen. */
+  read(key: string, isWatched: boolean, answer: Answer): void;
+  /** MGET with one reply for all keys. Returns false, having sent nothing, if one command cannot read them all. */
+  readMany?(keys: readonly string[], isWatched: boolean, answer: Answer): boolean;
+}
+
+/** Follows keys when they move to another server. */
 export interface Router extends CommandSender {
   /** Connects to every server. */
   connect(): Promise<void>;
   close(): void;
-  /** See PushChannel.epoch. `isProven`: all connections are known to have answered within the last second. */
+  /** See PushChannel.epoch. `isProven`: every connection is known to have answered within the last second. */
   epoch(key: string, isProven?: boolean): number;
-  /** The servers that hold the keys, as far as they are known. */
+  /** The masters known so far. */
   readonly nodes: readonly KvNode[];
-  /** The same, looked up where they are not known yet. */
+  /** The masters, looked up first if none is known. */
   masters(): Promise<readonly KvNode[]>;
-  /** Every record whose key starts with `prefix`, wherever it is; see Backend.scan. */
+  /** Every record whose key starts with `prefix`, on all servers; see Backend.scan. */
   scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]>;
-  /** Whether a key is on the server that a new connection leads to, which is not in use yet. */
+  /** Whether a key belongs to this node, which may still be preparing its connection. */
   isOn(key: string, node: KvNode): boolean;
   /**
-   * Reaches servers that are still being met, too: what the meeting of one server needs of another must not wait for the
-   * other's. Nothing that was read so is told of. Absent where there is one server only.
+   * Also reaches servers whose connections are still being prepared: two servers whose preparation needs each other's
+   * keys would otherwise deadlock. What is read this way is not tracked. Absent where there is only one server.
    */
   readonly ahead?: CommandSender;
-  /** Something that makes a key of the store be on this server, put at the end of its name. */
+  /** A suffix that places a key of the store on this server. */
   anchor(node: KvNode): string;
 }

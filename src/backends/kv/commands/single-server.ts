@@ -1,4 +1,4 @@
-// A store on one server at a time: a fixed one, or whichever the sentinels call the master.
+// Routes all commands to one server: a fixed one, or the current master of the sentinels.
 import type { ScanItem } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
@@ -59,7 +59,7 @@ export class SingleServer implements Router {
   }
 }
 
-/** A server that has become a replica refuses writes: the master is looked for anew. */
+/** A server that has become a replica refuses writes: then the master is looked up again. */
 class MasterAnswer implements Answer {
   readonly #answer: Answer;
   readonly #node: KvNode;

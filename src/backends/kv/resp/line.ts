@@ -1,4 +1,4 @@
-// Replies that are all in one line: what each type of them says.
+// The types of RESP3 and the values of single-line replies.
 import { type Reply, ReplyError } from "./reply.ts";
 
 const CR = 13;
@@ -24,7 +24,7 @@ export const TYPE = {
   attribute: 124,
 } as const;
 
-/** The commonest reply of all. */
+/** `+OK`, the most frequent reply. */
 export function isOk(chunk: Buffer, start: number): boolean {
   return chunk[start + 1] === LETTER.O && chunk[start + 2] === LETTER.K && isLineEnd(chunk, start + 3);
 }
@@ -44,7 +44,7 @@ export function isLineType(type: number): boolean {
   );
 }
 
-/** What stands between the type and the line end. */
+/** The value between the type byte and the line end. */
 export function lineValue(type: number, chunk: Buffer, start: number, end: number): Reply {
   switch (type) {
     case TYPE.error:
@@ -52,12 +52,12 @@ export function lineValue(type: number, chunk: Buffer, start: number, end: numbe
     case TYPE.simple:
       return chunk.toString("utf8", start, end);
     case TYPE.none:
-      if (end > start) throw new Error("a null that holds something");
+      if (end > start) throw new Error("a null with content");
       return null;
     case TYPE.boolean: {
       const letter = chunk[start];
       if (end - start !== 1 || (letter !== LETTER.t && letter !== LETTER.f))
-        throw new Error("a boolean that is none");
+        throw new Error("a malformed boolean");
       return letter === LETTER.t;
     }
     case TYPE.double:
@@ -67,13 +67,13 @@ export function lineValue(type: number, chunk: Buffer, start: number, end: numbe
   }
 }
 
-/** The integer that was read as `near`, without loss. */
-export function exact(near: number, chunk: Buffer, start: number, end: number): number | bigint {
-  return Number.isSafeInteger(near) ? near : bigNumber(chunk.toString("latin1", start, end));
+/** The integer that was parsed as `approximate`, without loss of precision. */
+export function exact(approximate: number, chunk: Buffer, start: number, end: number): number | bigint {
+  return Number.isSafeInteger(approximate) ? approximate : bigNumber(chunk.toString("latin1", start, end));
 }
 
 function bigNumber(text: string): bigint {
-  if (!/^[+-]?\d+$/.test(text)) throw new Error("a number that is none");
+  if (!/^[+-]?\d+$/.test(text)) throw new Error("a malformed number");
   return BigInt(text.startsWith("+") ? text.slice(1) : text);
 }
 
@@ -81,6 +81,6 @@ function double(text: string): number {
   if (text === "inf" || text === "+inf") return Number.POSITIVE_INFINITY;
   if (text === "-inf") return Number.NEGATIVE_INFINITY;
   if (/^-?nan$/i.test(text)) return Number.NaN;
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw new Error("a number that is none");
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw new Error("a malformed number");
   return Number(text);
 }

@@ -1,14 +1,14 @@
-// Reads RESP3 replies from socket chunks. Bulk strings are views into the chunk where they fit: copy what is kept.
-// Maps, sets and pushes come as lists; attributes are dropped; streamed types, which no server sends, are refused.
+// Parses RESP3 replies from socket chunks. Bulk strings are views into the chunk where possible: copy what is kept.
+// Maps, sets and pushes become lists, attributes are dropped, and streamed types, which no server sends, are rejected.
 
 import { exact, isLineEnd, isLineType, isOk, lineValue, TYPE } from "./line.ts";
 import { type Reply, ReplyError, Span } from "./reply.ts";
 
 export interface ReplySink {
-  /** Returns false where nothing of the reply is held any more. */
+  /** Returns false if the receiver keeps nothing of the reply. */
   reply(reply: Reply): unknown;
   push(push: readonly Reply[]): void;
-  /** Whether the bulk strings of the reply that is being read are to be spans. */
+  /** Whether bulk strings of the current reply should be spans. */
   takesSpans?(): boolean;
 }
 
@@ -27,36 +27,36 @@ const MINUS = 45;
 const ZERO = 48;
 const COLON = 58;
 
-// A server that sends more than these is not one we know. The bulk limit is the server's own (proto-max-bulk-len).
+// No supported server exceeds these. The bulk limit is the server's own default (proto-max-bulk-len).
 const LONGEST_BULK = 512 * 1024 * 1024;
 const LONGEST_LIST = 2 ** 31 - 1;
 const LONGEST_LINE = 64 * 1024;
 const LONGEST_NUMBER = 20;
 const DEEPEST = 64;
 
-/** Room made for a bulk string before its bytes are there; it grows as they come, whatever length was claimed. */
-const FIRST_ROOM = 1024 * 1024;
+/** First allocation for an incomplete bulk string; it grows with the bytes received, whatever length was announced. */
+const FIRST_CAPACITY = 1024 * 1024;
 
-/** Where a line ends that is not all there yet. */
+/** The position returned while more bytes are needed. */
 const LATER = -1;
 
 export class RespReader {
   readonly #sink: ReplySink;
   readonly #open: OpenList[] = [];
-  /** The beginning of a header line whose end is still to come. */
+  /** The beginning of an incomplete header line. */
   #rest: Buffer | undefined;
-  /** The part of a bulk string that has arrived, and how much of it there is and will be, its line end included. */
+  /** An incomplete bulk string, the bytes received and the total expected, including the line end. */
   #bulk: Buffer | undefined;
   #bulkFilled = 0;
-  #bulkWanted = 0;
+  #bulkExpected = 0;
   #bulkType = 0;
-  /** What #number read last. */
+  /** The last result of #number. */
   #read = 0;
-  /** Where the chunk that is being read ends. */
+  /** The end of the current chunk. */
   #end = 0;
-  /** Whether anything in it is still of use to somebody. */
+  /** Whether a receiver still refers to bytes of the chunk. */
   #isHeld = false;
-  /** Whether the reply that is being read has spans. */
+  /** Whether the current reply contains spans. */
   #hasSpans = false;
 
   constructor(sink: ReplySink) {
@@ -64,22 +64,22 @@ export class RespReader {
   }
 
   /**
-   * Reads the first bytes of a chunk, all where it is not said how many. Returns whether any of them are held afterwards.
-   * Throws on bytes that are not RESP: the connection is then of no more use.
+   * Parses the first `length` bytes of a chunk. Returns whether its bytes are still referred to, so that the buffer must
+   * not be reused. Throws on bytes that are not RESP; the connection is then unusable.
    */
-  feed(arrived: Buffer, length = arrived.length): boolean {
+  feed(received: Buffer, length = received.length): boolean {
     this.#end = length;
     this.#isHeld = false;
     if (this.#bulk !== undefined) {
-      const at = this.#fillBulk(arrived, 0);
-      if (at !== LATER) this.#readFrom(arrived, at);
+      const at = this.#fillBulk(received, 0);
+      if (at !== LATER) this.#readFrom(received, at);
     } else if (this.#rest !== undefined) {
-      const chunk = Buffer.concat([this.#rest, arrived.subarray(0, length)]);
+      const chunk = Buffer.concat([this.#rest, received.subarray(0, length)]);
       this.#end = chunk.length;
       this.#rest = undefined;
       this.#readFrom(chunk, 0);
-    } else this.#readFrom(arrived, 0);
-    // A list that is not all there yet may have spans in it.
+    } else this.#readFrom(received, 0);
+    // An incomplete list may contain spans.
     return this.#isHeld || this.#open.length > 0;
   }
 
@@ -95,7 +95,7 @@ export class RespReader {
     }
   }
 
-  /** One header line, and the bulk string behind it; returns where the next one begins. */
+  /** Parses one header line and the bulk string after it; returns where the next one begins. */
   #header(chunk: Buffer, start: number): number {
     const type = chunk[start] as number;
     switch (type) {
@@ -125,7 +125,7 @@ export class RespReader {
     }
   }
 
-  /** A reply that is all in one line. */
+  /** A single-line reply. */
   #line(chunk: Buffer, type: number, start: number): number {
     if (type === TYPE.simple && start + 5 <= this.#end && isOk(chunk, start)) {
       this.#value("OK");
@@ -135,14 +135,14 @@ export class RespReader {
     const last = this.#end - 1;
     const found = chunk.indexOf(CR, start);
     const end = found < 0 || found > last ? this.#end : found;
-    if (end - start > LONGEST_LINE) throw new Error("a line without end");
+    if (end - start > LONGEST_LINE) throw new Error("a line longer than 64 KiB");
     if (end >= last) return LATER;
-    if (chunk[end + 1] !== LF) throw new Error("a line end without its line feed");
+    if (chunk[end + 1] !== LF) throw new Error("a carriage return without a line feed");
     this.#value(lineValue(type, chunk, start + 1, end));
     return end + 2;
   }
 
-  /** Reads a number with its line end into `#read`; returns where the next line begins. */
+  /** Parses a number and its line end into `#read`; returns where the next line begins. */
   #number(chunk: Buffer, start: number): number {
     const end = this.#end;
     if (start === end) return LATER;
@@ -155,11 +155,11 @@ export class RespReader {
       if (digit < 0 || digit > 9) break;
       value = value * 10 + digit;
     }
-    if (at - first > LONGEST_NUMBER) throw new Error("a number without end");
+    if (at - first > LONGEST_NUMBER) throw new Error("a number with too many digits");
     if (at === end) return LATER;
-    if (chunk[at] !== CR || at === first) throw new Error("a number that is none");
+    if (chunk[at] !== CR || at === first) throw new Error("a malformed number");
     if (at + 1 === end) return LATER;
-    if (chunk[at + 1] !== LF) throw new Error("a line end without its line feed");
+    if (chunk[at + 1] !== LF) throw new Error("a carriage return without a line feed");
     this.#read = sign === MINUS && value > 0 ? -value : value;
     return at + 2;
   }
@@ -175,44 +175,45 @@ export class RespReader {
       this.#bulkValue(type, chunk, start, end);
       return end + 2;
     }
-    this.#bulk = Buffer.allocUnsafe(Math.min(length + 2, FIRST_ROOM));
+    this.#bulk = Buffer.allocUnsafe(Math.min(length + 2, FIRST_CAPACITY));
     this.#bulkFilled = 0;
-    this.#bulkWanted = length + 2;
+    this.#bulkExpected = length + 2;
     this.#bulkType = type;
     return this.#fillBulk(chunk, start);
   }
 
   #fillBulk(chunk: Buffer, start: number): number {
-    const end = Math.min(start + this.#bulkWanted - this.#bulkFilled, this.#end);
+    const end = Math.min(start + this.#bulkExpected - this.#bulkFilled, this.#end);
     const filled = this.#bulkFilled + end - start;
-    const bulk = this.#bulkRoom(filled);
+    const bulk = this.#bulkBuffer(filled);
     chunk.copy(bulk, this.#bulkFilled, start, end);
     this.#bulkFilled = filled;
-    if (filled < this.#bulkWanted) return LATER;
+    if (filled < this.#bulkExpected) return LATER;
     this.#bulk = undefined;
     this.#bulkValue(this.#bulkType, bulk, 0, filled - 2);
     return end;
   }
 
-  #bulkRoom(needed: number): Buffer {
+  #bulkBuffer(needed: number): Buffer {
     const present = this.#bulk as Buffer;
     if (needed <= present.length) return present;
-    const grown = Buffer.allocUnsafe(Math.min(this.#bulkWanted, Math.max(needed, present.length * 2)));
+    const grown = Buffer.allocUnsafe(Math.min(this.#bulkExpected, Math.max(needed, present.length * 2)));
     present.copy(grown, 0, 0, this.#bulkFilled);
     this.#bulk = grown;
     return grown;
   }
 
   #bulkValue(type: number, bytes: Buffer, start: number, end: number): void {
-    if (!isLineEnd(bytes, end)) throw new Error("a string longer than it claims");
+    if (!isLineEnd(bytes, end)) throw new Error("a string longer than announced");
     if (type === TYPE.bulk) {
       const isSpan = this.#takesSpans() && this.#open[0]?.push !== true;
       this.#value(isSpan ? this.#span(bytes, start, end) : this.#view(bytes, start, end));
     } else if (type === TYPE.bulkError) {
       this.#value(new ReplyError(bytes.toString("utf8", start, end)));
     } else {
-      // Three letters say what kind of text it is.
-      if (end - start < 4 || bytes[start + 3] !== COLON) throw new Error("a text without its kind");
+      // Three letters for the format, then a colon.
+      if (end - start < 4 || bytes[start + 3] !== COLON)
+        throw new Error("a verbatim string without its format");
       this.#value(this.#view(bytes, start + 4, end));
     }
   }
@@ -253,8 +254,8 @@ export class RespReader {
   }
 
   /**
-   * The usual reply to many reads: bulk strings and nulls, all there. Returns where something else begins, the last of
-   * them at the latest, which is read as always.
+   * Fast path for the usual MGET reply: complete bulk strings and nulls. Returns where anything else begins, at the latest
+   * the last item, which the general path parses.
    */
   #readSpans(chunk: Buffer, start: number): number {
     const open = this.#open[0] as OpenList;

@@ -1,11 +1,11 @@
-// A server's refusals in our own words.
+// Converts error replies of a server into XCacheErrors.
 import { BackendError, ConnectionError, type ErrorDetails } from "../../../core/errors.ts";
 import { redactText } from "../../../core/redact.ts";
 import { asRefusal, markTransient } from "../../../core/resilience/store-failure.ts";
 import { ReplyError } from "./reply.ts";
 
-/** The server is there, but cannot serve now; it or another one will. */
-const PASSING = new Set([
+/** The server cannot serve at the moment; it or another one will soon. */
+const TRANSIENT = new Set([
   "LOADING",
   "MASTERDOWN",
   "READONLY",
@@ -17,10 +17,10 @@ const PASSING = new Set([
   "BUSY",
 ]);
 
-/** The server serves others: a set that has no room must not keep reads away from it. */
-const OF_ONE_REQUEST = new Set(["OOM", "NOPERM", "WRONGTYPE"]);
-/** The server refuses all changes for now, and serves reads. */
-const OF_CHANGES = new Set(["MISCONF"]);
+/** Only this request was refused: a write that ran out of memory must not open the breaker for reads. */
+const REFUSES_REQUEST = new Set(["OOM", "NOPERM", "WRONGTYPE"]);
+/** The server refuses all writes for now but serves reads. */
+const REFUSES_WRITES = new Set(["MISCONF"]);
 
 const HINTS: Readonly<Record<string, string>> = {
   OOM: "The server is out of memory: raise maxmemory or set an eviction policy such as allkeys-lru.",
@@ -30,17 +30,17 @@ const HINTS: Readonly<Record<string, string>> = {
   MISCONF: "The server cannot save its snapshot and refuses writes: see its log.",
 };
 
-export function inOurWords(thrown: Error): Error {
-  if (!(thrown instanceof ReplyError)) return thrown;
-  const message = `the store answered: ${redactText(thrown.message)}`;
-  const details: ErrorDetails = { cause: thrown };
-  if (PASSING.has(thrown.code)) return markTransient(new ConnectionError(message, details));
-  const hint = HINTS[thrown.code];
+export function toXCacheError(error: Error): Error {
+  if (!(error instanceof ReplyError)) return error;
+  const message = `the store answered: ${redactText(error.message)}`;
+  const details: ErrorDetails = { cause: error };
+  if (TRANSIENT.has(error.code)) return markTransient(new ConnectionError(message, details));
+  const hint = HINTS[error.code];
   const failed = new BackendError(
     "STORE_FAILED",
     message,
     hint === undefined ? details : { ...details, hint },
   );
-  if (OF_CHANGES.has(thrown.code)) return markTransient(asRefusal(failed));
-  return OF_ONE_REQUEST.has(thrown.code) ? asRefusal(failed) : failed;
+  if (REFUSES_WRITES.has(error.code)) return markTransient(asRefusal(failed));
+  return REFUSES_REQUEST.has(error.code) ? asRefusal(failed) : failed;
 }

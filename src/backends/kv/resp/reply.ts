@@ -1,20 +1,20 @@
-// What a server answers, as it is read.
+// The replies of a server, as parsed.
 
-/** What a server repeats of a command that it does not know: the password where that was a login. */
-const REPEATED = /, with args beginning with.*$/s;
+/** The arguments that a server echoes for an unknown command; they contain the password if it was a login. */
+const ECHOED_ARGUMENTS = /, with args beginning with.*$/s;
 
-/** An error the server answered with; `code` is its first word, such as MOVED. */
+/** An error reply; `code` is its first word, such as MOVED. */
 export class ReplyError extends Error {
   readonly code: string;
 
   constructor(message: string) {
-    super(message.replace(REPEATED, ""));
+    super(message.replace(ECHOED_ARGUMENTS, ""));
     this.name = "ReplyError";
     this.code = /^[A-Z]+/.exec(message)?.[0] ?? "ERR";
   }
 }
 
-/** A bulk string where it arrived, for somebody who looks at it at once: views are dear. */
+/** A bulk string in its chunk, for a receiver that decodes it immediately; cheaper than a Buffer view. */
 export class Span {
   readonly bytes: Buffer;
   readonly start: number;

@@ -1,18 +1,18 @@
 // Writes commands as RESP, one after another, so that a tick's commands leave in one write.
 import { keyArgument } from "../../wire/key-bytes.ts";
 
-/** Something that writes its own bytes. */
+/** An argument that serializes itself into the output. */
 export interface SelfWriting {
   readonly length: number;
   writeTo(out: Buffer, at: number): void;
 }
 
-/** Text is sent as its UTF-8, exactly: see key-bytes.ts. */
+/** Text is sent as UTF-8 without replacing lone surrogates: see key-bytes.ts. */
 export type Argument = string | Uint8Array | SelfWriting;
 
 const SIZE = 16 * 1024;
-/** A buffer with less room left is not worth keeping. */
-const LEAST_ROOM = 2 * 1024;
+/** A buffer with less space left is replaced. */
+const LEAST_SPACE = 2 * 1024;
 const CR = 13;
 const LF = 10;
 const STAR = 42;
@@ -20,11 +20,11 @@ const DOLLAR = 36;
 const ZERO = 48;
 /** Shorter text is written by a loop, which beats a call into the runtime. */
 const SHORT = 64;
-/** Room for a type byte, a length and a line end. */
+/** Most bytes of a type byte, a length and a line end. */
 const HEADER = 16;
-/** What stands between an argument and the next one of so many bytes. */
+/** The bytes between an argument and the next one, by the length of the next. */
 const BETWEEN = Array.from({ length: 256 }, (_, length) => between(length));
-/** So many bytes more than its ASCII are written of a text that is not ASCII, if there is room. */
+/** Spare bytes, so that a text with a non-ASCII character writes more bytes than it has characters. */
 const ONE_MORE = 4;
 
 export class RespWriter {
@@ -33,7 +33,7 @@ export class RespWriter {
   #from = 0;
   #at = 0;
 
-  /** Leaves no trace when an argument throws. */
+  /** Appends nothing if an argument throws. */
   append(args: readonly Argument[]): void {
     const before = this.#at - this.#from;
     try {
@@ -66,10 +66,10 @@ export class RespWriter {
     return this.#at === this.#from;
   }
 
-  /** Everything appended since the last call; the caller owns it. */
+  /** Everything appended since the last call. The caller owns it. */
   take(): Buffer {
     const taken = this.#out.subarray(this.#from, this.#at);
-    if (this.#out.length > SIZE || this.#out.length - this.#at < LEAST_ROOM) {
+    if (this.#out.length > SIZE || this.#out.length - this.#at < LEAST_SPACE) {
       this.#out = Buffer.allocUnsafeSlow(SIZE);
       this.#at = 0;
     }
@@ -78,7 +78,7 @@ export class RespWriter {
   }
 
   #text(text: string): void {
-    this.#reserve(HEADER + text.length + 2);
+    if (this.#at + HEADER + text.length + 2 > this.#out.length) this.#grow(HEADER + text.length + 2);
     if (text.length <= SHORT && this.#ascii(text)) return;
     const exact = keyArgument(text);
     if (typeof exact !== "string") {
@@ -89,25 +89,29 @@ export class RespWriter {
     this.#reserve(HEADER + length + 2);
     this.#header(DOLLAR, length);
     this.#at += this.#out.write(text, this.#at);
-    this.#lineEnd();
+    this.#out[this.#at++] = CR;
+    this.#out[this.#at++] = LF;
   }
 
-  /** Leaves no trace when the text is not ASCII. */
+  /** Appends nothing and returns false if the text is not ASCII. */
   #ascii(text: string): boolean {
-    const start = this.#at;
-    this.#header(DOLLAR, text.length);
     const out = this.#out;
+    const { length } = text;
     let at = this.#at;
-    for (let index = 0; index < text.length; index++) {
+    // Two digits at most: see SHORT.
+    out[at++] = DOLLAR;
+    if (length >= 10) out[at++] = ZERO + Math.trunc(length / 10);
+    out[at++] = ZERO + (length % 10);
+    out[at++] = CR;
+    out[at++] = LF;
+    for (let index = 0; index < length; index++) {
       const code = text.charCodeAt(index);
-      if (code > 127) {
-        this.#at = start;
-        return false;
-      }
+      if (code > 127) return false;
       out[at++] = code;
     }
+    out[at++] = CR;
+    out[at++] = LF;
     this.#at = at;
-    this.#lineEnd();
     return true;
   }
 
@@ -117,29 +121,31 @@ export class RespWriter {
     if (bytes instanceof Uint8Array) this.#out.set(bytes, this.#at);
     else bytes.writeTo(this.#out, this.#at);
     this.#at += bytes.length;
-    this.#lineEnd();
-  }
-
-  #header(type: number, count: number): void {
-    const out = this.#out;
-    out[this.#at++] = type;
-    const end = this.#at + digits(count);
-    let left = count;
-    for (let at = end - 1; at >= this.#at; at--) {
-      out[at] = ZERO + (left % 10);
-      left = Math.trunc(left / 10);
-    }
-    this.#at = end;
-    this.#lineEnd();
-  }
-
-  #lineEnd(): void {
     this.#out[this.#at++] = CR;
     this.#out[this.#at++] = LF;
   }
 
+  #header(type: number, count: number): void {
+    const out = this.#out;
+    const start = this.#at;
+    out[start] = type;
+    let end = start + 2;
+    for (let least = 10; count >= least; least *= 10) end++;
+    let left = count;
+    for (let at = end - 1; at > start; at--) {
+      out[at] = ZERO + (left % 10);
+      left = Math.trunc(left / 10);
+    }
+    out[end++] = CR;
+    out[end++] = LF;
+    this.#at = end;
+  }
+
   #reserve(bytes: number): void {
-    if (this.#at + bytes <= this.#out.length) return;
+    if (this.#at + bytes > this.#out.length) this.#grow(bytes);
+  }
+
+  #grow(bytes: number): void {
     const present = this.#at - this.#from;
     const grown = Buffer.allocUnsafeSlow(Math.max(present + bytes, present * 2, SIZE));
     this.#out.copy(grown, 0, this.#from, this.#at);
@@ -151,10 +157,4 @@ export class RespWriter {
 
 function between(length: number): string {
   return `\r\n$${length}\r\n`;
-}
-
-function digits(count: number): number {
-  let digits = 1;
-  for (let least = 10; count >= least; least *= 10) digits++;
-  return digits;
 }

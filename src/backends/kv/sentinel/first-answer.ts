@@ -1,42 +1,42 @@
-// Asks one after another until somebody answers; who takes long is not waited for, the next is asked meanwhile.
+// Runs queries one after another until one answers; while one is slow, the next is started as well.
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 
-export interface Patience {
+export interface QueryLimits {
   readonly clock: Clock;
-  /** How long one is waited for before the next is asked as well. */
-  readonly eachMs: number;
-  readonly allMs: number;
-  /** Gives up, with an XCacheError as its reason. */
+  /** How long a query may take before the next one is started as well. */
+  readonly staggerMs: number;
+  readonly timeoutMs: number;
+  /** Aborts all queries, with an XCacheError as its reason. */
   readonly signal: AbortSignal;
 }
 
-/** Nobody answered. */
+/** Every query failed. */
 export class NoAnswerError extends Error {
   readonly failures: readonly XCacheError[];
 
   constructor(failures: readonly XCacheError[]) {
-    super("nobody answered");
+    super("no query was answered");
     this.failures = failures;
   }
 }
 
-/** The first answer; the signal ends the questions that are then still open. Rejects with NoAnswerError. */
+/** Resolves to the first answer and aborts the other queries through their signal. Rejects with NoAnswerError. */
 export function firstAnswer<T>(
-  questions: readonly ((signal: AbortSignal) => Promise<T>)[],
-  { clock, eachMs, allMs, signal }: Patience,
+  queries: readonly ((signal: AbortSignal) => Promise<T>)[],
+  { clock, staggerMs, timeoutMs, signal }: QueryLimits,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = new AbortController();
     const failures: XCacheError[] = [];
-    let asked = 0;
-    let impatience: Timer | undefined;
+    let started = 0;
+    let stagger: Timer | undefined;
     const end = (): void => {
-      impatience?.cancel();
+      stagger?.cancel();
       limit.cancel();
       signal.removeEventListener("abort", giveUp);
-      stop.abort(new ConnectionError("the answer is not needed any more"));
+      stop.abort(new ConnectionError("another server answered first"));
     };
     const giveUp = (): void => {
       end();
@@ -49,26 +49,26 @@ export function firstAnswer<T>(
     const failed = (thrown: unknown): void => {
       if (stop.signal.aborted) return;
       failures.push(toError(thrown) as XCacheError);
-      if (failures.length < questions.length) {
-        askNext();
+      if (failures.length < queries.length) {
+        startNext();
         return;
       }
       end();
       reject(new NoAnswerError(failures));
     };
-    const askNext = (): void => {
-      impatience?.cancel();
-      const question = questions[asked++];
-      if (question === undefined) return;
-      question(stop.signal).then(answered, failed);
-      impatience = clock.after(eachMs, askNext);
+    const startNext = (): void => {
+      stagger?.cancel();
+      const query = queries[started++];
+      if (query === undefined) return;
+      query(stop.signal).then(answered, failed);
+      stagger = clock.after(staggerMs, startNext);
     };
-    const limit = clock.after(allMs, () => {
+    const limit = clock.after(timeoutMs, () => {
       end();
-      const late = new OperationTimeoutError(`no answer within connect_timeout (${allMs / 1000} s)`);
+      const late = new OperationTimeoutError(`no answer within connect_timeout (${timeoutMs / 1000} s)`);
       reject(new NoAnswerError([...failures, late]));
     });
     signal.addEventListener("abort", giveUp);
-    askNext();
+    startNext();
   });
 }

@@ -1,11 +1,11 @@
-// Asks one sentinel who the master is, and makes sense of its answers.
+// Queries one sentinel for the master and parses its replies and messages.
 import type { HostPort } from "../../../core/address/address.ts";
 import { ConnectionError } from "../../../core/errors.ts";
+import { nameOf } from "../../wire/socket.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { Connection, type ConnectionSettings } from "../server/connection.ts";
-import { nameOf } from "../server/endpoint.ts";
 
-/** How the sentinels are talked to: with their own login. */
+/** Connection settings for sentinels, which have their own login. */
 export type SentinelSettings = Omit<ConnectionSettings, "endpoint">;
 
 export interface SentinelAnswer {
@@ -30,7 +30,7 @@ export const masterQuery = (name: string): [string, ...string[]] => [
   name,
 ];
 
-/** Rejects with an XCacheError where the sentinel does not answer, or not to the point. */
+/** Rejects with an XCacheError if the sentinel does not answer or does not name a master. */
 export async function querySentinel(
   settings: SentinelSettings,
   by: HostPort,
@@ -42,7 +42,7 @@ export async function querySentinel(
   try {
     const [master, others] = await Promise.all([
       connection.command(...masterQuery(name)),
-      // Knowing more of them is welcome, not needed.
+      // Optional: a failure only means that no further sentinels are discovered.
       connection.command("SENTINEL", "SENTINELS", name).catch(() => null),
     ]);
     return { by, master: masterIn(master, by, name), others: sentinelsIn(others) };
@@ -54,7 +54,7 @@ export async function querySentinel(
   }
 }
 
-/** From the answer to `masterQuestion`. */
+/** Parses the reply to `masterQuery`. */
 export function masterIn(answer: Reply, by: HostPort, name: string): HostPort {
   if (answer === null) throw new UnknownMasterError(by, name);
   const master = Array.isArray(answer) ? hostPort(answer[0], answer[1]) : undefined;
@@ -67,24 +67,24 @@ function sentinelsIn(answer: Reply): readonly HostPort[] {
   return answer.map(sentinelIn).filter((sentinel) => sentinel !== undefined);
 }
 
-/** Names and values in turn. */
-function sentinelIn(facts: Reply): HostPort | undefined {
-  if (!Array.isArray(facts)) return undefined;
-  const fact = (name: string): Reply | undefined =>
-    facts.find((_, at) => at % 2 === 1 && String(facts[at - 1]) === name);
-  return hostPort(fact("ip"), fact("port"));
+/** Field names and values alternate. */
+function sentinelIn(fields: Reply): HostPort | undefined {
+  if (!Array.isArray(fields)) return undefined;
+  const field = (name: string): Reply | undefined =>
+    fields.find((_, at) => at % 2 === 1 && String(fields[at - 1]) === name);
+  return hostPort(field("ip"), field("port"));
 }
 
-/** The master that a message on the channel +switch-master names: `name old-host old-port host port`. */
+/** The new master in a message on the channel +switch-master: `name old-host old-port host port`. */
 export function masterInMessage(push: readonly Reply[], name: string): HostPort | undefined {
   const [kind, channel, message] = push.map(String);
-  if (kind !== "message" || channel !== SWITCHES || message === undefined) return undefined;
-  const [whose, , , host, port] = message.split(" ");
-  return whose === name ? hostPort(host, port) : undefined;
+  if (kind !== "message" || channel !== SWITCH_CHANNEL || message === undefined) return undefined;
+  const [masterName, , , host, port] = message.split(" ");
+  return masterName === name ? hostPort(host, port) : undefined;
 }
 
-/** Where sentinels tell that another server has become the master. */
-export const SWITCHES = "+switch-master";
+/** The channel on which sentinels announce a new master. */
+export const SWITCH_CHANNEL = "+switch-master";
 
 function hostPort(host: Reply | undefined, port: Reply | undefined): HostPort | undefined {
   const number = Number(String(port));

@@ -1,9 +1,9 @@
-// Finds the master that the sentinels name, and hears from them when another one takes over.
+// Finds the current master through the sentinels and follows their announcements of a failover.
 import type { HostPort, SentinelAddress } from "../../../core/address/address.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
+import { disconnected } from "../../wire/connection-error.ts";
+import type { Endpoint } from "../../wire/socket.ts";
 import { ReplyError } from "../resp/reply.ts";
-import { disconnected } from "../server/connection-error.ts";
-import type { Endpoint } from "../server/endpoint.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
 import {
   isSame,
@@ -15,18 +15,18 @@ import {
 import { SentinelSubscription } from "./subscription.ts";
 
 export interface SentinelHost {
-  /** Another server is the master now: connections to the former one should be given up. */
+  /** Another server is the master now: connections to the former one should be dropped. */
   switched(master: Endpoint): void;
-  /** Tells of something that no caller waits for. */
+  /** Reports an error that no caller waits for. */
   report(error: Error): void;
 }
 
-/** A sentinel that has not answered by then is not waited for alone. */
-const PATIENCE_MS = 200;
-/** Sentinels have little to do: one that takes longer is taken for dead. */
+/** How long a sentinel may take before the next one is queried as well. */
+const STAGGER_MS = 200;
+/** Sentinels have little to do: a slower one is considered dead. */
 const LONGEST_ANSWER_MS = 1_000;
-/** How long news of a new master are believed without asking; other sentinels may hear of it later. */
-const NEWS_MS = 2_000;
+/** How long an announced master is used without a query: other sentinels may learn of it later. */
+const ANNOUNCED_MS = 2_000;
 /** How many sentinels are remembered. */
 const MOST_SENTINELS = 64;
 
@@ -35,18 +35,18 @@ export class SentinelWatch {
   readonly #name: string;
   readonly #settings: SentinelSettings;
   readonly #host: SentinelHost;
-  readonly #news: SentinelSubscription;
-  /** The configured ones, then those they told of. */
+  readonly #subscription: SentinelSubscription;
+  /** The configured ones, then those discovered through them. */
   #sentinels: readonly HostPort[];
-  /** Who is asked first; the others in turn. */
+  /** The sentinel that is queried first; the others follow in order. */
   #first = 0;
-  /** Who is listened to next. */
-  #ear: HostPort | undefined;
+  /** The sentinel to subscribe to next. */
+  #nextSubscribed: HostPort | undefined;
   #search: Promise<Endpoint> | undefined;
   #stop: AbortController | undefined;
-  /** The latest answer that was handed out, and whether its server has turned out to be the master. */
-  #given: { readonly by: HostPort; readonly master: HostPort; isAccepted: boolean } | undefined;
-  #told: { readonly by: HostPort; readonly master: HostPort; readonly until: number } | undefined;
+  /** The last answer returned, and whether its server turned out to be the master. */
+  #lastAnswer: { readonly by: HostPort; readonly master: HostPort; isConfirmed: boolean } | undefined;
+  #announced: { readonly by: HostPort; readonly master: HostPort; readonly until: number } | undefined;
   #closed = false;
 
   constructor(address: SentinelAddress, settings: SentinelSettings, host: SentinelHost) {
@@ -61,110 +61,111 @@ export class SentinelWatch {
       database: 0,
       operationTimeoutMs: Math.min(settings.operationTimeoutMs, LONGEST_ANSWER_MS),
     };
-    this.#news = new SentinelSubscription(this.#settings, address.name, {
-      next: () => this.#nextEar(),
-      named: (master, by) => this.#compare(master, by),
+    this.#subscription = new SentinelSubscription(this.#settings, address.name, {
+      nextSentinel: () => this.#takeNextSubscribed(),
+      masterNamed: (master, by) => this.#settleDisagreement(master, by),
       switched: (master, by) => this.#switch(master, by),
       report: host.report,
     });
   }
 
-  /** The master's address. Rejects with ConnectionError within connect_timeout where no sentinel names one. */
-  async where(): Promise<Endpoint> {
+  /** The address of the master. Rejects with ConnectionError within connect_timeout if no sentinel names one. */
+  async findMaster(): Promise<Endpoint> {
     if (this.#closed) throw disconnected();
-    return this.#fromNews() ?? this.#look();
+    return this.#announcedMaster() ?? this.#searchMaster();
   }
 
   /** The server at this address has turned out to be a master. */
-  accepted(endpoint: Endpoint): void {
-    const given = this.#given;
-    if (given === undefined || !isSame(given.master, endpoint as HostPort)) return;
-    given.isAccepted = true;
-    if (this.#news.master !== undefined && !isSame(this.#news.master, given.master)) this.#listenTo(given.by);
+  confirmed(endpoint: Endpoint): void {
+    const lastAnswer = this.#lastAnswer;
+    if (lastAnswer === undefined || !isSame(lastAnswer.master, endpoint as HostPort)) return;
+    lastAnswer.isConfirmed = true;
+    if (this.#subscription.master !== undefined && !isSame(this.#subscription.master, lastAnswer.master))
+      this.#subscribeTo(lastAnswer.by);
   }
 
-  /** A connection was lost or could not be had. A sentinel that names a server which is no master is asked last. */
-  doubted(): void {
-    const given = this.#given;
-    if (given === undefined) return;
-    if (given.isAccepted) {
-      given.isAccepted = false;
+  /** A connection was lost or could not be made. A sentinel that named a server which is not the master is queried last. */
+  connectionLost(): void {
+    const lastAnswer = this.#lastAnswer;
+    if (lastAnswer === undefined) return;
+    if (lastAnswer.isConfirmed) {
+      lastAnswer.isConfirmed = false;
       return;
     }
-    this.#first = this.#after(given.by);
-    this.#given = undefined;
-    if (isSame(this.#told?.master, given.master)) this.#told = undefined;
+    this.#first = this.#after(lastAnswer.by);
+    this.#lastAnswer = undefined;
+    if (isSame(this.#announced?.master, lastAnswer.master)) this.#announced = undefined;
   }
 
   close(): void {
     this.#closed = true;
     this.#stop?.abort(disconnected());
-    this.#news.close();
+    this.#subscription.close();
   }
 
-  #fromNews(): Endpoint | undefined {
-    const told = this.#told;
-    if (told === undefined || told.until < this.#settings.clock.now()) return undefined;
-    this.#give(told.by, told.master);
-    return told.master;
+  #announcedMaster(): Endpoint | undefined {
+    const announced = this.#announced;
+    if (announced === undefined || announced.until < this.#settings.clock.now()) return undefined;
+    this.#remember(announced.by, announced.master);
+    return announced.master;
   }
 
-  /** A server that has been accepted stays so for whoever asks next. */
-  #give(by: HostPort, master: HostPort): void {
-    const isAccepted = isSame(this.#given?.master, master) && this.#given?.isAccepted === true;
-    this.#given = { by, master, isAccepted };
+  /** A server that was confirmed stays so when it is named again. */
+  #remember(by: HostPort, master: HostPort): void {
+    const isConfirmed = isSame(this.#lastAnswer?.master, master) && this.#lastAnswer?.isConfirmed === true;
+    this.#lastAnswer = { by, master, isConfirmed };
   }
 
-  /** One search at a time, for all who ask. */
-  #look(): Promise<Endpoint> {
-    this.#search ??= this.#find().finally(() => {
+  /** All callers share one search. */
+  #searchMaster(): Promise<Endpoint> {
+    this.#search ??= this.#runSearch().finally(() => {
       this.#search = undefined;
     });
     return this.#search;
   }
 
-  async #find(): Promise<Endpoint> {
+  async #runSearch(): Promise<Endpoint> {
     this.#stop = new AbortController();
     try {
-      const answer = await this.#ask(this.#stop.signal);
+      const answer = await this.#query(this.#stop.signal);
       this.#learn(answer);
       return answer.master;
     } catch (error) {
-      const told = this.#fromNews();
-      if (told !== undefined && !this.#closed) return told;
+      const announced = this.#announcedMaster();
+      if (announced !== undefined && !this.#closed) return announced;
       throw error instanceof NoAnswerError ? notNamed(this.#name, error.failures) : error;
     }
   }
 
-  #ask(signal: AbortSignal): Promise<SentinelAnswer> {
+  #query(signal: AbortSignal): Promise<SentinelAnswer> {
     const { clock, connectTimeoutMs } = this.#settings;
-    const inTurn = [...this.#sentinels.slice(this.#first), ...this.#sentinels.slice(0, this.#first)];
-    const questions = inTurn.map(
+    const ordered = [...this.#sentinels.slice(this.#first), ...this.#sentinels.slice(0, this.#first)];
+    const queries = ordered.map(
       (by) => (stop: AbortSignal) => querySentinel(this.#settings, by, this.#name, stop),
     );
-    return firstAnswer(questions, { clock, eachMs: PATIENCE_MS, allMs: connectTimeoutMs, signal });
+    return firstAnswer(queries, { clock, staggerMs: STAGGER_MS, timeoutMs: connectTimeoutMs, signal });
   }
 
   #learn({ by, master, others }: SentinelAnswer): void {
-    this.#give(by, master);
+    this.#remember(by, master);
     const learned = others.filter((other) => !this.#configured.some((known) => isSame(known, other)));
     const all = [...this.#configured, ...learned].slice(0, MOST_SENTINELS);
-    // The one that answered is kept, also when nobody else tells of it.
+    // Keeps the one that answered, even if no other sentinel knows it.
     this.#sentinels = all.some((known) => isSame(known, by)) ? all : [...all, by];
     this.#first = this.#sentinels.findIndex((known) => isSame(known, by));
-    this.#ear ??= by;
-    this.#news.listen();
+    this.#nextSubscribed ??= by;
+    this.#subscription.subscribe();
   }
 
-  /** A sentinel that is newly listened to may be of another mind than the one that was asked: a third decides. */
-  #compare(master: HostPort, by: HostPort): void {
-    const before = this.#given;
+  /** A newly subscribed sentinel may disagree with the one that was queried: a third one decides. */
+  #settleDisagreement(master: HostPort, by: HostPort): void {
+    const before = this.#lastAnswer;
     if (before === undefined || isSame(before.master, master)) return;
     this.#first = this.#after(by);
-    this.#look().then(
+    this.#searchMaster().then(
       (found) => {
-        if (isSame(before.master, found as HostPort)) this.#listenTo(this.#given?.by ?? before.by);
-        else this.#switch(found as HostPort, this.#given?.by ?? by);
+        if (isSame(before.master, found as HostPort)) this.#subscribeTo(this.#lastAnswer?.by ?? before.by);
+        else this.#switch(found as HostPort, this.#lastAnswer?.by ?? by);
       },
       () => {},
     );
@@ -172,19 +173,19 @@ export class SentinelWatch {
 
   #switch(master: HostPort, by: HostPort): void {
     if (this.#closed) return;
-    this.#told = { by, master, until: this.#settings.clock.now() + NEWS_MS };
-    this.#stop?.abort(new ConnectionError("the sentinels have made another server the master"));
+    this.#announced = { by, master, until: this.#settings.clock.now() + ANNOUNCED_MS };
+    this.#stop?.abort(new ConnectionError("the sentinels announced another master"));
     this.#host.switched(master);
   }
 
-  #listenTo(sentinel: HostPort): void {
-    this.#ear = sentinel;
-    this.#news.turn();
+  #subscribeTo(sentinel: HostPort): void {
+    this.#nextSubscribed = sentinel;
+    this.#subscription.switchSentinel();
   }
 
-  #nextEar(): HostPort {
-    const next = this.#ear ?? this.#sentinels[0];
-    this.#ear = this.#sentinels[this.#after(next as HostPort)];
+  #takeNextSubscribed(): HostPort {
+    const next = this.#nextSubscribed ?? this.#sentinels[0];
+    this.#nextSubscribed = this.#sentinels[this.#after(next as HostPort)];
     return next as HostPort;
   }
 
@@ -195,7 +196,7 @@ export class SentinelWatch {
 
 const LOGIN_CODES = ["WRONGPASS", "NOAUTH", "NOPERM"];
 
-/** Says what each of them said, and what to do about the most telling of it. */
+/** Lists every failure, with a hint for the most specific one. */
 function notNamed(name: string, failures: readonly XCacheError[]): ConnectionError {
   const unknown = failures.find((failure) => failure instanceof UnknownMasterError);
   const refused = failures.find(
@@ -205,7 +206,7 @@ function notNamed(name: string, failures: readonly XCacheError[]): ConnectionErr
   let hint = "Check that the sentinels are running and that kv_url names them.";
   if (unknown !== undefined) hint = unknown.hint;
   else if (refused !== undefined)
-    hint = "Check sentinel_username and sentinel_password in kv_url: sentinels have a login of their own.";
+    hint = "Check sentinel_username and sentinel_password in kv_url: sentinels have their own login.";
   return new ConnectionError(`no sentinel names the master ${JSON.stringify(name)}: ${words}`, {
     hint,
     cause: unknown ?? refused ?? failures[0],

@@ -1,8 +1,8 @@
-// A store on the server that sentinels call the master, followed when they call another one so.
+// Routes all commands to the master that the sentinels name, and follows a failover.
 import type { SentinelAddress } from "../../../core/address/address.ts";
 import { ConnectionError } from "../../../core/errors.ts";
+import { nameOf } from "../../wire/socket.ts";
 import { SingleServer } from "../commands/single-server.ts";
-import { nameOf } from "../server/endpoint.ts";
 import type { NodeHost } from "../server/node.ts";
 import { SentinelWatch } from "./sentinel.ts";
 
@@ -12,18 +12,20 @@ export class SentinelServer extends SingleServer {
   constructor(address: SentinelAddress, host: NodeHost) {
     const watch = new SentinelWatch(address, host.settings, {
       switched: (master) => {
-        this.nodes[0].renew(new ConnectionError(`the sentinels have made ${nameOf(master)} the master`));
+        this.nodes[0].renew(
+          new ConnectionError(`the sentinels announced ${nameOf(master)} as the new master`),
+        );
       },
       report: host.report,
     });
-    super(() => watch.where(), {
+    super(() => watch.findMaster(), {
       ...host,
       met: (node, connection) => {
-        watch.accepted(connection.endpoint);
+        watch.confirmed(connection.endpoint);
         return host.met(node, connection);
       },
       down: (node, error) => {
-        watch.doubted();
+        watch.connectionLost();
         host.down(node, error);
       },
     });

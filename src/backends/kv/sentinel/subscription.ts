@@ -1,96 +1,103 @@
-// Listens to one sentinel at a time: it tells when another server becomes the master. A lost ear is replaced by itself.
+// Subscribes to one sentinel for master changes and reconnects on its own.
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Timer } from "../../../core/clock.ts";
 import { ConnectionError, UnsupportedError } from "../../../core/errors.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { Connection, type ConnectionListener } from "../server/connection.ts";
-import { Link } from "../server/link.ts";
-import { isSame, masterIn, masterInMessage, masterQuery, type SentinelSettings, SWITCHES } from "./query.ts";
+import { KvConnection } from "../server/kv-connection.ts";
+import {
+  isSame,
+  masterIn,
+  masterInMessage,
+  masterQuery,
+  type SentinelSettings,
+  SWITCH_CHANNEL,
+} from "./query.ts";
 
 export interface SubscriptionHost {
-  /** The sentinel to listen to next. */
-  next(): HostPort;
-  /** The sentinel just begun to listen to names the master. */
-  named(master: HostPort, by: HostPort): void;
-  /** A sentinel listened to now names another master than before. */
+  /** The sentinel to connect to next. */
+  nextSentinel(): HostPort;
+  /** The newly subscribed sentinel names the master. */
+  masterNamed(master: HostPort, by: HostPort): void;
+  /** The subscribed sentinel names another master than before. */
   switched(master: HostPort, by: HostPort): void;
-  /** Tells of something that no caller waits for. */
+  /** Reports an error that no caller waits for. */
   report(error: Error): void;
 }
 
-/** How often the sentinel is asked whether it is still there and of the same mind. */
+/** How often the sentinel is queried, to notice a dead one or a missed announcement. */
 const HEARTBEAT_MS = 1_000;
 
 export class SentinelSubscription {
   readonly #settings: SentinelSettings;
   readonly #name: string;
   readonly #host: SubscriptionHost;
-  readonly #link: Link;
+  readonly #link: KvConnection;
   #sentinel: HostPort | undefined;
   #master: HostPort | undefined;
-  /** Whether a sentinel forbade to subscribe: then the heartbeat has to do. */
-  #isDeaf = false;
+  /** Whether a sentinel refused SUBSCRIBE: then only the heartbeat notices a failover. */
+  #isSubscribeRefused = false;
   #heartbeat: Timer | undefined;
 
   constructor(settings: SentinelSettings, name: string, host: SubscriptionHost) {
     this.#settings = { ...settings, background: true };
     this.#name = name;
     this.#host = host;
-    this.#link = new Link({
+    this.#link = new KvConnection({
       clock: settings.clock,
       operationTimeoutMs: settings.operationTimeoutMs,
-      open: (listener) => this.#open(listener),
-      pushed: (push) => this.#switched(masterInMessage(push, name)),
-      up: () => this.#beatLater(),
-      down: () => this.#silence(),
+      open: (owner) =>
+        this.#open({ ...owner, pushed: (push) => this.#switched(masterInMessage(push, name)) }),
+      up: () => this.#scheduleHeartbeat(),
+      down: () => this.#reset(),
     });
   }
 
-  /** The master that the sentinel listened to names; undefined while none is. */
+  /** The master named by the subscribed sentinel; undefined while disconnected. */
   get master(): HostPort | undefined {
     return this.#master;
   }
 
-  /** Begins to listen, unless it does. */
-  listen(): void {
+  /** Connects unless already connected. */
+  subscribe(): void {
     this.#link.connect().catch(() => {});
   }
 
-  /** Turns to another sentinel. */
-  turn(): void {
-    this.#link.renew(new ConnectionError("another sentinel knows better"));
+  /** Reconnects to the next sentinel. */
+  switchSentinel(): void {
+    this.#link.renew(new ConnectionError("switching to another sentinel"));
   }
 
   close(): void {
-    this.#silence();
+    this.#reset();
     this.#link.close();
   }
 
   async #open(listener: ConnectionListener): Promise<Connection> {
-    const sentinel = this.#host.next();
+    const sentinel = this.#host.nextSentinel();
     const connection = await Connection.open({ ...this.#settings, endpoint: sentinel }, listener);
     try {
-      if (!this.#isDeaf) connection.tell(["SUBSCRIBE", SWITCHES]);
-      // Asked after the subscription, so that no switch can be missed in between.
+      if (!this.#isSubscribeRefused) connection.tell(["SUBSCRIBE", SWITCH_CHANNEL]);
+      // Queried after subscribing, so that no switch can be missed in between.
       const answer = await connection.command(...masterQuery(this.#name));
       const master = masterIn(answer, sentinel, this.#name);
       this.#sentinel = sentinel;
       this.#master = master;
-      this.#host.named(master, sentinel);
+      this.#host.masterNamed(master, sentinel);
       return connection;
-    } catch (thrown) {
-      connection.destroy(new ConnectionError("the sentinel is of no use", { cause: thrown }));
-      if (thrown instanceof ReplyError && thrown.code === "NOPERM") this.#goDeaf(thrown);
-      throw thrown;
+    } catch (error) {
+      connection.destroy(new ConnectionError("the sentinel cannot be used", { cause: error }));
+      if (error instanceof ReplyError && error.code === "NOPERM") this.#subscribeRefused(error);
+      throw error;
     }
   }
 
-  #goDeaf(cause: ReplyError): void {
-    if (this.#isDeaf) return;
-    this.#isDeaf = true;
+  #subscribeRefused(cause: ReplyError): void {
+    if (this.#isSubscribeRefused) return;
+    this.#isSubscribeRefused = true;
     this.#host.report(
-      new UnsupportedError(`a sentinel does not let us listen for a new master: ${cause.message}`, {
-        hint: "It is asked every second instead. Allow SUBSCRIBE and the channel +switch-master to sentinel_username.",
+      new UnsupportedError(`a sentinel refuses SUBSCRIBE for master changes: ${cause.message}`, {
+        hint: "It is queried every second instead. Allow SUBSCRIBE and the channel +switch-master to sentinel_username.",
         cause,
       }),
     );
@@ -103,29 +110,28 @@ export class SentinelSubscription {
     this.#host.switched(master, by);
   }
 
-  #beatLater(): void {
-    this.#heartbeat = this.#settings.clock.after(HEARTBEAT_MS, () => this.#beat());
+  #scheduleHeartbeat(): void {
+    this.#heartbeat = this.#settings.clock.after(HEARTBEAT_MS, () => this.#sendHeartbeat());
   }
 
-  #beat(): void {
+  #sendHeartbeat(): void {
     this.#link.connection?.send(masterQuery(this.#name), {
-      resolve: (answer) => this.#hear(answer),
+      resolve: (answer) => this.#heartbeatAnswered(answer),
       reject: () => {},
     });
-    this.#beatLater();
+    this.#scheduleHeartbeat();
   }
 
-  #hear(answer: Reply): void {
+  #heartbeatAnswered(answer: Reply): void {
     try {
       if (this.#sentinel !== undefined) this.#switched(masterIn(answer, this.#sentinel, this.#name));
     } catch {
-      // It knows the master no more: another one may.
-      this.turn();
+      // It no longer knows the master: another one may.
+      this.switchSentinel();
     }
   }
 
-  /** Nobody is listened to. */
-  #silence(): void {
+  #reset(): void {
     this.#heartbeat?.cancel();
     this.#sentinel = undefined;
     this.#master = undefined;

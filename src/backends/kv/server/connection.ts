@@ -3,16 +3,17 @@ import type { Socket } from "node:net";
 import type { XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
+import { notAnswered } from "../../wire/connection-error.ts";
+import type { ConnectionOwner } from "../../wire/reconnecting.ts";
 import { ReplyQueue } from "../../wire/reply-queue.ts";
+import { type Endpoint, type Intake, nameOf, openSocket, type SocketSettings } from "../../wire/socket.ts";
 import { RespReader } from "../resp/reader.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { type Argument, RespWriter } from "../resp/writer.ts";
-import { lost, notAnswered, notResp, refused } from "./connection-error.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { lost, notResp, refused } from "./connection-error.ts";
 import { type Answer, PendingCommand, Reads, ReadTogether } from "./pending-command.ts";
-import { type Intake, openSocket, type SocketSettings } from "./socket.ts";
 
-export { type Endpoint, nameOf } from "./endpoint.ts";
+export { type Endpoint, nameOf } from "../../wire/socket.ts";
 export type { Answer } from "./pending-command.ts";
 
 export interface Login {
@@ -27,13 +28,9 @@ export interface ConnectionSettings extends Login, SocketSettings {
   readonly readsTogether: boolean;
 }
 
-export interface ConnectionListener {
-  /** A push, in its place among the replies. */
+export interface ConnectionListener extends ConnectionOwner {
+  /** A push, in order with the replies; also while the connection is still being prepared. */
   pushed(push: readonly Reply[]): void;
-  /** Once, after everything pending was rejected. */
-  closed(error: XCacheError): void;
-  /** Ends the connection, made or in the making, with an XCacheError as its reason. */
-  readonly signal?: AbortSignal;
 }
 
 /** Keys a single MGET asks for at most, so that none keeps the server busy for long. */
@@ -79,6 +76,7 @@ export class Connection {
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
   #closed: XCacheError | undefined;
+  readonly #abort = (): void => this.destroy(this.#listener.signal?.reason);
   readonly #reader = new RespReader({
     reply: (reply) => this.#reply(reply),
     push: (push) => this.#listener.pushed(push),
@@ -94,31 +92,40 @@ export class Connection {
       clock,
       limitMs: operationTimeoutMs,
       holdsProcess: !background,
-      late: () => this.destroy(notAnswered(endpoint, operationTimeoutMs)),
+      late: () => this.destroy(notAnswered(this.name, operationTimeoutMs)),
     });
-    socket.unref();
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, 5_000);
     socket.on("error", (error) => this.destroy(lost(endpoint, error, this.provenAt > 0)));
     socket.on("close", () => this.destroy(lost(endpoint, undefined, this.provenAt > 0)));
-    listener.signal?.addEventListener("abort", () => this.destroy(listener.signal?.reason), { once: true });
+    listener.signal?.addEventListener("abort", this.#abort);
+    // It may have been aborted since the socket was opened.
+    if (listener.signal?.aborted) this.#abort();
   }
 
   /** Connects, logs in and selects the database. Rejects with ConnectionError or OperationTimeoutError. */
   static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
     // The server is the one who is spoken to first.
     let intake: Intake = () => false;
-    const socket = await openSocket(settings, (bytes, length) => intake(bytes, length), listener.signal);
+    const { endpoint } = settings;
+    const socket = await openSocket(settings, {
+      name: nameOf(endpoint),
+      signal: listener.signal,
+      intake: (bytes, length) => intake(bytes, length),
+      lost: (cause) => lost(endpoint, cause, false),
+    });
     const connection = new Connection(settings, listener, socket);
     intake = (bytes, length) => connection.#feed(bytes, length);
     try {
       await connection.#greet();
       return connection;
     } catch (thrown) {
-      const error = refused(settings.endpoint, thrown, settings.password);
+      const error = refused(endpoint, thrown, settings.password);
       connection.destroy(error);
       throw error;
     }
+  }
+
+  get name(): string {
+    return nameOf(this.endpoint);
   }
 
   get isOpen(): boolean {
@@ -219,6 +226,7 @@ export class Connection {
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
+    this.#listener.signal?.removeEventListener("abort", this.#abort);
     this.#socket.destroy();
     const answers = [
       ...this.#pending.close().map((pending) => pending.take()),

@@ -1,12 +1,12 @@
 // One server of the store: its links, its time, and how far its pushes can be trusted.
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
+import { disconnected } from "../../wire/connection-error.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { connectionOf } from "../../wire/key-connection.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
-import { Connection, type ConnectionSettings, type Endpoint, nameOf } from "./connection.ts";
-import { disconnected } from "./connection-error.ts";
-import { Link } from "./link.ts";
+import { Connection, type ConnectionSettings, type Endpoint } from "./connection.ts";
+import { KvConnection } from "./kv-connection.ts";
 import { ServerClock } from "./server-clock.ts";
 import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
@@ -41,7 +41,7 @@ export class KvNode {
   lastProvenAt = 0;
   readonly #host: NodeHost;
   readonly #where: () => Endpoint | Promise<Endpoint>;
-  readonly #links: readonly Link[];
+  readonly #links: readonly KvConnection[];
   /** Ends the connections of `aside`, made or in the making. */
   readonly #asides = new Set<AbortController>();
   #asked = false;
@@ -58,9 +58,9 @@ export class KvNode {
    * What concerns a key always travels over the same link. Stamps share the first one, so that they change in the same
    * order for everybody.
    */
-  link(key: string): Link {
+  link(key: string): KvConnection {
     const { length } = this.#links;
-    return this.#links[connectionOf(key, length)] as Link;
+    return this.#links[connectionOf(key, length)] as KvConnection;
   }
 
   /** Whether the server tells of changes, as far as it was asked. */
@@ -73,7 +73,7 @@ export class KvNode {
     return this.#closed;
   }
 
-  get links(): readonly Link[] {
+  get links(): readonly KvConnection[] {
     return this.#links;
   }
 
@@ -85,7 +85,7 @@ export class KvNode {
    * Identifies the connection that tells of changes to what was read over this link; 0 while it cannot be trusted.
    * `isProven`: it is known to have answered within the last second.
    */
-  epochOf({ connection }: Link, isProven = false): number {
+  epochOf({ connection }: KvConnection, isProven = false): number {
     if (connection?.isTracked !== true) return 0;
     if (isProven) return connection.id;
     this.#rely();
@@ -142,14 +142,15 @@ export class KvNode {
     }
   }
 
-  #newLink(): Link {
+  #newLink(): KvConnection {
     const { clock, settings } = this.#host;
-    const link: Link = new Link({
+    const pushed = (push: readonly Reply[]): void => this.#pushed(push);
+    const link: KvConnection = new KvConnection({
       clock,
       operationTimeoutMs: settings.operationTimeoutMs,
-      open: async (listener) => {
+      open: async (owner) => {
         const endpoint = await this.#where();
-        const connection = await Connection.open({ ...settings, endpoint }, listener);
+        const connection = await Connection.open({ ...settings, endpoint }, { ...owner, pushed });
         try {
           await this.#prepare(connection, link);
         } catch (error) {
@@ -158,8 +159,6 @@ export class KvNode {
         }
         return connection;
       },
-      pushed: (push) => this.#pushed(push),
-      up: () => {},
       down: (error, lost) => {
         if (lost !== undefined) this.lastProvenAt = Math.max(this.lastProvenAt, lost.provenAt);
         this.#host.changed(undefined);
@@ -169,7 +168,7 @@ export class KvNode {
     return link;
   }
 
-  async #prepare(connection: Connection, link: Link): Promise<void> {
+  async #prepare(connection: Connection, link: KvConnection): Promise<void> {
     const { clock } = this.#host;
     const sentAt = clock.now();
     const answers = await Promise.allSettled([
@@ -177,7 +176,7 @@ export class KvNode {
       connection.command("INFO"),
       connection.command("TIME").then((answer) => this.time.set(answer, sentAt, clock.now())),
     ]);
-    if (!connection.isOpen) throw new ConnectionError(`${nameOf(connection.endpoint)} closed the connection`);
+    if (!connection.isOpen) throw new ConnectionError(`${connection.name} closed the connection`);
     const unready = answers.find(isUnready);
     if (unready !== undefined) throw notReady(connection, unready.reason);
     const [tracking, info] = answers;
@@ -192,8 +191,8 @@ export class KvNode {
   }
 
   /** What the server before still acknowledged after this one was met would be known to nobody. */
-  #leaveFormer(connection: Connection, link: Link): void {
-    const reason = new ConnectionError(`${nameOf(connection.endpoint)} has taken over`);
+  #leaveFormer(connection: Connection, link: KvConnection): void {
+    const reason = new ConnectionError(`${connection.name} has taken over`);
     for (const other of this.#links) if (other !== link) other.renew(reason);
   }
 
@@ -256,11 +255,11 @@ const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseReje
   answer.status === "rejected" && answer.reason instanceof ReplyError && UNREADY.has(answer.reason.code);
 
 function notReady(connection: Connection, cause: Error): ConnectionError {
-  return new ConnectionError(`${nameOf(connection.endpoint)} is not ready: ${cause.message}`, { cause });
+  return new ConnectionError(`${connection.name} is not ready: ${cause.message}`, { cause });
 }
 
 function notMaster(connection: Connection): ConnectionError {
-  return new ConnectionError(`${nameOf(connection.endpoint)} is a replica and takes no writes`, {
+  return new ConnectionError(`${connection.name} is a replica and takes no writes`, {
     hint: "Give the address of the master, of the sentinels or of the cluster.",
   });
 }

@@ -5,31 +5,23 @@ import type { Reply } from "../resp/reply.ts";
 const DRIFT = 1 / 2_000;
 
 export class ServerClock {
-  #offset = 0;
-  #errorMs = Number.POSITIVE_INFINITY;
-  #at = 0;
-
+  /** The server's time minus ours. Plain fields: every operation reads them several times. */
+  offset = 0;
   /** When it was last set, in local time; 0 for never. */
-  get setAt(): number {
-    return this.#at;
-  }
+  setAt = 0;
+  #errorMs = Number.POSITIVE_INFINITY;
 
   /** Takes in the answer to TIME. */
   set(answer: Reply, sentAt: number, receivedAt: number): void {
     const [seconds, microseconds] = (answer as readonly Reply[]).map((part) => Number(String(part)));
     if (seconds === undefined || microseconds === undefined || Number.isNaN(seconds + microseconds)) return;
-    this.#offset = seconds * 1_000 + microseconds / 1_000 - (sentAt + receivedAt) / 2;
+    this.offset = seconds * 1_000 + microseconds / 1_000 - (sentAt + receivedAt) / 2;
     this.#errorMs = (receivedAt - sentAt) / 2 + 1;
-    this.#at = receivedAt;
-  }
-
-  /** The server's time minus ours. */
-  get offset(): number {
-    return this.#offset;
+    this.setAt = receivedAt;
   }
 
   /** How far that may be off by now. */
   errorMs(now: number): number {
-    return this.#errorMs + Math.max(0, now - this.#at) * DRIFT;
+    return this.#errorMs + Math.max(0, now - this.setAt) * DRIFT;
   }
 }

@@ -104,7 +104,9 @@ test.each(ENDINGS)(
     for (let at = 0; !isRefused; at++) await backend.write(item(`key${at % 10}`));
     const refused = await refusal;
     expect(refused).toMatchObject({ name: "ConnectionError", hint: expect.stringContaining("kill it") });
-    expect(refused.message).toMatch(new RegExp(`process(es)? .*\\b${stopped.pid}\\b.* its lock to commit or close`));
+    expect(refused.message).toMatch(
+      new RegExp(`process(es)? .*\\b${stopped.pid}\\b.* its lock to commit or close`),
+    );
     expect(refused.message).toContain(directory);
     stopped.signal(signal);
     newcomer.tell();

@@ -4,14 +4,14 @@ import { type CallHost, ClusterCall, ClusterRead } from "../../../../src/backend
 import { KvCommands } from "../../../../src/backends/kv/commands/commands.ts";
 import { ReplyError } from "../../../../src/backends/kv/resp/reply.ts";
 import type { Argument } from "../../../../src/backends/kv/resp/writer.ts";
-import type { Link, LinkAnswer } from "../../../../src/backends/kv/server/link.ts";
+import type { KvConnection, RetryableAnswer } from "../../../../src/backends/kv/server/kv-connection.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../../src/core/errors.ts";
 import { ManualClock } from "../../../../src/testing/index.ts";
 import { failure, stampFor } from "../../../support/opened.ts";
 
 interface Sent {
   readonly args: readonly Argument[];
-  readonly answer: LinkAnswer;
+  readonly answer: RetryableAnswer;
 }
 
 /** A call on a server that does with it what the test says. */
@@ -22,12 +22,12 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
   const outcome: { reply?: unknown; error?: Error } = {};
   const link = {
     connection: isConnected ? {} : undefined,
-    send: (args: readonly Argument[], answer: LinkAnswer) => sent.push({ args, answer }),
-    sendAsking: (args: readonly Argument[], answer: LinkAnswer) =>
+    send: (args: readonly Argument[], answer: RetryableAnswer) => sent.push({ args, answer }),
+    sendAsking: (args: readonly Argument[], answer: RetryableAnswer) =>
       sent.push({ args: ["ASKING", ...args], answer }),
-    read: (key: Argument, _isWatched: boolean, answer: LinkAnswer) =>
+    read: (key: Argument, _isWatched: boolean, answer: RetryableAnswer) =>
       sent.push({ args: ["read", key], answer }),
-  } as unknown as Link;
+  } as unknown as KvConnection;
   const route = { host: "asked", link: () => link };
   const host: CallHost = {
     clock,
@@ -35,11 +35,11 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
     route: () => route,
     routeAsking: () => route,
     moved: () => true,
-    doubt: () => {},
-    learn: () => new Promise(() => {}),
-    search: () => new Promise(() => {}),
-    hold: (each) => held.add(each),
-    release: (each) => held.delete(each),
+    refreshSoon: () => {},
+    refreshTopology: () => new Promise(() => {}),
+    searchMaster: () => new Promise(() => {}),
+    park: (each) => held.add(each),
+    unpark: (each) => held.delete(each),
   };
   const begin = (command: readonly Argument[] | ClusterRead, changes: Partial<CallHost> = {}) => {
     const call = new ClusterCall({ ...host, ...changes }, 7, command, {

@@ -14,9 +14,9 @@ beforeEach(() => {
 
 /** What a lookup wants that finds so many. */
 function lookup(slots: number, hasHeardAll = false): number {
-  const wanted = enough.wanted();
+  const required = enough.required();
   enough.found(slots, hasHeardAll);
-  return wanted;
+  return required;
 }
 
 describe("where somebody could not be asked", () => {
@@ -33,10 +33,10 @@ describe("where somebody could not be asked", () => {
   test("a lookup that outlasts the while does not begin another", async () => {
     lookup(12);
     await clock.advance(14_999);
-    expect(enough.wanted()).toBe(12);
+    expect(enough.required()).toBe(12);
     await clock.advance(1);
     enough.found(12, false);
-    expect(enough.wanted()).toBe(SLOTS);
+    expect(enough.required()).toBe(SLOTS);
   });
 
   test("whoever tells of more raises it, and who tells of all ends it", () => {

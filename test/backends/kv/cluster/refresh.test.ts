@@ -21,7 +21,7 @@ function stage({ attended = false, news = false } = {}) {
 
 test("the first look is at once, and one that is under way serves all who wait", async () => {
   const { looks, refresh } = stage({ attended: true });
-  const waiting = [refresh.done(), refresh.done(), refresh.once()];
+  const waiting = [refresh.next(), refresh.next(), refresh.force()];
   expect(looks).toHaveLength(1);
   looks[0]!.end(true);
   await Promise.all(waiting);
@@ -92,11 +92,11 @@ test("after some quiet the pauses are short again", async () => {
 
 test("between a failure and the next look, callers are told at once; who insists waits", async () => {
   const { clock, looks, refresh } = stage({ attended: true });
-  const failed = refresh.done();
+  const failed = refresh.next();
   looks[0]!.fail(new Error("nobody answers"));
   await expect(failed).rejects.toThrow("nobody answers");
-  await expect(refresh.done()).rejects.toThrow("nobody answers");
-  const insisting = refresh.once();
+  await expect(refresh.next()).rejects.toThrow("nobody answers");
+  const insisting = refresh.force();
   await clock.advance(130);
   looks[1]!.end(true);
   await insisting;
@@ -132,12 +132,12 @@ test("looking on behalf of somebody who relies does not make a change wait", asy
 
 test("closing ends what waits and leaves no timer", async () => {
   const { clock, looks, refresh } = stage({ attended: true });
-  const waiting = refresh.done();
+  const waiting = refresh.next();
   refresh.relyOn();
   refresh.soon();
   refresh.close(new Error("closed"));
   await expect(waiting).rejects.toThrow("closed");
-  await expect(refresh.done()).rejects.toThrow("closed");
+  await expect(refresh.next()).rejects.toThrow("closed");
   looks[0]!.end(true);
   await clock.advance(10_000);
   expect(looks).toHaveLength(1);

@@ -5,33 +5,33 @@ import { SlotTable } from "../../../../src/backends/kv/cluster/slot-table.ts";
 describe("an epoch", () => {
   test("stays while neither the slot's owner nor the connection changes", () => {
     const table = new SlotTable<string>();
-    table.give(7, "one");
+    table.assign(7, "one");
     const epoch = table.epoch(7, 11);
-    table.give(7, "one");
-    table.give(8, "two");
+    table.assign(7, "one");
+    table.assign(8, "two");
     expect(table.epoch(7, 11)).toBe(epoch);
     expect(epoch).toBeGreaterThan(0);
   });
 
   test("is another after the slot went away and came back, though nobody asked meanwhile", () => {
     const table = new SlotTable<string>();
-    table.give(7, "one");
+    table.assign(7, "one");
     const epoch = table.epoch(7, 11);
-    table.give(7, "two");
-    table.give(7, "one");
+    table.assign(7, "two");
+    table.assign(7, "one");
     expect(table.epoch(7, 11)).not.toBe(epoch);
   });
 
   test("is another with another connection, and with the first again", () => {
     const table = new SlotTable<string>();
-    table.give(7, "one");
+    table.assign(7, "one");
     const epochs = [table.epoch(7, 11), table.epoch(7, 12), table.epoch(7, 11)];
     expect(new Set(epochs).size).toBe(3);
   });
 
   test("is 0 where no connection is trusted, and the same again when it is", () => {
     const table = new SlotTable<string>();
-    table.give(7, "one");
+    table.assign(7, "one");
     const epoch = table.epoch(7, 11);
     expect(table.epoch(7, 0)).toBe(0);
     expect(table.epoch(7, 11)).toBe(epoch);
@@ -46,9 +46,9 @@ describe("an epoch", () => {
 describe("giving a slot away", () => {
   test("tells whether somebody relied on it, once", () => {
     const table = new SlotTable<string>();
-    expect(table.give(7, "one")).toBe(false);
+    expect(table.assign(7, "one")).toBe(false);
     table.epoch(7, 11);
-    expect([table.give(7, "one"), table.give(7, "two"), table.give(7, "three")]).toEqual([
+    expect([table.assign(7, "one"), table.assign(7, "two"), table.assign(7, "three")]).toEqual([
       false,
       true,
       false,
@@ -57,9 +57,9 @@ describe("giving a slot away", () => {
 
   test("shows in who holds what", () => {
     const table = new SlotTable<string>();
-    table.give(9, "one");
-    table.give(3, "two");
-    table.give(5, "one");
+    table.assign(9, "one");
+    table.assign(3, "two");
+    table.assign(5, "one");
     expect([...table.owners()]).toEqual(["two", "one"]);
     expect(table.firstOf((owner) => owner === "one")).toBe(5);
     expect(table.firstOf((owner) => owner === "three")).toBeUndefined();

@@ -214,21 +214,21 @@ describe("bytes that are not RESP are refused:", () => {
     ["a double in another base", ",0x10\r\n"],
     ["a big number that is none", "(12x\r\n"],
     ["an empty big number", "(\r\n"],
-    ["a boolean that is none", "#x\r\n"],
+    ["a malformed boolean", "#x\r\n"],
     ["a long boolean", "#true\r\n"],
-    ["a null that holds something", "_x\r\n"],
-    ["a string longer than it claims", "$3\r\nabcd\r\n"],
+    ["a null with content", "_x\r\n"],
+    ["a string longer than announced", "$3\r\nabcd\r\n"],
     ["a string whose end is not one", "$3\r\nabc\r\r"],
     ["a string in a list, longer than it claims", "*3\r\n$1\r\na\r\n$3\r\nabcd\r\n$1\r\nz\r\n"],
     ["a string in a list, without a length", "*3\r\n$1\r\na\r\n$\r\n\r\n$1\r\nz\r\n"],
-    ["a null in a list that holds something", "*3\r\n$1\r\na\r\n_x\r\n$1\r\nz\r\n"],
-    ["a text without its kind", "=3\r\nabc\r\n"],
+    ["a null with content in a list", "*3\r\n$1\r\na\r\n_x\r\n$1\r\nz\r\n"],
+    ["a verbatim string without its format", "=3\r\nabc\r\n"],
     ["a text with an unmarked kind", "=5\r\ntxtab\r\n"],
     ["a line end without its line feed", "+OK\rx"],
     ["a number whose line end lacks its line feed", ":1\rx"],
     ["lists nested without end", "*1\r\n".repeat(100)],
     ["attributes nested without end", "|1\r\n".repeat(100)],
-    ["a line without end", `+${"x".repeat(70_000)}`],
+    ["an endless line", `+${"x".repeat(70_000)}`],
     ["an error without end", `-${"x".repeat(70_000)}`],
   ])("%s", (_, bytes) => {
     expect(() => read(bytes)).toThrow(Error);
@@ -238,13 +238,13 @@ describe("bytes that are not RESP are refused:", () => {
     else expect(() => read(...single)).toThrow(Error);
   });
 
-  test("a line without end, however small its pieces", () => {
+  test("an endless line, however small its pieces", () => {
     const told = new Told();
     const piece = Buffer.from("x".repeat(1_000));
     told.reader.feed(Buffer.from("-"));
     expect(() => {
       for (let sent = 0; sent < 100; sent++) told.reader.feed(piece);
-    }).toThrow("a line without end");
+    }).toThrow("a line longer than 64 KiB");
   });
 
   test("whatever they are, they end in replies, silence or an error, never in much memory", () => {

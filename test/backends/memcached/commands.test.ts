@@ -1,10 +1,10 @@
 // Lifetimes as memcached takes them: whole seconds, a time since the epoch beyond 30 days, 0 for ever.
 import { describe, expect, it } from "vitest";
-import { lifetimeToken } from "../../../src/backends/memcached/lifetime.ts";
+import { lifetimeToken } from "../../../src/backends/memcached/commands.ts";
 
 const NOW_S = 1_800_000_000;
-const token = (seconds: number, isMore = false): number =>
-  lifetimeToken(seconds * 1_000, isMore, NOW_S * 1_000 + 400);
+const token = (seconds: number, roundsUp = false): number =>
+  lifetimeToken(seconds * 1_000, roundsUp, NOW_S * 1_000 + 400);
 const DAY_S = 86_400;
 
 describe("a lifetime", () => {

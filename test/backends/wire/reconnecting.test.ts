@@ -1,15 +1,16 @@
-// A link: made when it is needed, made again when it is lost, and nobody waits on it for longer than they may.
+// A reconnecting connection: opened when needed, reopened when lost, and no call waits for it past its deadline.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Reply } from "../../../../src/backends/kv/resp/reply.ts";
-import type { Argument } from "../../../../src/backends/kv/resp/writer.ts";
-import { Connection, type ConnectionListener } from "../../../../src/backends/kv/server/connection.ts";
-import { Link, type LinkHost } from "../../../../src/backends/kv/server/link.ts";
-import { systemClock } from "../../../../src/core/clock.ts";
-import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../../src/core/errors.ts";
-import { ManualClock, settle } from "../../../../src/testing/index.ts";
-import { FakeServer, greet } from "../../../support/kv/fake-server.ts";
-import { startRedis } from "../../../support/redis.ts";
-import { until } from "../../../support/until.ts";
+import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
+import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
+import { Connection } from "../../../src/backends/kv/server/connection.ts";
+import { KvConnection } from "../../../src/backends/kv/server/kv-connection.ts";
+import type { ReconnectingHost } from "../../../src/backends/wire/reconnecting.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
+import { ManualClock, settle } from "../../../src/testing/index.ts";
+import { FakeServer, greet } from "../../support/kv/fake-server.ts";
+import { startRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
 
 const OPERATION_TIMEOUT_MS = 1_000;
 const SETTINGS = {
@@ -22,12 +23,14 @@ const SETTINGS = {
   readsTogether: true,
 };
 
+type Open = ReconnectingHost<Connection>["open"];
+
 let fake: FakeServer;
 let clock: ManualClock;
 let events: string[];
 /** How often the link has asked for a connection. */
 let attempts: number;
-let links: Link[];
+let links: KvConnection[];
 
 beforeEach(async () => {
   fake = await FakeServer.start(answerAll);
@@ -44,18 +47,17 @@ afterEach(async () => {
 
 const answerAll: typeof greet = (command, client) => greet(command, client) ?? `+${command.join(" ")}\r\n`;
 
-function newLink(open?: LinkHost["open"]): Link {
+function newLink(open?: Open): KvConnection {
   const endpoint = fake.endpoint;
-  const link = new Link({
+  const link = new KvConnection({
     clock,
     operationTimeoutMs: OPERATION_TIMEOUT_MS,
-    open: (listener) => {
+    open: (owner) => {
       attempts++;
       return open === undefined
-        ? Connection.open({ ...SETTINGS, clock, endpoint }, listener)
-        : open(listener);
+        ? Connection.open({ ...SETTINGS, clock, endpoint }, { ...owner, pushed })
+        : open(owner);
     },
-    pushed: (push) => events.push(`push ${push.map(String).join(" ")}`),
     up: () => events.push("up"),
     down: (error, lost) => events.push(`down ${error.code}${lost === undefined ? "" : " after one"}`),
   });
@@ -63,7 +65,11 @@ function newLink(open?: LinkHost["open"]): Link {
   return link;
 }
 
-const read = (link: Link, key: string): Promise<Reply> =>
+const pushed = (push: readonly Reply[]): void => {
+  events.push(`push ${push.map(String).join(" ")}`);
+};
+
+const read = (link: KvConnection, key: string): Promise<Reply> =>
   new Promise((resolve, reject) => link.read(key, true, { resolve, reject }));
 
 /** What it fails with; to be called before it can. */
@@ -74,14 +80,11 @@ const failure = (promise: Promise<unknown>): Promise<XCacheError> =>
   );
 
 /** An attempt that the test ends as it likes. */
-function held(): { open: LinkHost["open"]; listeners: ConnectionListener[]; fail(error: Error): void } {
+function held(): { open: Open; fail(error: Error): void } {
   const rejects: ((error: Error) => void)[] = [];
-  const listeners: ConnectionListener[] = [];
   return {
-    listeners,
-    open: (listener) =>
+    open: () =>
       new Promise((_, reject) => {
-        listeners.push(listener);
         rejects.push(reject);
       }),
     fail: (error) => rejects.shift()?.(error),
@@ -231,8 +234,11 @@ describe("attempts that fail", () => {
   });
 
   test("include connections that end as soon as they are made", async () => {
-    const link = newLink(async (listener) => {
-      const connection = await Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, listener);
+    const link = newLink(async (owner) => {
+      const connection = await Connection.open(
+        { ...SETTINGS, clock, endpoint: fake.endpoint },
+        { ...owner, pushed },
+      );
       setImmediate(() => connection.destroy(gone));
       return connection;
     });
@@ -249,11 +255,11 @@ describe("attempts that fail", () => {
 describe("what waits for a connection", () => {
   test("waits as long as operation_timeout, and is never sent later", async () => {
     let release: (() => void) | undefined;
-    const link = newLink(async (listener) => {
+    const link = newLink(async (owner) => {
       await new Promise<void>((resolve) => {
         release = resolve;
       });
-      return Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, listener);
+      return Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, { ...owner, pushed });
     });
     const early = [failure(link.command("SET", "k", "early")), failure(read(link, "early"))];
     await clock.advance(600);
@@ -283,7 +289,7 @@ describe("what waits for a connection", () => {
   test("may say itself until when, and is then told that it was not sent", async () => {
     const link = newLink(held().open);
     const told: string[] = [];
-    const answer = (name: string, due: number): Parameters<Link["send"]>[1] => ({
+    const answer = (name: string, due: number): Parameters<KvConnection["send"]>[1] => ({
       due: clock.now() + due,
       resolve: () => told.push(`${name} resolved`),
       reject: () => told.push(`${name} rejected`),
@@ -330,9 +336,9 @@ describe("renewing", () => {
 
   test("ends a pause between attempts", async () => {
     let fails = true;
-    const link = newLink(async (listener) => {
+    const link = newLink(async (owner) => {
       if (fails) throw gone;
-      return Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, listener);
+      return Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, { ...owner, pushed });
     });
     await failure(link.connect());
     await clock.advance(5_000);
@@ -415,8 +421,11 @@ describe("closing", () => {
 
   test("ends a connection that is made just then", async () => {
     let release: (() => void) | undefined;
-    const link = newLink(async (listener) => {
-      const connection = await Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, listener);
+    const link = newLink(async (owner) => {
+      const connection = await Connection.open(
+        { ...SETTINGS, clock, endpoint: fake.endpoint },
+        { ...owner, pushed },
+      );
       await new Promise<void>((resolve) => {
         release = resolve;
       });
@@ -447,13 +456,10 @@ test("a real server may be killed and frozen: the link is back by itself", async
   await using server = await startRedis();
   const endpoint = { host: "127.0.0.1", port: server.port };
   const settings = { ...SETTINGS, clock: systemClock, endpoint, operationTimeoutMs: 200 };
-  const link = new Link({
+  const link = new KvConnection({
     clock: systemClock,
     operationTimeoutMs: 200,
-    open: (listener) => Connection.open(settings, listener),
-    pushed: () => {},
-    up: () => {},
-    down: () => {},
+    open: (owner) => Connection.open(settings, { ...owner, pushed }),
   });
   links.push(link);
   const works = async (): Promise<boolean> => String(await link.command("PING")) === "PONG";

@@ -1,0 +1,112 @@
+// Opens a socket to a server, plain or TLS, within connect_timeout.
+import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import type { Clock } from "../../core/clock.ts";
+import type { XCacheError } from "../../core/errors.ts";
+import { nodeTls } from "../../core/lazy-builtin.ts";
+import { connectTimedOut, tlsUnusable } from "./connection-error.ts";
+
+/** Where a server listens. */
+export type Endpoint = { readonly host: string; readonly port: number } | { readonly path: string };
+
+/** As it would be written in a URL. */
+export function nameOf(endpoint: Endpoint): string {
+  if ("path" in endpoint) return endpoint.path;
+  return `${endpoint.host.includes(":") ? `[${endpoint.host}]` : endpoint.host}:${endpoint.port}`;
+}
+
+export interface SocketSettings {
+  readonly endpoint: Endpoint;
+  /** Undefined: no TLS. */
+  readonly tls?: ConnectionOptions | undefined;
+  readonly clock: Clock;
+  readonly connectTimeoutMs: number;
+  /** Never keeps the process alive, not even while a reply is awaited. Default: false. */
+  readonly background?: boolean;
+}
+
+/** Takes `length` bytes that arrived. Returns whether any of them are still referenced; if not, the memory is reused. */
+export type Intake = (bytes: Buffer, length: number) => boolean;
+
+export interface SocketOwner {
+  /** The server's address, for messages. */
+  readonly name: string;
+  readonly signal: AbortSignal | undefined;
+  /** Gets the bytes directly from the socket, in place of its "data" events. */
+  readonly intake?: Intake;
+  /** The error for a socket that failed; `cause` undefined: the server closed it. */
+  lost(cause: Error | undefined): XCacheError;
+}
+
+/** Node's own read size. */
+const READ_BYTES = 64 * 1024;
+const KEEP_ALIVE_MS = 5_000;
+
+/** Rejects with ConnectionError, OperationTimeoutError or the signal's reason. */
+export function openSocket(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
+  const { endpoint, tls, clock, connectTimeoutMs } = settings;
+  const { name, signal, intake } = owner;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const target = intake === undefined ? { ...endpoint } : { ...endpoint, onread: readsInto(intake) };
+    const socket = tls === undefined ? connectPlain(target) : secureSocket(name, target, tls);
+    if (settings.background) socket.unref();
+    let isAccepted = false;
+    const settle = (error?: XCacheError): void => {
+      timer.cancel();
+      signal?.removeEventListener("abort", abort);
+      socket.off("close", end);
+      if (error === undefined) {
+        // An idle connection does not keep the process alive; the replies awaited on it do.
+        socket.unref();
+        socket.setNoDelay(true);
+        socket.setKeepAlive(true, KEEP_ALIVE_MS);
+        resolve(socket);
+        return;
+      }
+      socket.destroy();
+      reject(error);
+    };
+    const abort = (): void => settle(signal?.reason);
+    const end = (): void => settle(owner.lost(undefined));
+    const timer = clock.after(connectTimeoutMs, () =>
+      settle(connectTimedOut(name, connectTimeoutMs, isAccepted)),
+    );
+    signal?.addEventListener("abort", abort);
+    socket.once("connect", () => {
+      isAccepted = true;
+      if (tls === undefined) settle();
+    });
+    if (tls !== undefined) socket.once("secureConnect", () => settle());
+    // Stays for good: an "error" event without a listener would be thrown.
+    socket.on("error", (error) => settle(owner.lost(error)));
+    socket.on("close", end);
+  });
+}
+
+type Target = Endpoint & { readonly onread?: OnReadOpts };
+
+/** Bypasses the stream, and reads into the same memory until the intake keeps a reference to it. */
+function readsInto(intake: Intake): OnReadOpts {
+  let memory = Buffer.allocUnsafeSlow(READ_BYTES);
+  return {
+    buffer: () => memory,
+    callback: (length) => {
+      if (intake(memory, length)) memory = Buffer.allocUnsafeSlow(READ_BYTES);
+      return true;
+    },
+  };
+}
+
+/** Sends the host as server name (SNI) unless it is an IP address, which RFC 6066, section 3, does not allow there. */
+function secureSocket(name: string, target: Target, tls: ConnectionOptions): Socket {
+  const servername = "host" in target && isIP(target.host) === 0 ? { servername: target.host } : {};
+  try {
+    return nodeTls().connect({ ...target, ...servername, ...tls });
+  } catch (cause) {
+    throw tlsUnusable(name, cause);
+  }
+}
