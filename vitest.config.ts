@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** A test that puts something of its own in the place of modules or timers must not meet what others have left in them. */
 const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(/;
@@ -9,12 +10,51 @@ const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .map((path) => `test/${path}`);
 const alone = tests.filter((path) => REPLACES_PARTS.test(readFileSync(path, "utf8")));
 
+/** The files that take longest, mostly by waiting: begun last, one of them would keep a run from ending. */
+const LONGEST = [
+  "consistency/consistency",
+  "backends/kv/cluster/cluster",
+  "behaviour/disk/crash",
+  "behaviour/memcached/contract-ring",
+  "behaviour/cli/servers",
+  "docs/pages",
+  "behaviour/kv/contract",
+  "behaviour/memcached/contract",
+  "behaviour/kv/churn",
+  "backends/kv/sentinel/sentinel",
+  "behaviour/cli/json-output",
+  "behaviour/cli/usage",
+  "behaviour/kv/batching",
+  "extras/adapters",
+  "behaviour/web/conformance",
+  "cli/interrupt",
+  "docs/run",
+  "behaviour/cli/shells",
+  "behaviour/disk/contract",
+].map((name) => `/test/${name}.test.ts`);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId, project }: TestSpecification): number => {
+      const at = LONGEST.findIndex((ending) => moduleId.endsWith(ending));
+      if (at >= 0) return at;
+      // A worker that has run one of these is replaced.
+      return project.name === "alone" ? LONGEST.length + 1 : LONGEST.length;
+    };
+    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other));
+  }
+}
+
 export default defineConfig({
   test: {
     globalSetup: ["test/support/servers.global.ts", "test/support/modules.global.ts"],
     pool: "forks",
     maxWorkers: 3,
-    testTimeout: 20_000,
+    sequence: { sequencer: LongestFirst },
+    // Cases that may run side by side mostly wait for time to pass.
+    maxConcurrency: 20,
+    // Ends what hangs, even on a busy machine; what is to be quick says so itself.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     // Nearly every file imports most of src: to do that once for all files of a worker saves a third of the time.
     projects: [

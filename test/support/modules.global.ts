@@ -1,12 +1,27 @@
-// Before all tests: compiles the sources unless that is done already, for tests that run them in processes of their own.
-import { buildIfStale, whyStale } from "../../scripts/build/build.mjs";
+// Before tests that run the sources in processes of their own, or look at what is published: compiles the sources.
+import { readFileSync } from "node:fs";
+import type { TestProject } from "vitest/node";
+import { build, whyStale } from "../../scripts/build/build.mjs";
 import { thisMachine } from "./machine.ts";
 import { STALE_MODULES } from "./own-process.ts";
 
-export function setup(): void {
+/** What such a test imports. */
+const NEEDS_COMPILED = /\/(own-process|[a-z]+-process|installed|example|round)\.ts"|\/build\.mjs"/;
+
+export function setup({ vitest }: TestProject): void {
+  if (process.env[STALE_MODULES] !== undefined) return;
+  if (!vitest.state.getPaths().some((path) => NEEDS_COMPILED.test(readFileSync(path, "utf8")))) return;
   const reason = whyStale();
   if (reason === undefined) return;
   thisMachine.say(`compiling the sources: ${reason}`);
-  // Tests that import the sources as they are can do without; the others say what is wrong.
-  if (buildIfStale() !== 0) process.env[STALE_MODULES] = "src/ does not compile: run `npm run build`";
+  if (!compiles()) process.env[STALE_MODULES] = "src/ was not compiled: run `npm run build`";
+}
+
+/** Another run that compiles at the same time may take the folder away. */
+function compiles(): boolean {
+  try {
+    return build() === 0;
+  } catch {
+    return whyStale() === undefined;
+  }
 }
