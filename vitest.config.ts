@@ -51,8 +51,6 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
-    // Cases that may run side by side mostly wait for time to pass.
-    maxConcurrency: 20,
     // Ends what hangs, even on a busy machine; what is to be quick says so itself.
     testTimeout: 60_000,
     hookTimeout: 60_000,

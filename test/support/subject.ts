@@ -1,4 +1,5 @@
 // A store that any number of clients share, as a subject of the contract suite.
+import { describe, it } from "vitest";
 import type { CacheConfig } from "../../src/config/types.ts";
 import type { Backend } from "../../src/core/backend.ts";
 import type { ContractSubject } from "../../src/testing/index.ts";
@@ -25,3 +26,6 @@ export function sharedSubject({ name, offers, client, config = {} }: SharedSubje
     }),
   };
 }
+
+/** Runs all cases of the suite side by side, for a store whose lifetimes are whole seconds: most cases wait for them. */
+export const SIDE_BY_SIDE = { describe: describe.concurrent, it: it.concurrent };
