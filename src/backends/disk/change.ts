@@ -2,7 +2,7 @@
 import type { Row } from "./environment.ts";
 import { AREA, type DiskKey } from "./layout/disk-key.ts";
 import { isRowOf, rowsOf, rowValue } from "./layout/index-row.ts";
-import { comparable, type Encoded, type Facts, factsIn, storedKey } from "./layout/stored-record.ts";
+import { comparable, type Encoded, metaIn, type RecordMeta, storedKey } from "./layout/stored-record.ts";
 import type { LmdbStore } from "./lmdb.ts";
 
 /** Holds while the record is still the one that the change is based on. */
@@ -28,7 +28,7 @@ export interface Change {
 export function putRecord(
   key: DiskKey,
   next: Encoded,
-  before: Facts | undefined,
+  before: RecordMeta | undefined,
   condition?: Condition,
 ): Change {
   const rows = rowsOf(next);
@@ -43,7 +43,7 @@ export function putRecord(
 }
 
 /** Removes a record if it has not changed. */
-export function removeRecord(key: DiskKey, present: Facts): Change {
+export function removeRecord(key: DiskKey, present: RecordMeta): Change {
   return {
     condition: { key, version: comparable(present.version) },
     puts: [],
@@ -78,7 +78,7 @@ export interface RowRemoval {
   /** The key of the record that it changes. */
   readonly key?: string;
   /** The record that is removed; undefined if only the row is. */
-  readonly facts?: Facts;
+  readonly meta?: RecordMeta;
 }
 
 /**
@@ -86,10 +86,10 @@ export interface RowRemoval {
  * the value at the disk key that the row names.
  */
 export function removalFor({ key: row, value: diskKey }: Row, bytes: Buffer | undefined): RowRemoval {
-  const facts = factsIn(bytes);
-  if (bytes !== undefined && facts !== undefined) {
-    return isRowOf(row, facts)
-      ? { change: removeRecord(diskKey, facts), key: storedKey(diskKey, bytes), facts }
+  const meta = metaIn(bytes);
+  if (bytes !== undefined && meta !== undefined) {
+    return isRowOf(row, meta)
+      ? { change: removeRecord(diskKey, meta), key: storedKey(diskKey, bytes), meta }
       : { change: { puts: [], removals: [row] } };
   }
   // A damaged record is removed too, except under a hash: its key is unknown, so it may be in the middle of a write.

@@ -10,7 +10,7 @@ import { isMade, issue, sizeOf } from "./change.ts";
 import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import type { DiskEviction } from "./eviction.ts";
-import type { Facts } from "./layout/stored-record.ts";
+import type { RecordMeta } from "./layout/stored-record.ts";
 import type { Gate } from "./lock/gate.ts";
 import type { Operation, View } from "./operation.ts";
 import { earliestDue, latestDue, mustWait, type Planned, type Plans, type Queued } from "./queued.ts";
@@ -156,7 +156,7 @@ export class Committer {
     const done: Queued[] = [];
     const now = this.#clock.now();
     this.#environment.snapshot((get) => {
-      const pendingWrite = new Map<string, Facts | undefined>();
+      const pendingWrite = new Map<string, RecordMeta | undefined>();
       let bytesRead = 0;
       const view: View = {
         now,

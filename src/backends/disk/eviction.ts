@@ -86,9 +86,9 @@ export class DiskEviction {
     return evictions;
   }
 
-  #operation({ change, key, facts }: RowRemoval): ChangeOperation {
+  #operation({ change, key, meta }: RowRemoval): ChangeOperation {
     return new ChangeOperation(key, change, (isRemoved) => {
-      if (isRemoved && key !== undefined && facts?.leavesLast === false) this.#options.evicted(key);
+      if (isRemoved && key !== undefined && meta?.evictedLast === false) this.#options.evicted(key);
     });
   }
 }

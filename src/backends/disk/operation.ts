@@ -7,10 +7,10 @@ import {
   comparable,
   decodeStored,
   encodeStored,
-  endOf,
-  type Facts,
-  factsIn,
-  factsOf,
+  expiryOf,
+  metaIn,
+  metaOf,
+  type RecordMeta,
 } from "./layout/stored-record.ts";
 
 /** What an operation sees when it is planned. */
@@ -19,14 +19,14 @@ export interface View {
   /** From a snapshot of the latest commit. */
   get(key: DiskKey): Buffer | undefined;
   /** What an earlier operation of the same commit writes unconditionally. */
-  pendingWrite(key: string): Facts | undefined;
+  pendingWrite(key: string): RecordMeta | undefined;
 }
 
 /** The outcome of planning: a change, or nothing to do. */
 export interface Plan {
   readonly change: Change | undefined;
   /** What is stored afterwards, if that is certain. */
-  readonly result?: Facts;
+  readonly result?: RecordMeta;
 }
 
 export interface Operation {
@@ -58,7 +58,7 @@ export class WriteOperation implements Operation {
   plan(view: View): Plan {
     const key = recordKey(this.key);
     const next = encodeStored(key, this.#item, view.now);
-    const before = view.pendingWrite(this.key) ?? factsIn(view.get(key));
+    const before = view.pendingWrite(this.key) ?? metaIn(view.get(key));
     return { change: putRecord(key, next, before), result: next };
   }
 
@@ -99,7 +99,7 @@ export class SwapOperation implements Operation {
       this.#lost = { won: false, current: present };
       return NOTHING;
     }
-    const before = factsIn(bytes);
+    const before = metaIn(bytes);
     if (this.#next === undefined)
       return before === undefined ? NOTHING : { change: removeRecord(key, before) };
     const next = encodeStored(key, { key: this.key, ...this.#next }, view.now);
@@ -133,7 +133,7 @@ export class TakeOperation implements Operation {
     try {
       this.#taken = presentIn(bytes, this.key, view.now);
       if (bytes === undefined || this.#taken === undefined) return NOTHING;
-      return { change: removeRecord(key, factsOf(bytes)) };
+      return { change: removeRecord(key, metaOf(bytes)) };
     } catch (error) {
       // A damaged record is removed too; its index rows are removed when the sweep or eviction finds them.
       this.#damage = error;
@@ -180,5 +180,5 @@ export class ChangeOperation implements Operation {
 
 /** The record in these bytes, unless it has expired or belongs to another key. Throws CodecError. */
 function presentIn(bytes: Buffer | undefined, key: string, now: number): StoreRecord | undefined {
-  return bytes === undefined || endOf(bytes) <= now ? undefined : decodeStored(bytes, key);
+  return bytes === undefined || expiryOf(bytes) <= now ? undefined : decodeStored(bytes, key);
 }

@@ -1,6 +1,6 @@
 // Operations that wait for their commit, and their planned changes.
 import type { Change } from "./change.ts";
-import type { Facts } from "./layout/stored-record.ts";
+import type { RecordMeta } from "./layout/stored-record.ts";
 import type { Operation } from "./operation.ts";
 
 export interface Queued {
@@ -37,7 +37,7 @@ export function earliestDue(waiting: readonly Queued[]): number {
 /** Whether an operation must wait for the next commit because this one already changes its key. */
 export function mustWait(
   { key, isWrite }: Operation,
-  pendingWrites: ReadonlyMap<string, Facts | undefined>,
+  pendingWrites: ReadonlyMap<string, RecordMeta | undefined>,
 ): boolean {
   if (key === undefined || !pendingWrites.has(key)) return false;
   return !isWrite || pendingWrites.get(key) === undefined;

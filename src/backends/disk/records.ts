@@ -4,7 +4,7 @@ import { COARSE_LAG_MS } from "../../core/clock.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Environment } from "./environment.ts";
 import { isHashed, recordKey } from "./layout/disk-key.ts";
-import { decodeStored, endIn, endOf, versionIn } from "./layout/stored-record.ts";
+import { decodeStored, expiryIn, expiryOf, versionIn } from "./layout/stored-record.ts";
 import { type Operation, SwapOperation, TakeOperation, WriteOperation } from "./operation.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { scanStore, storeUsage } from "./scan.ts";
@@ -72,7 +72,7 @@ export class Records {
   }
 
   readonly #presentVersion = (bytes: Uint8Array): Token | undefined =>
-    this.#hasEnded(endIn(bytes)) ? undefined : versionIn(bytes);
+    this.#isExpired(expiryIn(bytes)) ? undefined : versionIn(bytes);
 
   readMany(keys: readonly string[]): readonly Found[] {
     const { environment, sweep } = this.#shared;
@@ -131,12 +131,12 @@ export class Records {
 
   #present(bytes: Buffer | undefined, key: string): Found {
     if (bytes === undefined) return undefined;
-    return this.#hasEnded(endOf(bytes)) ? undefined : decodeStored(bytes, key);
+    return this.#isExpired(expiryOf(bytes)) ? undefined : decodeStored(bytes, key);
   }
 
   /** The coarse clock is enough unless the expiry is near. */
-  #hasEnded(ends: number): boolean {
+  #isExpired(expiresAt: number): boolean {
     const { clock } = this.#host;
-    return clock.coarse() + 2 * COARSE_LAG_MS >= ends && clock.now() >= ends;
+    return clock.coarse() + 2 * COARSE_LAG_MS >= expiresAt && clock.now() >= expiresAt;
   }
 }

@@ -3,7 +3,7 @@ import type { ScanItem, Usage } from "../../core/backend.ts";
 import { nextTurn } from "../../core/event-loop.ts";
 import type { Environment, Range } from "./environment.ts";
 import { AREA, plainPrefix, rangeOf } from "./layout/disk-key.ts";
-import { decodeStoredHeader, endOf, storedKey } from "./layout/stored-record.ts";
+import { decodeStoredHeader, expiryOf, storedKey } from "./layout/stored-record.ts";
 
 const STEP = 200;
 /** Keys counted per step. */
@@ -44,7 +44,7 @@ export async function* scanStore(
       const at = now();
       yield rows.flatMap(({ key: diskKey, value }) => {
         const key = storedKey(diskKey, value);
-        if (endOf(value) <= at || !key.startsWith(prefix)) return [];
+        if (expiryOf(value) <= at || !key.startsWith(prefix)) return [];
         const record = decodeStoredHeader(value, key);
         return record === undefined ? [] : [{ key, record, bytes: sizeOf(diskKey, value) }];
       });

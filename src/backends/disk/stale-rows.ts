@@ -28,17 +28,17 @@ export class StaleRows {
     return this.#removeStale(true, now, limitMs) || ofEntries;
   }
 
-  #removeStale(leavesLast: boolean, now: number, limitMs: number): boolean {
-    const range = writtenBefore(now - SETTLED_MS, leavesLast);
+  #removeStale(evictedLast: boolean, now: number, limitMs: number): boolean {
+    const range = writtenBefore(now - SETTLED_MS, evictedLast);
     let isFound = false;
     let bytesRead = 0;
-    for (const row of this.#environment.rows(range, MOST_AT_ONCE, this.#examined.get(leavesLast))) {
+    for (const row of this.#environment.rows(range, MOST_AT_ONCE, this.#examined.get(evictedLast))) {
       if (bytesRead >= MOST_BYTES_AT_ONCE) break;
       const bytes = this.#environment.read(row.value);
       bytesRead += bytes?.length ?? 0;
-      this.#examined.set(leavesLast, row.key);
-      const { change, key, facts } = removalFor(row, bytes);
-      if (facts !== undefined) continue;
+      this.#examined.set(evictedLast, row.key);
+      const { change, key, meta } = removalFor(row, bytes);
+      if (meta !== undefined) continue;
       isFound = true;
       this.#committer.add(new ChangeOperation(key, change), limitMs);
     }

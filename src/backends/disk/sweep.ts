@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../../core/clock.ts";
 import { removalFor } from "./change.ts";
 import type { Committer } from "./committer.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
-import { endedBy } from "./layout/index-row.ts";
+import { expiredBy } from "./layout/index-row.ts";
 import { ChangeOperation } from "./operation.ts";
 import { StaleRows } from "./stale-rows.ts";
 
@@ -60,7 +60,7 @@ export class Sweep {
   /** Returns whether there is more to remove. */
   #sweep(): boolean {
     if (this.#sweeps++ % SWEEPS_PER_READER_CHECK === 0) this.#environment.checkReaders();
-    const rows = this.#environment.rows(endedBy(this.#clock.now()), MOST_AT_ONCE);
+    const rows = this.#environment.rows(expiredBy(this.#clock.now()), MOST_AT_ONCE);
     let bytesRead = 0;
     for (const row of rows) {
       if (bytesRead >= MOST_BYTES_AT_ONCE) return true;

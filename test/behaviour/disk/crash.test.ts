@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { Environment } from "../../../src/backends/disk/environment.ts";
 import { AREA, rangeOf } from "../../../src/backends/disk/layout/disk-key.ts";
 import { byAge, rowsOf } from "../../../src/backends/disk/layout/index-row.ts";
-import { factsOf } from "../../../src/backends/disk/layout/stored-record.ts";
+import { metaOf } from "../../../src/backends/disk/layout/stored-record.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import { openApart } from "../../../src/backends/disk/lock/gate.ts";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -85,7 +85,7 @@ async function expectWhole(directory: string, durability: string): Promise<void>
         records.map(({ key }) => key.toString("latin1")).sort(),
       );
       for (const { key, value } of records) {
-        for (const row of rowsOf(factsOf(value))) expect(get(row)).toEqual(key);
+        for (const row of rowsOf(metaOf(value))) expect(get(row)).toEqual(key);
       }
     });
   } finally {

@@ -4,37 +4,37 @@
 // two processes write a record at the same time, a stale row may remain; readers remove a row that does not
 // match its record.
 import { AREA, type DiskKey, inArea, keyEncoder, rangeOf } from "./disk-key.ts";
-import { type Facts, NEVER } from "./stored-record.ts";
+import { NEVER, type RecordMeta } from "./stored-record.ts";
 
 const TIME_BYTES = 6;
 const VERSION_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
 /** Every row of one record; without an expiry row if it never expires. */
-export function rowsOf({ ends, written, leavesLast, version }: Facts): readonly Buffer[] {
-  const age = ageRow(written, leavesLast, version);
-  return ends === NEVER ? [age] : [age, expiryRow(ends, version)];
+export function rowsOf({ expiresAt, writtenAt, evictedLast, version }: RecordMeta): readonly Buffer[] {
+  const age = ageRow(writtenAt, evictedLast, version);
+  return expiresAt === NEVER ? [age] : [age, expiryRow(expiresAt, version)];
 }
 
-function expiryRow(ends: number, version: string): Buffer {
+function expiryRow(expiresAt: number, version: string): Buffer {
   const row = Buffer.allocUnsafe(1 + TIME_BYTES + VERSION_BYTES);
   row[0] = AREA.expiry;
-  row.writeUIntBE(ends, 1, TIME_BYTES);
+  row.writeUIntBE(expiresAt, 1, TIME_BYTES);
   row.write(version, 1 + TIME_BYTES, "latin1");
   return row;
 }
 
-function ageRow(written: number, leavesLast: boolean, version: string): Buffer {
+function ageRow(writtenAt: number, evictedLast: boolean, version: string): Buffer {
   const row = Buffer.allocUnsafe(2 + TIME_BYTES + VERSION_BYTES);
   row[0] = AREA.age;
-  row[1] = leavesLast ? 1 : 0;
-  row.writeUIntBE(written, 2, TIME_BYTES);
+  row[1] = evictedLast ? 1 : 0;
+  row.writeUIntBE(writtenAt, 2, TIME_BYTES);
   row.write(version, 2 + TIME_BYTES, "latin1");
   return row;
 }
 
 /** The rows of all records that have expired by `now`. */
-export function endedBy(now: number): { readonly start: Buffer; readonly end: Buffer } {
+export function expiredBy(now: number): { readonly start: Buffer; readonly end: Buffer } {
   const start = inArea(AREA.expiry, NOTHING);
   return { start, end: expiryRow(Math.min(NEVER, Math.floor(now) + 1), "\0".repeat(VERSION_BYTES)) };
 }
@@ -42,10 +42,10 @@ export function endedBy(now: number): { readonly start: Buffer; readonly end: Bu
 /** The rows of records written before a time: of entries, or of those evicted last. */
 export function writtenBefore(
   time: number,
-  leavesLast: boolean,
+  evictedLast: boolean,
 ): { readonly start: Buffer; readonly end: Buffer } {
-  const start = inArea(AREA.age, Buffer.from([leavesLast ? 1 : 0]));
-  return { start, end: ageRow(Math.max(0, Math.floor(time)), leavesLast, "\0".repeat(VERSION_BYTES)) };
+  const start = inArea(AREA.age, Buffer.from([evictedLast ? 1 : 0]));
+  return { start, end: ageRow(Math.max(0, Math.floor(time)), evictedLast, "\0".repeat(VERSION_BYTES)) };
 }
 
 /** The rows of all records, in eviction order. */
@@ -60,4 +60,5 @@ export function rowValue(key: DiskKey): Buffer {
 }
 
 /** Whether a row belongs to the record that is stored now. */
-export const isRowOf = (row: Buffer, facts: Facts): boolean => rowsOf(facts).some((own) => own.equals(row));
+export const isRowOf = (row: Buffer, meta: RecordMeta): boolean =>
+  rowsOf(meta).some((own) => own.equals(row));

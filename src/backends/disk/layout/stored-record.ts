@@ -18,8 +18,8 @@ import type { StoreRecord, Token } from "../../../core/record.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { AREA, type DiskKey, fullKeyBytes, isHashed, keyOfPlain } from "./disk-key.ts";
 
-const FLAG = { fullKey: 1, leavesLast: 2 } as const;
-const ENDS_AT = 1;
+const FLAG = { fullKey: 1, evictedLast: 2 } as const;
+const EXPIRES_AT = 1;
 const WRITTEN_AT = 7;
 const HEAD = 13;
 const LENGTH_BYTES = 4;
@@ -29,16 +29,16 @@ const TIME_BYTES = 6;
 export const NEVER = 2 ** 48 - 1;
 
 /** What is known of a record without decoding its frame. */
-export interface Facts {
+export interface RecordMeta {
   /** When it expires, or NEVER. */
-  readonly ends: number;
-  readonly written: number;
+  readonly expiresAt: number;
+  readonly writtenAt: number;
   /** Stamps and leases: losing one costs more than a miss. */
-  readonly leavesLast: boolean;
+  readonly evictedLast: boolean;
   readonly version: Token;
 }
 
-export interface Encoded extends Facts {
+export interface Encoded extends RecordMeta {
   readonly bytes: Buffer;
 }
 
@@ -52,13 +52,13 @@ export function encodeStored(
   const bytes = Buffer.allocUnsafe(
     HEAD + (full === undefined ? 0 : LENGTH_BYTES + full.length) + frame.length,
   );
-  const leavesLast = record.kind !== "entry";
-  const written = Math.floor(now);
+  const evictedLast = record.kind !== "entry";
+  const writtenAt = Math.floor(now);
   // Rounded down: a copy may only expire early.
-  const ends = Math.min(NEVER, Math.floor(now + lifetimeMs));
-  bytes[0] = (full === undefined ? 0 : FLAG.fullKey) | (leavesLast ? FLAG.leavesLast : 0);
-  bytes.writeUIntBE(ends, ENDS_AT, TIME_BYTES);
-  bytes.writeUIntBE(written, WRITTEN_AT, TIME_BYTES);
+  const expiresAt = Math.min(NEVER, Math.floor(now + lifetimeMs));
+  bytes[0] = (full === undefined ? 0 : FLAG.fullKey) | (evictedLast ? FLAG.evictedLast : 0);
+  bytes.writeUIntBE(expiresAt, EXPIRES_AT, TIME_BYTES);
+  bytes.writeUIntBE(writtenAt, WRITTEN_AT, TIME_BYTES);
   let at = HEAD;
   if (full !== undefined) {
     at = bytes.writeUInt32BE(full.length, at);
@@ -66,20 +66,21 @@ export function encodeStored(
     at += full.length;
   }
   frame.writeTo(bytes, at);
-  return { bytes, ends, written, leavesLast, version: record.version };
+  return { bytes, expiresAt, writtenAt, evictedLast, version: record.version };
 }
 
 /** The expiry of the record in these bytes. Throws CodecError. */
-export function endOf(bytes: Buffer): number {
+export function expiryOf(bytes: Buffer): number {
   if (bytes.length < HEAD) throw damaged();
-  return bytes.readUIntBE(ENDS_AT, TIME_BYTES);
+  return bytes.readUIntBE(EXPIRES_AT, TIME_BYTES);
 }
 
-/** As `endOf`, for bytes in LMDB's memory map. */
-export function endIn(bytes: Uint8Array): number {
-  let ends = 0;
-  for (let at = ENDS_AT; at < ENDS_AT + TIME_BYTES; at++) ends = ends * 256 + (bytes[at] as number);
-  return ends;
+/** As `expiryOf`, for bytes in LMDB's memory map. */
+export function expiryIn(bytes: Uint8Array): number {
+  let expiresAt = 0;
+  for (let at = EXPIRES_AT; at < EXPIRES_AT + TIME_BYTES; at++)
+    expiresAt = expiresAt * 256 + (bytes[at] as number);
+  return expiresAt;
 }
 
 /** The version of a record in the plain area, for bytes in LMDB's memory map. */
@@ -97,21 +98,21 @@ export function versionIn(bytes: Uint8Array): Token {
   );
 }
 
-export function factsOf(bytes: Buffer): Facts {
+export function metaOf(bytes: Buffer): RecordMeta {
   const at = frameStart(bytes) + VERSION_OFFSET;
   return {
-    ends: endOf(bytes),
-    written: bytes.readUIntBE(WRITTEN_AT, TIME_BYTES),
-    leavesLast: ((bytes[0] as number) & FLAG.leavesLast) !== 0,
+    expiresAt: expiryOf(bytes),
+    writtenAt: bytes.readUIntBE(WRITTEN_AT, TIME_BYTES),
+    evictedLast: ((bytes[0] as number) & FLAG.evictedLast) !== 0,
     version: bytes.toString("latin1", at, at + 8),
   };
 }
 
-/** As `factsOf`; undefined for nothing or a damaged record, which may be overwritten or removed. */
-export function factsIn(bytes: Buffer | undefined): Facts | undefined {
+/** As `metaOf`; undefined for nothing or a damaged record, which may be overwritten or removed. */
+export function metaIn(bytes: Buffer | undefined): RecordMeta | undefined {
   if (bytes === undefined) return undefined;
   try {
-    return factsOf(bytes);
+    return metaOf(bytes);
   } catch (error) {
     if (error instanceof CodecError) return undefined;
     throw error;
