@@ -25,7 +25,7 @@ export class KvClient {
     this.#host = host;
     this.#router = openRouter(address, {
       host,
-      met: (node, connection) => this.#met(node, connection),
+      onServer: (node, connection) => this.#onServer(node, connection),
       changed,
     });
     this.commands = new KvCommands(this.#router, host);
@@ -100,7 +100,7 @@ export class KvClient {
   /** From what each server reported when it was connected. */
   makesRoom(): boolean {
     const nodes = this.#router.nodes;
-    return nodes.every(({ facts }) => (facts.evictionPolicy ?? NO_EVICTION) !== NO_EVICTION);
+    return nodes.every(({ info }) => (info.evictionPolicy ?? NO_EVICTION) !== NO_EVICTION);
   }
 
   pool(): PoolState {
@@ -110,7 +110,7 @@ export class KvClient {
   async describe(): Promise<Readonly<Record<string, string | number | boolean>>> {
     const nodes = await this.#router.masters();
     await nodes[0]?.connect();
-    const facts = nodes[0]?.facts;
+    const facts = nodes[0]?.info;
     return {
       server: facts?.kind ?? "unknown",
       version: facts?.version ?? "unknown",
@@ -148,8 +148,8 @@ export class KvClient {
   }
 
   /** The server behind a new connection may have been restored from a snapshot or have taken over from another. */
-  async #met(node: KvNode, connection: Connection): Promise<void> {
-    const { runId, uptimeSeconds } = node.facts;
+  async #onServer(node: KvNode, connection: Connection): Promise<void> {
+    const { runId, uptimeSeconds } = node.info;
     const router = this.#router;
     if (runId === undefined) return;
     const records = new KvCommands(throughConnection(connection, node, router), this.#host);

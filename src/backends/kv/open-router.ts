@@ -19,21 +19,21 @@ import type { NodeHost } from "./server/node.ts";
 
 export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
 
-export interface RouterHost extends Pick<NodeHost, "met" | "changed"> {
+export interface RouterHost extends Pick<NodeHost, "onServer" | "changed"> {
   readonly host: BackendHost;
 }
 
-export function openRouter(address: KvAddress, { host, met, changed }: RouterHost): Router {
+export function openRouter(address: KvAddress, { host, onServer, changed }: RouterHost): Router {
   const settings = settingsOf(address, host);
   const nodeHost: NodeHost = {
     clock: host.clock,
     poolSize: host.poolSize,
     settings,
     watchesMost: host.keepsEntries === true,
-    met,
+    onServer,
     changed,
     down: () => {},
-    untold: reportOnce(host.report),
+    untracked: reportOnce(host.report),
     report: host.report,
   };
   switch (address.kind) {
@@ -50,7 +50,7 @@ export function openRouter(address: KvAddress, { host, met, changed }: RouterHos
 }
 
 /** All servers of a store have the same ACL rules, so one report is enough. */
-function reportOnce(report: BackendHost["report"]): NodeHost["untold"] {
+function reportOnce(report: BackendHost["report"]): NodeHost["untracked"] {
   let isReported = false;
   return (reason) => {
     if (isReported) return;

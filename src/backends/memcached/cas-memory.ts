@@ -1,11 +1,11 @@
-// Which CAS the server gave a record when it was swapped in: whoever swaps it again need not read it first.
+// The CAS that the server gave a record when it was swapped in, so that the next swap need not read the record first.
 //
-// It spares the holder of a lease a round trip when it renews and when it stores. A CAS says nothing of any other
-// connection: a server that was started again counts from 1, and the same number may stand for another record there.
+// This saves the holder of a lease a round trip when it renews and when it stores. A CAS is only valid on its connection: a
+// restarted server counts from 1, and the same number may stand for another record there.
 import type { Token } from "../../core/record.ts";
 
 const MOST_KEPT = 10_000;
-/** Keys may have 64 KiB: so many of those would be too much. */
+/** Keys may have 64 KiB: ten thousand of those would be too much. */
 const LONGEST_KEPT = 1_024;
 
 interface Known {
@@ -23,7 +23,7 @@ export class CasMemory {
     this.#known.set(key, { version, cas });
   }
 
-  /** The CAS of exactly this record, as far as it is known. Whatever it was, it is forgotten: it is used once. */
+  /** The CAS of exactly this record, if known. It is forgotten either way, since it is good for one use. */
   take(key: string, version: Token): string | undefined {
     const known = this.#known.get(key);
     this.#known.delete(key);

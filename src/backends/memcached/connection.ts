@@ -1,4 +1,4 @@
-// One connection to one server: pipelined commands, the reads of a tick together, a deadline on what was sent.
+// One connection to one server: pipelined commands, the reads of a tick together, a deadline for every reply.
 import type { Socket } from "node:net";
 import type { HostPort } from "../../core/address/address.ts";
 import type { XCacheError } from "../../core/errors.ts";
@@ -32,17 +32,17 @@ export interface ConnectionSettings extends SocketSettings {
   readonly keys: ItemKeys;
 }
 
-/** Reads that are sent and answered together at most. */
+/** Reads per batch at most. */
 const MOST_READ_TOGETHER = 512;
 const READ_ONE = " b v";
 const READ_FLAGS = Array.from({ length: MOST_READ_TOGETHER }, (_, at) => ` b v q O${at}`);
 
 export class Connection {
-  /** When the latest command that was answered had been sent. */
+  /** When the latest answered command was sent. */
   provenAt = 0;
-  /** What the server says of itself; set before anything else is sent. */
+  /** What the server reports about itself; set before any record is sent. */
   info = NO_INFO;
-  /** The CAS of records that were swapped in here: void with the connection, for a server that restarts begins at 1. */
+  /** The CAS of records that were swapped in here; void with the connection, since a restarted server counts from 1. */
   readonly cas = new CasMemory();
   readonly #settings: ConnectionSettings;
   readonly #owner: ConnectionOwner;
@@ -105,17 +105,17 @@ export class Connection {
     return this.#pending.length;
   }
 
-  /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
+  /** Whether the socket has stopped taking data: more of it would only pile up here. */
   get isClogged(): boolean {
     return this.#socket.writableNeedDrain;
   }
 
-  /** Since when an answer is awaited; Infinity where none is. */
+  /** When the oldest unanswered command was sent; Infinity if there is none. */
   get awaitedSince(): number {
     return this.#pending.awaitedSince;
   }
 
-  /** After the other commands of this tick, so that a read which is asked for after a write sees it. */
+  /** Sent after the other commands of this tick, so that a read sees every write made before it. */
   read(key: string, answer: ReadAnswer): void {
     if (this.#closed !== undefined) {
       answer.failed(this.#closed);
@@ -125,19 +125,19 @@ export class Connection {
     this.#flushSoon();
   }
 
-  /** Who reads one of the library's own records in this tick; nothing of it was sent yet. */
+  /** The pending read of one of the library's own records in this tick, not yet sent. */
   reading(key: string): ReadAnswer | undefined {
     return this.#reads.of(key);
   }
 
-  /** mg or md; leaves with the other commands of this tick, in order. */
+  /** mg or md; sent with the other commands of this tick, in order. */
   send(verb: "mg" | "md", key: string, flags: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
     this.#writer.command(verb, key, flags);
     this.#append(pending);
   }
 
-  /** ms. What the server would not take is refused here. */
+  /** ms. A record that is too large for the server is refused here. */
   store(key: string, flags: string, data: Uint8Array | SelfWriting, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
     const { largestRecord } = this.info;
@@ -160,7 +160,7 @@ export class Connection {
     );
   }
 
-  /** As `store` under a condition, answered by a promise. */
+  /** As `store` with a condition among the flags; resolves with the reply. */
   stored(key: string, flags: string, data: Uint8Array | SelfWriting): Promise<MetaReply> {
     return new Promise((resolve, reject) =>
       this.store(key, flags, data, new CommandPending(CHANGED, (reply) => resolve(kept(reply)), reject)),
@@ -174,14 +174,14 @@ export class Connection {
     );
   }
 
-  /** `what`: one of the server's own words, such as "settings". */
+  /** `what`: an argument of `stats`, such as "settings". */
   statistics(what = ""): Promise<Statistics> {
     return new Promise((resolve, reject) =>
       this.#line(`stats${what && ` ${what}`}`, new StatisticsPending(resolve, reject)),
     );
   }
 
-  /** Whatever was sent may still be carried out: only a closed socket makes sure that nothing follows it. */
+  /** Commands that were sent may still be executed; only a closed socket guarantees that none follows them. */
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
@@ -243,14 +243,14 @@ export class Connection {
 
   #reply(reply: MetaReply): void {
     const next = this.#pending.oldest;
-    if (next === undefined) throw new Error("a reply that nobody asked for");
+    if (next === undefined) throw new Error("a reply to no command");
     this.provenAt = next.sentAt;
-    // It may have ended the connection.
+    // The answer may have closed the connection.
     if (next.take(reply) && this.#closed === undefined) this.#pending.shift();
   }
 }
 
-/** As it was told; its value stays where it arrived, which nobody writes to again. */
+/** A copy of the reader's reusable fields; the value stays where it arrived, in memory that is not written again. */
 function kept({ code, text, bytes, start, end, opaque, cas }: MetaReply): MetaReply {
   return { code, text, bytes, start, end, opaque, cas };
 }

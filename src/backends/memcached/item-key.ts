@@ -1,16 +1,16 @@
-// What a record's key is called on a server: base64 text, which memcached decodes (flag b) before it looks.
+// The name of a record's key on a server: base64 text, which memcached decodes (flag b) before the lookup.
 //
-// 6 bytes say whose key it is: of the list of servers, so that another list finds nothing of this one; the same for a key
-// that is too long and stands there as its SHA-256; or fixed ones for notes about servers. 6 bytes are 8 letters without
-// padding, so the rest is encoded by itself. No byte of a key is sent as it is: nothing in it can end a command.
+// A prefix of 6 bytes says which kind of key it is: one of this list of servers, so that another list finds none of its
+// items; one of this list that is too long and is replaced by its SHA-256; or a note about a server. 6 bytes are 8 base64
+// letters without padding, so the rest is encoded on its own. No byte of a key is sent as it is: none can end a command.
 import { createHash } from "node:crypto";
 import { keyArgument } from "../wire/key-bytes.ts";
 import { anchoredTo } from "./ring.ts";
 
-/** Longest key text that memcached takes. */
+/** The longest key that memcached accepts. */
 export const LONGEST_ITEM_KEY = 250;
 const PREFIX_LETTERS = 8;
-/** Bytes of a key that fit next to the prefix: 60 groups of 3 become 240 letters. */
+/** Bytes of a key that fit after the prefix: 60 groups of 3 become 240 letters. */
 const MOST_BYTES = 180;
 /** A UTF-16 unit takes 3 bytes at most. */
 const SURELY_FITS = MOST_BYTES / 3;
@@ -21,7 +21,7 @@ const NOTE_MARK = "!";
 
 interface Prefixes {
   readonly spelled: Buffer;
-  /** Of keys that are too long. */
+  /** For keys that are too long. */
   readonly hashed: Buffer;
 }
 
@@ -30,7 +30,7 @@ const NOTE_PREFIXES = prefixesOf(Buffer.from("xcache"));
 export class ItemKeys {
   readonly #prefixes: Prefixes;
 
-  /** `fingerprint`: of the list of servers. */
+  /** `fingerprint`: that of the list of servers. */
   constructor(fingerprint: Buffer) {
     this.#prefixes = prefixesOf(fingerprint);
   }
@@ -46,7 +46,7 @@ export class ItemKeys {
   }
 }
 
-/** Whether a key is too long to be spelled: then its record carries it, to be compared. */
+/** Whether a key is too long to be spelled out: then its record carries the key, for comparison. */
 export function isHashed(key: string): boolean {
   return key.length > SURELY_FITS && Buffer.byteLength(key) > MOST_BYTES;
 }
@@ -77,7 +77,7 @@ function writeBytes(out: Buffer, at: number, bytes: Buffer): number {
   return at + out.write(bytes.toString("base64"), at, "latin1");
 }
 
-/** The common case, for which a loop beats the calls into the runtime. -1 when the key is not ASCII. */
+/** The common case, where a loop beats calls into the runtime. -1 if the key is not ASCII. */
 function writeAscii(out: Buffer, start: number, key: string): number {
   const { length } = key;
   const whole = length - (length % 3);

@@ -1,12 +1,12 @@
-// Reads replies of memcached from socket chunks. A value is shown where it arrived: whoever keeps it copies it.
+// Reads replies of memcached from socket chunks. A value is passed on where it arrived: copy what you keep.
 
-/** A reply, valid while it is being told. */
+/** A reply, valid until the callback returns. */
 export interface MetaReply {
-  /** First word of its line, such as VA, HD, STAT or SERVER_ERROR. */
+  /** The first word of its line, such as VA, HD, STAT or SERVER_ERROR. */
   readonly code: string;
-  /** What follows the code in the line; not of a value. */
+  /** The rest of the line; empty for a value. */
   readonly text: string;
-  /** Where the value is; of VA only. */
+  /** Where the value is; for VA only. */
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
@@ -26,9 +26,9 @@ const NOTHING = Buffer.alloc(0);
 /** What memcached itself allows at most (-I). */
 const LARGEST_VALUE = 1024 * 1024 * 1024;
 const LONGEST_LINE = 8 * 1024;
-/** Room made for a value before its bytes are there; it grows as they come, whatever length was claimed. */
-const FIRST_ROOM = 1024 * 1024;
-const LATER = -1;
+/** Memory reserved for a value before its bytes arrive; it grows with them, whatever length was claimed. */
+const FIRST_RESERVE = 1024 * 1024;
+const INCOMPLETE = -1;
 
 const CODES = new Set(
   "HD NS EX NF EN MN ME STAT END OK RESET VERSION ERROR CLIENT_ERROR SERVER_ERROR".split(" "),
@@ -45,7 +45,7 @@ export class MetaReader implements MetaReply {
   readonly #reply: (reply: MetaReply) => void;
   /** The beginning of a line whose end is still to come. */
   #rest: Buffer | undefined;
-  /** The part of a value that has arrived, and how much of it there is and will be, its line end included. */
+  /** A value that has arrived in part, how much of it has, and its full length with the line end. */
   #value: Buffer | undefined;
   #filled = 0;
   #wanted = 0;
@@ -54,20 +54,20 @@ export class MetaReader implements MetaReply {
     this.#reply = reply;
   }
 
-  /** Throws on bytes that are no replies: the connection is then of no more use. */
+  /** Throws on bytes that are not replies: the connection is then unusable. */
   feed(arrived: Buffer): void {
     let chunk = arrived;
     let at = 0;
     if (this.#value !== undefined) {
       at = this.#fill(chunk, 0);
-      if (at === LATER) return;
+      if (at === INCOMPLETE) return;
     } else if (this.#rest !== undefined) {
       chunk = Buffer.concat([this.#rest, arrived]);
       this.#rest = undefined;
     }
     while (at < chunk.length) {
       const next = this.#line(chunk, at);
-      if (next === LATER) {
+      if (next === INCOMPLETE) {
         if (this.#value === undefined) this.#rest = Buffer.from(chunk.subarray(at));
         return;
       }
@@ -78,8 +78,8 @@ export class MetaReader implements MetaReply {
   /** One line, and the value behind it; returns where the next one begins. */
   #line(chunk: Buffer, start: number): number {
     const feed = lineFeed(chunk, start);
-    if ((feed < 0 ? chunk.length : feed) - start > LONGEST_LINE) throw new Error("a line without end");
-    if (feed < 0) return LATER;
+    if ((feed < 0 ? chunk.length : feed) - start > LONGEST_LINE) throw new Error("an endless line");
+    if (feed < 0) return INCOMPLETE;
     const end = feed - 1;
     if (end < start || chunk[end] !== CR) throw new Error("a line that does not end in CR LF");
     this.opaque = -1;
@@ -92,7 +92,7 @@ export class MetaReader implements MetaReply {
     const after = start + code.length;
     if (code.length === 2) this.#flags(chunk, after, end);
     this.text = code.length === 2 || after === end ? "" : chunk.toString("latin1", after + 1, end);
-    this.#tell(NOTHING, 0, 0);
+    this.#deliver(NOTHING, 0, 0);
     return feed + 1;
   }
 
@@ -100,7 +100,7 @@ export class MetaReader implements MetaReply {
     let size = 0;
     let at = start;
     for (; at < end && chunk[at] !== SPACE; at++) size = size * 10 + digit(chunk[at] as number);
-    if (at === start || size > LARGEST_VALUE) throw new Error("a value without a size that can be");
+    if (at === start || size > LARGEST_VALUE) throw new Error("a value without a valid size");
     this.#flags(chunk, at, end);
     this.code = "VA";
     this.text = "";
@@ -109,13 +109,13 @@ export class MetaReader implements MetaReply {
       this.#whole(chunk, from, from + size);
       return from + size + 2;
     }
-    this.#value = Buffer.allocUnsafe(Math.min(size + 2, FIRST_ROOM));
+    this.#value = Buffer.allocUnsafe(Math.min(size + 2, FIRST_RESERVE));
     this.#filled = 0;
     this.#wanted = size + 2;
     return this.#fill(chunk, from);
   }
 
-  /** Of the flags that a reply repeats we ask for two. */
+  /** Only the flags O and c are requested. */
   #flags(chunk: Buffer, start: number, end: number): void {
     for (let at = start; at < end; at++) {
       if (chunk[at] !== SPACE) continue;
@@ -141,7 +141,7 @@ export class MetaReader implements MetaReply {
     const value = this.#room(filled);
     chunk.copy(value, this.#filled, start, end);
     this.#filled = filled;
-    if (filled < this.#wanted) return LATER;
+    if (filled < this.#wanted) return INCOMPLETE;
     this.#value = undefined;
     this.#whole(value, 0, filled - 2);
     return end;
@@ -158,10 +158,10 @@ export class MetaReader implements MetaReply {
 
   #whole(bytes: Buffer, start: number, end: number): void {
     if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new Error("a value longer than it claims");
-    this.#tell(bytes, start, end);
+    this.#deliver(bytes, start, end);
   }
 
-  #tell(bytes: Buffer, start: number, end: number): void {
+  #deliver(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
@@ -186,12 +186,12 @@ function codeOf(chunk: Buffer, start: number, end: number): string {
   }
   const space = chunk.indexOf(SPACE, start);
   const code = chunk.toString("latin1", start, space < 0 || space > end ? end : Math.min(space, start + 20));
-  if (!CODES.has(code)) throw new Error("a reply that memcached does not give");
+  if (!CODES.has(code)) throw new Error("an unknown reply");
   return code;
 }
 
 function digit(byte: number): number {
   const value = byte - ZERO;
-  if (value < 0 || value > 9) throw new Error("a number that is none");
+  if (value < 0 || value > 9) throw new Error("an invalid number");
   return value;
 }

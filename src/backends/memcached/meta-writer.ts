@@ -1,16 +1,16 @@
-// Writes meta commands one after another, so that a tick's commands leave in one write.
+// Writes meta commands one after another, so that the commands of a tick are sent in one write.
 import { type ItemKeys, LONGEST_ITEM_KEY } from "./item-key.ts";
 
-/** Something that writes its own bytes. */
+/** Data that writes its own bytes. */
 export interface SelfWriting {
   readonly length: number;
   writeTo(out: Buffer, at: number): void;
 }
 
 const SIZE = 16 * 1024;
-/** A buffer with less room left is not worth keeping. */
-const LEAST_ROOM = 2 * 1024;
-/** Room for a verb, a key, a length and flags. */
+/** A buffer with less space left is not worth keeping. */
+const MIN_SPACE = 2 * 1024;
+/** Space for a verb, a key, a length and flags. */
 const LINE = LONGEST_ITEM_KEY + 128;
 const CR = 13;
 const LF = 10;
@@ -19,7 +19,7 @@ const SPACE = 32;
 export class MetaWriter {
   readonly #keys: ItemKeys;
   #out = Buffer.allocUnsafeSlow(SIZE);
-  /** What was taken lies before it and is not touched again. */
+  /** Bytes before it were taken and are not touched again. */
   #from = 0;
   #at = 0;
 
@@ -27,7 +27,7 @@ export class MetaWriter {
     this.#keys = keys;
   }
 
-  /** `verb` and `flags` are ours, never a user's: they are sent as they are. */
+  /** `verb` and `flags` never come from a user: they are sent as they are. */
   command(verb: "mg" | "md", key: string, flags: string): void {
     this.#reserve(LINE);
     this.#key(verb, key);
@@ -35,7 +35,7 @@ export class MetaWriter {
     this.#lineEnd();
   }
 
-  /** Leaves no trace when `data` throws. */
+  /** Writes nothing if `data` throws. */
   store(key: string, flags: string, data: Uint8Array | SelfWriting): void {
     this.#reserve(LINE + data.length + 2);
     const before = this.#at;
@@ -65,7 +65,7 @@ export class MetaWriter {
   /** Everything written since the last call; the caller owns it. */
   take(): Buffer {
     const taken = this.#out.subarray(this.#from, this.#at);
-    if (this.#out.length > SIZE || this.#out.length - this.#at < LEAST_ROOM) {
+    if (this.#out.length > SIZE || this.#out.length - this.#at < MIN_SPACE) {
       this.#out = Buffer.allocUnsafeSlow(SIZE);
       this.#at = 0;
     }

@@ -1,4 +1,4 @@
-// What waits for replies on a connection. Replies come in the order of the commands.
+// Commands that wait for their replies, which come in the order of the commands.
 import type { Failed } from "../../core/backend.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import type { MetaReply } from "./meta-reader.ts";
@@ -6,29 +6,29 @@ import { refusalIn } from "./reply-error.ts";
 import type { Statistics } from "./server-info.ts";
 
 /**
- * A command, or several that are answered together. V8 soon keeps objects of this kind among the old ones, where they
- * stay for a while after they have served: so they are classes, and let go of what they refer to.
+ * A command, or several that are answered together. V8 promotes these objects to the old generation early, where they stay
+ * for a while after use: so they are classes that drop their references.
  */
 export abstract class PendingCommand {
-  /** When its tick's commands left; 0 while they are waiting to. */
+  /** When it was sent; 0 until then. */
   sentAt = 0;
 
-  /** Takes a reply; returns whether it was the last. Throws on one that does not belong here. */
+  /** Takes a reply; returns whether it was the last. Throws if the reply does not belong to this command. */
   abstract take(reply: MetaReply): boolean;
-  /** There will be no (more) replies. After a lost connection a command may still have been carried out. */
+  /** There will be no (more) replies. After a lost connection the command may still have been executed. */
   abstract fail(error: XCacheError): void;
 }
 
-/** What may answer a command besides a refusal: one that reads, */
+/** Codes that may answer a command besides an error: one that reads, */
 export const READ: readonly string[] = ["VA", "HD", "EN"];
-/** that stores whatever stands there, */
+/** that stores unconditionally, */
 export const STORED: readonly string[] = ["HD"];
-/** that changes something under a condition, */
+/** that changes a record conditionally, */
 export const CHANGED: readonly string[] = ["HD", "NS", "EX", "NF"];
 /** and `mn`. */
 export const NOTHING: readonly string[] = ["MN"];
 
-/** Told the one reply to a command; a refusal is an error. */
+/** A command with one reply. */
 export class CommandPending extends PendingCommand {
   readonly #codes: readonly string[];
   #done: ((reply: MetaReply) => void) | undefined;
@@ -46,7 +46,7 @@ export class CommandPending extends PendingCommand {
     if (refusal === undefined && !this.#codes.includes(reply.code))
       throw new Error(`${reply.code} where ${this.#codes.join(", ")} was expected`);
     const [done, failed] = [this.#done, this.#failed];
-    this.#letGo();
+    this.#release();
     if (refusal === undefined) done?.(reply);
     else failed?.(refusal);
     return true;
@@ -54,17 +54,17 @@ export class CommandPending extends PendingCommand {
 
   fail(error: XCacheError): void {
     const failed = this.#failed;
-    this.#letGo();
+    this.#release();
     failed?.(error);
   }
 
-  #letGo(): void {
+  #release(): void {
     this.#done = undefined;
     this.#failed = undefined;
   }
 }
 
-/** Whoever reads a key. The value lies where it arrived: copy what is kept. */
+/** Gets the result of a read. The value lies where it arrived: copy what you keep. */
 export interface ReadAnswer {
   found(bytes: Buffer, start: number, end: number): void;
   missing(): void;
@@ -72,8 +72,8 @@ export interface ReadAnswer {
 }
 
 /**
- * The reads of a tick. Several are quiet (flag q): a server says nothing of what it does not have, numbers what it has,
- * and MN ends them.
+ * The reads of a tick. Several are quiet (flag q): the server sends nothing for missing items, marks each found one with its
+ * opaque number, and MN ends them.
  */
 export class ReadsPending extends PendingCommand {
   #answers: (ReadAnswer | undefined)[];
@@ -90,14 +90,14 @@ export class ReadsPending extends PendingCommand {
     if (reply.code === "VA") {
       const at = this.#isQuiet ? reply.opaque : 0;
       const answer = this.#answers[at];
-      if (answer === undefined) throw new Error("a value that nobody asked for");
+      if (answer === undefined) throw new Error("a value for no read");
       this.#answers[at] = undefined;
       answer.found(reply.bytes, reply.start, reply.end);
       return !this.#isQuiet;
     }
     const refusal = refusalIn(reply);
     if (refusal !== undefined) {
-      // Which of them was refused is not said: none of those that are silent is known to be missing.
+      // The error does not say which read it answers: none of the silent ones is known to be missing.
       this.#refusal = refusal;
       if (this.#isQuiet) return false;
     } else if (reply.code !== (this.#isQuiet ? "MN" : "EN")) {
@@ -123,7 +123,7 @@ export class ReadsPending extends PendingCommand {
   }
 }
 
-/** The lines that answer `stats`. */
+/** `stats`, answered by one line for each value. */
 export class StatisticsPending extends PendingCommand {
   readonly #lines = new Map<string, string>();
   readonly #done: (statistics: Statistics) => void;

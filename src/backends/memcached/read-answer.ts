@@ -1,4 +1,4 @@
-// Who waits for records that are read. Classes for the same reason as `Pending`.
+// Answers to reads of records. They are classes for the same reason as `PendingCommand`.
 import type { Failed, RecordTaker } from "../../core/backend.ts";
 import { decodeRecord } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
@@ -6,7 +6,7 @@ import type { ReadAnswer } from "./pending-command.ts";
 
 type Found = StoreRecord | undefined;
 
-/** Of one record. */
+/** One record. */
 export class RecordAnswer implements ReadAnswer {
   readonly #key: string;
   readonly #taker: RecordTaker;
@@ -36,7 +36,7 @@ export class RecordAnswer implements ReadAnswer {
   }
 }
 
-/** Records that are asked for together, complete when the last one is there. */
+/** Records that are read together, complete when the last one has arrived. */
 export class ManyRecords {
   readonly #keys: readonly string[];
   readonly #records: Found[];
@@ -93,7 +93,7 @@ export class PartAnswer implements ReadAnswer {
   }
 }
 
-/** A record and the stamps that are read with it, complete when the last of them is there. */
+/** A record and the stamps that are read with it, complete when the last of them has arrived. */
 export class StampedRecord implements ReadAnswer {
   readonly #key: string;
   readonly #taker: RecordTaker;
@@ -132,21 +132,21 @@ export class StampedRecord implements ReadAnswer {
   }
 }
 
-/** One stamp for everybody who reads it in a tick. */
+/** One stamp for all records of a tick that need it. */
 export class StampAnswer implements ReadAnswer {
   readonly #key: string;
   readonly #waiting: StampedRecord[];
-  readonly #places: number[];
+  readonly #indexes: number[];
 
-  constructor(key: string, sealed: StampedRecord, at: number) {
+  constructor(key: string, stamped: StampedRecord, at: number) {
     this.#key = key;
-    this.#waiting = [sealed];
-    this.#places = [at];
+    this.#waiting = [stamped];
+    this.#indexes = [at];
   }
 
-  add(sealed: StampedRecord, at: number): void {
-    this.#waiting.push(sealed);
-    this.#places.push(at);
+  add(stamped: StampedRecord, at: number): void {
+    this.#waiting.push(stamped);
+    this.#indexes.push(at);
   }
 
   found(bytes: Buffer, start: number, end: number): void {
@@ -157,19 +157,19 @@ export class StampAnswer implements ReadAnswer {
       this.failed(error);
       return;
     }
-    this.#tell(record?.kind === "stamp" ? record.version : undefined);
+    this.#deliver(record?.kind === "stamp" ? record.version : undefined);
   }
 
   missing(): void {
-    this.#tell(undefined);
+    this.#deliver(undefined);
   }
 
   failed(error: unknown): void {
-    for (const sealed of this.#waiting) sealed.failed(error);
+    for (const stamped of this.#waiting) stamped.failed(error);
   }
 
-  #tell(id: Token | undefined): void {
+  #deliver(id: Token | undefined): void {
     for (let at = 0; at < this.#waiting.length; at++)
-      (this.#waiting[at] as StampedRecord).stamp(this.#places[at] as number, id);
+      (this.#waiting[at] as StampedRecord).stamp(this.#indexes[at] as number, id);
   }
 }

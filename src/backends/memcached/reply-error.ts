@@ -22,14 +22,14 @@ export function notMemcached(name: string, cause: unknown): ConnectionError {
   });
 }
 
-/** Why a connection that was made is of no use. A refusal by the way is no answer to those who wait for the connection. */
+/** Why an open connection cannot be used. An error reply to its preparation would mean nothing to the waiting calls. */
 export function unusable(name: string, thrown: unknown): XCacheError {
   const error = toError(thrown);
-  const isTold =
+  const isClear =
     error instanceof ConnectionError ||
     error instanceof OperationTimeoutError ||
     error instanceof UnsupportedError;
-  if (isTold) return error;
+  if (isClear) return error;
   const { hint } = error as Partial<XCacheError>;
   const details = hint === undefined ? { cause: error } : { cause: error, hint };
   return new ConnectionError(`${name} cannot be used: ${error.message}`, details);
@@ -47,7 +47,7 @@ export function withoutCas(name: string): UnsupportedError {
   });
 }
 
-/** Nothing of it was sent. */
+/** Before anything of it is sent. */
 export function tooLarge(length: number, most: number): CodecError {
   return new CodecError(
     "VALUE_TOO_LARGE",
@@ -59,7 +59,7 @@ export function tooLarge(length: number, most: number): CodecError {
 const isRefusal = (code: string): boolean =>
   code === "SERVER_ERROR" || code === "CLIENT_ERROR" || code === "ERROR";
 
-/** The error that a reply is; undefined for any other reply. */
+/** The error that a reply stands for; undefined for any other reply. */
 export function refusalIn({ code, text }: MetaReply): XCacheError | undefined {
   if (!isRefusal(code)) return undefined;
   const words = `the store answered: ${code}${text === "" ? "" : ` ${text}`}`;

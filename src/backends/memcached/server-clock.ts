@@ -1,21 +1,21 @@
-// An estimate of a server's time, which it tells in whole seconds only.
+// An estimate of a server's time, which it reports in whole seconds only.
 //
-// A server counts seconds by a timer of its own. Whatever it answers was so at some moment between question and answer,
-// which bounds its time to a second. A question asked when the next second is as likely to have begun as not halves the
-// bounds, so a few of them find the second's beginning to some milliseconds.
+// A server counts seconds by a timer of its own. The second it reports was current at some moment between request and reply,
+// which bounds its time to a second. A request sent when the next second is as likely to have begun as not halves the
+// interval, so a few requests find the beginning of the second to within some milliseconds.
 
-/** By how much two clocks may drift apart, in milliseconds a millisecond. */
+/** How far two clocks may drift apart, in milliseconds per millisecond. */
 const DRIFT = 1 / 2_000;
 /** How late a server's timer may fire. */
 const JITTER_MS = 4;
-/** Closer bounds are not worth a question. */
+/** Closer bounds are not worth a request. */
 const CLOSE_MS = 25;
-/** A question makes bounds of a second; wider ones have not been looked at for a while. */
+/** One request bounds the time to a second; wider bounds are out of date. */
 const USABLE_MS = 1_500;
-/** So far from a beginning a question is asked that must not meet it. */
+/** How far from the beginning of a second a request is sent that must not coincide with it. */
 const BESIDE_MS = 10;
-/** How often bounds that are close are looked at again. */
-const LOOK_EVERY_MS = 2_000;
+/** How often close bounds are checked again. */
+const CHECK_EVERY_MS = 2_000;
 const SECOND = 1_000;
 
 export class ServerClock {
@@ -23,26 +23,26 @@ export class ServerClock {
   #low = 0;
   #high = 0;
   #at = 0;
-  /** How long questions took; the bounds cannot be closer than that. */
+  /** How long the latest request took; the bounds cannot be closer than that. */
   #tripMs = 0;
-  #answers = 0;
+  #replies = 0;
 
   /** When it was last asked, in local time; 0 for never. */
   get askedAt(): number {
     return this.#at;
   }
 
-  /** Takes in that the server said `seconds`. */
+  /** Updates the bounds: the server reported `seconds`. */
   take(seconds: number, sentAt: number, receivedAt: number): void {
     const low = seconds * SECOND - receivedAt;
     const high = (seconds + 1) * SECOND + JITTER_MS - sentAt;
     const before = this.#at === 0 ? undefined : { low: this.low(receivedAt), high: this.high(receivedAt) };
-    // Where the two do not fit, the server has another clock than before.
+    // If the two do not overlap, the server's clock was changed.
     const fits = before !== undefined && low <= before.high && high >= before.low;
     this.#low = fits ? Math.max(low, before.low) : low;
     this.#high = fits ? Math.min(high, before.high) : high;
     this.#tripMs = receivedAt - sentAt;
-    this.#answers++;
+    this.#replies++;
     this.#at = receivedAt;
   }
 
@@ -56,29 +56,29 @@ export class ServerClock {
     return this.#high + this.#drift(now);
   }
 
-  /** Whether it was asked so lately that the bounds are of use. */
+  /** Whether the bounds are recent enough to be of use. */
   isKnown(now: number): boolean {
     return this.high(now) - this.low(now) <= USABLE_MS;
   }
 
-  /** Whether the second's beginning has been found. */
+  /** Whether the beginning of the second has been found. */
   isClose(now: number): boolean {
     return this.#at > 0 && this.high(now) - this.low(now) <= 2 * (CLOSE_MS + this.#tripMs);
   }
 
   /**
-   * In how long to ask next: when a second of the server begins, as far as is known. Once that is known closely, just before
-   * the earliest and just after the latest it may be, by turns: a clock that has leapt shows there.
+   * In how long to ask next: when the next second of the server is expected to begin. Once that is known closely, alternately
+   * just before the earliest and just after the latest moment it may begin: that reveals a clock that was changed.
    */
   nextIn(now: number): number {
     const width = this.high(now) - this.low(now);
     const isEnough = width <= CLOSE_MS + this.#tripMs;
-    const soonest = isEnough ? LOOK_EVERY_MS : 0;
-    const beside = (width / 2 + BESIDE_MS + this.#tripMs) * (this.#answers % 2 === 0 ? -1 : 1);
+    const soonest = isEnough ? CHECK_EVERY_MS : 0;
+    const beside = (width / 2 + BESIDE_MS + this.#tripMs) * (this.#replies % 2 === 0 ? -1 : 1);
     const beginning = (this.low(now) + this.high(now)) / 2;
     const aim = isEnough ? beside : 0;
     const until = SECOND - ((now + soonest + beginning - aim) % SECOND);
-    // A question on its way takes half a trip.
+    // A request takes half a round trip to arrive.
     return Math.max(1, soonest + until - this.#tripMs / 2);
   }
 

@@ -1,21 +1,21 @@
-// What a server says of itself, by `stats` and `stats settings`.
+// What a server reports about itself by `stats` and `stats settings`.
 
 export type Statistics = ReadonlyMap<string, string>;
 
 export interface ServerInfo {
   readonly version: string;
-  /** Largest record that surely fits into an item. */
+  /** The largest record that is sure to fit into an item. */
   readonly largestRecord: number;
   /** Whether compare-and-swap works; a server may be started without. */
   readonly hasCas: boolean;
-  /** Whether it drops old items when it is full, instead of refusing new ones. */
+  /** Whether it evicts old items when it is full, instead of refusing new ones. */
   readonly evicts: boolean;
 }
 
 const DEFAULT_ITEM_SIZE = 1024 * 1024;
 /** Key, header, CAS and line end of an item, all counted by the server. */
 const ITEM_OVERHEAD = 320;
-/** Those before it compare every `md` with CAS 0, so that nothing is removed, and tell a wrong CAS of what is stored. */
+/** Earlier ones compare every `md` with CAS 0, so that nothing is removed, and report a wrong CAS of stored items. */
 const LEAST_VERSION: readonly number[] = [1, 6, 13];
 
 export const NO_INFO: ServerInfo = {
@@ -35,7 +35,7 @@ export function readServerInfo(general: Statistics, settings: Statistics): Serve
   };
 }
 
-/** Whether a version has all that is needed; one that is not spelled in numbers is given the benefit of the doubt. */
+/** Whether a version supports what is needed; one that is not a number is given the benefit of the doubt. */
 export function isRecent(version: string): boolean {
   const parts = /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number) ?? LEAST_VERSION;
   for (const [at, least] of LEAST_VERSION.entries()) {

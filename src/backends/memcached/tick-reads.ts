@@ -1,14 +1,14 @@
-// The reads of one tick, before any of them is sent. Whoever reads the same record as somebody else shares the read.
+// The reads of one tick, before they are sent. Reads of the same own record are shared.
 import type { ReadAnswer } from "./pending-command.ts";
 
-/** The library's own records are read by many at once, and their names have it; see core/keys.ts. */
+/** In the names of the library's own records, which many callers read at once; see core/keys.ts. */
 const OWN_MARK = "!";
 
 export class TickReads {
   readonly keys: string[] = [];
   /** In the order of `keys`. */
   readonly answers: ReadAnswer[] = [];
-  /** Where an own record is among them. Looking for entries would cost more than it spares. */
+  /** The index of each own record. Entries are not looked up: that would cost more than sharing saves. */
   #own: Map<string, number> | undefined;
 
   add(key: string, answer: ReadAnswer): void {
@@ -25,7 +25,7 @@ export class TickReads {
     this.answers.push(answer);
   }
 
-  /** Who reads an own record. */
+  /** The pending read of an own record. */
   of(key: string): ReadAnswer | undefined {
     const at = this.#own?.get(key);
     return at === undefined ? undefined : this.answers[at];
@@ -38,7 +38,7 @@ export class TickReads {
   }
 }
 
-/** Several who read one key in one tick. */
+/** Several reads of one key in one tick. */
 class SharedRead implements ReadAnswer {
   readonly #answers: ReadAnswer[];
 

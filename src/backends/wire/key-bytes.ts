@@ -1,18 +1,18 @@
 // Keys as bytes and back, exactly: a lone surrogate, which UTF-8 cannot spell, is written as its three bytes (WTF-8).
 
-/** Bytes of a key; a plain string where its UTF-8 is exact. */
+/** The bytes of a key; a plain string if its UTF-8 is exact. */
 export function keyArgument(key: string): string | Buffer {
   return isWellFormed(key) ? key : wtf8(key);
 }
 
-/** The key behind bytes that `keyArgument` stands for. */
+/** The key whose `keyArgument` has these bytes. */
 export function keyOfBytes(bytes: Buffer): string {
   const text = bytes.toString("utf8");
-  // A replacement character may be part of the key, or what is left of a surrogate.
+  // A replacement character may be part of the key or stand for a surrogate.
   return text.includes("\ufffd") ? exactText(bytes) : text;
 }
 
-/** Of every Node we run on; the library that types are taken from is older. */
+/** In every supported Node, but not in the configured TypeScript library. */
 function isWellFormed(text: string): boolean {
   return (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 }

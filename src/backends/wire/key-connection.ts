@@ -1,10 +1,10 @@
-// Over which connection to a server what concerns a key travels.
+// Which connection to a server carries the commands for a key.
 
-/** Stamps share the first one, so that they change in the same order for everybody. */
+/** Stamps share the first one, so that every process sees them change in the same order. */
 export const connectionOf = (key: string, connections: number): number =>
   connections === 1 || isOwnRecord(key) ? 0 : spread(key) % connections;
 
-/** Whether a key is one of the library's own; see `spelling` in core/keys.ts. */
+/** Whether a key is one of the library's own records; see `spelling` in core/keys.ts. */
 function isOwnRecord(key: string): boolean {
   const mark = key.indexOf("!");
   return mark >= 0 && !key.slice(0, mark).includes(":");

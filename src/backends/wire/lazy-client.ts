@@ -1,8 +1,8 @@
-// The client of a store: loaded when a cache is opened on such a store, not with the library, and opened by the first call.
+// The client of a store: its code is loaded when a cache is opened on such a store, and the first call opens it.
 import type { Failed } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 
-/** Code that is imported once, for all stores that need it. */
+/** Code that is imported once for all stores that need it. */
 export class LazyModule<Code> {
   readonly #import: () => Promise<Code>;
   #importing: Promise<Code> | undefined;
@@ -12,7 +12,7 @@ export class LazyModule<Code> {
     this.#import = importing;
   }
 
-  /** One that failed is tried again. */
+  /** A failed import is tried again by the next call. */
   async load(): Promise<Code> {
     if (this.loaded !== undefined) return this.loaded;
     this.#importing ??= this.#import().finally(() => {
@@ -35,17 +35,17 @@ export class LazyClient<Code, Client extends { close(): void }> {
     this.#open = open;
   }
 
-  /** So that the first call finds the code there; one that does not tries again, and says why it failed. */
+  /** Loads the code ahead of the first call. An error is ignored here: the first call loads again and reports it. */
   prepare(): void {
     this.#code.load().catch(() => {});
   }
 
-  /** If some call has opened it. */
+  /** The client, if a call has opened it. */
   get opened(): Client | undefined {
     return this.#client;
   }
 
-  /** Without waiting, where the code is there already: calls then leave in the tick they are made in. */
+  /** The client without waiting, if its code is loaded: calls are then sent in the tick they are made in. */
   get ready(): Client | undefined {
     if (this.#client === undefined && this.#code.loaded !== undefined)
       this.#client = this.#open(this.#code.loaded);
@@ -66,7 +66,7 @@ export class LazyClient<Code, Client extends { close(): void }> {
   }
 
   later(call: (client: Client) => void, failed: Failed): void {
-    // Whatever it throws is told as well: nobody else would hear of it.
+    // Also reports what `call` throws: nothing else would.
     this.whenReady().then(call).catch(failed);
   }
 

@@ -1,10 +1,10 @@
-// What waits for replies on a connection, in the order of the commands, and the deadline of what was sent.
+// The commands of a connection that wait for replies, in the order they were sent, and the deadline of the oldest.
 import type { Clock, Timer } from "../../core/clock.ts";
 import { ProcessHold } from "../../core/event-loop.ts";
 
-/** Something that waits for a reply. */
+/** A command that waits for its reply. */
 export interface Awaiting {
-  /** When its tick's commands left; 0 while they are waiting to. */
+  /** When it was sent; 0 until then. */
   sentAt: number;
 }
 
@@ -12,13 +12,13 @@ export interface ReplyQueueOptions {
   readonly clock: Clock;
   /** How long a reply may take. */
   readonly limitMs: number;
-  /** Whether somebody who waits for a reply keeps the process alive. */
+  /** Whether an awaited reply keeps the process alive. */
   readonly holdsProcess: boolean;
-  /** Called when the oldest reply is late, once for it. */
+  /** Called once when the oldest reply is late. */
   late(): void;
 }
 
-/** Answered ones are cut off the list so many at a time. */
+/** Answered commands are cut off the list this many at a time. */
 const CUT_AT = 1_024;
 
 export class ReplyQueue<A extends Awaiting> {
@@ -38,17 +38,17 @@ export class ReplyQueue<A extends Awaiting> {
     return this.#awaiting.length - this.#answered;
   }
 
-  /** How many have not left yet. */
+  /** How many have not been sent yet. */
   get unsent(): number {
     return this.#unsent;
   }
 
-  /** Whose reply is the next to come. */
+  /** The command whose reply comes next. */
   get oldest(): A | undefined {
     return this.#awaiting[this.#answered];
   }
 
-  /** When the oldest was sent; Infinity while none waits for a reply. */
+  /** When the oldest was sent; Infinity if none waits for a reply. */
   get awaitedSince(): number {
     return this.oldest?.sentAt || Number.POSITIVE_INFINITY;
   }
@@ -58,7 +58,7 @@ export class ReplyQueue<A extends Awaiting> {
     this.#unsent++;
   }
 
-  /** Everything that was added is about to leave. */
+  /** Everything added so far is about to be sent. */
   sent(): void {
     const now = this.#options.clock.now();
     for (let at = this.#awaiting.length - this.#unsent; at < this.#awaiting.length; at++) {
@@ -69,7 +69,7 @@ export class ReplyQueue<A extends Awaiting> {
     if (this.#watch === undefined) this.#arm();
   }
 
-  /** The oldest has its reply. */
+  /** The oldest has got its reply. */
   shift(): void {
     this.#awaiting[this.#answered++] = undefined as never;
     if (this.#answered === this.#awaiting.length) {
@@ -82,7 +82,7 @@ export class ReplyQueue<A extends Awaiting> {
     }
   }
 
-  /** There will be no more replies. Returns who waits for one. */
+  /** There will be no more replies. Returns the commands that wait for one. */
   close(): readonly A[] {
     this.#isClosed = true;
     this.#watch?.cancel();
@@ -93,14 +93,14 @@ export class ReplyQueue<A extends Awaiting> {
     return left;
   }
 
-  /** One timer for the oldest, looked at again only when it fires: replies cost no timer of their own. */
+  /** One timer for the oldest, set again only when it fires: replies cost no timer of their own. */
   #arm(): void {
     this.#watch = undefined;
     const { oldest } = this;
     if (oldest === undefined) return;
     const { clock, limitMs } = this.#options;
     const wait = oldest.sentAt + limitMs - clock.now();
-    // A process that was busy or stopped first looks at what has arrived meanwhile.
+    // A process that was busy or stopped first reads what has arrived meanwhile.
     if (wait > 0) this.#watch = clock.after(wait, () => this.#arm());
     else setImmediate(() => this.#judge(oldest));
   }

@@ -88,13 +88,13 @@ test.each([
         ? "-BUSY Redis is busy running a script\r\n"
         : greet(command, client),
     );
-    const untold: Error[] = [];
-    const untoldBy = { untold: (reason: Error) => untold.push(reason) };
-    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesMost, ...untoldBy });
+    const untracked: Error[] = [];
+    const untrackedBy = { untracked: (reason: Error) => untracked.push(reason) };
+    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesMost, ...untrackedBy });
     try {
       await expect(node.connect()).rejects.toThrow("is not ready: BUSY");
       await until(() => node.tracks, { what: "the server is met" });
-      expect([node.facts.runId, node.time.setAt > 0, untold]).toEqual(["fake", true, []]);
+      expect([node.info.runId, node.time.setAt > 0, untracked]).toEqual(["fake", true, []]);
       expect(node.links[0]!.connection!.watching).toBe(watchesMost ? "out" : "in");
     } finally {
       node.close();
@@ -135,7 +135,7 @@ test("a real server that is first met while it is busy is known, and tells of ch
     await server.cli("script", "kill");
     await script;
     await until(() => node.tracks, { what: "the server is met" });
-    expect(node.facts.runId).toMatch(/^[0-9a-f]{40}$/);
+    expect(node.info.runId).toMatch(/^[0-9a-f]{40}$/);
   } finally {
     node.close();
   }

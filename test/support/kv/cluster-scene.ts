@@ -66,7 +66,7 @@ function slotsReply(rows: readonly Row[]): string {
 export interface SceneOptions extends Omit<NodeHostOptions, "clock"> {
   readonly poolSize?: number;
   /** Nobody uses a server before this resolves. */
-  readonly met?: NodeHost["met"];
+  readonly met?: NodeHost["onServer"];
   /** Of pauses; 0 makes them shortest. */
   readonly random?: number;
 }
@@ -97,7 +97,7 @@ export class Scene {
     const host: NodeHost = {
       ...nodeHost({ clock, ...timeouts }),
       poolSize,
-      met,
+      onServer: met,
       changed: (key) => this.changes.push(key),
       report: (error) => this.reports.push(error),
     };

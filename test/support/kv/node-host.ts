@@ -27,10 +27,10 @@ export function nodeHost({
       readsTogether: false,
     },
     watchesMost: true,
-    met: async () => {},
+    onServer: async () => {},
     changed: () => {},
     down: () => {},
-    untold: () => {},
+    untracked: () => {},
     report: () => {},
   };
 }

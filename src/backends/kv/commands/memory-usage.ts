@@ -13,9 +13,9 @@ export function memoryUsage(nodes: readonly KvNode[]): Promise<number | undefine
   return highestUsage(nodes, nodeMemoryUsage);
 }
 
-async function nodeMemoryUsage({ facts }: KvNode, connection: Connection): Promise<number | undefined> {
+async function nodeMemoryUsage({ info }: KvNode, connection: Connection): Promise<number | undefined> {
   // A server that refused INFO on connect would refuse it again and log the refusal every time.
-  if (facts.runId === undefined) return undefined;
+  if (info.runId === undefined) return undefined;
   try {
     const { usedMemoryBytes, maxMemoryBytes } = readServerInfo(await connection.command("INFO", "memory"));
     return shareOf(usedMemoryBytes, maxMemoryBytes);

@@ -20,9 +20,9 @@ export class SentinelServer extends SingleServer {
     });
     super(() => watch.findMaster(), {
       ...host,
-      met: (node, connection) => {
+      onServer: (node, connection) => {
         watch.confirmed(connection.endpoint);
-        return host.met(node, connection);
+        return host.onServer(node, connection);
       },
       down: (node, error) => {
         watch.connectionLost();

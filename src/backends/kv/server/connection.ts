@@ -1,4 +1,4 @@
-// One connection to one server: pipelined commands, pushes in their place among the replies, a deadline on what was sent.
+// One connection to one server: pipelined commands, pushes in order with the replies, a deadline for every reply.
 import type { Socket } from "node:net";
 import type { XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
@@ -24,7 +24,7 @@ export interface Login {
 export interface ConnectionSettings extends Login, SocketSettings {
   readonly database: number;
   readonly operationTimeoutMs: number;
-  /** Whether keys of several slots may be read by one command; a cluster refuses that. */
+  /** Whether one command may read keys of several slots; a cluster refuses that. */
   readonly readsTogether: boolean;
 }
 
@@ -33,33 +33,33 @@ export interface ConnectionListener extends ConnectionOwner {
   pushed(push: readonly Reply[]): void;
 }
 
-/** Keys a single MGET asks for at most, so that none keeps the server busy for long. */
+/** Keys per MGET at most, so that none keeps the server busy for long. */
 const MOST_READ_TOGETHER = 512;
 
 /**
- * So many commands do not wait for the end of the tick: the server begins with them while the rest are made. Reads do wait:
- * they are made so much faster that a second write costs more than it gains.
+ * Commands of one tick that are sent before it ends, so that the server starts on them while the rest are encoded. Reads
+ * wait for the end of the tick: they are encoded so fast that a second write to the socket costs more than it gains.
  */
 const MOST_UNSENT = 32;
 
 const ASKING = ["ASKING"];
 const PING = ["PING"];
-const UNHEARD: Answer = { resolve: () => {}, reject: () => {} };
+const IGNORED: Answer = { resolve: () => {}, reject: () => {} };
 
-/** What the server tells the changes of: all that is read, only what is asked for (`in`), or not what is declined (`out`). */
+/** Which reads the server tracks: all, only those announced by CLIENT CACHING YES (`in`), or all but those declined (`out`). */
 export type Watching = "all" | "in" | "out";
 
-/** To decline costs a command. Of so many keys it is less than what the server does to remember them. */
+/** Declining costs a command; from this many keys on, that is less than tracking them costs the server. */
 const FEWEST_DECLINED = 8;
 
 let connections = 0;
 
 export class Connection {
-  /** No other connection of this process ever has the same; never 0. */
+  /** Unique within this process; never 0. */
   readonly id = ++connections;
-  /** When the latest command that was answered had been sent: what the server pushed before that has arrived. */
+  /** When the latest answered command was sent: every push from before then has arrived. */
   provenAt = 0;
-  /** The server remembers what is read over it, and tells of changes. */
+  /** The server tracks what is read over this connection and pushes changes. */
   isTracked = false;
   watching: Watching = "all";
   readonly #settings: ConnectionSettings;
@@ -70,8 +70,8 @@ export class Connection {
   #reads = new Reads();
   #watchedReads = new Reads();
   #flushing = false;
-  /** What is read unwatched would be taken for watched. */
-  readonly #asked: Answer = {
+  /** The answer to CLIENT CACHING YES. If that is refused, reads would be taken for tracked although they are not. */
+  readonly #trackingRequest: Answer = {
     resolve: () => {},
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
@@ -103,7 +103,7 @@ export class Connection {
 
   /** Connects, logs in and selects the database. Rejects with ConnectionError or OperationTimeoutError. */
   static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
-    // The server is the one who is spoken to first.
+    // Replaced before anything arrives: the server only answers.
     let intake: Intake = () => false;
     const { endpoint } = settings;
     const socket = await openSocket(settings, {
@@ -136,22 +136,22 @@ export class Connection {
     return this.#settings.endpoint;
   }
 
-  /** How many commands wait for their replies, or for the end of the tick to leave. */
+  /** How many commands wait for their replies, or to be sent at the end of the tick. */
   get inFlight(): number {
     return this.#pending.length + this.#reads.keys.length + this.#watchedReads.keys.length;
   }
 
-  /** Whether the server, or what lies between, does not take what is sent: more of it would only pile up here. */
+  /** Whether the socket has stopped taking data: more of it would only pile up here. */
   get isClogged(): boolean {
     return this.#socket.writableNeedDrain;
   }
 
-  /** When the oldest command that has no reply yet was sent; Infinity while none waits for one. */
+  /** When the oldest unanswered command was sent; Infinity if there is none. */
   get awaitedSince(): number {
     return this.#pending.awaitedSince;
   }
 
-  /** Leaves with the other commands of this tick, in order. */
+  /** Sent with the other commands of this tick, in order. */
   send(args: readonly Argument[], answer: Answer): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
@@ -160,7 +160,7 @@ export class Connection {
     try {
       this.#append(args, answer);
     } catch (thrown) {
-      // Whoever sends may be far from its caller: only the answer leads there.
+      // The caller may be long gone from the stack: only the answer reaches it.
       answer.reject(toError(thrown));
       return;
     }
@@ -168,26 +168,26 @@ export class Connection {
     else this.#flushSoon();
   }
 
-  /** Behind ASKING, which the server takes for the one command that follows it: nothing comes between the two. */
+  /** Preceded by ASKING, which applies to the next command only: nothing may come between the two. */
   sendAsking(args: readonly Argument[], answer: Answer): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
       return;
     }
-    this.#append(ASKING, UNHEARD);
+    this.#append(ASKING, IGNORED);
     this.#flushSoon();
     try {
       this.#append(args, answer);
     } catch (thrown) {
-      // Else the server would take it for the next command, which is somebody else's.
-      this.#append(PING, UNHEARD);
+      // Uses up the ASKING, which would otherwise apply to another caller's command.
+      this.#append(PING, IGNORED);
       answer.reject(toError(thrown));
     }
   }
 
   /**
-   * GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what is kept.
-   * `isWatched`: the server is to tell of changes.
+   * GET, after the other commands of this tick and together with its other reads. The reply is a span: copy what you keep.
+   * `isWatched`: the server is to push changes.
    */
   read(key: string, isWatched: boolean, answer: Answer): void {
     if (this.#closed !== undefined) {
@@ -200,7 +200,7 @@ export class Connection {
     this.#flushSoon();
   }
 
-  /** MGET, in its place among the commands of this tick. Returns false where one command cannot ask for them all. */
+  /** MGET, in order with the commands of this tick. Returns false if one command cannot read all keys. */
   readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
     if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
@@ -211,7 +211,7 @@ export class Connection {
     return true;
   }
 
-  /** A command that is answered by pushes instead of a reply, such as SUBSCRIBE. What goes wrong is not told. */
+  /** A command that is answered by pushes instead of a reply, such as SUBSCRIBE. Errors are not reported. */
   tell(args: readonly Argument[]): void {
     if (this.#closed !== undefined) return;
     this.#writer.append(args);
@@ -222,7 +222,7 @@ export class Connection {
     return new Promise((resolve, reject) => this.send(args, { resolve, reject }));
   }
 
-  /** Whatever was sent may still be carried out: only a closed socket makes sure that nothing follows it. */
+  /** Commands that were sent may still be executed; only a closed socket guarantees that none follows them. */
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
@@ -306,18 +306,19 @@ export class Connection {
   }
 
   #appendGet(command: "GET" | "MGET", keys: readonly string[], isWatched: boolean, answer: Answer): void {
-    if (isWatched && this.watching === "in") this.#append(["CLIENT", "CACHING", "YES"], this.#asked);
+    if (isWatched && this.watching === "in")
+      this.#append(["CLIENT", "CACHING", "YES"], this.#trackingRequest);
     else if (!isWatched && this.watching === "out" && keys.length >= FEWEST_DECLINED) {
-      this.#append(["CLIENT", "CACHING", "NO"], UNHEARD);
+      this.#append(["CLIENT", "CACHING", "NO"], IGNORED);
     }
     this.#writer.appendTexts(command, keys);
     this.#pending.add(new PendingCommand(answer, true));
   }
 
-  /** Returns false where nothing of the reply is held any more. */
+  /** Returns false if no part of the reply is referenced any more. */
   #reply(reply: Reply): unknown {
     const next = this.#pending.oldest;
-    if (next === undefined) throw new Error("the server sent a reply that nobody asked for");
+    if (next === undefined) throw new Error("the server sent a reply to no command");
     this.#pending.shift();
     this.provenAt = next.sentAt;
     const answer = next.take();

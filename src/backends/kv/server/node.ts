@@ -1,4 +1,4 @@
-// One server of the store: its links, its time, and how far its pushes can be trusted.
+// One server of the store: its connections, its time, CLIENT TRACKING, and how far its pushes can be trusted.
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { disconnected } from "../../wire/connection-error.ts";
@@ -14,37 +14,37 @@ export interface NodeHost {
   readonly clock: Clock;
   readonly poolSize: number;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
-  /** Whether most of what is read is to be told of when it changes. */
+  /** Whether most reads are watched: then the server tracks all keys but those declined. */
   readonly watchesMost: boolean;
-  /** A server is met by a new connection, which nobody uses before this resolves. */
-  met(node: KvNode, connection: Connection): Promise<void>;
-  /** The server says that a key has changed; undefined: any may have. */
+  /** Called on every (re)connect; no command uses the connection before this resolves. */
+  onServer(node: KvNode, connection: Connection): Promise<void>;
+  /** The server reported a change of a key; undefined: any key may have changed. */
   changed(key: string | undefined): void;
   down(node: KvNode, error: XCacheError): void;
-  /** A server does not tell of changed keys. */
-  untold(reason: Error): void;
-  /** Tells of something that no caller waits for. */
+  /** The server does not push changes. */
+  untracked(reason: Error): void;
+  /** Reports an error that no caller waits for. */
   report(error: Error): void;
 }
 
-/** Pushes are trusted for so long after the question that was answered last had been sent. */
+/** How long pushes are trusted after the latest answered command was sent. */
 const TRUST_MS = 1_000;
-/** How often a quiet connection is asked, while somebody relies on its pushes. */
+/** How often an idle connection is pinged while its pushes are relied on. */
 const HEARTBEAT_MS = 300;
-/** How often the server's time is asked for. */
+/** How often the server's time is read. */
 const TIME_EVERY_MS = 10_000;
 
 export class KvNode {
-  facts: ServerInfo = readServerInfo(undefined);
+  info: ServerInfo = readServerInfo(undefined);
   readonly time = new ServerClock();
-  /** When the last proof of life of an earlier connection had been sent; 0 for none. */
+  /** When the latest answered command of an earlier connection was sent; 0 for none. */
   lastProvenAt = 0;
   readonly #host: NodeHost;
   readonly #where: () => Endpoint | Promise<Endpoint>;
   readonly #links: readonly KvConnection[];
-  /** Ends the connections of `aside`, made or in the making. */
+  /** Ends the connections of `aside`, open or opening. */
   readonly #asides = new Set<AbortController>();
-  #asked = false;
+  #isReliedOn = false;
   #heartbeat: Timer | undefined;
   #closed = false;
 
@@ -55,20 +55,20 @@ export class KvNode {
   }
 
   /**
-   * What concerns a key always travels over the same link. Stamps share the first one, so that they change in the same
-   * order for everybody.
+   * All commands for a key go over the same connection. Stamps share the first one, so that every process sees them change
+   * in the same order.
    */
   link(key: string): KvConnection {
     const { length } = this.#links;
     return this.#links[connectionOf(key, length)] as KvConnection;
   }
 
-  /** Whether the server tells of changes, as far as it was asked. */
+  /** Whether the server pushes changes on every connection. */
   get tracks(): boolean {
     return this.#links.every(({ connection }) => connection?.isTracked === true);
   }
 
-  /** Nobody needs it any more: the store was left, or the server has left its cluster. */
+  /** The store was disconnected, or the server has left its cluster. */
   get isClosed(): boolean {
     return this.#closed;
   }
@@ -82,8 +82,8 @@ export class KvNode {
   }
 
   /**
-   * Identifies the connection that tells of changes to what was read over this link; 0 while it cannot be trusted.
-   * `isProven`: it is known to have answered within the last second.
+   * Identifies the connection that pushes changes of what was read over it; 0 while it cannot be trusted. `isProven`: it is
+   * known to have answered within the last second.
    */
   epochOf({ connection }: KvConnection, isProven = false): number {
     if (connection?.isTracked !== true) return 0;
@@ -92,20 +92,20 @@ export class KvNode {
     return this.#host.clock.now() - connection.provenAt < TRUST_MS ? connection.id : 0;
   }
 
-  /** Until when it tells of every change of what was read, as far as it has proved until now; 0 if it does not. */
+  /** Until when every change of what was read is known to have been pushed; 0 if the server does not push. */
   trustedUntil(): number {
     if (!this.tracks) return 0;
     this.#rely();
     return Math.min(...this.#links.map(({ connection }) => connection?.provenAt ?? 0)) + TRUST_MS;
   }
 
-  /** Somebody relies on its pushes just now. */
+  /** Keeps the heartbeat running: its pushes are relied on. */
   #rely(): void {
-    this.#asked = true;
+    this.#isReliedOn = true;
     if (this.#heartbeat === undefined) this.#beat();
   }
 
-  /** Whether it has answered within `patienceMs`, or nothing was asked of it that it should have answered by now. */
+  /** Whether it has answered within `patienceMs`, or owes no reply that should have arrived by now. */
   isAnswering(now: number, patienceMs: number): boolean {
     return this.#links.some(
       ({ connection }) =>
@@ -114,7 +114,7 @@ export class KvNode {
     );
   }
 
-  /** Drops every connection and makes new ones. */
+  /** Drops every connection and opens new ones. */
   renew(reason: XCacheError): void {
     for (const link of this.#links) link.renew(reason);
   }
@@ -126,7 +126,7 @@ export class KvNode {
     for (const end of [...this.#asides]) end.abort(disconnected());
   }
 
-  /** One more connection, for work that is nobody's hurry; whoever opens it destroys it. Its reads are not remembered. */
+  /** A separate connection for background work; the caller destroys it. Its reads are not tracked. */
   async aside(): Promise<Connection> {
     if (this.#closed) throw disconnected();
     const end = new AbortController();
@@ -181,32 +181,32 @@ export class KvNode {
     if (unready !== undefined) throw notReady(connection, unready.reason);
     const [tracking, info] = answers;
     if (tracking.status === "fulfilled") connection.isTracked = true;
-    else this.#host.untold(tracking.reason);
+    else this.#host.untracked(tracking.reason);
     const facts = readServerInfo(info.status === "fulfilled" ? info.value : undefined);
     if (!facts.isMaster) throw notMaster(connection);
-    const { runId: before } = this.facts;
-    this.facts = facts;
+    const { runId: before } = this.info;
+    this.info = facts;
     if (before !== undefined && before !== facts.runId) this.#leaveFormer(connection, link);
-    await this.#host.met(this, connection);
+    await this.#host.onServer(this, connection);
   }
 
-  /** What the server before still acknowledged after this one was met would be known to nobody. */
+  /** Connections to the former server are renewed: an invalidation it still acknowledged would be lost. */
   #leaveFormer(connection: Connection, link: KvConnection): void {
     const reason = new ConnectionError(`${connection.name} has taken over`);
     for (const other of this.#links) if (other !== link) other.renew(reason);
   }
 
-  /** A server remembers who read what, and tells each of them: it is spared what is not kept here. */
+  /** The server tracks only the reads that are kept here: tracking costs it memory, and every change a push. */
   async #track(connection: Connection): Promise<void> {
     const [mode, word] = this.#host.watchesMost ? ["OPTOUT", "NO"] : ["OPTIN", "YES"];
     const answering = Promise.allSettled([
       connection.command("CLIENT", "TRACKING", "ON", mode),
       connection.command("CLIENT", "CACHING", word),
     ]);
-    // The word is good for the next command: not for somebody's read.
+    // Uses up CLIENT CACHING, which applies to the next command, before a read is sent.
     connection.send(["PING"], IGNORED);
     const answers = await answering;
-    // Such a refusal does not say that the server cannot tell of some keys only.
+    // A server that is not ready may support these modes: its refusal proves nothing.
     const unready = answers.find(isUnready);
     if (unready !== undefined) throw unready.reason;
     if (answers.every(({ status }) => status === "fulfilled")) {
@@ -224,11 +224,11 @@ export class KvNode {
     else this.#host.changed(undefined);
   }
 
-  /** Runs while somebody relies on the pushes, and rests when nobody does. */
+  /** Stops when the pushes were not relied on since the last beat. */
   #beat(): void {
     this.#heartbeat = undefined;
-    if (this.#closed || !this.#asked) return;
-    this.#asked = false;
+    if (this.#closed || !this.#isReliedOn) return;
+    this.#isReliedOn = false;
     const now = this.#host.clock.now();
     for (const { connection } of this.#links) {
       if (connection === undefined) continue;
@@ -248,7 +248,7 @@ export class KvNode {
 
 const IGNORED = { resolve: () => {}, reject: () => {} };
 
-/** What a server answers that does not serve yet, or not just now: it says nothing of what it can do. */
+/** Errors of a server that is not ready: they say nothing about what it supports. */
 const UNREADY = new Set(["LOADING", "MASTERDOWN", "BUSY"]);
 
 const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseRejectedResult =>

@@ -1,23 +1,23 @@
-// What waits for replies on a connection.
+// Commands that wait for their replies.
 import type { Reply } from "../resp/reply.ts";
 
-/** Told the reply, or why there is none. After a lost connection a command may still have been carried out. */
+/** Gets the reply, or the reason why there is none. After a lost connection the command may still have been executed. */
 export interface Answer {
-  /** Until when its caller waits; later it is not sent. Default: as long as operation_timeout. */
+  /** Until when its caller waits; it is not sent later. Default: operation_timeout from now. */
   readonly due?: number | undefined;
-  /** Returns false where nothing of the reply is held any more; whoever says nothing holds it. */
+  /** Returns false if no part of the reply is referenced any more; anything else means it is. */
   resolve(reply: Reply): unknown;
   reject(error: Error): void;
 }
 
 /**
- * A command on its way. V8 soon keeps objects of this kind among the old ones, where they stay for a while after they
- * have served: so it is a class, and lets go of what it refers to.
+ * A command in flight. V8 promotes these objects to the old generation early, where they stay for a while after use: so it
+ * is a class that drops its references.
  */
 export class PendingCommand {
-  /** When its tick's commands left; 0 while they are waiting to. */
+  /** When it was sent; 0 until then. */
   sentAt = 0;
-  /** Whether it reads records, which are looked at where they arrive. */
+  /** Whether it reads records, which are decoded in place. */
   readonly isRead: boolean;
   #answer: Answer | undefined;
 
@@ -26,7 +26,7 @@ export class PendingCommand {
     this.isRead = isRead;
   }
 
-  /** Whoever is told the reply; once. */
+  /** The answer; once. */
   take(): Answer {
     const answer = this.#answer as Answer;
     this.#answer = undefined;
@@ -34,7 +34,7 @@ export class PendingCommand {
   }
 }
 
-/** Tells each of those who read in one tick its part of the reply. */
+/** Hands every read of one MGET its part of the reply. */
 export class ReadTogether implements Answer {
   #answers: readonly Answer[];
 
@@ -44,11 +44,11 @@ export class ReadTogether implements Answer {
 
   resolve(replies: Reply): boolean {
     const answers = this.#take();
-    let isHeld = false;
+    let isReferenced = false;
     for (let at = 0; at < answers.length; at++) {
-      if ((answers[at] as Answer).resolve((replies as Reply[])[at] ?? null) !== false) isHeld = true;
+      if ((answers[at] as Answer).resolve((replies as Reply[])[at] ?? null) !== false) isReferenced = true;
     }
-    return isHeld;
+    return isReferenced;
   }
 
   reject(error: Error): void {
@@ -62,7 +62,7 @@ export class ReadTogether implements Answer {
   }
 }
 
-/** What was asked for in a tick. */
+/** The reads of one tick. */
 export class Reads {
   readonly keys: string[] = [];
   readonly answers: Answer[] = [];

@@ -1,53 +1,53 @@
-// Whether the pushes of all servers can be relied on, asked at every hit of the near tier and for every stamp at hand: the
-// servers are looked at once a turn of the event loop, and again in one that takes long.
+// Whether the pushes of all servers can be trusted. Every near-tier hit asks, so the servers are checked once per turn of the
+// event loop, and again in a long turn.
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 
-/** So many questions within one turn are answered on one reading of the clock. */
+/** Answers given per reading of the clock within one turn. */
 const ANSWERS_PER_READING = 15;
-/** Whoever is relied on is kept awake, also in a turn that takes long. */
-const LOOK_EVERY_MS = 100;
+/** How often the servers are checked in a long turn: each check keeps their heartbeat running. */
+const CHECK_EVERY_MS = 100;
 
 export class PushTrust {
-  readonly #look: () => number;
+  readonly #check: () => number;
   readonly #now: () => number;
-  /** Until when the answer of the latest look counts. */
+  /** Until when the latest check is valid. */
   #until = 0;
   #isTrusted = false;
   #answersLeft = 0;
-  #isTurnWatched = false;
+  #endsWithTurn = false;
 
-  /** `look` tells until when the servers are to be trusted, as far as is known now. */
-  constructor(look: () => number, now: () => number) {
-    this.#look = look;
+  /** `check` returns until when the servers can be trusted, as far as is known now. */
+  constructor(check: () => number, now: () => number) {
+    this.#check = check;
     this.#now = now;
   }
 
   holds(): boolean {
     if (this.#answersLeft-- > 0) return this.#isTrusted;
     this.#isTrusted = this.holdsAt(this.#now());
-    // A connection that is not trusted may be so again with the next reply.
+    // A connection may become trusted again with its next reply.
     this.#answersLeft = this.#isTrusted ? ANSWERS_PER_READING : 0;
     return this.#isTrusted;
   }
 
-  /** As `holds`, for somebody who has just read the clock. */
+  /** As `holds`, for a caller that has just read the clock. */
   holdsAt(now: number): boolean {
     if (now < this.#until) return true;
-    const until = this.#look();
-    this.#until = Math.min(until, now + LOOK_EVERY_MS);
-    if (!this.#isTurnWatched) {
-      this.#isTurnWatched = true;
+    const until = this.#check();
+    this.#until = Math.min(until, now + CHECK_EVERY_MS);
+    if (!this.#endsWithTurn) {
+      this.#endsWithTurn = true;
       atEndOfTurn(this.#endTurn);
     }
     return now < until;
   }
 
   readonly #endTurn = (): void => {
-    this.#isTurnWatched = false;
+    this.#endsWithTurn = false;
     this.revoke();
   };
 
-  /** Something happened that may have ended it. */
+  /** Forces a new check: trust may have ended. */
   revoke(): void {
     this.#answersLeft = 0;
     this.#until = 0;

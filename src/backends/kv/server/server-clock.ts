@@ -1,7 +1,7 @@
-// An estimate of a server's time: it was somewhere between the moments its question left and its answer came.
+// An estimate of a server's time, from TIME commands: the reported time was some moment between sending and receiving.
 import type { Reply } from "../resp/reply.ts";
 
-/** By how much two clocks may drift apart, in milliseconds a millisecond. */
+/** How far two clocks may drift apart, in milliseconds per millisecond. */
 const DRIFT = 1 / 2_000;
 
 export class ServerClock {
@@ -11,7 +11,7 @@ export class ServerClock {
   setAt = 0;
   #errorMs = Number.POSITIVE_INFINITY;
 
-  /** Takes in the answer to TIME. */
+  /** Updates the estimate with the reply to TIME. */
   set(answer: Reply, sentAt: number, receivedAt: number): void {
     const [seconds, microseconds] = (answer as readonly Reply[]).map((part) => Number(String(part)));
     if (seconds === undefined || microseconds === undefined || Number.isNaN(seconds + microseconds)) return;
@@ -20,7 +20,7 @@ export class ServerClock {
     this.setAt = receivedAt;
   }
 
-  /** How far that may be off by now. */
+  /** How far the offset may be off by now. */
   errorMs(now: number): number {
     return this.#errorMs + Math.max(0, now - this.setAt) * DRIFT;
   }

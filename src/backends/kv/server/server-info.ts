@@ -1,23 +1,23 @@
-// What a server says of itself.
+// What a server reports about itself by INFO.
 import type { Reply } from "../resp/reply.ts";
 
 export interface ServerInfo {
   /** Such as `redis` or `valkey`. */
   readonly kind: string;
   readonly version: string;
-  /** Another one after every start of its process; undefined where it may not be asked. */
+  /** New after every start of its process; undefined where INFO is not allowed. */
   readonly runId: string | undefined;
-  /** For how long its process runs. */
+  /** How long its process has been running. */
   readonly uptimeSeconds: number;
   readonly isMaster: boolean;
-  /** What it does when its memory is full, such as `allkeys-lru`; undefined where it does not say. */
+  /** What it does when its memory is full, such as `allkeys-lru`; undefined if not reported. */
   readonly evictionPolicy: string | undefined;
-  /** Its bound, 0 for none, and how much of it is in use. */
+  /** Its memory limit, 0 for none, and how much of it is in use. */
   readonly maxMemoryBytes: number;
   readonly usedMemoryBytes: number;
 }
 
-/** From the answer to INFO; `undefined` where the server refused it. */
+/** From the reply to INFO; `undefined` if the server refused it. */
 export function readServerInfo(info: Reply | undefined): ServerInfo {
   const fields = new Map<string, string>();
   if (Buffer.isBuffer(info)) {
