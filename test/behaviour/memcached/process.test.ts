@@ -66,6 +66,7 @@ describe("a process ends by itself", () => {
   it("while it is connected and has been used", async () => {
     await using one = started(`
       const cache = openCache(${JSON.stringify(ring.url)}, { poolSize: 2 });
+      await cache.connect();
       await cache.set("k", 1);
       say(String(await cache.get("k")));
     `);
