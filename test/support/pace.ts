@@ -28,7 +28,7 @@ setInterval(sample, SAMPLE_MS).unref();
 const USUAL_PER_PROCESSOR = 1.5;
 
 /** 1 unless more than the tests wants to run; 3 where three times as much does. Of the last ten seconds. */
-export function slowness(): number {
+function slowness(): number {
   const mean = samples.reduce((sum, each) => sum + each, 0) / samples.length;
   return Math.max(1, mean / availableParallelism() / USUAL_PER_PROCESSOR);
 }

@@ -26,7 +26,7 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   { flags: "--no-color", summary: "disable colours (as NO_COLOR does; FORCE_COLOR enables them)" },
 ];
 
-export const TOOLS: readonly CommandSpec[] = [
+const TOOLS: readonly CommandSpec[] = [
   {
     name: "extras",
     group: "Tools",

@@ -72,7 +72,7 @@ export function tableTag(table: string): string {
 }
 
 /** In lower case, without schema and quotes. */
-export function bareName(table: string): string {
+function bareName(table: string): string {
   const last = /(?:"((?:[^"]|"")+)"|[^".]+)$/.exec(table);
   const name = last === null ? table : (last[1]?.replaceAll('""', '"') ?? last[0]);
   return name.toLowerCase();

@@ -23,7 +23,7 @@ const CACHE_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Iterating over the fields present is cheaper than looking up each of CACHE_FIELDS. */
-export function hasCacheField(headers: object): boolean {
+function hasCacheField(headers: object): boolean {
   for (const name in headers) if (CACHE_FIELDS.has(name)) return true;
   return false;
 }

@@ -51,7 +51,9 @@ it("of several servers the fullest, also while another one is away", async () =>
   const both = (await backend.memoryUsage()) ?? 0;
   expect(both).toBeCloseTo(0.24, 1);
   await empty.kill();
-  await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - both) < 0.01, { what: "the other tells" });
+  await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - both) < 0.01, {
+    what: "the other tells",
+  });
 });
 
 it("is not connected to for that, neither before it is used nor after", async () => {

@@ -214,7 +214,13 @@ describe("a server that", () => {
       return line.startsWith("ms") ? "HD\r\n" : greet(line, client);
     });
     await using backend = opened(server.url);
-    const record = { ...stampFor("k").record, kind: "entry", key: "k", namespaceStamps: [], tags: [] } as const;
+    const record = {
+      ...stampFor("k").record,
+      kind: "entry",
+      key: "k",
+      namespaceStamps: [],
+      tags: [],
+    } as const;
     const entry = (bytes: number) => ({
       key: "k",
       record: { ...record, created: 0, staleUntil: 0, payload: { format: 0, bytes: new Uint8Array(bytes) } },
