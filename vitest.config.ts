@@ -51,8 +51,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
-    // Ends what hangs, even on a busy machine; what is to be quick says so itself.
-    testTimeout: 60_000,
+    testTimeout: 20_000,
     hookTimeout: 60_000,
     // Nearly every file imports most of src: to do that once for all files of a worker saves a third of the time.
     projects: [
