@@ -67,10 +67,10 @@ export async function race(first: string, plan: RacePlan): Promise<RaceOutcome> 
     if (isUndone) throw UNDONE;
   };
 
-  const read = async (session: UserSession): Promise<void> => {
+  const read = async (session: UserSession, isPlain = random() < 0.8): Promise<void> => {
     const began = ++now;
     let value = "";
-    if (random() < 0.8) value = await session.read();
+    if (isPlain) value = await session.read();
     else {
       await session.transaction(async (own) => {
         value = await own.read();
@@ -81,6 +81,10 @@ export async function race(first: string, plan: RacePlan): Promise<RaceOutcome> 
     if (wrong !== undefined) violations.push(wrong);
   };
 
+  // Before the first write and after the last, so that no order of events hides a cache that is never invalidated.
+  const readAll = () => Promise.all(plan.readers.map((session) => read(session, true)));
+
+  await readAll();
   const readers = plan.readers.map(async (session) => {
     while (!isOver) await read(session);
   });
@@ -91,6 +95,7 @@ export async function race(first: string, plan: RacePlan): Promise<RaceOutcome> 
     isOver = true;
   });
   await Promise.all(readers);
+  await readAll();
   const commits = [...writes.values()].filter(({ isCommitted }) => isCommitted).length - 1;
   return { violations, commits, reads };
 }
