@@ -1,4 +1,4 @@
-// A cache whose hit rate falls and recovers, and the webhook that is told. `node examples/alerts/app.mjs`
+// A cache whose hit rate falls and recovers, and the webhook that hears of it. `node examples/alerts/app.mjs`
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
@@ -7,7 +7,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { AlertManager, XCache } from "xcache";
 
 const key = randomBytes(24);
-const told = new EventEmitter();
+const received = new EventEmitter();
 
 // The receiver, usually a service of its own: believes only what is signed.
 function isSigned({ headers }, body) {
@@ -23,7 +23,7 @@ const receiver = createServer(async (request, response) => {
   response.writeHead(204).end();
   const { type, data } = JSON.parse(body);
   console.log(`webhook  ${type.padEnd(15)} ${data.summary}`);
-  told.emit(data.status);
+  received.emit(data.status);
 });
 receiver.listen(0, "127.0.0.1");
 await once(receiver, "listening");
@@ -41,13 +41,13 @@ alerts.addAlert({
 });
 alerts.start();
 
-/** Reads until the webhook was told. */
+/** Reads until the webhook has received this status. */
 async function readUntil(status, read) {
-  let isTold = false;
-  told.once(status, () => {
-    isTold = true;
+  let isReceived = false;
+  received.once(status, () => {
+    isReceived = true;
   });
-  while (!isTold) {
+  while (!isReceived) {
     await read();
     await wait(5);
   }

@@ -21,7 +21,7 @@ const HOT_KEYS = 50;
 const LONGEST_TTL = 15;
 /** Stamps of tag groups and of the namespace, and the note about the server. */
 const LASTING_RECORDS = 64 + 2;
-/** The fleet's history keeps a record of every minute in which anything was counted, for as long as it is told to. */
+/** The fleet's history keeps a record of every minute in which anything was counted, for the configured time. */
 const mostMinutes = () => Math.floor(performance.now() / 60_000) + 2;
 /** More changes than a process remembers. */
 const REMEMBERED = 60_000;

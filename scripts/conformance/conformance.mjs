@@ -244,7 +244,7 @@ async function main() {
   const { XCache, MemoryBackend } = await import(pathToFileURL(join(dist, `index.${extension}`)).href);
   const { httpCache } = await import(pathToFileURL(join(dist, `web/node.${extension}`)).href);
   const cache = new XCache({ backend: new MemoryBackend() });
-  // What a proxy in front of an unknown origin is told: store what the origin allows, and obey the client.
+  // How a proxy in front of an unknown origin is configured: store what the origin allows, and obey the client.
   const wrap = httpCache({ cache, ttl: 0, cacheNonOk: true, clientDirectives: true });
   const suite = resolve(values.suite ?? installedSuite());
   const outcome = await runConformance(

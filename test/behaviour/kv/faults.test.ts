@@ -105,7 +105,7 @@ describe("a frozen server", () => {
         for (let times = 0; times < 50; times++) await call().catch(() => {});
         quickest = Math.min(quickest, (performance.now() - started) / 50);
       }
-      expect(quickest * 1_000, `microseconds of ${name}`).toBeLessThan(100);
+      expect(quickest, `milliseconds of ${name}`).toBeLessThan(soon(0.25));
       expect((await timed(call())).outcome, name).toEqual(expected);
     }
   });
