@@ -49,7 +49,9 @@ export default defineConfig({
   test: {
     globalSetup: ["test/support/servers.global.ts", "test/support/modules.global.ts"],
     pool: "forks",
-    maxWorkers: 3,
+    maxWorkers: 4,
+    // A sixth of all processor time went into collecting short-lived garbage, mostly on helper threads that the cores have no room for.
+    execArgv: ["--max-semi-space-size=64", "--single-threaded-gc"],
     sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 60_000,
