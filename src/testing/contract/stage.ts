@@ -10,7 +10,7 @@ import type { ContractOffers, ContractSubject, OpenSubject } from "./subject.ts"
 
 /** Step and limit for advancing time while waiting. */
 const STEP_MS = 5;
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 15_000;
 /** Deadline of store operations in caches: generous, so that only a hang exceeds it. */
 const OPERATION_TIMEOUT_MS = 10_000;
 

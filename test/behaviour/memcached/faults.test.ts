@@ -153,7 +153,7 @@ describe("a server that is full", () => {
 describe("a value that is too large", () => {
   it("is refused before it is sent, the old one stays, and a load is handed out", async () => {
     await using server = await startMemcached();
-    const cache = open(server.url);
+    const cache = open(server.url, { operationTimeout: 5 });
     await cache.set("k", "old");
     const large = "x".repeat(2_000_000);
     const { outcome } = await timed(cache.set("k", large));

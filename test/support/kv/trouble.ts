@@ -83,10 +83,12 @@ export const OPERATIONS: readonly Operation[] = [
 
 /** Stores what the operations are about; what is to be changed is also read, so that a near tier has it. */
 export async function prepare(cache: XCache): Promise<void> {
-  await cache.set("kept", LONG_VALUE);
-  await cache.set("set", "old");
-  await cache.set("deleted", "old");
-  await cache.set("tagged", "old", { tags: ["t"] });
+  const store = (key: string, value: string, options?: { tags: string[] }): Promise<unknown> =>
+    until(async () => (await cache.set(key, value, options)) === undefined, { what: `${key} is stored` });
+  await store("kept", LONG_VALUE);
+  await store("set", "old");
+  await store("deleted", "old");
+  await store("tagged", "old", { tags: ["t"] });
   for (const key of ["set", "deleted", "tagged"])
     for (let read = 0; read < 3; read++) expect(await cache.get(key)).toBe("old");
 }
