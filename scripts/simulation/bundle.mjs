@@ -1,0 +1,90 @@
+// Bundles the simulation with the library's sources: on the simulated network, and with a mutation of the sources if asked.
+import { rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { rollup } from "rollup";
+import { transformWithEsbuild } from "vite";
+
+/**
+ * @typedef {import("../../test/simulation/mutations.ts").Mutation} Mutation
+ */
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const ENTRY = join(ROOT, "test/simulation/index.ts");
+const SOCKET = join(ROOT, "src/backends/wire/socket.ts");
+const SIMULATED_SOCKET = join(ROOT, "test/simulation/socket.ts");
+
+/** What the modules compile to, for the next bundle. @type {Map<string, string>} */
+const compiled = new Map();
+
+/** @type {Set<string>} */
+const written = new Set();
+
+function removeWritten() {
+  for (const file of written) rmSync(file, { force: true });
+}
+
+/** @param {string} path @param {string} source */
+async function compile(path, source) {
+  const { code } = await transformWithEsbuild(source, path, {
+    loader: "ts",
+    target: "node20",
+    sourcemap: false,
+  });
+  return code;
+}
+
+/**
+ * Our own TypeScript. The simulated socket takes the place of the real one, except in the simulated one itself.
+ * @param {Mutation | undefined} mutation
+ * @returns {import("rollup").Plugin}
+ */
+function sources(mutation) {
+  return {
+    name: "sources",
+    resolveId(source, importer) {
+      if (importer === undefined || isAbsolute(source)) return source;
+      if (!source.startsWith(".")) return { id: source, external: true };
+      const path = join(dirname(importer), source);
+      return path === SOCKET && importer !== SIMULATED_SOCKET ? SIMULATED_SOCKET : path;
+    },
+    async load(path) {
+      const patches = mutation?.patches.filter(({ file }) => file === relative(ROOT, path)) ?? [];
+      if (patches.length > 0) return compile(path, patches.reduce(patched, await readFile(path, "utf8")));
+      const code = compiled.get(path) ?? (await compile(path, await readFile(path, "utf8")));
+      compiled.set(path, code);
+      return code;
+    },
+  };
+}
+
+/**
+ * @param {string} source
+ * @param {import("../../test/simulation/mutations.ts").Patch} patch
+ */
+function patched(source, { file, find, replace }) {
+  if (source.split(find).length !== 2) throw new Error(`${file} must contain this exactly once: ${find}`);
+  return source.replace(find, () => replace);
+}
+
+/**
+ * Returns the URL of a module with everything that test/simulation/index.ts exports.
+ * @param {Mutation} [mutation]
+ */
+export async function bundle(mutation) {
+  const name = mutation === undefined ? "whole" : mutation.name.replaceAll(/[^a-z]+/gi, "-");
+  const file = join(ROOT, ".cache/simulation", `${process.pid}-${name}.mjs`);
+  const built = await rollup({
+    input: ENTRY,
+    plugins: [sources(mutation)],
+    treeshake: false,
+    onwarn: () => {},
+  });
+  await built.write({ file, format: "es", inlineDynamicImports: true });
+  await built.close();
+  // Beside the sources, where imports of packages are resolved; another process makes its own.
+  if (written.size === 0) process.once("exit", removeWritten);
+  written.add(file);
+  return pathToFileURL(file).href;
+}

@@ -1,0 +1,101 @@
+// `npm run simulate -- --seed 1 --schedules 100000`: deterministic schedules of simulated processes on a simulated store.
+// `--mutations` shows for each mutation of the sources how many schedules it takes to notice it. `--exhaustive 3` runs every
+// interleaving of every program of three operations.
+import { parseArgs } from "node:util";
+import { bundle } from "./bundle.mjs";
+
+/**
+ * @typedef {typeof import("../../test/simulation/index.ts")} Simulation
+ */
+
+/** A mutation that survives this many schedules counts as not found. */
+const MOST_SCHEDULES = 20_000;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string", default: "1" },
+    schedules: { type: "string", default: "20000" },
+    /** Only violations of one check. */
+    only: { type: "string" },
+    exhaustive: { type: "string" },
+    /** One program instead of all, such as "getOrSet,get|delete". */
+    program: { type: "string" },
+    mutations: { type: "boolean", default: false },
+    /** Only mutations whose name contains this. */
+    named: { type: "string", default: "" },
+  },
+});
+
+/** @param {string | undefined} text @param {string} name */
+function wholeNumber(text, name) {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  console.error(`--${name} must be a whole number, got ${text}`);
+  process.exit(2);
+}
+
+/**
+ * @param {import("../../test/simulation/mutations.ts").Mutation} [mutation]
+ * @returns {Promise<Simulation>}
+ */
+const load = async (mutation) => import(await bundle(mutation));
+
+async function run() {
+  const seed = wholeNumber(values.seed, "seed");
+  const schedules = wholeNumber(values.schedules, "schedules");
+  const { simulate, explain } = await load();
+  const options = { seed, schedules, only: /** @type {any} */ (values.only) };
+  const begun = performance.now();
+  const result = await simulate(options);
+  const ms = performance.now() - begun;
+  console.log(
+    `${result.schedules} schedules from seed ${seed}, ${(ms / result.schedules).toFixed(2)} ms each`,
+  );
+  for (const [check, { count, seeds }] of Object.entries(result.failures))
+    console.log(`  ${check}: ${count} schedules, seeds ${seeds.join(", ")}`);
+  if (result.first === undefined) return 0;
+  console.log(`\n${await explain(result.first)}`);
+  return 1;
+}
+
+async function runMutations() {
+  const { MUTATIONS } = await load();
+  let missed = 0;
+  console.log("| mutation | schedules until noticed | by the check |\n|---|---|---|");
+  for (const mutation of MUTATIONS.filter(({ name }) => name.includes(values.named))) {
+    const { simulate, explain } = await load(mutation);
+    const options = { seed: wholeNumber(values.seed, "seed"), schedules: MOST_SCHEDULES };
+    const { schedules, first } = await simulate(options, true);
+    if (first === undefined) missed++;
+    const found = first === undefined ? "not found" : String(schedules);
+    console.log(`| ${mutation.name} | ${found} | ${first?.violations[0]?.check ?? ""} |`);
+    if (first !== undefined && values.named !== "") console.log(await explain(first));
+  }
+  return missed === 0 ? 0 : 1;
+}
+
+async function runExhaustive() {
+  const { explore, programs } = await load();
+  /** @type {import("../../test/simulation/exhaustive.ts").Program[]} */
+  const chosen =
+    values.program === undefined
+      ? programs(wholeNumber(values.exhaustive, "exhaustive"))
+      : [/** @type {any} */ (values.program.split("|").map((names) => names.split(",")))];
+  let [interleavings, pruned] = [0, 0];
+  for (const program of chosen) {
+    const result = await explore(program);
+    interleavings += result.interleavings;
+    pruned += result.pruned;
+    if (result.violations.length === 0) continue;
+    console.log(`${program.join(" | ")}:\n${result.violations.map(({ message }) => message).join("\n")}`);
+    console.log(result.timeline.join("\n"));
+    return 1;
+  }
+  console.log(
+    `${chosen.length} programs: ${interleavings} interleavings, ${pruned} more cut short as equivalent`,
+  );
+  return 0;
+}
+
+const isExhaustive = values.exhaustive !== undefined || values.program !== undefined;
+process.exit(values.mutations ? await runMutations() : isExhaustive ? await runExhaustive() : await run());

@@ -1,0 +1,240 @@
+// Mutations of the sources: each takes out one protective line, and the simulation must notice.
+
+/** What is replaced occurs exactly once in its file. */
+export interface Patch {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Mutation {
+  /** What the sources do wrong with it. */
+  readonly name: string;
+  readonly patches: readonly Patch[];
+}
+
+const LEASE = "src/core/shared/lease.ts";
+const LOADER = "src/core/loading/loader.ts";
+const NAMESPACE = "src/core/shared/shared-namespace.ts";
+const STAMPS = "src/core/invalidation/namespace-stamps.ts";
+const OUTBOX = "src/core/invalidation/outbox.ts";
+const FAILOVER = "src/core/invalidation/failover.ts";
+const NODE = "src/backends/kv/server/node.ts";
+
+const one = (name: string, file: string, find: string, replace: string): Mutation => ({
+  name,
+  patches: [{ file, find, replace }],
+});
+
+export const MUTATIONS: readonly Mutation[] = [
+  one(
+    "context.stale is handed in although it was invalidated",
+    LEASE,
+    "if (!(await leases.hasStamps(behind))) return undefined;",
+    "",
+  ),
+  one(
+    "a lost connection is not ended on the server",
+    NODE,
+    'await connection.command("CLIENT", "KILL", "ID", String(clientId));',
+    "",
+  ),
+  one(
+    "the replication history is not compared",
+    FAILOVER,
+    "(!isNew || isNotedHistory(note, server.history))",
+    "(!isNew || isNotedHistory(note, undefined))",
+  ),
+  one(
+    "disconnect() does not deliver what is owed",
+    "src/cache/lifecycle.ts",
+    "if (isLast) owed.push(store.settle?.());",
+    "",
+  ),
+  one(
+    "disconnect() keeps the leases of running loads",
+    LOADER,
+    "await admission?.ticket?.abandon();",
+    "void admission;",
+  ),
+  one(
+    "a lease is renewed without a limit",
+    LEASE,
+    "this.#limit = this.#provenAt + limitMs;",
+    "this.#limit = this.#provenAt + limitMs * 1_000_000;",
+  ),
+  one(
+    "each call on a lost connection counts for the circuit breaker",
+    "src/core/breaker.ts",
+    'if (kind === "call") return false;',
+    'if (kind !== "attempt") return false;',
+  ),
+  one(
+    "a new connection does not close the circuit breaker",
+    "src/core/breaker.ts",
+    'if (this.#state === "closed" || this.#isOnTrial) return;',
+    "if (!this.#isOnTrial || this.#isOnTrial) return;",
+  ),
+  one(
+    "what is owed waits for the next call",
+    "src/core/invalidation/delivery.ts",
+    "if (this.#isStopped || this.#outbox.size === 0) return;",
+    "if (!this.#isStopped || this.#outbox.size === 0) return;",
+  ),
+  one(
+    "a result is stored whatever is in the place of its lease",
+    LEASE,
+    "await leases.swap(key, version, entry, entry.created)",
+    "await leases.swap(key, (await leases.read(key))?.version, entry, entry.created)",
+  ),
+  one(
+    "a lease is not given back",
+    LEASE,
+    "return this.#leases.swap(this.#key, this.#lease.version, left, undefined, keptMs).then(",
+    "return Promise.resolve([left, keptMs]).then(",
+  ),
+  one(
+    "a lease keeps no other process from loading",
+    LEASE,
+    "if (!lock || follows(found, awaited)) {",
+    "if (lock || follows(found, awaited)) {",
+  ),
+  one(
+    "a waiter waits for one failed load after another",
+    LEASE,
+    "if (!lock || follows(found, awaited)) {",
+    "if (!lock) {",
+  ),
+  one("an entry gets the tag stamps from the end of its load", LEASE, "id: atStart.get(tag) ?? id }", "id }"),
+  one(
+    "an entry gets the namespace stamp from the end of its load",
+    LEASE,
+    "namespaceStamps: this.#lease.namespaceStamps,",
+    "namespaceStamps: (await leases.stampsFor([], options.ttlMs)).namespaceStamps,",
+  ),
+  one(
+    "late tags are taken without a look at their groups",
+    LEASE,
+    "if (!(await this.areCurrent(options.tags))) return undefined;",
+    "",
+  ),
+  one(
+    "a renewal ignores that its lease is gone",
+    LEASE,
+    "if (!renewed) this.#overtaken();",
+    "if (!renewed) this.#renewLater();",
+  ),
+  one(
+    "a load is joined although something it depends on has changed",
+    LOADER,
+    "if (this.#changes.touched(key, tags, since)) return true;",
+    "",
+  ),
+  one(
+    "callers of one process do not share a load",
+    LOADER,
+    "if (this.#isOvertaken(key, present)) return undefined;",
+    "if (this.#isOvertaken(key, present) || present.since >= 0) return undefined;",
+  ),
+  one(
+    "joined callers do not ask whether late tags were invalidated",
+    LOADER,
+    "const verdict = loaded.isNewEnough && (await call.untilHard(loaded.isNewEnough(calledAt)));",
+    'const verdict: string = calledAt < 0 ? "unknown" : "";',
+  ),
+  one(
+    "a changed entry stays in the near tier of its process",
+    NAMESPACE,
+    "    this.changes.key(key);\n    this.#near?.drop(key, this.names.entry(key));",
+    "    this.changes.key(key);",
+  ),
+  one(
+    "an invalidated tag keeps the stamp of its group",
+    STAMPS,
+    "groups.map((group) => this.#book.replace(",
+    "groups.slice(1).map((group) => this.#book.replace(",
+  ),
+  one(
+    "a missing stamp counts as the present one",
+    STAMPS,
+    "return expected.every(([, id], at) => present[at] === id);",
+    "return expected.every(([, id], at) => (present[at] ?? id) === id);",
+  ),
+  one(
+    "a dead entry is served",
+    "src/core/shared/entries.ts",
+    "if (await this.#stamps.isLive(entry)) return entry;",
+    "if (entry !== undefined) return entry;",
+  ),
+  one(
+    "an expired entry is served",
+    "src/core/invalidation/liveness.ts",
+    "return leftMs === undefined ? !backend.mayHaveReached(entry.expires) : leftMs > 0;",
+    "return entry.expires > 0 || leftMs !== undefined;",
+  ),
+  one(
+    "a reply is kept although its key changed on the way",
+    "src/core/invalidation/inflight-reads.ts",
+    "return !hasChanged && read.epoch !== 0",
+    "return (hasChanged || true) && read.epoch !== 0",
+  ),
+  one(
+    "what was kept stays over a lost connection",
+    "src/backends/kv/server/node.ts",
+    "        this.#host.changed(undefined);\n        this.#host.down(",
+    "        this.#host.down(",
+  ),
+  one(
+    "pushes are trusted long after the last answer",
+    "src/backends/kv/server/node.ts",
+    "const TRUST_MS = 1_000;",
+    "const TRUST_MS = 60_000;",
+  ),
+  one(
+    "a pushed stamp is not forgotten",
+    "src/core/shared/shared-store.ts",
+    "      this.stamps.forget(key);\n      for (const listener",
+    "      for (const listener",
+  ),
+  one(
+    "a change that failed is forgotten",
+    "src/core/shared/shared-store.ts",
+    "this.#outbox.add(pending());",
+    "pending();",
+  ),
+  one(
+    "what is pending is not delivered before its key is used",
+    OUTBOX,
+    "if (this.#pending.size === 0) return undefined;\n    const pending = keys",
+    "if (this.#pending.size >= 0) return undefined;\n    const pending = keys",
+  ),
+  {
+    name: "too many pending invalidations are dropped",
+    patches: [
+      { file: OUTBOX, find: "const MAX_PENDING = 10_000;", replace: "const MAX_PENDING = 0;" },
+      {
+        file: OUTBOX,
+        find: "this.#enqueue({ key: root, stampMs: Number.POSITIVE_INFINITY, root });",
+        replace: "void root;",
+      },
+    ],
+  },
+  one(
+    "the namespace stamp is kept after a restart",
+    FAILOVER,
+    "if (!isTrusted) await this.#replaceStamps([namespace], server);",
+    "",
+  ),
+  one(
+    "invalidations are not repeated after a failover",
+    FAILOVER,
+    "else await this.#redeliver(invalidations, server);",
+    "",
+  ),
+  one(
+    "the circuit breaker never closes",
+    "src/core/breaker.ts",
+    'this.#change("closed");',
+    'this.#change("open");',
+  ),
+];

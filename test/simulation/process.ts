@@ -1,0 +1,56 @@
+// A simulated process: the real cache on the real Redis client, with its own clock and its own connections.
+import { KvBackend } from "../../src/backends/kv/backend.ts";
+import { cacheWithClock, type XCache } from "../../src/xcache.ts";
+import { addressOf } from "./socket.ts";
+import type { ProcessClock } from "./time.ts";
+
+export const OPERATION_TIMEOUT_MS = 1_000;
+export const BREAKER_RESET_MS = 3_000;
+export const BREAKER_THRESHOLD = 5;
+
+export type ProcessState = "running" | "frozen" | "dead";
+
+export class SimulatedProcess {
+  readonly index: number;
+  readonly clock: ProcessClock;
+  readonly cache: XCache;
+  state: ProcessState = "running";
+  /** disconnect() was called. */
+  isDisconnected = false;
+  /** How many calls to the store timed out. */
+  timeouts = 0;
+
+  readonly #failed: (error: Error) => void;
+  readonly #children = new Set<string>();
+
+  /** `failed` is called with every failure that no caller sees. */
+  constructor(index: number, clock: ProcessClock, near: boolean, failed: (error: Error) => void) {
+    this.#failed = failed;
+    this.index = index;
+    this.clock = clock;
+    this.cache = cacheWithClock(
+      {
+        backend: new KvBackend({ kvUrl: addressOf(index) }),
+        keyPrefix: "x",
+        enableMetrics: false,
+        nearCache: near ? { maxEntries: 16 } : false,
+        operationTimeout: OPERATION_TIMEOUT_MS / 1_000,
+        connectTimeout: 2,
+        circuitBreaker: { failureThreshold: BREAKER_THRESHOLD, resetTimeout: BREAKER_RESET_MS / 1_000 },
+      },
+      clock,
+    );
+    this.cache.on("error", ({ error }) => failed(error));
+  }
+
+  /** The cache of a namespace; "" is the root. */
+  in(namespace: string): XCache {
+    if (namespace === "") return this.cache;
+    const child = this.cache.namespace(namespace);
+    if (!this.#children.has(namespace)) {
+      this.#children.add(namespace);
+      child.on("error", ({ error }) => this.#failed(error));
+    }
+    return child;
+  }
+}

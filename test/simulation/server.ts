@@ -1,0 +1,304 @@
+// A simulated Redis server: the commands that xcache sends, CLIENT TRACKING, expiry, and what identifies a server.
+//
+// It executes commands one at a time, as Redis does. What crosses it are the real frames of the real client.
+import { VERSION_OFFSET } from "../../src/core/frame/frame.ts";
+import { bulk, error, invalidation, list, NULL, number, OK, type ReplyBytes, text } from "./resp.ts";
+
+export interface Kept {
+  readonly frame: Buffer;
+  /** In the server's time; Infinity: never. */
+  readonly expires: number;
+}
+
+export type Records = Map<string, Kept>;
+
+/** A connection as the server sees it. */
+export interface Client {
+  readonly id: number;
+  tracking: "off" | "all" | "optin" | "optout";
+  /** The argument of CLIENT CACHING, which applies to the next command. */
+  caching: "yes" | "no" | undefined;
+  /** `lease`: the version of the lease that was in the way. */
+  send(reply: ReplyBytes, lease?: string): void;
+  /** The server closes it: nothing that arrives on it later is executed. */
+  close(): void;
+}
+
+/** What the server shares with the world around it. */
+export interface ServerHost {
+  /** The time of the machine it runs on, in milliseconds. */
+  now(): number;
+  /** Called for every command; numbers them across all servers. */
+  executed(): void;
+  /** Called when a record was written or removed. */
+  changed(server: Server, key: string): void;
+}
+
+const VERSION_LENGTH = 8;
+
+/** The first byte of a lease's frame. */
+export const LEASE = 0x92;
+
+export const versionOf = (frame: Buffer): string =>
+  frame.toString("latin1", VERSION_OFFSET, VERSION_OFFSET + VERSION_LENGTH);
+
+export class Server {
+  readonly name: string;
+  /** New with every start of its process. */
+  runId: string;
+  startedAt: number;
+  /** The history that its data belongs to; a promoted replica begins a new one and remembers where. */
+  replicationId: string;
+  formerReplicationId = "0".repeat(40);
+  formerOffset = -1;
+  offset = 0;
+  records: Records = new Map();
+  readonly clients = new Map<number, Client>();
+  readonly #host: ServerHost;
+  readonly #tracked = new Map<string, Set<Client>>();
+  /** Whose command is being executed: pushes to it follow the reply. */
+  #executing: Client | undefined;
+  #afterReply: string[] = [];
+  /** The lease in the way of the present command. */
+  #lease: string | undefined;
+
+  constructor(name: string, host: ServerHost, identity: string) {
+    this.name = name;
+    this.#host = host;
+    this.runId = identity;
+    this.replicationId = identity;
+    this.startedAt = host.now();
+  }
+
+  /** Its process ends and starts again with these records: every connection is gone. */
+  restart(records: Records, identity: string): void {
+    this.dropAll();
+    this.records = new Map(records);
+    this.runId = identity;
+    this.replicationId = identity;
+    this.startedAt = this.#host.now();
+  }
+
+  /** It becomes the master with what it has. */
+  promote(identity: string): void {
+    this.formerReplicationId = this.replicationId;
+    this.formerOffset = this.offset;
+    this.replicationId = identity;
+  }
+
+  /** It becomes a replica of `master` and takes over its records; it is the same process as before. */
+  resync(master: Server): void {
+    this.dropAll();
+    this.records = new Map(master.records);
+    this.replicationId = master.replicationId;
+    this.offset = master.offset;
+  }
+
+  dropAll(): void {
+    for (const client of [...this.clients.values()]) client.close();
+    this.clients.clear();
+    this.#tracked.clear();
+  }
+
+  accept(client: Client): void {
+    this.clients.set(client.id, client);
+  }
+
+  drop(client: Client): void {
+    this.clients.delete(client.id);
+    for (const clients of this.#tracked.values()) clients.delete(client);
+  }
+
+  evict(key: string): void {
+    if (this.records.delete(key)) this.#changed(key);
+  }
+
+  execute(client: Client, args: readonly Buffer[]): void {
+    this.#host.executed();
+    const command = (args[0] as Buffer).toString("latin1").toUpperCase();
+    this.#executing = client;
+    const reply = this.#reply(client, command, args);
+    if (command !== "CLIENT") client.caching = undefined;
+    this.#executing = undefined;
+    client.send(reply, this.#lease);
+    this.#lease = undefined;
+    const pushes = this.#afterReply;
+    if (pushes.length === 0) return;
+    this.#afterReply = [];
+    for (const key of pushes) client.send(invalidation(key));
+  }
+
+  #reply(client: Client, command: string, args: readonly Buffer[]): ReplyBytes {
+    const key = args.length > 1 ? (args[1] as Buffer).toString("latin1") : "";
+    switch (command) {
+      case "GET":
+        this.#track(client, key);
+        return bulk(this.#frame(key));
+      case "MGET":
+        return list(
+          args.slice(1).map((name) => {
+            this.#track(client, name.toString("latin1"));
+            return bulk(this.#frame(name.toString("latin1")));
+          }),
+        );
+      case "SET":
+        this.#write(key, args[2] as Buffer, args.length > 4 ? String(args[4]) : "");
+        return OK;
+      case "GETDEL": {
+        const frame = this.#frame(key);
+        this.#remove(key);
+        return bulk(frame);
+      }
+      case "DEL":
+        return number(args.slice(1).filter((name) => this.#remove(name.toString("latin1"))).length);
+      case "TOUCH":
+        return number(
+          args.slice(1).filter((name) => this.#frame(name.toString("latin1")) !== undefined).length,
+        );
+      case "EVALSHA":
+      case "EVAL":
+        return this.#swap(args);
+      case "GETRANGE":
+        return bulk(this.#frame(key)?.subarray(Number(args[2]), Number(args[3]) + 1) ?? Buffer.alloc(0));
+      case "STRLEN":
+        return number(this.#frame(key)?.length ?? 0);
+      case "SCAN":
+        return this.#scan(String(args[3]));
+      case "PING":
+        return "+PONG\r\n";
+      case "TIME":
+        return this.#time();
+      case "INFO":
+        return text(this.#info());
+      case "HELLO":
+        return this.#hello(client);
+      case "CLIENT":
+        return this.#client(client, args.slice(1).map(String));
+      case "SELECT":
+        return OK;
+      default:
+        return error(`ERR unknown command '${command}'`);
+    }
+  }
+
+  /** The compare-and-swap of src/backends/kv/commands/commands.ts. */
+  #swap(args: readonly Buffer[]): ReplyBytes {
+    // A client finds out whether scripts are allowed.
+    if (String(args[2]) === "0") return number(1);
+    const [key, expected, next, lifetime] = [
+      String(args[3]),
+      args[4] as Buffer,
+      args[5] as Buffer,
+      String(args[6]),
+    ];
+    const present = this.#frame(key);
+    const version = present?.subarray(VERSION_OFFSET, VERSION_OFFSET + VERSION_LENGTH) ?? Buffer.alloc(0);
+    if (!version.equals(expected)) {
+      if (present?.[0] === LEASE) this.#lease = versionOf(present);
+      return bulk(present);
+    }
+    if (next.length === 0) this.#remove(key);
+    else this.#write(key, next, lifetime);
+    return number(1);
+  }
+
+  #frame(key: string): Buffer | undefined {
+    const kept = this.records.get(key);
+    if (kept === undefined) return undefined;
+    if (kept.expires > this.#host.now()) return kept.frame;
+    this.#remove(key);
+    return undefined;
+  }
+
+  #write(key: string, frame: Buffer, lifetime: string): void {
+    const expires = lifetime === "" ? Number.POSITIVE_INFINITY : this.#host.now() + Number(lifetime);
+    this.records.set(key, { frame, expires });
+    this.#changed(key);
+  }
+
+  #remove(key: string): boolean {
+    const isThere = this.records.delete(key);
+    if (isThere) this.#changed(key);
+    return isThere;
+  }
+
+  #changed(key: string): void {
+    this.offset++;
+    this.#host.changed(this, key);
+    const tracking = this.#tracked.get(key);
+    if (tracking === undefined) return;
+    this.#tracked.delete(key);
+    for (const client of tracking) {
+      if (client === this.#executing) this.#afterReply.push(key);
+      else client.send(invalidation(key));
+    }
+  }
+
+  #track(client: Client, key: string): void {
+    const { tracking, caching } = client;
+    const isTracked =
+      tracking === "all" ||
+      (tracking === "optin" && caching === "yes") ||
+      (tracking === "optout" && caching !== "no");
+    if (!isTracked) return;
+    const clients = this.#tracked.get(key);
+    if (clients === undefined) this.#tracked.set(key, new Set([client]));
+    else clients.add(client);
+  }
+
+  /** All at once; a real server's cursor gives no stronger promise than that every lasting key is returned. */
+  #scan(pattern: string): ReplyBytes {
+    const prefix = pattern.slice(0, -1).replaceAll("\\", "");
+    const keys = [...this.records.keys()].filter((key) => key.startsWith(prefix) && this.#frame(key));
+    return list([text("0"), list(keys.map(text))]);
+  }
+
+  #time(): ReplyBytes {
+    const now = this.#host.now();
+    return list([text(String(Math.floor(now / 1_000))), text(String(Math.floor((now % 1_000) * 1_000)))]);
+  }
+
+  #info(): string {
+    const uptime = Math.floor((this.#host.now() - this.startedAt) / 1_000);
+    return [
+      "redis_version:7.2.4",
+      `run_id:${this.runId}`,
+      `uptime_in_seconds:${uptime}`,
+      "role:master",
+      `master_replid:${this.replicationId}`,
+      `master_replid2:${this.formerReplicationId}`,
+      `master_repl_offset:${this.offset}`,
+      `second_repl_offset:${this.formerOffset}`,
+    ].join("\r\n");
+  }
+
+  #hello(client: Client): ReplyBytes {
+    return `%3\r\n${text("server")}${text("redis")}${text("proto")}${number(3)}${text("id")}${number(client.id)}`;
+  }
+
+  #client(client: Client, [sub = "", ...rest]: readonly string[]): ReplyBytes {
+    switch (sub.toUpperCase()) {
+      case "TRACKING":
+        client.tracking =
+          rest[0] === "OFF" ? "off" : rest[1] === "OPTIN" ? "optin" : rest[1] === "OPTOUT" ? "optout" : "all";
+        return OK;
+      case "CACHING":
+        client.caching = rest[0] === "YES" ? "yes" : "no";
+        return OK;
+      case "ID":
+        return number(client.id);
+      case "KILL":
+        return this.#kill(Number(rest[1]));
+      default:
+        return rest.length === 0 ? NULL : OK;
+    }
+  }
+
+  #kill(id: number): ReplyBytes {
+    const victim = this.clients.get(id);
+    if (victim === undefined) return number(0);
+    this.drop(victim);
+    victim.close();
+    return number(1);
+  }
+}

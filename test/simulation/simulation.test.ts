@@ -1,0 +1,110 @@
+// The real core and the real Redis client of several processes, in schedules drawn from seeds, held to the guarantees.
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "../../scripts/simulation/bundle.mjs";
+import type { Name, Program } from "./exhaustive.ts";
+import { MUTATIONS } from "./mutations.ts";
+import { simulateInThread } from "./threads.ts";
+
+/** Far more than it takes, for a machine that is busy with something else. */
+const PATIENCE_MS = 400_000;
+const SCHEDULES = 20_000;
+const THREADS = 2;
+
+type Simulation = typeof import("./index.ts");
+
+let url = "";
+let simulation: Simulation;
+
+beforeAll(async () => {
+  url = await bundle();
+  simulation = (await import(/* @vite-ignore */ url)) as Simulation;
+}, PATIENCE_MS);
+
+describe("schedules", () => {
+  test(
+    `${SCHEDULES} of them keep every guarantee`,
+    async () => {
+      const each = SCHEDULES / THREADS;
+      const outcomes = await Promise.all(
+        Array.from({ length: THREADS }, (_, thread) =>
+          simulateInThread(url, { seed: 1 + thread * each, schedules: each }),
+        ),
+      );
+      expect(outcomes.flatMap(({ explanation }) => (explanation === "" ? [] : [explanation]))).toEqual([]);
+      expect(outcomes.reduce((sum, { schedules }) => sum + schedules, 0)).toBe(SCHEDULES);
+    },
+    PATIENCE_MS,
+  );
+
+  test("the same seed gives the same schedule, step by step", async () => {
+    for (const seed of [5, 6, 7, 8]) {
+      const [one, other] = [
+        await simulation.runSeed(seed, { isTold: true }),
+        await simulation.runSeed(seed, { isTold: true }),
+      ];
+      expect(other.timeline).toEqual(one.timeline);
+      const repeated = await simulation.runSeed(seed, { isTold: true, steps: one.steps });
+      expect(repeated.timeline).toEqual(one.timeline);
+    }
+  });
+});
+
+describe("small programs", () => {
+  test(
+    "every interleaving of two operations, and of one program of three, keeps every guarantee",
+    async () => {
+      const program: Program = [["getOrSet", "get"], ["delete"]];
+      let interleavings = 0;
+      for (const each of [...simulation.programs(2), program]) {
+        const { violations, timeline, ...counts } = await simulation.explore(each);
+        expect(violations, timeline.join("\n")).toEqual([]);
+        interleavings += counts.interleavings;
+      }
+      // Fewer would mean that something is no longer explored.
+      expect(interleavings).toBeGreaterThan(50);
+    },
+    PATIENCE_MS,
+  );
+
+  test("programs of all lengths are enumerated once", () => {
+    const spell = ([one, other]: Program): string =>
+      [one, other].map((names: readonly Name[]) => names.join()).join("|");
+    const all = simulation.programs(3).map(spell);
+    expect(new Set(all).size).toBe(all.length);
+    expect(all).toContain("getOrSet,get|delete");
+  });
+});
+
+describe("mutations of the sources", () => {
+  test.each(MUTATIONS)("$name: what it replaces is in the sources, once", ({ patches }) => {
+    for (const { file, find } of patches) expect(readFileSync(file, "utf8").split(find)).toHaveLength(2);
+  });
+
+  test.each([
+    "a lease is not given back",
+    "a missing stamp counts as the present one",
+    "a reply is kept although its key changed on the way",
+  ])(
+    "%s: noticed within 2,000 schedules",
+    async (name) => {
+      const mutation = MUTATIONS.find((each) => each.name === name);
+      const mutated = await bundle(mutation);
+      const { failures } = await simulateInThread(mutated, { seed: 1, schedules: 2_000 }, true);
+      expect(failures).not.toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+});
+
+test("the simulated server does what the script of the client does", () => {
+  const source = readFileSync("src/backends/kv/commands/commands.ts", "utf8");
+  const script = source.slice(source.indexOf("const SWAP = script(`"), source.indexOf("return 1`);"));
+  expect(script).toBe(`const SWAP = script(\`
+local present = redis.call('GETRANGE', KEYS[1], \${VERSION_OFFSET}, \${VERSION_OFFSET + VERSION_LENGTH - 1})
+if present ~= ARGV[1] then return redis.call('GET', KEYS[1]) end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1])
+elseif ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+`);
+});
