@@ -23,9 +23,8 @@ app.use(
   httpCache({
     cache,
     ttl: 60,
-    keyBuilder: ({ state, url }) => `${state.user} ${url}`,
+    user: ({ state }) => state.user,
     tags: ({ state }) => [tagOf(state.user)],
-    cacheControlExtra: "private",
   }),
 );
 
@@ -44,7 +43,7 @@ const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", async (
   if (!isTour) return;
   const as = (user, request) => visit(address, request, { authorization: `Bearer ${user}` });
   for (const user of ["ada", "ada", "grace", "grace"]) await as(user, "GET /basket");
-  await as("ada", "POST /basket?add=cake");
+  await as("ada", "POST /items?add=cake");
   for (const user of ["ada", "grace"]) await as(user, "GET /basket");
   await visit(address, "GET /basket");
   server.close();

@@ -10,7 +10,7 @@ const PAGE = fileURLToPath(new URL("../../docs/reference/http-conformance.md", i
 const REASONS = [
   [/^heuristic-/, "no lifetime is guessed from `Last-Modified`; `ttl` says it"],
   [/^partial-store-/, "a part is never stored"],
-  [/^other-(authorization|cookie)/, "a request with credentials is not cached without a `keyBuilder`"],
+  [/^other-(authorization|cookie)/, "a request with credentials is not cached without `user` or `shared`"],
   [/set-cookie/i, "a response with `Set-Cookie` is never stored"],
   [/^stale-close-/, "asks what follows from serving stale without being allowed to, which is not done"],
   [/^method-POST$/, "the answer to a `POST` is not stored for a `GET`"],

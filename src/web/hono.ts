@@ -1,8 +1,12 @@
 // `httpCache` as Hono 4 middleware.
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
+import { nextTurn } from "../core/event-loop.ts";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
-import { copyOf, type FetchCalls, FetchExchange } from "./fetch-api/fetch-exchange.ts";
+import { copyOf, type FetchCalls, FetchExchange, type SentHead } from "./fetch-api/fetch-exchange.ts";
+import { type ClientSocket, hasCertificate } from "./node-http/node-message.ts";
+import { headWhenSent } from "./node-http/node-pass.ts";
+import type { NodeResponse } from "./node-http/node-response.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
@@ -12,6 +16,11 @@ export interface HonoApplication {
   fetch(request: Request, ...rest: never[]): Response | Promise<Response>;
 }
 
+/** Requests that reached an application whose responses are seen when all of its middleware has acted on them. */
+const seenThrough = new WeakSet<Request>();
+const watches = new WeakMap<Request, (sent: SentHead) => void>();
+const watchedApps = new WeakSet<HonoApplication>();
+
 /** Called when a background copy of a request reaches its middleware. */
 type Arrived = (context: Context, next: Next) => Promise<void>;
 
@@ -19,8 +28,9 @@ const arrivals = new WeakMap<Request, { readonly engine: unknown; readonly arriv
 
 /**
  * `app.use(httpCache({ cache }))`. If the application is passed as the second argument, stale responses are refreshed in the
- * background by sending the request through the application again; without it the first request waits. Throws ConfigError
- * for invalid options.
+ * background by sending the request through the application again; without it the first request waits. On servers other than
+ * @hono/node-server only then is it certain that a cookie set further out after `next()` keeps a response from being stored.
+ * Throws ConfigError for invalid options.
  */
 export function httpCache<E extends Env = Env>(
   options: HttpCacheOptions<Context<E>> | HTTPCacheMiddleware<Context<E>>,
@@ -28,6 +38,7 @@ export function httpCache<E extends Env = Env>(
 ): MiddlewareHandler<E> {
   const engine =
     options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<Context<E>>(options);
+  if (app !== undefined) watchApp(app);
   return async (context, next) => {
     const { raw } = context.req;
     const arrival = arrivals.get(raw);
@@ -58,6 +69,8 @@ class HonoCalls implements FetchCalls {
   /** Fields set by outer middleware before the handler was called for this client. */
   outer: Headers | undefined;
   #outerOfCopy: Headers | undefined;
+  /** What the application made of the background copy. */
+  #madeOfCopy: Promise<SentHead> | undefined;
 
   constructor(context: Context, next: Next, engine: unknown, app: HonoApplication | undefined) {
     this.#context = context;
@@ -78,6 +91,28 @@ class HonoCalls implements FetchCalls {
 
   isOuter(name: string, value: string): boolean {
     return (this.outer ?? this.#outerOfCopy)?.get(name) === value;
+  }
+
+  get hasClientCertificate(): boolean {
+    const env = this.#context.env as { incoming?: { socket?: ClientSocket } } | undefined;
+    return hasCertificate(env?.incoming?.socket);
+  }
+
+  watchHead(isDetached: boolean): () => Promise<SentHead> {
+    if (isDetached) return () => this.#madeOfCopy!;
+    const context = this.#context;
+    const outgoing = (context.env as { outgoing?: NodeResponse } | undefined)?.outgoing;
+    if (typeof outgoing?.writeHead === "function") {
+      const sent = headWhenSent(outgoing);
+      return () => sent;
+    }
+    const { raw } = context.req;
+    if (seenThrough.has(raw)) {
+      const sent = new Promise<SentHead>((resolve) => watches.set(raw, resolve));
+      return () => sent;
+    }
+    // No certainty: outer middleware may still be at work.
+    return () => nextTurn().then(() => headOf(context.res));
   }
 
   async #call(context: Context, next: Next, request: Request): Promise<Response> {
@@ -101,9 +136,38 @@ class HonoCalls implements FetchCalls {
       };
       arrivals.set(sent, { engine: this.#engine, arrived });
       const fetch = app.fetch as (request: Request, ...rest: unknown[]) => Response | Promise<Response>;
-      Promise.resolve(fetch(sent, env)).then(() => resolve(Response.error()), reject);
+      const made = Promise.resolve(fetch(sent, env));
+      this.#madeOfCopy = made.then(headOf, () => undefined);
+      made.then(() => resolve(Response.error()), reject);
     });
   }
+}
+
+function headOf({ status, headers }: Response): SentHead {
+  return { status, headers: [...headers].flat() };
+}
+
+/** Replaces the application's \`fetch\`, so that the responses it returns are seen. */
+function watchApp(app: HonoApplication): void {
+  if (watchedApps.has(app)) return;
+  watchedApps.add(app);
+  const fetch = app.fetch as (request: Request, ...rest: unknown[]) => Response | Promise<Response>;
+  const watched = async (request: Request, ...rest: unknown[]): Promise<Response> => {
+    seenThrough.add(request);
+    try {
+      const response = await fetch.call(app, request, ...rest);
+      watches.get(request)?.(headOf(response));
+      return response;
+    } catch (error) {
+      watches.get(request)?.(undefined);
+      throw error;
+    }
+  };
+  app.fetch = (request: Request, ...rest: unknown[]) =>
+    // On Node the head is seen as it leaves.
+    (rest[0] as { outgoing?: unknown } | undefined)?.outgoing === undefined
+      ? watched(request, ...rest)
+      : fetch.call(app, request, ...rest);
 }
 
 function outerOf(context: Context): Headers {

@@ -48,7 +48,7 @@ test("koa: nobody sees the page of another user, and a change is that of one", D
     ["GET /basket", "hit", tea],
     ["GET /basket", "made", milk],
     ["GET /basket", "hit", milk],
-    ["POST /basket?add=cake", "200", cake],
+    ["POST /items?add=cake", "200", cake],
     ["GET /basket", "made", cake],
     ["GET /basket", "hit", milk],
     ["GET /basket", "401", "Unauthorized"],

@@ -55,6 +55,8 @@ test("a success page in place of an error is not stored by a background refresh 
   await clock.advance(11_000);
   await ask(port, "/");
   await until(() => calls === 2, { what: "the call behind it" });
+  // A refresh that failed is not repeated at once.
+  await clock.advance(31_000);
   await until(async () => (await ask(port, "/")).body === "answer 3", { what: "the next one" });
   expect(await cache.get<string>("web:http 9:site.test/")).not.toContain("sorry");
 });

@@ -4,11 +4,12 @@ import { describeArrival } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import { peekInto } from "../../core/sync-peek.ts";
+import { CREDENTIAL_HEADERS, Credentials } from "../message/credential.ts";
 import type { Exchange, RequestInfo } from "../message/exchange.ts";
 import { type Forwarded, StatusField } from "../protocol/cache-status.ts";
 import { hasPrecondition } from "../protocol/conditional.ts";
 import { type PathTest, pathExclusion } from "../protocol/path-exclusion.ts";
-import { builtKey, invalidatedKeys, isSafe, requestKey } from "../protocol/url-key.ts";
+import { builtKey, invalidatedTargets, isSafe, pathTag, urlKeys } from "../protocol/url-key.ts";
 import { DONE, tryFastPath } from "./fast-path.ts";
 import { HitForMiss } from "./hit-for-miss.ts";
 import { Lookup } from "./lookup.ts";
@@ -43,6 +44,9 @@ export class HTTPCacheMiddleware<Request = unknown> {
   readonly #clock: Clock;
   readonly #statusField: StatusField;
   readonly #isExcluded: PathTest | undefined;
+  readonly #credentials: Credentials;
+  /** Whether a plain request has none of the configured credentials. */
+  readonly #trustsPlain: boolean;
   readonly #host: LookupHost<Request>;
   readonly #targets = new RequestTargets();
   readonly #counts = { hits: 0, misses: 0, bypasses: 0, stores: 0, errors: 0 };
@@ -53,7 +57,9 @@ export class HTTPCacheMiddleware<Request = unknown> {
     this.#clock = clock;
     this.#statusField = new StatusField(this.#options.statusHeader, this.#options.cacheStatus);
     this.#isExcluded = pathExclusion(this.#options.excludePaths);
-    const { staleWhileRevalidate, staleIfError } = this.#options;
+    const { staleWhileRevalidate, staleIfError, credentialHeaders } = this.#options;
+    this.#credentials = new Credentials(credentialHeaders);
+    this.#trustsPlain = credentialHeaders.every((name) => CREDENTIAL_HEADERS.includes(name));
     const staleRetention = { seconds: Math.max(MIN_STALE_RETENTION, staleWhileRevalidate, staleIfError) };
     this.#host = {
       options: this.#options,
@@ -81,15 +87,15 @@ export class HTTPCacheMiddleware<Request = unknown> {
   /** Answers the request from the cache or through its handler. Rejects if the handler does. */
   handle(exchange: Exchange<Request>): Promise<void> {
     const { request } = exchange;
-    const { methods, keyBuilder } = this.#options;
+    const { methods, keyBuilder, user } = this.#options;
     if (!methods.has(request.method)) return this.#passOther(exchange);
     const directives = RequestDirectives.of(request, this.#options.clientDirectives);
     const detail = this.#bypassReason(exchange, directives);
     if (detail !== undefined) return this.#bypass(exchange, detail);
-    if (keyBuilder === undefined) {
+    if (keyBuilder === undefined && user === undefined) {
       return this.#lookUp(exchange, directives, this.#targets.of(request), this.#options.tags);
     }
-    return this.#buildKey(exchange, directives, keyBuilder);
+    return this.#buildKey(exchange, directives);
   }
 
   #lookUp(
@@ -97,19 +103,21 @@ export class HTTPCacheMiddleware<Request = unknown> {
     directives: RequestDirectives,
     target: RequestTarget,
     tags: readonly string[],
+    extra = this.#options.cacheControlExtra,
   ): Promise<void> {
     try {
       if (tryFastPath(this.#host, exchange, directives, target)) return DONE;
     } catch (error) {
       return Promise.reject(error);
     }
-    return new Lookup(this.#host, exchange, directives, target.key, tags).run();
+    return new Lookup(this.#host, exchange, directives, target.key, tags, extra).run();
   }
 
   /** The `detail` for Cache-Status, or undefined if the request may use the cache. */
   #bypassReason({ request, native }: Exchange<Request>, directives: RequestDirectives): string | undefined {
     const { skip } = this.#options;
-    const reason = request.isPlain ? undefined : this.#fieldBypassReason(request, directives);
+    const isPlain = request.isPlain && this.#trustsPlain;
+    const reason = isPlain ? undefined : this.#fieldBypassReason(request, directives);
     if (reason !== undefined) return reason;
     if (this.#isExcluded?.(request.target)) return "excluded";
     if (skip === undefined) return undefined;
@@ -123,11 +131,13 @@ export class HTTPCacheMiddleware<Request = unknown> {
 
   /** The request field that rules out the cache, if there is one. */
   #fieldBypassReason(request: RequestInfo, directives: RequestDirectives): string | undefined {
-    if (this.#options.keyBuilder === undefined) {
-      if (request.header("authorization") !== undefined) return "authorization";
-      if (request.header("cookie") !== undefined) return "cookie";
-      // Content is not part of the key, yet the handler may read it (RFC 9110, 9.3.1).
-      if (request.hasContent) return "content";
+    const { shared, user } = this.#options;
+    if (!shared) {
+      const credential = user === undefined ? this.#credentials.of(request) : undefined;
+      if (credential !== undefined) return credential;
+      // Content is not part of the key, yet the handler may read it (RFC 9110, 9.3.1). The key builder that other methods
+      // require covers it.
+      if (URL_KEYED.includes(request.method) && request.hasContent) return "content";
     }
     // Neither the request nor its response may be stored (RFC 9111, 5.2.1.5).
     if (directives.noStore) return "no-store";
@@ -135,27 +145,33 @@ export class HTTPCacheMiddleware<Request = unknown> {
     return request.header("upgrade") === undefined ? undefined : "upgrade";
   }
 
-  async #buildKey(
-    exchange: Exchange<Request>,
-    directives: RequestDirectives,
-    keyBuilder: (request: Request) => string | Promise<string>,
-  ): Promise<void> {
+  async #buildKey(exchange: Exchange<Request>, directives: RequestDirectives): Promise<void> {
     const { request, native } = exchange;
-    let built: unknown;
+    const { keyBuilder, user: userOf, shared } = this.#options;
+    let built: string | undefined;
+    let user: string | undefined;
     try {
-      built = await keyBuilder(native);
-      // An empty key would be shared by all requests.
-      if (typeof built !== "string" || built === "") {
-        throw new TypeError(`keyBuilder must return a non-empty string, got ${describeArrival(built)}`);
-      }
+      // An empty key would be shared by all requests, and an empty name by all users.
+      if (keyBuilder !== undefined) built = requireText("keyBuilder", await keyBuilder(native));
+      user = await userOf?.(native);
+      if (user !== undefined) requireText("user", user);
     } catch (error) {
       this.#reportError(error);
       return this.#bypass(exchange, "key");
     }
-    const target = { key: builtKey(request.method, built), ready: undefined };
-    // An unsafe request knows only the URL, not the keys built for it: a tag named after the URL invalidates them all.
-    const tags = [...this.#options.tags, requestKey(request)];
-    return this.#lookUp(exchange, directives, target, tags);
+    const credential = user === undefined && !shared ? this.#credentials.of(request) : undefined;
+    if (credential !== undefined) return this.#bypass(exchange, credential);
+    const target = { key: builtKey(request, built, user), ready: undefined };
+    // An unsafe request knows only the URL, not the keys built for it: a tag named after the path invalidates them all.
+    const tags = [...this.#options.tags, pathTag(request, request.target)];
+    return this.#lookUp(exchange, directives, target, tags, this.#controlFor(user));
+  }
+
+  /** What follows an added max-age: the page of one user is not for other caches. */
+  #controlFor(user: string | undefined): string | undefined {
+    const { cacheControlExtra: extra } = this.#options;
+    if (user === undefined || extra?.includes("private")) return extra;
+    return extra === undefined ? "private" : `private, ${extra}`;
   }
 
   #bypass(exchange: Exchange<Request>, detail: string): Promise<void> {
@@ -173,17 +189,17 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const forwarded: Forwarded = { reason: "method" };
     if (isSafe(request.method)) return this.#pass(exchange, forwarded);
     const tap = new PassThrough(this.#statusField, forwarded, (response) => {
-      const keys = invalidatedKeys(request, response);
-      return keys.length === 0 ? undefined : this.#invalidate(keys);
+      const targets = invalidatedTargets(request, response);
+      return targets.length === 0 ? undefined : this.#invalidate(request, targets);
     });
     await exchange.forward(undefined, tap);
   }
 
-  async #invalidate(keys: readonly string[]): Promise<void> {
-    const { cache, keyBuilder } = this.#options;
+  async #invalidate(request: RequestInfo, targets: readonly string[]): Promise<void> {
+    const { cache, keyBuilder, user } = this.#options;
     try {
-      if (keyBuilder === undefined) await cache.delete(keys);
-      else await cache.invalidateTags(keys);
+      if (keyBuilder === undefined && user === undefined) await cache.delete(urlKeys(request, targets));
+      else await cache.invalidateTags(targets.map((target) => pathTag(request, target)));
     } catch (error) {
       this.#reportError(error);
     }
@@ -216,6 +232,14 @@ export class HTTPCacheMiddleware<Request = unknown> {
   #now(): number {
     return this.#clock.wall?.() ?? this.#clock.now();
   }
+}
+
+/** Methods whose requests are identified by their URL. */
+const URL_KEYED: readonly string[] = ["GET", "HEAD"];
+
+function requireText(callback: string, returned: unknown): string {
+  if (typeof returned === "string" && returned !== "") return returned;
+  throw new TypeError(`${callback} must return a non-empty string, got ${describeArrival(returned)}`);
 }
 
 /** Never takes effect: every load sets its own ttl. */

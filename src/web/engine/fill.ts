@@ -1,6 +1,6 @@
 // Fills one key: calls the handler once on behalf of every waiting request, as the load of a getOrSet.
 import type { LoadContext } from "../../core/options.ts";
-import type { Exchange, RequestChange, ResponseHead } from "../message/exchange.ts";
+import type { Exchange, Reply, RequestChange, ResponseHead } from "../message/exchange.ts";
 import { filterFields, hasField, withField } from "../message/header-list.ts";
 import type { ForwardReason } from "../protocol/cache-status.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
@@ -29,6 +29,9 @@ const INDEX_TTL = 3_600;
 const MAX_REFRESH_MS = 60_000;
 /** Seconds an expired response is kept at most, even if its handler asks for more. */
 const MAX_STALE_RETENTION = 86_400;
+
+/** The status is what counts; the fields describe a body that is missing. */
+const BROKEN: Pick<Reply, "headers" | "body"> = { headers: ["Content-Length", "0"], body: undefined };
 
 interface Stale {
   readonly stored: ReadyResponse;
@@ -79,6 +82,10 @@ export class Fill<Request> {
     if (isBackground) {
       if (!lookup.exchange.canRunAgain) return undefined;
       this.#exchange = lookup.exchange.background();
+    } else if (lookup.exchange.isAbandoned) {
+      lookup.isAnswered = true;
+      context.skip();
+      return ABORTED;
     } else {
       lookup.isLeading = true;
       host.emit("miss", this.#key, lookup.exchange.native);
@@ -103,40 +110,58 @@ export class Fill<Request> {
       !isBackground &&
       -stale.stored.freshMs(lookup.now) < stale.stored.head.staleIfErrorMs;
     const recorder = this.#createRecorder(stale, coversErrors, isBackground);
-    const limit = isBackground ? lookup.host.after(MAX_REFRESH_MS, () => recorder.abort()) : undefined;
+    const { fillTimeout } = lookup.host.options;
+    const limit = isBackground
+      ? lookup.host.after(Math.min(MAX_REFRESH_MS, fillTimeout * 1_000), () => recorder.abort())
+      : lookup.host.after(fillTimeout * 1_000, () => recorder.giveUp());
     try {
-      const forwarded = this.#exchange.forward(this.#requestChange(stale), recorder);
-      await (isBackground ? Promise.race([forwarded, recorder.outcome]) : forwarded);
+      const forwarded = this.#forward(stale, recorder);
+      if (!isBackground) lookup.forwarded = forwarded;
+      await Promise.race([forwarded, recorder.outcome]);
     } catch (error) {
-      limit?.cancel();
+      limit.cancel();
       if (isBackground) {
         lookup.host.reportError(error);
-        return undefined;
+        // As a failed load: the next refresh waits for the back-off.
+        throw new HandlerFailure(lookup, undefined, error);
       }
       lookup.thrown = { error };
       if (coversErrors) throw new HandlerFailure(lookup, undefined, error);
       return undefined;
     }
     const outcome = await recorder.outcome;
-    limit?.cancel();
+    limit.cancel();
     switch (outcome.kind) {
       case "whole":
         lookup.host.hitForMiss.unmark(this.#key);
         return this.#storeResponse(context, outcome);
       case "unstorable":
         lookup.host.hitForMiss.mark(this.#key);
+        if (isBackground) throw new HandlerFailure(lookup, undefined);
+        // Its client gets the response from the handler, which may not have begun it yet.
+        lookup.isAnswered = true;
         return undefined;
       case "aborted":
-        if (!isBackground) lookup.isAnswered = true;
+        if (isBackground) throw new HandlerFailure(lookup, undefined);
+        lookup.isAnswered = true;
         context.skip();
         return ABORTED;
       case "not-modified":
         return this.#freshen(context, stale!, outcome.response, isBackground);
       case "failed": {
         const { response, body } = outcome;
-        throw new HandlerFailure(lookup, { ...response, body, isPlain: false });
+        // An error page that is broken or too large has nothing to offer to its client either.
+        throw new HandlerFailure(lookup, {
+          ...response,
+          ...(body === undefined ? BROKEN : { body }),
+          isPlain: false,
+        });
       }
     }
+  }
+
+  async #forward(stale: Stale | undefined, recorder: ResponseRecorder): Promise<void> {
+    await this.#exchange.forward(this.#requestChange(stale), recorder);
   }
 
   #createRecorder(stale: Stale | undefined, coversErrors: boolean, isBackground: boolean): ResponseRecorder {
@@ -147,10 +172,13 @@ export class Fill<Request> {
       statusField: host.statusField,
       reason: this.#reason(stale),
       now: () => host.now(),
+      after: (delayMs, run) => host.after(delayMs, run),
+      streamAfterMs: options.streamAfter * 1_000,
       maxBodyBytes: options.maxBodyBytes,
       etag: options.etag,
       varyBy: options.varyBy,
-      cacheControlExtra: options.cacheControlExtra,
+      cacheControlExtra: this.#lookup.cacheControlExtra,
+      varyCookie: options.varyCookie,
       isRevalidation: stale?.stored.head.isOwnValidator === true,
       coversErrors,
       plan: (response) => planFor(this.#lookup, response, this.#requestedAt),
@@ -258,7 +286,10 @@ export class Fill<Request> {
     const head: StoredHead =
       typeof plan === "string"
         ? { ...stored.head, headers }
-        : { ...stored.head, ...storageOptions(headers, plan, host.options.cacheControlExtra) };
+        : {
+            ...stored.head,
+            ...storageOptions(headers, plan, lookup.cacheControlExtra, host.options.varyCookie),
+          };
     const freshened = encodeAgain(host.token(), head, value);
     const isStored = typeof plan !== "string";
     if (!isBackground) {

@@ -50,6 +50,8 @@ export interface LookupState<Request> {
   readonly directives: RequestDirectives;
   readonly key: string;
   readonly tags: readonly string[];
+  /** Follows an added `max-age`. */
+  readonly cacheControlExtra: string | undefined;
   /** Read once, so that all decisions of the lookup agree. */
   readonly now: number;
   /** The client got its response, or is getting it from the handler. */
@@ -58,6 +60,8 @@ export interface LookupState<Request> {
   isLeading: boolean;
   /** The one handler call made for this request. */
   handlerCall: Promise<StoredValue | undefined> | undefined;
+  /** Settles when the handler called for this client has returned; it may take longer than the fill waits for it. */
+  forwarded: Promise<void> | undefined;
   /** Whether a stale response may be returned while another load refreshes it. */
   readonly mayServeStale: boolean;
   /** What the handler threw, if nothing was sent. */
@@ -74,7 +78,7 @@ export class HandlerFailure extends Error {
   readonly reply: Reply | undefined;
 
   constructor(lookup: unknown, reply: Reply | undefined, cause?: unknown) {
-    const what = reply === undefined ? "threw an error" : `answered with status ${reply.status}`;
+    const what = reply === undefined ? "gave no response to store" : `answered with status ${reply.status}`;
     super(`the handler ${what}`, { cause });
     this.name = "HandlerFailure";
     this.lookup = lookup;

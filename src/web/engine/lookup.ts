@@ -25,10 +25,12 @@ export class Lookup<Request> implements LookupState<Request> {
   readonly directives: RequestDirectives;
   readonly key: string;
   readonly tags: readonly string[];
+  readonly cacheControlExtra: string | undefined;
   readonly now: number;
   isAnswered = false;
   isLeading = false;
   handlerCall: Promise<StoredValue | undefined> | undefined;
+  forwarded: Promise<void> | undefined;
   mayServeStale: boolean;
   thrown: { readonly error: unknown } | undefined;
 
@@ -38,12 +40,14 @@ export class Lookup<Request> implements LookupState<Request> {
     directives: RequestDirectives,
     key: string,
     tags: readonly string[],
+    cacheControlExtra: string | undefined,
   ) {
     this.host = host;
     this.exchange = exchange;
     this.directives = directives;
     this.key = key;
     this.tags = tags;
+    this.cacheControlExtra = cacheControlExtra;
     this.now = host.now();
     this.mayServeStale = exchange.canRunAgain;
   }
@@ -78,7 +82,7 @@ export class Lookup<Request> implements LookupState<Request> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const isLoaded = attempt === 0 && first !== undefined;
       const value = isLoaded ? first.value : await this.#tryLoad(key, index, isForced);
-      if (this.isAnswered) return;
+      if (this.isAnswered) return this.forwarded;
       if (this.thrown !== undefined && value === undefined) throw this.thrown.error;
       if (value === undefined) break;
       if (value === ABORTED) continue;
@@ -174,7 +178,8 @@ export class Lookup<Request> implements LookupState<Request> {
     this.exchange.reply({ status: 504, message: "", headers, body: undefined, isPlain: false });
   }
 
-  #pass(detail?: string): Promise<void> {
+  async #pass(detail?: string): Promise<void> {
+    if (this.exchange.isAbandoned) return;
     const forwarded: Forwarded = { reason: "uri-miss" };
     return this.host.pass(this.exchange, detail === undefined ? forwarded : { ...forwarded, detail });
   }

@@ -3,6 +3,7 @@ import { requireFlag, requireOptions } from "../../core/arguments.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { requireTags } from "../../core/keys.ts";
 import type { GetOrSetOptions, Load, SetOptions } from "../../core/options.ts";
+import { CREDENTIAL_HEADERS } from "../message/credential.ts";
 
 /** The operations the HTTP cache needs; an XCache has them. */
 export interface CacheForHttp {
@@ -31,11 +32,20 @@ export interface HttpCacheOptions<Request = unknown> {
   readonly cache: CacheForHttp;
   /** Seconds for responses that state no lifetime; 0 stores only what the handler marked cacheable. Default: 60. */
   readonly ttl?: number | ((request: Request, response: ResponseView) => number);
-  /**
-   * Builds the key. Requests with Authorization or Cookie are then cached too, so the key must distinguish principals.
-   * Default: the full URL, and such requests are not cached.
-   */
+  /** Builds the part of the key after the origin. Default: path and query. */
   readonly keyBuilder?: (request: Request) => string | Promise<string>;
+  /**
+   * Names the user of a request, who becomes part of the key; undefined: nobody in particular. Requests with credentials are
+   * then cached for the user they belong to. Default: they are not cached.
+   */
+  readonly user?: (request: Request) => string | undefined | Promise<string | undefined>;
+  /** Whether to cache requests with credentials or a body for all users alike: the key says everything. Default: false. */
+  readonly shared?: boolean;
+  /**
+   * Request fields that are credentials, in addition to Authorization and Cookie; a `*` at the end stands for any rest of a
+   * name. Default: those of API keys and authenticating proxies.
+   */
+  readonly credentialHeaders?: readonly string[];
   /** Methods to cache. Methods other than GET and HEAD require a keyBuilder. Default: GET and HEAD. */
   readonly methods?: readonly string[];
   /** Path prefixes that are not cached, regardless of case and encoding. Default: none. */
@@ -52,8 +62,20 @@ export interface HttpCacheOptions<Request = unknown> {
   readonly staleWhileRevalidate?: number;
   /** Seconds after expiry during which the stale response is served instead of an error. Default: 0. */
   readonly staleIfError?: number;
+  /**
+   * Seconds that requests wait for another one that fills their key; then they go to the handler themselves, and the
+   * response is not stored. Default: 30.
+   */
+  readonly fillTimeout?: number;
+  /** Seconds after its head when a response that has not ended counts as a stream, which is not stored. Default: 1. */
+  readonly streamAfter?: number;
   /** Request fields that select a response; added to its Vary field. Default: none. */
   readonly varyBy?: readonly string[];
+  /**
+   * Whether `Vary: Cookie` goes with an added Cache-Control, so that a browser asks again after a login. Has no effect if
+   * requests with cookies are cached. Default: true.
+   */
+  readonly varyCookie?: boolean;
   /** Whether a handler that fills the cache sees only the request fields that are part of the key. Default: false. */
   readonly strict?: boolean;
   /** Whether to obey no-cache, max-age, min-fresh and max-stale of requests. Lets any client cause load. Default: false. */
@@ -78,10 +100,21 @@ export interface HttpCacheOptions<Request = unknown> {
   readonly onError?: (error: Error) => void;
 }
 
+const CALLBACKS = [
+  "keyBuilder",
+  "user",
+  "skip",
+  "shouldStore",
+  "onHit",
+  "onMiss",
+  "onStore",
+  "onError",
+] as const;
 const NAMES: readonly (keyof HttpCacheOptions)[] = [
   "cache",
   "ttl",
-  "keyBuilder",
+  "shared",
+  "credentialHeaders",
   "methods",
   "excludePaths",
   "cacheNonOk",
@@ -90,21 +123,17 @@ const NAMES: readonly (keyof HttpCacheOptions)[] = [
   "maxBodyBytes",
   "staleWhileRevalidate",
   "staleIfError",
+  "fillTimeout",
+  "streamAfter",
   "varyBy",
+  "varyCookie",
   "strict",
   "clientDirectives",
   "etag",
   "statusHeader",
   "cacheStatus",
-  "skip",
-  "shouldStore",
-  "onHit",
-  "onMiss",
-  "onStore",
-  "onError",
+  ...CALLBACKS,
 ];
-
-const CALLBACKS = ["keyBuilder", "skip", "shouldStore", "onHit", "onMiss", "onStore", "onError"] as const;
 const CACHE_METHODS = ["get", "getOrSet", "set", "delete", "invalidateTags"] as const;
 const DEFAULT_BODY_BYTES = 5 * 1024 * 1024;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -113,6 +142,8 @@ const FIELD_TEXT = /^[\t\x20-\x7e]+$/;
 /** The options with defaults applied, in the form the engine uses. */
 export interface CheckedOptions<Request> extends Omit<HttpCacheOptions<Request>, "tags" | "methods"> {
   readonly ttl: number | ((request: Request, response: ResponseView) => number);
+  readonly shared: boolean;
+  readonly credentialHeaders: readonly string[];
   readonly methods: ReadonlySet<string>;
   readonly excludePaths: readonly string[];
   readonly cacheNonOk: boolean;
@@ -121,7 +152,12 @@ export interface CheckedOptions<Request> extends Omit<HttpCacheOptions<Request>,
   readonly maxBodyBytes: number;
   readonly staleWhileRevalidate: number;
   readonly staleIfError: number;
+  readonly fillTimeout: number;
+  readonly streamAfter: number;
   readonly varyBy: readonly string[];
+  readonly varyCookie: boolean;
+  /** Whether no request with a cookie reaches the cache. */
+  readonly bypassesCookies: boolean;
   readonly strict: boolean;
   readonly clientDirectives: boolean;
   readonly etag: "weak" | "strong";
@@ -133,6 +169,7 @@ export interface CheckedOptions<Request> extends Omit<HttpCacheOptions<Request>,
 export function checkOptions<Request>(given: HttpCacheOptions<Request>): CheckedOptions<Request> {
   requireOptions(given, NAMES);
   const { cache, ttl = 60, tags = [], cacheControlExtra, excludePaths = [], varyBy = [] } = given;
+  const { credentialHeaders = CREDENTIAL_HEADERS } = given;
   const { etag = "weak", statusHeader = "Cache-Status", cacheStatus = "xcache" } = given;
   const isCache =
     typeof cache === "object" &&
@@ -167,6 +204,12 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
     "a list of field names",
     varyBy,
   );
+  expectThat(
+    isTextList(credentialHeaders) && credentialHeaders.every((name) => TOKEN.test(name)),
+    "credentialHeaders",
+    "a list of field names",
+    credentialHeaders,
+  );
   expectThat(etag === "weak" || etag === "strong", "etag", '"weak" or "strong"', etag);
   const isField = statusHeader === false || statusHeader === "Cache-Status" || statusHeader === "X-Cache";
   expectThat(isField, "statusHeader", '"Cache-Status", "X-Cache" or false', statusHeader);
@@ -176,9 +219,13 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
     "a name",
     cacheStatus,
   );
+  const shared = requireFlag(given.shared, "shared", false);
+  const bypassesCookies = !shared && given.user === undefined;
   return {
     ...given,
     ttl,
+    shared,
+    credentialHeaders: credentialHeaders.map((name) => name.toLowerCase()),
     methods: requireMethods(given),
     excludePaths,
     cacheNonOk: requireFlag(given.cacheNonOk, "cacheNonOk", false),
@@ -187,7 +234,11 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
     maxBodyBytes: requireAmount("maxBodyBytes", given.maxBodyBytes, DEFAULT_BODY_BYTES),
     staleWhileRevalidate: requireAmount("staleWhileRevalidate", given.staleWhileRevalidate, 0),
     staleIfError: requireAmount("staleIfError", given.staleIfError, 0),
+    fillTimeout: requireAmount("fillTimeout", given.fillTimeout, 30),
+    streamAfter: requireAmount("streamAfter", given.streamAfter, 1),
     varyBy: varyBy.map((name) => name.toLowerCase()),
+    varyCookie: requireFlag(given.varyCookie, "varyCookie", true) && bypassesCookies,
+    bypassesCookies,
     strict: requireFlag(given.strict, "strict", false),
     clientDirectives: requireFlag(given.clientDirectives, "clientDirectives", false),
     etag,

@@ -16,19 +16,26 @@ const MAX_TARGET_LENGTH = 256;
 export class RequestTargets {
   #isSecure = false;
   #host = "";
+  #selectors = "";
   #origin = originOf(false, "");
   readonly #byTarget = new Map<string, RequestTarget>();
 
   of(request: RequestInfo): RequestTarget {
-    const { isSecure, host, target } = request;
-    if (host !== this.#host || isSecure !== this.#isSecure) this.#reset(isSecure, host);
+    const { target } = request;
+    if (
+      request.host !== this.#host ||
+      request.isSecure !== this.#isSecure ||
+      request.selectors !== this.#selectors
+    )
+      this.#reset(request);
     return this.#byTarget.get(target) ?? this.#add(target);
   }
 
-  #reset(isSecure: boolean, host: string): void {
+  #reset({ isSecure, host, selectors }: RequestInfo): void {
     this.#isSecure = isSecure;
     this.#host = host;
-    this.#origin = originOf(isSecure, host);
+    this.#selectors = selectors;
+    this.#origin = originOf(isSecure, host, selectors);
     this.#byTarget.clear();
   }
 

@@ -1,5 +1,6 @@
 // Records the handler's response on its way to the client and turns it into the stored one.
 
+import type { Timer } from "../../core/clock.ts";
 import type { Exchange, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
 import { parseSeconds } from "../protocol/cache-control.ts";
@@ -7,8 +8,8 @@ import type { ForwardReason, StatusField } from "../protocol/cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
 import { makeEtag } from "../protocol/etag.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
-import type { StoragePlan } from "../protocol/policy.ts";
-import { addedControl, ownControl, storableHeaders } from "../protocol/stored-headers.ts";
+import { isPersonal, type StoragePlan } from "../protocol/policy.ts";
+import { addedControl, ownControl, storableHeaders, withVaryCookie } from "../protocol/stored-headers.ts";
 import { BodyCollector } from "./body-collector.ts";
 import type { StoredHead } from "./stored-response.ts";
 
@@ -27,18 +28,24 @@ export type RecordedOutcome =
   | { readonly kind: "aborted" }
   /** Withheld: the stored response is still valid. */
   | { readonly kind: "not-modified"; readonly response: ResponseHead }
-  /** Withheld: the stored response may be served instead. */
-  | { readonly kind: "failed"; readonly response: ResponseHead; readonly body: Uint8Array };
+  /** Withheld: the stored response may be served instead. `body` undefined: it is incomplete or too large. */
+  | { readonly kind: "failed"; readonly response: ResponseHead; readonly body: Uint8Array | undefined };
 
 export interface RecorderOptions {
   readonly exchange: Exchange;
   readonly statusField: StatusField;
   readonly reason: ForwardReason;
   readonly now: () => number;
+  /** As `Clock.after`. */
+  readonly after: (delayMs: number, run: () => void) => Timer;
+  /** A body that is still open this long after its head is a stream: other requests do not wait for its end. */
+  readonly streamAfterMs: number;
   readonly maxBodyBytes: number;
   readonly etag: "weak" | "strong";
   readonly varyBy: readonly string[];
   readonly cacheControlExtra: string | undefined;
+  /** Whether Vary: Cookie goes with an added lifetime. */
+  readonly varyCookie: boolean;
   /** The request to the handler carries the stored validators. */
   readonly isRevalidation: boolean;
   /** A stored response may be served instead of an error. */
@@ -69,9 +76,14 @@ export class ResponseRecorder implements Tap {
   #settle: (outcome: RecordedOutcome) => void = () => {};
   #response: ResponseHead | undefined;
   #plan: StoragePlan | undefined;
+  #isWithheld = false;
+  #isGivenUp = false;
+  #streamTimer: Timer | undefined;
   /** The fields to store, except an ETag that is computed from the complete body. */
   #stored: string[] = [];
   #isOwnValidator = false;
+  /** The fields of an accepted response as they should leave. */
+  #accepted: HeaderList = [];
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -79,6 +91,10 @@ export class ResponseRecorder implements Tap {
     this.outcome = new Promise((resolve) => {
       this.#settle = resolve;
     });
+  }
+
+  get released(): Promise<unknown> {
+    return this.outcome;
   }
 
   head(response: ResponseHead, body?: Uint8Array): Verdict {
@@ -89,33 +105,60 @@ export class ResponseRecorder implements Tap {
       this.#settle({ kind: "not-modified", response });
       return WITHHOLD;
     }
-    if (coversErrors && response.status >= 500) return WITHHOLD_AND_COLLECT;
+    if (coversErrors && response.status >= 500) {
+      this.#isWithheld = true;
+      return WITHHOLD_AND_COLLECT;
+    }
     const length = parseSeconds(fieldOf(response.headers, "content-length"));
     const isTooLong = this.#body.isTooLarge || (length !== undefined && length > maxBodyBytes);
-    const plan = isTooLong ? "size" : this.#options.plan(response);
+    const plan = this.#isGivenUp ? "timeout" : isTooLong ? "size" : this.#options.plan(response);
     if (typeof plan === "string") return this.#refuse(response, plan, body !== undefined);
     this.#plan = plan;
-    return this.#accept(response, plan, body);
+    const verdict = this.#accept(response, plan, body);
+    if (verdict.wantsBody)
+      this.#streamTimer = this.#options.after(this.#options.streamAfterMs, () => this.giveUp());
+    return verdict;
+  }
+
+  /** The fields that really leave decide: middleware further out may have made the response one client's own. */
+  sent(headers: HeaderList): void {
+    if (this.#plan !== undefined && isPersonal(headers, this.#accepted)) this.giveUp();
+  }
+
+  flushed(): void {
+    this.giveUp();
   }
 
   chunk(bytes: Uint8Array): boolean {
+    if (this.#isGivenUp) return false;
     this.#body.add(bytes);
-    if (this.#body.isTooLarge) this.#settle({ kind: "unstorable" });
-    return !this.#body.isTooLarge;
+    if (!this.#body.isTooLarge) return true;
+    if (this.#isWithheld) this.#fail(undefined);
+    else this.giveUp();
+    return false;
+  }
+
+  /** The response goes on to its client. Others no longer wait for it, and it is not stored. */
+  giveUp(): void {
+    if (this.#isWithheld) return;
+    this.#isGivenUp = true;
+    this.#streamTimer?.cancel();
+    this.#settle({ kind: "unstorable" });
+  }
+
+  #fail(body: Uint8Array | undefined): void {
+    this.#settle({ kind: "failed", response: this.#response!, body });
   }
 
   end(): void {
+    this.#streamTimer?.cancel();
     const response = this.#response;
     if (response === undefined) {
       this.abort();
       return;
     }
     if (this.#plan === undefined) {
-      this.#settle({
-        kind: "failed",
-        response,
-        body: this.#body.isTooLarge ? new Uint8Array() : this.#body.whole(),
-      });
+      this.#fail(this.#body.isTooLarge ? undefined : this.#body.whole());
       return;
     }
     const declared = fieldOf(response.headers, "content-length");
@@ -126,7 +169,9 @@ export class ResponseRecorder implements Tap {
   }
 
   abort(): void {
-    this.#settle({ kind: "aborted" });
+    this.#streamTimer?.cancel();
+    if (this.#isWithheld) this.#fail(undefined);
+    else this.#settle({ kind: "aborted" });
   }
 
   #finish(response: ResponseHead, plan: StoragePlan): void {
@@ -160,13 +205,17 @@ export class ResponseRecorder implements Tap {
   }
 
   #accept(response: ResponseHead, plan: StoragePlan, body: Uint8Array | undefined): Verdict {
-    const { statusField, reason, exchange, etag, now, varyBy, cacheControlExtra } = this.#options;
+    const { statusField, reason, exchange, etag, now, varyBy, cacheControlExtra, varyCookie } = this.#options;
     const { headers } = response;
     this.#isOwnValidator = hasField(headers, "etag") || hasField(headers, "last-modified");
     const added: [string, string][] = [];
     if (varyBy.length > 0) added.push(["Vary", plan.vary.join(", ")]);
     if (plan.addedMaxAge !== undefined) {
       added.push(["Cache-Control", addedControl(headers, plan.addedMaxAge, cacheControlExtra)]);
+    }
+    if (varyCookie && plan.addedMaxAge !== undefined) {
+      const vary = varyBy.length === 0 ? headers : ["vary", plan.vary.join(", ")];
+      added.push(["Vary", fieldOf(withVaryCookie(vary), "vary")!]);
     }
     if (body !== undefined && !hasField(headers, "etag")) added.push(["ETag", makeEtag(body, etag)]);
     let sent: HeaderList = headers;
@@ -184,9 +233,11 @@ export class ResponseRecorder implements Tap {
     const cacheStatus = statusField.forwarded({ reason, isStored: true });
     if (body !== undefined && this.#isNotModifiedFor(response.status, sent)) {
       const kept = notModifiedHeaders(sent, fieldOf(sent, "etag"));
+      this.#accepted = kept;
       return this.#notModified(statusField.add(kept, cacheStatus));
     }
     this.#options.onSent();
+    this.#accepted = sent;
     return {
       head: { ...response, headers: statusField.add(sent, cacheStatus) },
       wantsBody: body === undefined,

@@ -4,7 +4,7 @@ import { requireTags } from "../../core/keys.ts";
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
 import { type PolicyInput, type StoragePlan, storagePlan } from "../protocol/policy.ts";
-import { addedControl, ownControl, tagsOfHeaders } from "../protocol/stored-headers.ts";
+import { addedControl, ownControl, tagsOfHeaders, withVaryCookie } from "../protocol/stored-headers.ts";
 import type { LookupState } from "./lookup-state.ts";
 import { type ResponseView, requireSync } from "./options.ts";
 import type { StoredHead } from "./stored-response.ts";
@@ -34,7 +34,9 @@ export function planFor<Request>(
     if (typeof plan === "string") return plan;
     const isWanted = requireSync("shouldStore", options.shouldStore?.(exchange.native, view));
     if (isWanted === false) return "should-store";
-    return varyBy.length === 0 ? plan : { ...plan, vary: [...new Set([...plan.vary, ...varyBy])].sort() };
+    // Requests with a cookie do not reach the cache: it does not select among the others.
+    const own = options.bypassesCookies ? plan.vary.filter((name) => name !== "cookie") : plan.vary;
+    return { ...plan, vary: varyBy.length === 0 ? own : [...new Set([...own, ...varyBy])].sort() };
   } catch (error) {
     host.reportError(error);
     return "callback";
@@ -46,6 +48,7 @@ export function storageOptions(
   headers: HeaderList,
   { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate, addedMaxAge }: StoragePlan,
   extra: string | undefined,
+  varyCookie: boolean,
 ): Omit<StoredHead, "status" | "message" | "isOwnValidator"> {
   return {
     bornAt,
@@ -57,7 +60,11 @@ export function storageOptions(
     headers:
       addedMaxAge === undefined
         ? headers
-        : withField(headers, "Cache-Control", addedControl(headers, addedMaxAge, extra)),
+        : withField(
+            varyCookie ? withVaryCookie(headers) : headers,
+            "Cache-Control",
+            addedControl(headers, addedMaxAge, extra),
+          ),
   };
 }
 

@@ -2,6 +2,9 @@
 import { nextTurn } from "../../core/event-loop.ts";
 import type { Tap } from "../message/exchange.ts";
 
+/** Some servers send streams of text as well, which a Response cannot be made of. Those are passed on and not stored. */
+const isBytes = (value: unknown): boolean => value instanceof Uint8Array;
+
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
 
 /** The whole body if it is available immediately, so that its ETag can go into the head; else an equivalent stream. */
@@ -16,7 +19,7 @@ export async function peek(
     reads.push(read);
     // A failure is reported to the reader of the stream.
     const result = await Promise.race([read.catch(() => undefined), nextTurn()]);
-    if (result === undefined || (!result.done && whole !== undefined)) break;
+    if (result === undefined || (!result.done && (whole !== undefined || !isBytes(result.value)))) break;
     if (result.done) return whole ?? new Uint8Array();
     whole = result.value;
   }
@@ -32,20 +35,41 @@ export async function peek(
 
 /**
  * The same stream, observed by the tap. While the tap wants bytes the source is read at full speed even if the client is
- * slow or cancels, because other requests wait for the body.
+ * slow or cancels, because other requests wait for the body. `ended` is called in place of `tap.end`.
  */
-export function observed(source: ReadableStream<Uint8Array>, tap: Tap): ReadableStream<Uint8Array> {
+export function observed(
+  source: ReadableStream<Uint8Array>,
+  tap: Tap,
+  ended: () => void,
+): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let isWanted = true;
   let isCancelled = false;
+  let isCut = false;
+  let isRefused = false;
+  let reason: unknown;
+  const cut = async (): Promise<void> => {
+    isCut = true;
+    await reader.cancel(reason);
+  };
+  void tap.released?.then(() => {
+    isWanted = false;
+    if (isCancelled) cut().catch(() => {});
+  });
   let controller: ReadableStreamDefaultController<Uint8Array>;
   const step = async (): Promise<boolean> => {
     try {
       const { done, value } = await reader.read();
       if (done) {
-        tap.end();
+        if (isCut) tap.abort();
+        else if (!isRefused) ended();
         if (!isCancelled) controller.close();
         return false;
+      }
+      if (isWanted && !isBytes(value)) {
+        isRefused = true;
+        isWanted = false;
+        tap.abort();
       }
       if (isWanted) isWanted = tap.chunk(value);
       if (!isCancelled) controller.enqueue(value);
@@ -58,7 +82,7 @@ export function observed(source: ReadableStream<Uint8Array>, tap: Tap): Readable
   };
   const pump = async (): Promise<void> => {
     while (isWanted && (await step()));
-    if (isCancelled && !isWanted) await reader.cancel().catch(() => {});
+    if (isCancelled && !isCut) await cut().catch(() => {});
   };
   let pumping: Promise<void> | undefined;
   return new ReadableStream<Uint8Array>({
@@ -70,21 +94,26 @@ export function observed(source: ReadableStream<Uint8Array>, tap: Tap): Readable
       await pumping;
       if (!isWanted) await step();
     },
-    async cancel(reason) {
+    async cancel(given) {
       isCancelled = true;
-      if (!isWanted) {
-        tap.abort();
-        await reader.cancel(reason);
-      }
+      reason = given;
+      if (isWanted) return;
+      tap.abort();
+      await cut();
     },
   });
 }
 
-/** Reads a body that is not sent to any client. */
-export async function drain(source: ReadableStream<Uint8Array>, tap: Tap, isWanted: boolean): Promise<void> {
+/** Reads a body that is not sent to any client. `ended` is called in place of `tap.end`. */
+export async function drain(
+  source: ReadableStream<Uint8Array>,
+  tap: Tap,
+  isWanted: boolean,
+  ended: () => void,
+): Promise<void> {
   const reader = source.getReader();
   if (!isWanted) {
-    tap.end();
+    ended();
     await reader.cancel();
     return;
   }
@@ -92,11 +121,12 @@ export async function drain(source: ReadableStream<Uint8Array>, tap: Tap, isWant
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
+      if (!isBytes(value)) throw new TypeError("the body is not made of bytes");
       if (tap.chunk(value)) continue;
       await reader.cancel();
       break;
     }
-    tap.end();
+    ended();
   } catch {
     tap.abort();
   }

@@ -1,6 +1,7 @@
 // A Fetch API Request and its Response as an Exchange.
 import type { Exchange, Reply, RequestChange, RequestInfo, ResponseHead, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
+import { isKeyField, selectorsOf } from "../message/keyed-header.ts";
 import { beginFill } from "../message/nested-caches.ts";
 import { drain, observed, peek } from "./fetch-body.ts";
 
@@ -19,9 +20,12 @@ class FetchRequest implements RequestInfo {
   readonly target: string;
   readonly hasContent: boolean;
   readonly isPlain = false;
+  readonly hasClientCertificate: boolean;
+  readonly selectors: string;
   readonly #headers: Headers;
+  readonly #names: readonly string[];
 
-  constructor(message: Request) {
+  constructor(message: Request, hasClientCertificate: boolean) {
     const { method, url, headers } = message;
     this.message = message;
     const authority = url.indexOf("//") + 2;
@@ -37,6 +41,9 @@ class FetchRequest implements RequestInfo {
     // A Request cannot have a body with GET or HEAD.
     this.hasContent = this.method !== "GET" && this.method !== "HEAD";
     this.#headers = headers;
+    this.#names = [...headers.keys()];
+    this.hasClientCertificate = hasClientCertificate;
+    this.selectors = this.#names.some(isKeyField) ? selectorsOf(this) : "";
   }
 
   header(name: string): string | undefined {
@@ -44,9 +51,12 @@ class FetchRequest implements RequestInfo {
   }
 
   headerNames(): Iterable<string> {
-    return this.#headers.keys();
+    return this.#names;
   }
 }
+
+/** The head of a response as its client gets it; undefined if the client gets none. */
+export type SentHead = Pick<ResponseHead, "status" | "headers"> | undefined;
 
 /** Calls the handler. */
 export interface FetchCalls {
@@ -56,8 +66,15 @@ export interface FetchCalls {
    * called again.
    */
   readonly runAgain: ((copy: Request) => Response | Promise<Response>) | undefined;
+  /** Whether the client presented a TLS certificate, where that is known. */
+  readonly hasClientCertificate?: boolean;
   /** See `Exchange.isOuter`. */
   isOuter?(name: string, value: string): boolean;
+  /**
+   * Called before the handler if its response may be stored. The function it returns is called when the response has ended,
+   * and waits until outer middleware has acted on it.
+   */
+  watchHead?(isDetached: boolean): () => Promise<SentHead>;
   /** Whether the handler threw and the response comes from an error handler. */
   readonly hasThrown?: boolean;
 }
@@ -73,20 +90,28 @@ export class FetchExchange<Native> implements Exchange<Native> {
   readonly #isDetached: boolean;
   /** Whether the response was sent by `reply` rather than the handler. */
   isReplied = false;
-  #respond: (response: Response) => void = () => {};
+  #resolve: (response: Response) => void = () => {};
+  /** Of the response that was given to the framework. */
+  #status: number | undefined;
+  #sentHead: (() => Promise<SentHead>) | undefined;
   /** Rejects `response`: the handler failed. */
   fail: (error: unknown) => void = () => {};
 
   constructor(message: Request, calls: FetchCalls, native: Native, isDetached = false) {
     this.#isDetached = isDetached;
-    this.request = new FetchRequest(message);
+    this.request = new FetchRequest(message, calls.hasClientCertificate === true);
     this.native = native;
     this.#message = message;
     this.#calls = calls;
     this.response = new Promise((resolve, reject) => {
-      this.#respond = resolve;
+      this.#resolve = resolve;
       this.fail = reject;
     });
+  }
+
+  #respond(response: Response): void {
+    this.#status = response.status;
+    this.#resolve(response);
   }
 
   reply(reply: Reply): void {
@@ -102,6 +127,7 @@ export class FetchExchange<Native> implements Exchange<Native> {
 
   async forward(change: RequestChange | undefined, tap: Tap): Promise<void> {
     const message = change === undefined ? this.#message : changed(this.#message, change);
+    if (tap.wantsWhole) this.#sentHead = this.#calls.watchHead?.(this.#isDetached);
     const response = await (this.#isDetached ? this.#calls.runAgain!(message) : this.#calls.run(message));
     // These cannot be rebuilt: network errors, protocol switches, and responses already sent by other means.
     if (response.status < 200 || response.headers.has(SENT_ALREADY)) {
@@ -138,13 +164,31 @@ export class FetchExchange<Native> implements Exchange<Native> {
     const verdict = tap.head(head, whole);
     await verdict.settled;
     const isStream = source instanceof ReadableStream;
-    if (!isStream) tap.end();
+    if (this.#isDetached) this.#status = head.status;
+    const ended = (): void => this.#end(tap);
     if (verdict.head === undefined || this.#isDetached) {
-      if (isStream) await drain(source, tap, verdict.wantsBody);
+      if (isStream) await drain(source, tap, verdict.wantsBody, ended);
+      else ended();
       return;
     }
-    const body = isStream && verdict.wantsBody ? observed(source, tap) : source;
+    const body = isStream && verdict.wantsBody ? observed(source, tap, ended) : source;
     this.#respond(responseOf(body as Body, verdict.head));
+    if (!isStream) ended();
+  }
+
+  /** Ends the tap, if something was sent with the head that really left. */
+  #end(tap: Tap): void {
+    if (this.#sentHead === undefined || this.#status === undefined) {
+      tap.end();
+      return;
+    }
+    void this.#sentHead().then((sent) => {
+      if (sent?.status !== this.#status) tap.abort();
+      else {
+        tap.sent?.(sent!.headers);
+        tap.end();
+      }
+    });
   }
 }
 

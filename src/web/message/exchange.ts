@@ -12,13 +12,17 @@ export interface RequestInfo {
   readonly isSecure: boolean;
   /** The Host field, or `:authority`. */
   readonly host: string;
+  /** The fields that are part of every key: see `selectorsOf`. Empty for most requests. */
+  readonly selectors: string;
+  /** Whether the client presented a TLS certificate. */
+  readonly hasClientCertificate: boolean;
   /** Path and query as sent. */
   readonly target: string;
   /** Whether the request has a body. */
   readonly hasContent: boolean;
   /** The field's lines joined by a comma. `name` is in lower case. */
   header(name: string): string | undefined;
-  /** True if the request has no content and no field that affects caching; false if unknown. */
+  /** True if the request has no content, no usual credentials and no field that affects caching; false if unknown. */
   readonly isPlain: boolean;
   /** All field names, in lower case. */
   headerNames(): Iterable<string>;
@@ -65,10 +69,19 @@ export interface Verdict {
 export interface Tap {
   /** Whether the adapter should pass the whole body with the head if it can do so without waiting. */
   readonly wantsWhole: boolean;
+  /** Settles when nobody but the client wants the body any more. */
+  readonly released?: Promise<unknown>;
   /** `body`: the complete body, if the adapter already has it; `chunk` is then not called. */
   head(head: ResponseHead, body?: Uint8Array): Verdict;
   /** Returns whether it wants more. While it does, a slow client must not slow down the handler: other requests wait. */
   chunk(bytes: Uint8Array): boolean;
+  /**
+   * The fields as they left, with what outer middleware added at the last moment. Called before `end` where the adapter can
+   * see them.
+   */
+  sent?(headers: HeaderList): void;
+  /** The handler wants the client to have what it wrote so far: it streams. */
+  flushed?(): void;
   /** The handler's response is complete. */
   end(): void;
   /** The response ended early: the client disconnected or the handler failed. */
@@ -91,6 +104,8 @@ export interface Exchange<Native = unknown> {
   forward(change: RequestChange | undefined, tap: Tap): void | Promise<void>;
   /** Whether outer middleware had set this field to this value before the handler was called. */
   isOuter?(name: string, value: string): boolean;
+  /** The client has left: a handler that is called now would work for nobody, and may wait forever for its response to close. */
+  readonly isAbandoned?: boolean;
   /** Whether `background` may be called. */
   readonly canRunAgain: boolean;
   /** The same request again, without a client: its response is discarded. */

@@ -4,7 +4,8 @@ import type { Socket } from "node:net";
 import type { Exchange, Reply, RequestChange, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
 import { changeRequest, type NodeRequest, NodeRequestInfo } from "./node-message.ts";
-import { Interception, type NodeResponse, send, setHeaders } from "./node-response.ts";
+import { observeHead } from "./node-pass.ts";
+import { Interception, isGone, type NodeResponse, send, setHeaders } from "./node-response.ts";
 
 /** A request and its response. */
 export interface NodePair {
@@ -58,6 +59,10 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
     return canRunAgain(this.message);
   }
 
+  get isAbandoned(): boolean {
+    return isGone(this.response);
+  }
+
   get mayHavePending(): boolean {
     return false;
   }
@@ -71,9 +76,15 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
     if (this.#interception !== undefined) this.#interception.release();
     else if (this.mayHavePending) setHeaders(this.response, this.pendingHeaders());
     send(this.response, reply);
+    this.#interception?.replied();
   }
 
   forward(change: RequestChange | undefined, tap: Tap): void {
+    if (!tap.wantsWhole) {
+      if (!this.response.headersSent) observeHead(this.response, tap);
+      this.#handler.run(this);
+      return;
+    }
     this.#interception = new Interception(this.response, tap, false);
     this.#interception.begin(this.pendingHeaders());
     if (change !== undefined) {

@@ -1,17 +1,17 @@
 // A node:http or node:http2 request as the engine sees it, and the changes to its fields for the handler.
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
+import { USUAL_CREDENTIALS } from "../message/credential.ts";
 import type { RequestChange, RequestInfo } from "../message/exchange.ts";
+import { isKeyField, selectorsOf } from "../message/keyed-header.ts";
 import { beginFill } from "../message/nested-caches.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
-/** Request fields that affect caching with any options. Most requests have none of them. */
+/** Request fields other than credentials that affect caching with any options. Most requests have none of them. */
 const CACHE_FIELDS: ReadonlySet<string> = new Set([
-  "authorization",
   "cache-control",
   "content-length",
-  "cookie",
   "if-match",
   "if-modified-since",
   "if-none-match",
@@ -22,10 +22,47 @@ const CACHE_FIELDS: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Iterating over the fields present is cheaper than looking up each of CACHE_FIELDS. */
-function hasCacheField(headers: object): boolean {
-  for (const name in headers) if (CACHE_FIELDS.has(name)) return true;
-  return false;
+/** What the names of a request's fields say about it. */
+const PLAIN = 0;
+const AFFECTED = 1;
+const SELECTED = 2;
+
+const kinds = new Map<string, number>();
+const MAX_KINDS = 1_024;
+
+/** Remembered: most requests have the same fields, and the lookup is much cheaper than the tests. */
+function kindOf(name: string): number {
+  let kind = kinds.get(name);
+  if (kind === undefined) {
+    kind =
+      (CACHE_FIELDS.has(name) || USUAL_CREDENTIALS.has(name) ? AFFECTED : PLAIN) |
+      (isKeyField(name) ? SELECTED : PLAIN);
+    if (kinds.size < MAX_KINDS) kinds.set(name, kind);
+  }
+  return kind;
+}
+
+/** Iterating over the fields present is cheaper than looking up each of those that count. */
+function kindOfAll(headers: object): number {
+  let kind = PLAIN;
+  for (const name in headers) kind |= kindOf(name);
+  return kind;
+}
+
+export interface ClientSocket {
+  readonly encrypted?: boolean;
+  readonly authorized?: boolean;
+  readonly authorizationError?: unknown;
+  getPeerCertificate?(): object | null;
+}
+
+/** Whether the client at the other end of a connection presented a TLS certificate. */
+export function hasCertificate(socket: ClientSocket | undefined | null): boolean {
+  if (socket?.encrypted !== true) return false;
+  if (socket.authorized === true) return true;
+  // A server that does not reject unknown issuers leaves the decision to the handler.
+  const hasFailed = socket.authorizationError !== undefined && socket.authorizationError !== null;
+  return hasFailed && Object.keys(socket.getPeerCertificate?.() ?? {}).length > 0;
 }
 
 export class NodeRequestInfo implements RequestInfo {
@@ -33,13 +70,18 @@ export class NodeRequestInfo implements RequestInfo {
   #headers: NodeRequest["headers"];
   readonly target: string;
   readonly isPlain: boolean;
+  readonly hasClientCertificate: boolean;
+  readonly selectors: string;
 
   /** `target`: the original URL, if a framework rewrote `message.url`. */
   constructor(message: NodeRequest, target = message.url ?? "") {
     this.message = message;
     this.#headers = message.headers;
     this.target = target;
-    this.isPlain = !("stream" in message) && !hasCacheField(this.#headers);
+    const kind = kindOfAll(this.#headers);
+    this.hasClientCertificate = hasCertificate(message.socket as ClientSocket);
+    this.isPlain = (kind & AFFECTED) === 0 && !("stream" in message) && !this.hasClientCertificate;
+    this.selectors = (kind & SELECTED) === 0 ? "" : selectorsOf(this);
   }
 
   /** Copies the headers before `changeRequest`, so that this view still has what the client sent. */

@@ -1,6 +1,7 @@
 // Responses of node:http and node:http2: sending a cached one, and intercepting the handler's.
 import { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
 import type { Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
 
@@ -42,7 +43,11 @@ function setFields(sink: Sink, list: HeaderList): void {
     sink.setHeader(name, values.length === 1 ? values[0]! : values);
 }
 
-function headersOf(sink: Sink): string[] {
+/** The fields that are set. */
+export function headersOf(
+  response: Pick<Sink, "getHeader" | "getHeaderNames" | "getRawHeaderNames">,
+): string[] {
+  const sink = response;
   const list: string[] = [];
   for (const name of sink.getRawHeaderNames?.() ?? sink.getHeaderNames()) {
     const value = sink.getHeader(name);
@@ -57,15 +62,15 @@ function replaceHeaders(sink: Sink, list: HeaderList): void {
   setFields(sink, list);
 }
 
-const { writeHead } = ServerResponse.prototype;
+const { writeHead, end } = ServerResponse.prototype;
 
 /** Sends a reply. Fields already set are kept unless the reply has them. */
 export function send(response: NodeResponse, reply: Reply): void {
   const sink = sinkOf(response);
   const { status, message, headers, body } = reply;
   // node:http is fastest with a flat list for writeHead. Lists with repeated names are not always accepted, node:http2 takes
-  // none, and a writeHead patched by other middleware may expect an object.
-  if (!reply.isPlain || sink.writeHead !== writeHead) setHead(response, reply);
+  // none, and methods patched by other middleware may expect an object, or change the fields until the end.
+  if (!reply.isPlain || sink.writeHead !== writeHead || sink.end !== end) setHead(response, reply);
   else if (message === "") sink.writeHead(status, headers);
   else sink.writeHead(status, message, headers);
   if (body === undefined) sink.end();
@@ -85,7 +90,10 @@ function setHead(response: NodeResponse, { status, message, headers }: ResponseH
 const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead", "headersSent"] as const;
 type Intercepted = (typeof INTERCEPTED)[number];
 
-/** Intercepts a handler's writes to its response until released. */
+/**
+ * Intercepts a handler's writes to its response until released. It stands between the patches of inner middleware, which call
+ * it, and those of outer middleware, which it calls in the same order as the handler would have without it.
+ */
 export class Interception {
   readonly #response: NodeResponse;
   readonly #sink: Sink;
@@ -93,15 +101,29 @@ export class Interception {
   /** Discards the response. */
   readonly #isDetached: boolean;
   readonly #before = new Map<Intercepted, PropertyDescriptor | undefined>();
+  readonly #own = new Map<Intercepted, unknown>();
+  /** The methods as outer middleware left them. */
+  readonly #outward: Pick<Sink, "write" | "end" | "flushHeaders" | "writeHead">;
   /** The number of INTERCEPTED methods that are, or may be, overridden. */
   #overridden = INTERCEPTED.length;
   #outer: HeaderList = [];
   #outerMessage = "";
   /** Whether the handler was called: a response before that is not its own. */
   #hasBegun = false;
+  /** The handler, or a patch of inner middleware, has called writeHead. */
+  #isHeadWritten = false;
+  /** As it was when the head was written: later changes have no effect. */
+  #statusLine = { status: 200, message: "" };
+  /** The reason phrase to set again; empty or undefined if node:http still chooses it. */
+  #sentMessage = "";
+  /** The handler itself called writeHead. Otherwise node:http calls it, and then knows the length of a body given to `end`. */
+  #isHeadExplicit = false;
   #verdict: Verdict | undefined;
   #isEnded = false;
+  #isOver = false;
+  #isReplaced = false;
   #hasThrown = false;
+  #hasCheckedSent = false;
   /** Whether the tap wants more of the body. */
   #isWanted = false;
 
@@ -114,21 +136,13 @@ export class Interception {
     for (const name of INTERCEPTED) {
       this.#before.set(name, Object.getOwnPropertyDescriptor(response, name));
     }
-    const { write, end, flushHeaders } = this.#sink;
-    this.#override("end", (chunk?: unknown, encoding?: unknown, done?: unknown) =>
-      this.#end(end, chunk, encoding, done),
-    );
-    this.#override("write", (chunk: unknown, encoding?: unknown, done?: unknown) =>
-      this.#write(write, chunk, encoding, done),
-    );
-    this.#override("flushHeaders", () => {
-      this.#judge(undefined);
-      if (this.#isSent) flushHeaders.call(this.#sink);
-    });
-    this.#override("writeHead", (...args: unknown[]) => this.#writeHead(args));
-    this.#sink.once("close", () => {
-      if (!this.#isEnded) tap.abort();
-    });
+    const { write, end, flushHeaders, writeHead } = this.#sink;
+    this.#outward = { write, end, flushHeaders, writeHead };
+    this.#override("end", (...given: unknown[]) => this.#end(given));
+    this.#override("write", (...given: unknown[]) => this.#write(given));
+    this.#override("flushHeaders", () => this.#flushHeaders());
+    this.#override("writeHead", (...given: unknown[]) => this.#writeHead(given));
+    onGone(response, () => this.#abort());
   }
 
   /** The handler is called next: fields set so far, and those `pending`, belong to outer middleware. */
@@ -153,29 +167,40 @@ export class Interception {
 
   /** Restores the response to its state before the handler, unless it was sent. */
   release(): void {
+    this.#hold(false);
+    if (this.#isEnded && !this.#isSent) this.#markEnded(false);
     this.#restoreTo("end");
     if (this.#response.headersSent) return;
     replaceHeaders(this.#sink, this.#outer);
     if (!("stream" in this.#response)) this.#sink.statusMessage = this.#outerMessage;
   }
 
+  /** Another response was sent in place of the handler's. */
+  replied(): void {
+    this.#isReplaced = true;
+    this.#checkSent();
+  }
+
   get #isSent(): boolean {
     return this.#verdict?.head !== undefined && !this.#isDetached;
   }
 
-  #override(name: string, value: unknown): void {
-    Object.defineProperty(this.#response, name, {
-      value,
-      configurable: true,
-      writable: true,
-      enumerable: true,
-    });
+  #override(name: Intercepted, value: unknown): void {
+    this.#own.set(name, value);
+    defineOwn(this.#response, name, value);
   }
 
-  /** Removes overrides in reverse order, down to and including `last`. */
+  /**
+   * Removes overrides in reverse order, down to and including `last`. Inner middleware that patched a method since keeps its
+   * patch, behind which the override then only passes calls on.
+   */
   #restoreTo(last: Intercepted): void {
     while (this.#overridden > INTERCEPTED.indexOf(last)) {
       const name = INTERCEPTED[--this.#overridden]!;
+      const present = Object.getOwnPropertyDescriptor(this.#response, name)?.value;
+      // Once the head is written the patches of writeHead have run: they must not run again when it is sent.
+      const isDone = name === "writeHead" && this.#isHeadWritten;
+      if (present !== this.#own.get(name) && !isDone) continue;
       const before = this.#before.get(name);
       if (before === undefined) delete (this.#response as unknown as Record<string, unknown>)[name];
       else Object.defineProperty(this.#response, name, before);
@@ -183,22 +208,68 @@ export class Interception {
   }
 
   /** Only records the head: the next call may bring the whole body, whose ETag must go into the head. */
-  #writeHead(args: unknown[]): NodeResponse {
-    const [status, second, third] = args;
-    this.#sink.statusCode = status as number;
-    if (typeof second === "string" && !("stream" in this.#response)) this.#sink.statusMessage = second;
-    applyGiven(this.#sink, typeof second === "string" ? third : second);
-    this.#override("headersSent", true);
+  #writeHead(given: unknown[]): unknown {
+    if (this.#isOver) return this.#outward.writeHead.apply(this.#sink, given);
+    // As an error of node itself where a head was written before.
+    if (this.#isHeadWritten) return this.#native("writeHead", given);
+    const [status, second, third] = given;
+    const message = typeof second === "string" ? second : undefined;
+    const messageBefore = this.#sink.statusMessage;
+    try {
+      applyHead(this.#response, given, message === undefined ? (second ?? third) : third);
+    } catch {
+      // Outer middleware sees the call as well, and node itself refuses it.
+      this.#abort();
+      return this.#outward.writeHead.apply(this.#sink, given);
+    }
+    if ("stream" in this.#response) this.#sink.statusCode = Number(status);
+    this.#statusLine = { status: this.#sink.statusCode, message: String(this.#sink.statusMessage ?? "") };
+    this.#isHeadWritten = true;
+    this.#isHeadExplicit = !this.#isImplying;
+    this.#sentMessage =
+      this.#isHeadExplicit || message !== undefined ? this.#statusLine.message : messageBefore;
+    this.#hold(true);
     return this.#response;
   }
+
+  #native(name: "writeHead" | "write", given: unknown[]): unknown {
+    const methods = Object.getPrototypeOf(this.#response) as Record<string, (...args: unknown[]) => unknown>;
+    return methods[name]!.apply(this.#response, given);
+  }
+
+  /** Makes the response refuse further changes of its head, as after writeHead. */
+  #hold(isHeld: boolean): void {
+    if ("stream" in this.#response) {
+      if (isHeld) this.#override("headersSent", true);
+      else delete (this.#response as { headersSent?: boolean }).headersSent;
+    } else if (isHeld || (this.#response as { _header?: unknown })._header === HELD) {
+      // node:http derives headersSent from it, and setHeader and removeHeader throw if it is set.
+      (this.#response as { _header?: unknown })._header = isHeld ? HELD : null;
+    }
+  }
+
+  #isImplying = false;
 
   #judge(whole: Uint8Array | undefined): Verdict {
     if (this.#verdict !== undefined) return this.#verdict;
     const sink = this.#sink;
-    const { statusCode: status } = sink;
+    if (!this.#isHeadWritten) {
+      if (!isSendable(sink)) {
+        // Fails where node:http makes the head itself, which may be later if outer middleware delays the end.
+        this.#abort();
+        return IGNORED;
+      }
+      this.#isImplying = true;
+      try {
+        // As node:http would, so that the patches of inner middleware run.
+        sink.writeHead(sink.statusCode);
+      } finally {
+        this.#isImplying = false;
+      }
+    }
     const head: ResponseHead = {
-      status,
-      message: "stream" in this.#response ? "" : sink.statusMessage || "",
+      status: this.#statusLine.status,
+      message: "stream" in this.#response ? "" : this.#statusLine.message || "",
       headers: headersOf(sink),
       isFromErrorHandler: this.#hasThrown,
     };
@@ -206,61 +277,250 @@ export class Interception {
     const verdict = this.#hasBegun ? this.#tap.head(head, whole) : IGNORED;
     this.#verdict = verdict;
     this.#isWanted = verdict.wantsBody;
-    if (!this.#isSent) {
-      this.#override("headersSent", true);
-      return verdict;
-    }
+    if (!this.#isSent) return verdict;
+    this.#hold(false);
     this.#restoreTo("flushHeaders");
+    sink.statusCode = this.#statusLine.status;
+    if (!("stream" in this.#response)) sink.statusMessage = this.#sentMessage;
     if (verdict.head!.headers !== head.headers) replaceHeaders(sink, verdict.head!.headers);
+    if (this.#isHeadExplicit) this.#pass(() => this.#outward.writeHead.call(sink, sink.statusCode));
     return verdict;
   }
 
-  #write(write: Sink["write"], chunk: unknown, encoding: unknown, done: unknown): boolean {
+  /** Calls outward. What fails there has not been sent, or not completely. */
+  #pass<T>(call: () => T): T {
+    try {
+      return call();
+    } catch (error) {
+      this.#abort();
+      throw error;
+    }
+  }
+
+  #flushHeaders(): void {
+    if (this.#isOver) {
+      this.#outward.flushHeaders.call(this.#sink);
+      return;
+    }
     this.#judge(undefined);
-    const isWanted = this.#isWanted;
-    if (isWanted) this.#isWanted = this.#tap.chunk(bytesOf(chunk, encoding));
+    if (this.#isOver) {
+      this.#outward.flushHeaders.call(this.#sink);
+      return;
+    }
+    this.#tap.flushed?.();
+    if (!this.#isSent) return;
+    this.#pass(() => this.#outward.flushHeaders.call(this.#sink));
+    this.#checkSent();
+  }
+
+  #write(given: unknown[]): boolean {
+    const { write } = this.#outward;
+    if (this.#response.destroyed) this.#abort();
+    if (this.#isOver) return write.apply(this.#sink, given as [unknown]);
+    const [chunk, encoding] = given;
+    // Throws or emits the error of node itself.
+    if (this.#isEnded) return this.#native("write", given) as boolean;
+    if (!isChunk(chunk) || !isIntact(chunk, encoding)) {
+      this.#abort();
+      return write.apply(this.#sink, given as [unknown]);
+    }
+    this.#judge(undefined);
+    if (this.#isOver) return write.apply(this.#sink, given as [unknown]);
+    if (this.#isWanted) this.#isWanted = this.#tap.chunk(bytesOf(chunk, encoding));
     if (!this.#isSent) {
-      const callback = typeof encoding === "function" ? encoding : done;
-      if (typeof callback === "function") process.nextTick(callback as () => void);
+      const callback = given.find((argument) => typeof argument === "function");
+      if (callback !== undefined) process.nextTick(callback as () => void);
       return true;
     }
-    const isReady = write.call(this.#sink, chunk, encoding, done);
+    const isReady = this.#pass(() => write.apply(this.#sink, given as [unknown]));
+    this.#checkSent();
     // Other requests wait for the collected body: a slow client must not pause the handler.
     return isReady || this.#isWanted;
   }
 
-  #end(end: Sink["end"], ...given: unknown[]): unknown {
-    if (this.#isEnded) return this.#isSent ? end.apply(this.#sink, given as [unknown]) : this.#response;
-    const [chunk, encoding] = typeof given[0] === "function" ? [] : given;
-    const bytes = chunk === undefined || chunk === null ? undefined : bytesOf(chunk, encoding);
+  #end(given: unknown[]): unknown {
+    const { end } = this.#outward;
+    if (this.#response.destroyed) this.#abort();
+    if (this.#isOver || this.#isEnded) {
+      return this.#isSent || this.#isOver ? end.apply(this.#sink, given as [unknown]) : this.#response;
+    }
+    const [chunk, encoding]: unknown[] = typeof given[0] === "function" ? [] : given;
+    // node:http ignores a chunk that is empty, 0 or false, and throws for any other that is not text or bytes.
+    if ((chunk && !isChunk(chunk)) || !isIntact(chunk, encoding)) {
+      this.#abort();
+      return end.apply(this.#sink, given as [unknown]);
+    }
+    const bytes = isChunk(chunk) ? bytesOf(chunk, encoding) : EMPTY;
     const isWhole = this.#verdict === undefined;
-    const verdict = this.#judge(bytes ?? EMPTY);
+    this.#judge(bytes);
+    if (this.#isOver) return end.apply(this.#sink, given as [unknown]);
     this.#isEnded = true;
-    if (!isWhole && this.#isWanted && bytes !== undefined) this.#tap.chunk(bytes);
+    if (!isWhole && this.#isWanted && bytes.length > 0) this.#tap.chunk(bytes);
     if (!this.#isSent) {
       const callback = given.find((argument) => typeof argument === "function");
       if (callback !== undefined) this.#sink.once("finish", callback as () => void);
       if (this.#isDetached) this.#finishDetached();
-      if (this.#hasBegun) this.#tap.end();
-      else this.#tap.abort();
+      else if (!this.#isReplaced) this.#markEnded(true);
+      if (!this.#hasBegun) this.#abort();
+      else if (this.#isReplaced) this.#completeWhenSent();
+      else this.#complete();
       return this.#response;
     }
-    const finish = (): void => void end.apply(this.#sink, given as [unknown]);
     this.#restoreTo("end");
-    if (verdict.settled === undefined) finish();
-    else void verdict.settled.then(finish);
+    const returned = this.#pass(() => end.apply(this.#sink, given as [unknown]));
+    this.#completeWhenSent();
+    return returned;
+  }
+
+  #completeWhenSent(): void {
+    if (this.#checkSent()) this.#complete();
+    // Outer middleware takes its time, to save a session for example.
+    else this.#sink.once("finish", () => this.#checkSent() && this.#complete());
+  }
+
+  /** Lets the tap see the fields that really left, once they have. */
+  #checkSent(): boolean {
+    if (this.#hasCheckedSent) return true;
+    const sent = sentHeaders(this.#response);
+    if (sent === undefined) return false;
+    this.#hasCheckedSent = true;
+    // The handler changed it between its end and that of outer middleware.
+    if (this.#isSent && this.#sink.statusCode !== this.#statusLine.status) this.#abort();
+    this.#tap.sent?.(sent);
+    return true;
+  }
+
+  #complete(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#tap.end();
-    return this.#response;
+  }
+
+  /** From now on the handler has the response to itself. */
+  #abort(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#verdict === undefined) {
+      this.#hold(false);
+      this.#restoreTo("end");
+      const { status, message } = this.#statusLine;
+      if (this.#isHeadWritten)
+        this.#outward.writeHead.call(this.#sink, status, ...(message === "" ? [] : [message]));
+    }
+    this.#tap.abort();
+  }
+
+  /** The response is withheld, but over for the handler. */
+  #markEnded(isEnded: boolean): void {
+    if (!("stream" in this.#response)) (this.#response as { finished: boolean }).finished = isEnded;
   }
 
   #finishDetached(): void {
-    for (const name of ["writableEnded", "finished", "headersSent"]) this.#override(name, true);
+    for (const name of ["writableEnded", "finished", "headersSent"]) defineOwn(this.#response, name, true);
     process.nextTick(() => {
       this.#sink.emit("finish");
       this.#sink.emit("close");
     });
   }
 }
+
+/** Stands for a head that was written and not sent. */
+const HELD = "held";
+
+function defineOwn(target: object, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, configurable: true, writable: true, enumerable: true });
+}
+
+const socketOf = (response: NodeResponse): Socket | undefined =>
+  (response as { req?: { socket?: Socket } }).req?.socket;
+
+/** Whether the client can no longer get the response. */
+export function isGone(response: NodeResponse): boolean {
+  // A response of HTTP/2 does not know it, and its socket serves other streams.
+  if ("stream" in response) return response.stream.destroyed || response.stream.closed;
+  return response.destroyed || socketOf(response)?.destroyed === true;
+}
+
+/** Calls `gone` once the client can no longer get the response, at once if it already cannot. */
+function onGone(response: NodeResponse, gone: () => void): void {
+  if (isGone(response)) {
+    gone();
+    return;
+  }
+  const socket = socketOf(response);
+  const once = (): void => {
+    socket?.off("close", once);
+    response.off("close", once);
+    gone();
+  };
+  response.once("close", once);
+  // A pipelined response does not have the socket yet, and gets no event of its own.
+  socket?.once("close", once);
+}
+
+/** The fields that were sent; undefined as long as none were. */
+export function sentHeaders(response: NodeResponse): HeaderList | undefined {
+  if ("stream" in response) {
+    const { sentHeaders: sent } = response.stream as { sentHeaders?: Record<string, unknown> };
+    if (sent === undefined || !response.stream.headersSent) return undefined;
+    return Object.entries(sent).flatMap(([name, value]) =>
+      [value].flat().flatMap((line) => [name, String(line)]),
+    );
+  }
+  const { _header: text } = response as { _header?: unknown };
+  if (typeof text !== "string" || text === HELD) return undefined;
+  return text
+    .split("\r\n")
+    .slice(1)
+    .flatMap((line) => {
+      const colon = line.indexOf(":");
+      return colon < 1 ? [] : [line.slice(0, colon), line.slice(colon + 1).trim()];
+    });
+}
+
+/** Sets the fields as writeHead would, and throws what it would throw. */
+function applyHead(response: NodeResponse, given: unknown[], fields: unknown): void {
+  const sink = sinkOf(response);
+  if ("stream" in response) {
+    const code = Number(given[0]) | 0;
+    if (code < 200 || code > 599) {
+      const error = new RangeError(`Invalid status code: ${String(given[0])}`);
+      throw Object.assign(error, { code: "ERR_HTTP2_STATUS_INVALID" });
+    }
+    applyGiven(sink, fields);
+    return;
+  }
+  const blank = sinkOf(new ServerResponse(response.req));
+  const before = headersOf(sink);
+  setFields(blank, before);
+  blank.statusCode = sink.statusCode;
+  if (sink.statusMessage !== undefined) blank.statusMessage = sink.statusMessage;
+  blank.writeHead(...given);
+  // Without fields set before, node:http sends those given to writeHead as they are and does not keep them.
+  if (before.length === 0) applyGiven(sink, fields);
+  else replaceHeaders(sink, headersOf(blank));
+  sink.statusCode = blank.statusCode;
+  sink.statusMessage = blank.statusMessage;
+}
+
+/** Whether node:http accepts the status line. */
+function isSendable({ statusCode, statusMessage }: Sink): boolean {
+  const code = statusCode | 0;
+  return code >= 100 && code <= 999 && !/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage ?? "");
+}
+
+/**
+ * Whether text can be sent in this encoding; a callback may be in its place. node:http frames malformed text by the length it
+ * should have.
+ */
+function isIntact(chunk: unknown, encoding: unknown): boolean {
+  if (typeof chunk !== "string" || typeof encoding !== "string") return true;
+  if (!Buffer.isEncoding(encoding)) return false;
+  return Buffer.byteLength(chunk, encoding) === bytesOf(chunk, encoding).length;
+}
+
+const isChunk = (chunk: unknown): chunk is string | Uint8Array =>
+  typeof chunk === "string" || chunk instanceof Uint8Array;
 
 /** Makes both own properties, in the order writeHead would, so that the overrides are added after them. */
 function ownStatus(sink: Sink): void {
@@ -272,12 +532,25 @@ function ownStatus(sink: Sink): void {
 const EMPTY = new Uint8Array();
 const IGNORED: Verdict = { head: undefined, wantsBody: false };
 
-function bytesOf(chunk: unknown, encoding: unknown): Uint8Array {
-  if (typeof chunk !== "string") return chunk as Uint8Array;
+function bytesOf(chunk: string | Uint8Array, encoding: unknown): Uint8Array {
+  if (typeof chunk !== "string") return chunk;
   return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
 }
 
-/** writeHead accepts an object, a flat list or a list of pairs. */
+/** The fields given to writeHead, which accepts an object, a flat list or a list of pairs. */
+export function givenHeaders(given: unknown): string[] {
+  const pairs: unknown[] = [];
+  if (Array.isArray(given)) pairs.push(...(Array.isArray(given[0]) ? given.flat() : given));
+  else if (typeof given === "object" && given !== null) pairs.push(...Object.entries(given).flat());
+  const list: string[] = [];
+  for (let at = 0; at < pairs.length; at += 2) {
+    for (const line of [pairs[at + 1]].flat()) {
+      if (line !== undefined) list.push(String(pairs[at]), String(line));
+    }
+  }
+  return list;
+}
+
 function applyGiven(sink: Sink, given: unknown): void {
   if (Array.isArray(given)) {
     const flat: unknown[] = Array.isArray(given[0]) ? given.flat() : given;

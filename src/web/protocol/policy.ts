@@ -1,7 +1,7 @@
 // Storage policy: whether and how long a response may be stored. The handler's directives come first (RFC 9111, 3), then the options.
 
 import type { ResponseHead } from "../message/exchange.ts";
-import { fieldOf, hasField } from "../message/header-list.ts";
+import { fieldOf, type HeaderList, hasField } from "../message/header-list.ts";
 import { type Directives, LONGEST_SECONDS, parseCacheControl, parseTargeted } from "./cache-control.ts";
 import { initialAgeMs, statedLifetime } from "./freshness.ts";
 import { varyNames } from "./vary.ts";
@@ -40,6 +40,7 @@ export type Refusal =
   | "set-cookie"
   | "vary"
   | "stream"
+  | "nonce"
   | "malformed"
   | "private"
   | "no-store"
@@ -52,6 +53,20 @@ const UNDERSTOOD = new Set([
   414, 415, 417, 421, 422, 426, 451, 500, 501, 502, 503, 504, 505,
 ]);
 
+/** Types of content that never end, so no request may wait for their end. */
+const STREAM = /^\s*(?:text\/event-stream|multipart\/x-mixed-replace)/i;
+
+/** Statuses that concern one client or one moment: stored only if the handler says for how long. */
+const isFleeting = (status: number): boolean =>
+  status === 401 || status === 403 || status === 407 || status === 429 || status >= 500;
+
+/** The page contains the nonce of this response, which must not be used twice (CSP Level 3, 7.1). */
+function hasNonce(headers: HeaderList): boolean {
+  return ["content-security-policy", "content-security-policy-report-only"].some((name) =>
+    fieldOf(headers, name)?.toLowerCase().includes("'nonce-"),
+  );
+}
+
 export function storagePlan(head: ResponseHead, input: PolicyInput): StoragePlan | Refusal {
   const { status, headers } = head;
   // 206, 304 and 416 do not carry the complete representation (RFC 9111, 3.3 and 3.4).
@@ -60,14 +75,23 @@ export function storagePlan(head: ResponseHead, input: PolicyInput): StoragePlan
   if (hasField(headers, "set-cookie") || hasField(headers, "set-cookie2")) return "set-cookie";
   const vary = varyNames(headers);
   if (vary === undefined) return "vary";
-  // An event stream never ends, so no request may wait for its end.
-  if (fieldOf(headers, "content-type")?.trim().toLowerCase().startsWith("text/event-stream")) return "stream";
+  if (STREAM.test(fieldOf(headers, "content-type") ?? "")) return "stream";
+  if (hasNonce(headers)) return "nonce";
   // A valid targeted field replaces Cache-Control and Expires (RFC 9213, 2.2).
   const targeted = parseTargeted(fieldOf(headers, "cdn-cache-control"));
   const directives = targeted ?? parseCacheControl(fieldOf(headers, "cache-control"));
   const refusal = refusedBy(directives, status);
   if (refusal !== undefined) return refusal;
   return planFor(head, directives, targeted !== undefined, vary, input);
+}
+
+/** Whether the fields as sent keep a response from other clients, where those that were judged did not. */
+export function isPersonal(sent: HeaderList, judged: HeaderList): boolean {
+  if (hasField(sent, "set-cookie") || hasField(sent, "set-cookie2") || hasNonce(sent)) return true;
+  const control = fieldOf(sent, "cache-control");
+  if (control === fieldOf(judged, "cache-control")) return false;
+  const directives = parseCacheControl(control);
+  return directives.has("private") || directives.has("no-store");
 }
 
 function refusedBy(directives: Directives, status: number): Refusal | undefined {
@@ -79,7 +103,7 @@ function refusedBy(directives: Directives, status: number): Refusal | undefined 
 }
 
 function planFor(
-  { headers }: ResponseHead,
+  { status, headers }: ResponseHead,
   directives: Directives,
   isTargeted: boolean,
   vary: readonly string[],
@@ -88,6 +112,7 @@ function planFor(
   const { requestedAt, now } = input;
   const needsRevalidation = directives.has("no-cache");
   const stated = needsRevalidation ? 0 : statedLifetime(directives, isTargeted, headers, now);
+  if (stated === undefined && isFleeting(status)) return "status";
   const lifetime = Math.min(stated ?? input.ttl(), LONGEST_SECONDS);
   if (stated === undefined && lifetime <= 0) return "no-lifetime";
   const ageMs = initialAgeMs(headers, requestedAt, now);

@@ -74,6 +74,13 @@ export function addedControl(headers: HeaderList, maxAge: number, extra: string 
   return [own, `max-age=${Math.floor(maxAge)}`, extra].filter(Boolean).join(", ");
 }
 
+/** The fields with Cookie in Vary. */
+export function withVaryCookie(headers: HeaderList): HeaderList {
+  const own = fieldOf(headers, "vary");
+  if (own !== undefined && membersOf(own).some((name) => name.toLowerCase() === "cookie")) return headers;
+  return withField(headers, "Vary", own === undefined ? "Cookie" : `${own}, Cookie`);
+}
+
 /** The handler's own Cache-Control if max-age was added to it, else undefined. */
 export function ownControl(headers: HeaderList, addedMaxAge: number | undefined): string | undefined {
   return addedMaxAge === undefined ? undefined : (fieldOf(headers, "cache-control") ?? "");

@@ -1,8 +1,9 @@
 // Unkeyed request fields: a handler may read them although they are not part of the key, so one client could poison the cache
 // for the others (web cache poisoning).
 import type { RequestInfo } from "../message/exchange.ts";
+import { isKeyField } from "../message/keyed-header.ts";
 
-/** Fields that override host, scheme, address, path or method in proxies and frameworks. */
+/** Fields that override host, scheme, path or method in proxies and frameworks, and are not part of the key. */
 const OVERRIDING = new Set([
   "forwarded",
   "x-forwarded",
@@ -14,8 +15,6 @@ const OVERRIDING = new Set([
   "x-http-method",
   "x-http-method-override",
   "x-method-override",
-  "x-real-ip",
-  "x-client-ip",
   "x-scheme",
   "x-url-scheme",
   "front-end-https",
@@ -47,8 +46,8 @@ export function unkeyedHeaders(request: RequestInfo, keyed: ReadonlySet<string>,
   const hidden: string[] = [];
   for (const name of request.headerNames()) {
     if (CONDITIONS.has(name)) hidden.push(name);
-    else if (keyed.has(name) || ESSENTIAL.has(name)) continue;
-    else if (strict || OVERRIDING.has(name) || name.startsWith("x-forwarded-")) hidden.push(name);
+    else if (keyed.has(name) || ESSENTIAL.has(name) || isKeyField(name)) continue;
+    else if (strict || OVERRIDING.has(name)) hidden.push(name);
   }
   return hidden;
 }

@@ -6,21 +6,30 @@ import { fieldOf } from "../message/header-list.ts";
 const PREFIX = "web:";
 
 /**
- * The prefix of an origin's keys. A key is the full URL with unambiguous parts; GET and HEAD share it. Paths are not
+ * The prefix of an origin's keys. `selectors`: see `selectorsOf`. A key is the full URL with unambiguous parts; GET and HEAD share it. Paths are not
  * normalized: URLs that a router treats as equal may be two entries, but two pages are never one.
  */
-export function originOf(isSecure: boolean, host: string): string {
+export function originOf(isSecure: boolean, host: string, selectors = ""): string {
   const name = host.toLowerCase();
-  return `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}`;
+  const origin = `${PREFIX}${isSecure ? "https" : "http"} ${name.length}:${name}`;
+  return selectors === "" ? origin : `${origin}\n${selectors.length}:${selectors}`;
 }
 
-export function requestKey({ isSecure, host, target }: RequestInfo): string {
-  return originOf(isSecure, host) + target;
+/**
+ * The key for what the application's keyBuilder returned, or for the URL if it has none, and for a user. Neither leaves the
+ * origin.
+ */
+export function builtKey(request: RequestInfo, built: string | undefined, user: string | undefined): string {
+  const { isSecure, host, selectors, target } = request;
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const owner = user === undefined ? "" : `${user.length}:${user}`;
+  const rest = built === undefined ? target : `${method} ${built}`;
+  return `${originOf(isSecure, host, selectors)}\n@${owner} ${rest}`;
 }
 
-/** The key for what the application's keyBuilder returned. */
-export function builtKey(method: string, built: string): string {
-  return `${PREFIX}${method === "HEAD" ? "GET" : method} ${built}`;
+/** Names all entries of a path, whatever their query. */
+export function pathTag({ isSecure, host }: RequestInfo, target: string): string {
+  return originOf(isSecure, host) + target.replace(/[?#].*$/s, "");
 }
 
 /** Safe methods (RFC 9110, 9.2.1). An unknown method counts as unsafe (RFC 9111, 4.4). */
@@ -29,15 +38,21 @@ const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "R
 export const isSafe = (method: string): boolean => SAFE.has(method);
 
 /** RFC 9111, 4.4: the target, and Location and Content-Location if they have the same origin. */
-export function invalidatedKeys(request: RequestInfo, response: ResponseHead): string[] {
+export function invalidatedTargets(request: RequestInfo, response: ResponseHead): string[] {
   if (response.status < 200 || response.status > 399) return [];
-  const keys = new Set([requestKey(request)]);
+  const targets = new Set([request.target]);
   for (const field of ["location", "content-location"]) {
     const value = fieldOf(response.headers, field);
     const named = value === undefined ? undefined : resolve(request, value);
-    if (named !== undefined) keys.add(named);
+    if (named !== undefined) targets.add(named);
   }
-  return [...keys];
+  return [...targets];
+}
+
+/** The keys of URLs on the origin of a request, as it names that origin and as a request without a proxy does. */
+export function urlKeys({ isSecure, host, selectors }: RequestInfo, targets: readonly string[]): string[] {
+  const origins = new Set([originOf(isSecure, host), originOf(isSecure, host, selectors)]);
+  return [...origins].flatMap((origin) => targets.map((target) => origin + target));
 }
 
 function resolve({ isSecure, host, target }: RequestInfo, reference: string): string | undefined {
@@ -45,7 +60,7 @@ function resolve({ isSecure, host, target }: RequestInfo, reference: string): st
     const base = new URL(`${isSecure ? "https" : "http"}://${host}${target.startsWith("/") ? target : "/"}`);
     const named = new URL(reference, base);
     if (named.origin !== base.origin) return undefined;
-    return originOf(isSecure, host) + named.pathname + named.search;
+    return named.pathname + named.search;
   } catch {
     return undefined;
   }

@@ -17,7 +17,8 @@ const PASSED = JSON.parse(
 test("every case of the public suite that passed once still passes", { timeout: 120_000 }, async () => {
   const suite = dirname(createRequire(import.meta.url).resolve("http-cache-tests/package.json"));
   await using cache = new XCache({ backend: new MemoryBackend() });
-  const wrap = httpCache({ cache, ttl: 0, cacheNonOk: true, clientDirectives: true });
+  // One of the suite's responses has no end but that of its connection, which stays open for seconds.
+  const wrap = httpCache({ cache, ttl: 0, cacheNonOk: true, clientDirectives: true, streamAfter: 10 });
   const outcome = await runConformance(suite, (origin: number) => wrap(proxyTo(origin)) as RequestListener);
   const passed = new Set(outcome.filter(({ result }) => result === "passed").map(({ id }) => id));
   const lost = outcome.filter(({ id }) => PASSED.includes(id) && !passed.has(id));

@@ -116,7 +116,7 @@ async function run(adapter: Adapter, pages: readonly Page[], steps: readonly Ste
       return { status: 304, headers: own };
     return { status, headers: own, body: JSON.stringify({ path, accept, cookie, call, at: clock.now() }) };
   };
-  const { ask, clock, calls, cache } = await subject(adapter, answer, { ttl: TTL });
+  const { ask, clock, calls, cache } = await subject(adapter, answer, { ttl: TTL, varyCookie: false });
   /** Nothing older than this call may be seen any more. */
   const oldest = [0, 0, 0];
   const held = new Map<string, string>();

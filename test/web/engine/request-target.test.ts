@@ -3,14 +3,16 @@ import { describe, expect, test } from "vitest";
 import type { ReadyResponse } from "../../../src/web/engine/ready-response.ts";
 import { RequestTargets } from "../../../src/web/engine/request-target.ts";
 import type { RequestInfo } from "../../../src/web/message/exchange.ts";
-import { requestKey } from "../../../src/web/protocol/url-key.ts";
+import { originOf } from "../../../src/web/protocol/url-key.ts";
 
 /** The limits of request-target.ts: number of remembered targets, and their length. */
 const MAX_TARGETS = 1_024;
 const MAX_TARGET_LENGTH = 256;
 
 const request = (target: string, host = "a.test", isSecure = false): RequestInfo =>
-  ({ isSecure, host, target }) as RequestInfo;
+  ({ isSecure, host, target, selectors: "" }) as RequestInfo;
+
+const requestKey = ({ isSecure, host, target }: RequestInfo): string => originOf(isSecure, host) + target;
 
 describe("the key", () => {
   const origins = [

@@ -1,4 +1,5 @@
 // Web stream bodies are passed on immediately, stored only if complete, and limited in size.
+import { Readable } from "node:stream";
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import type { HttpCacheOptions } from "../../../src/web/engine/options.ts";
@@ -6,8 +7,9 @@ import { httpCache as fetchCache } from "../../../src/web/fetch.ts";
 import { httpCache as honoCache } from "../../../src/web/hono.ts";
 import { memoryCache } from "../../behaviour/cache/memory-cache.ts";
 import { ask, bridge, listen } from "../../behaviour/web/subject.ts";
+import { until } from "../../support/until.ts";
 
-type Options = Pick<HttpCacheOptions, "maxBodyBytes">;
+type Options = Pick<HttpCacheOptions, "maxBodyBytes" | "streamAfter">;
 
 type Cached = (
   handler: () => Response,
@@ -92,6 +94,65 @@ describe.each([
       await expect(response.text()).rejects.toThrow("broken");
     }
     expect(calls).toBe(2);
+  });
+
+  describe("a stream that stays open", () => {
+    /** Counts the streams, and those that were cancelled. */
+    const endless = (options: Options) => {
+      const seen = { calls: 0, cancelled: [] as unknown[] };
+      const handler = cached(() => {
+        seen.calls++;
+        return new Response(
+          new ReadableStream({
+            start: (controller) => controller.enqueue(new TextEncoder().encode(`first ${seen.calls}`)),
+            cancel: (reason) => void seen.cancelled.push(reason),
+          }),
+        );
+      }, options);
+      return { seen, visit: async () => (await handler(new Request("http://site.test/"))).body!.getReader() };
+    };
+    const textOf = async (reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> =>
+      new TextDecoder().decode((await reader.read()).value);
+
+    test("other requests call the handler themselves", async () => {
+      const { visit } = endless({ streamAfter: 0.02 });
+      const readers = await Promise.all([visit(), visit(), visit()]);
+      expect(await Promise.all(readers.map(textOf))).toEqual(["first 1", "first 2", "first 3"]);
+      await Promise.all(readers.map((reader) => reader.cancel()));
+    });
+
+    test("is cancelled when its client cancels, at the latest when it counts as a stream", async () => {
+      const { seen, visit } = endless({ streamAfter: 0.02 });
+      const [early, late] = [await visit(), await visit()];
+      await early.cancel("early");
+      await until(() => seen.cancelled.length === 1, { what: "the first cancellation" });
+      await late.cancel("late");
+      await until(() => seen.cancelled.length === 2, { what: "the second cancellation" });
+      expect(seen).toEqual({ calls: 2, cancelled: ["early", "late"] });
+    });
+
+    test("is cancelled as soon as nothing else can be made of it", async () => {
+      const { seen, visit } = endless({ maxBodyBytes: 3 });
+      await (await visit()).cancel("gone");
+      await until(() => seen.cancelled.length === 1, { what: "the cancellation" });
+      expect(seen.cancelled).toEqual(["gone"]);
+    });
+  });
+
+  test("a stream of text, which only some servers send, is passed on and not stored", async () => {
+    let calls = 0;
+    const handler = cached(() => {
+      const parts = [`call ${++calls}`, " and more"];
+      return new Response(Readable.toWeb(Readable.from(parts)) as ReadableStream<Uint8Array>);
+    });
+    const bodies: unknown[] = [];
+    for (let time = 0; time < 2; time++) {
+      const response = await handler(new Request("http://site.test/"));
+      let body = "";
+      for await (const part of response.body as AsyncIterable<unknown>) body += part;
+      bodies.push(body);
+    }
+    expect(bodies).toEqual(["call 1 and more", "call 2 and more"]);
   });
 
   test("a body larger than maxBodyBytes passes through completely and is not stored", async () => {

@@ -1,0 +1,131 @@
+// A response that is passed on: it stays the handler's own object and behaves as such. Only its head is seen, and gets a field.
+import { ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
+import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import { givenHeaders, headersOf, type NodeResponse, sentHeaders, setHeaders } from "./node-response.ts";
+
+/** Calls `tap.head` when the head is about to be sent. The response does not leave before the verdict has settled. */
+export function observeHead(response: NodeResponse, tap: Tap): void {
+  const before = response.writeHead as (...given: unknown[]) => unknown;
+  const own = Object.getOwnPropertyDescriptor(response, "writeHead");
+  const isNative = before === ServerResponse.prototype.writeHead;
+  let verdict: Verdict | undefined;
+  const writeHead = (...given: unknown[]): unknown => {
+    const [status, second, third] = given;
+    const fields = givenHeaders(typeof second === "string" ? third : (second ?? third));
+    let added: string[] = [];
+    const isBlank = isNative && response.getHeaderNames().length === 0;
+    // A head that is refused may be followed by another, of an error page.
+    if (!response.headersSent) {
+      const headers = [...headersOf(response)];
+      applyOver(headers, fields);
+      verdict = tap.head({ status: Number(status), message: "", headers });
+      added = addedFields(headers, verdict.head?.headers ?? []);
+      if (added.length > 0) setHeaders(response, added);
+    }
+    let returned: unknown;
+    try {
+      returned = before.apply(response, given);
+    } catch (error) {
+      // Without fields set before, node:http does not keep any of those given to a call that fails.
+      if (isBlank && !response.headersSent) removeAll(response, [...fields, ...added]);
+      throw error;
+    }
+    if (verdict?.settled !== undefined) holdBack(response, verdict.settled);
+    if (response.writeHead === writeHead) restore(response, own);
+    verdict = undefined;
+    return returned;
+  };
+  define(response, "writeHead", writeHead);
+}
+
+function define(response: NodeResponse, name: "writeHead" | "end", value: unknown): void {
+  Object.defineProperty(response, name, { value, configurable: true, writable: true, enumerable: true });
+}
+
+/** The head of a response when it is sent; undefined if it never is. */
+export function headWhenSent(response: NodeResponse): Promise<ResponseHead | undefined> {
+  const before = response.writeHead as (...given: unknown[]) => unknown;
+  const own = Object.getOwnPropertyDescriptor(response, "writeHead");
+  return new Promise((resolve) => {
+    const writeHead = function (this: unknown, ...given: unknown[]): unknown {
+      const returned = before.apply(this, given);
+      if (response.writeHead === writeHead) restore(response, own);
+      const headers = sentHeaders(response);
+      resolve(headers === undefined ? undefined : { status: response.statusCode, message: "", headers });
+      return returned;
+    };
+    define(response, "writeHead", writeHead);
+    response.once("close", () => resolve(undefined));
+  });
+}
+
+function restore(response: NodeResponse, own: PropertyDescriptor | undefined): void {
+  if (own === undefined) delete (response as { writeHead?: unknown }).writeHead;
+  else Object.defineProperty(response, "writeHead", own);
+}
+
+function removeAll(response: NodeResponse, fields: readonly string[]): void {
+  for (let at = 0; at < fields.length; at += 2) response.removeHeader(fields[at]!);
+}
+
+/** Fields given to writeHead replace those set before. */
+function applyOver(headers: string[], given: readonly string[]): void {
+  const names = new Set<string>();
+  for (let at = 0; at < given.length; at += 2) names.add(given[at]!.toLowerCase());
+  for (let at = headers.length - 2; at >= 0; at -= 2)
+    if (names.has(headers[at]!.toLowerCase())) headers.splice(at, 2);
+  headers.push(...given);
+}
+
+/** The fields of `after` that `before` does not have, or not like this. */
+function addedFields(before: readonly string[], after: readonly string[]): string[] {
+  const known = new Set<string>();
+  for (let at = 0; at < before.length; at += 2) known.add(`${before[at]}:${before[at + 1]}`);
+  const added: string[] = [];
+  for (let at = 0; at < after.length; at += 2)
+    if (!known.has(`${after[at]}:${after[at + 1]}`)) added.push(after[at]!, after[at + 1]!);
+  return added;
+}
+
+/** Keeps the bytes of the response in this process until `settled`, without the response noticing. */
+function holdBack(response: NodeResponse, settled: Promise<unknown>): void {
+  if ("stream" in response) holdEnd(response, settled);
+  else holdSocket(response, settled);
+}
+
+function holdSocket(response: ServerResponse, settled: Promise<unknown>): void {
+  let isSettled = false;
+  const hold = (socket: Socket): void => {
+    if (isSettled) return;
+    socket.cork();
+    void settled.then(() => socket.uncork());
+  };
+  void settled.then(() => {
+    isSettled = true;
+  });
+  if (response.socket) hold(response.socket);
+  // A pipelined response gets its socket later.
+  else response.once("socket", hold);
+}
+
+/** A stream of HTTP/2 cannot be corked once it ends, so its end waits. */
+function holdEnd(response: Http2ServerResponse, settled: Promise<unknown>): void {
+  const end = response.end as (...given: unknown[]) => unknown;
+  let isEnded = false;
+  const later = (...given: unknown[]): unknown => {
+    const [chunk] = given;
+    const isRefused =
+      chunk && typeof chunk !== "string" && typeof chunk !== "function" && !(chunk instanceof Uint8Array);
+    if (isEnded || isRefused) return isEnded ? response : end.apply(response, given);
+    isEnded = true;
+    Object.defineProperty(response, "writableEnded", { value: true, configurable: true });
+    void settled.then(() => {
+      delete (response as { writableEnded?: boolean }).writableEnded;
+      end.apply(response, given);
+    });
+    return response;
+  };
+  define(response, "end", later);
+}
