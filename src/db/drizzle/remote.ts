@@ -1,5 +1,6 @@
 // Watches the callback of drizzle's sqlite-proxy.
 import type { CacheableResult, SessionTracker } from "../../core/db-session.ts";
+import { snapshot } from "../../core/snapshot.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { RemoteBatch, RemoteCallback, RemoteSession } from "./library.ts";
 
@@ -13,13 +14,15 @@ export interface WatchedRemote {
 export function watchRemote({ client, batchCLient }: RemoteSession, tracker: SessionTracker): WatchedRemote {
   const connection = tracker.connection(client, () => new RemoteDriver(client));
   return {
-    client: (text, values, method) =>
-      connection.run({
+    client: (text, given, method) => {
+      const values = snapshot(given);
+      return connection.run({
         text,
         values,
         execute: () => client(text, values, method),
         cacheable: keeping(method, () => client(text, values, method)),
-      }),
+      });
+    },
     batch:
       batchCLient &&
       ((queries) =>

@@ -6,6 +6,7 @@ import type {
   TrackedConnection,
   TransactionStatus,
 } from "../../core/db-session.ts";
+import { snapshot } from "../../core/snapshot.ts";
 import { isServerRefusal } from "../pg/driver.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
 import { type ConnectionSource, PoolCheckout } from "../tracking/pool-checkout.ts";
@@ -58,8 +59,10 @@ export class WatchedConnection implements DatabaseConnection {
     this.#source = source;
   }
 
-  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const { sql: text, parameters: values } = query;
+  executeQuery<R>(given: CompiledQuery): Promise<QueryResult<R>> {
+    const { sql: text, parameters } = given;
+    const values = snapshot(parameters);
+    const query = { ...given, parameters: values };
     return this.#checkout.run<QueryResult<R>>({ text, values, restore }, (connection) =>
       statementOf(connection, query),
     );

@@ -16,6 +16,7 @@ export class PgDriver implements ConnectionDriver {
   readonly #client: PgClient;
   #status: TransactionStatus | undefined;
   #isLost = false;
+  #committed: () => void = () => {};
   #waiting: ((isAnswered: boolean) => void)[] = [];
 
   constructor(client: PgClient, settingsChanged: () => void) {
@@ -29,6 +30,7 @@ export class PgDriver implements ConnectionDriver {
       this.#wake(true);
     });
     connection?.prependListener("commandComplete", ({ text }: { readonly text?: string }) => {
+      if (text === "COMMIT") this.#committed();
       if (CHANGES_SETTINGS.test(text ?? "")) settingsChanged();
     });
     connection?.prependListener("end", () => {
@@ -43,6 +45,10 @@ export class PgDriver implements ConnectionDriver {
   ): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const result = (await this.#client.query({ text, values })) as QueryResult;
     return result.rows as Readonly<Record<string, unknown>>[];
+  }
+
+  onCommit(listener: () => void): void {
+    this.#committed = listener;
   }
 
   status(): TransactionStatus | undefined {

@@ -1,5 +1,6 @@
 // The parts of node-postgres that are used, described structurally; the package itself is never imported.
 import type { EventEmitter } from "node:events";
+import { snapshot } from "../../core/snapshot.ts";
 
 /** The argument of `client.query`. */
 export interface QueryConfig {
@@ -119,13 +120,22 @@ export function queryCall(args: readonly unknown[]): QueryCall | undefined {
   const [query, second, third] = args;
   if (typeof query !== "string" && (typeof query !== "object" || query === null)) return undefined;
   const given: QueryConfig = typeof query === "string" ? { text: query } : query;
-  const values = typeof second === "function" || !second ? given.values : (second as readonly unknown[]);
+  const original = typeof second === "function" || !second ? given.values : (second as readonly unknown[]);
+  // What is sent later must be what the key is made of now.
+  const values = snapshot(original);
   const callback = third || (typeof second === "function" ? second : undefined) || given.callback;
   if (callback !== undefined && typeof callback !== "function") return undefined;
   const config = configOf(given, values);
   // The object may be of a class with more members than are known here.
-  const sent = given.callback === undefined ? [query, values] : [config];
+  const sent = given.callback === undefined ? [sentQuery(query, given, values), values] : [config];
   return { config, callback: callback as Callback | undefined, sent };
+}
+
+/** The object itself, or one behind which it is where its values could be changed before they are sent. */
+function sentQuery(query: unknown, given: QueryConfig, values: readonly unknown[] | undefined): unknown {
+  return typeof query === "string" || given.values === undefined
+    ? query
+    : Object.create(given, { values: { value: values, writable: true, enumerable: true } });
 }
 
 /** Copies the fields that the library reads, which may be getters of a class. */

@@ -94,7 +94,10 @@ class LibsqlDriver extends SqliteDriver implements ConnectionDriver {
 
   /** The library passes on SQLite's error number; over a network there may be none. */
   override isRefusal(error: unknown): boolean {
-    const { cause, rawCode } = error as { cause?: { originalCode?: string } | null; rawCode?: number };
+    const { cause, rawCode } = Object(error) as {
+      cause?: { originalCode?: string } | null;
+      rawCode?: number;
+    };
     const code = rawCode ?? cause?.originalCode;
     return code === undefined ? this.#isLocal : !NO_REFUSAL.includes(Number(code) & 0xff);
   }

@@ -40,7 +40,10 @@ const PLAIN = `
   setweight numnode querytree tsvector_to_array array_to_tsvector
   isempty lower_inc upper_inc lower_inf upper_inf range_merge int4range int8range numrange tsrange tstzrange daterange
   similarity word_similarity strict_word_similarity
-  host hostmask masklen netmask network broadcast family abbrev
+  host hostmask masklen netmask network broadcast family abbrev`;
+
+/** Deterministic in SQLite; in another database a function of this name is the application's own. */
+const PLAIN_IN_SQLITE = `
   group_concat total ifnull iif instr printf hex typeof unicode char glob json_extract json_valid json_type json_array
   json_group_array json_group_object zeroblob unhex`;
 
@@ -78,6 +81,8 @@ const KINDS = new Map<string, CallKind>([
   ["set_config", "setting"],
 ]);
 
+const SQLITE_KINDS = new Map<string, CallKind>([...listOf(PLAIN_IN_SQLITE, "plain"), ...KINDS]);
+
 /** In SQLite these are functions, which return the current time if called without an argument. */
 const SQLITE_CALLS: ReadonlySet<string> = new Set(["date", "time"]);
 
@@ -87,7 +92,7 @@ export function callKind(name: string, schema: string | undefined, dialect: SqlD
   if (dialect === "sqlite" && SQLITE_CALLS.has(name)) return "volatile";
   const locking = LOCKING.exec(name);
   if (locking !== null) return locking[2] === undefined ? "hold" : "lock";
-  return KINDS.get(name) ?? "unknown";
+  return (dialect === "sqlite" ? SQLITE_KINDS : KINDS).get(name) ?? "unknown";
 }
 
 const VOLATILE_WORD = /^(current_\w+|localtime|localtimestamp)$/;
@@ -99,6 +104,12 @@ export function isVolatileWord(word: string, dialect: SqlDialect): boolean {
 }
 
 const CHANGING_TEXT = /\b(now|today|tomorrow|yesterday)\b/i;
+
+/** An escape that may stand for a letter. */
+const ESCAPED_LETTER = /\\[0-9a-z]/i;
+
+/** As `mayDenoteNow`, for a literal: whether its escapes count depends on its kind and on a setting. */
+export const mayLiteralDenoteNow = (text: string): boolean => ESCAPED_LETTER.test(text) || mayDenoteNow(text);
 
 /** Whether a literal or a value may denote the current time, as in `'today'::date`. */
 export function mayDenoteNow(text: string): boolean {

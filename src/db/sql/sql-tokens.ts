@@ -27,20 +27,20 @@ const RULES: readonly (Rule & { readonly dialect?: SqlDialect })[] = [
   { kind: "ambiguous", pattern: /--[^\n\r]*\r(?!\n)/y },
   { kind: "space", pattern: /--[^\n]*/y },
   { kind: "comment", pattern: /\/\*/y },
-  { kind: "escaped", pattern: /e'((?:[^'\\]|''|\\[\s\S])*)'/iy, ...POSTGRES },
+  { kind: "escaped", pattern: /e'([^'\\]*(?:(?:''|\\[\s\S])[^'\\]*)*)'/iy, ...POSTGRES },
   // Unicode strings have their own escapes.
   { kind: "ambiguous", pattern: /u&['"]/iy },
-  { kind: "text", pattern: /[bxn]'((?:[^'\\]|'')*)'/iy },
+  { kind: "text", pattern: /[bxn]'([^'\\]*(?:''[^'\\]*)*)'/iy },
   { kind: "word", pattern: /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y },
   {
     kind: "number",
     pattern: /(?:0[xob][\da-f_]+|\d[\d_]*(?:\.[\d_]*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?)/iy,
   },
   // Whether a backslash escapes the following quote depends on a setting.
-  { kind: "ambiguous", pattern: /'(?:[^'\\]|'')*\\/y, ...POSTGRES },
-  { kind: "text", pattern: /'((?:[^']|'')*)'/y },
-  { kind: "name", pattern: /"((?:[^"]|"")*)"/y },
-  { kind: "name", pattern: /`((?:[^`]|``)*)`/y, ...SQLITE },
+  { kind: "ambiguous", pattern: /'[^'\\]*(?:(?:''|\\[^'])[^'\\]*)*\\'/y, ...POSTGRES },
+  { kind: "text", pattern: /'([^']*(?:''[^']*)*)'/y },
+  { kind: "name", pattern: /"([^"]*(?:""[^"]*)*)"/y },
+  { kind: "name", pattern: /`([^`]*(?:``[^`]*)*)`/y, ...SQLITE },
   { kind: "name", pattern: /\[([^\]]*)\]/y, ...SQLITE },
   { kind: "value", pattern: /\$\d+|\?\d*/y },
   { kind: "value", pattern: /[:@$][A-Za-z_]\w*/y, ...SQLITE },
@@ -85,15 +85,20 @@ export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | u
   return tokens;
 }
 
+const PUNCTUATION: ReadonlySet<string> = new Set(["(", ")", ",", ";", "=", "*", "<", ">"]);
+
 function firstMatch(
   rules: readonly Rule[],
   sql: string,
   at: number,
-): { readonly kind: Rule["kind"]; readonly match: RegExpExecArray } | undefined {
+): { readonly kind: Rule["kind"]; readonly match: readonly [string, string?] } | undefined {
+  // Most of a long list of values: no need to try the other rules.
+  const character = sql[at] as string;
+  if (PUNCTUATION.has(character)) return { kind: "mark", match: [character] };
   for (const { kind, pattern } of rules) {
     pattern.lastIndex = at;
     const match = pattern.exec(sql);
-    if (match !== null) return { kind, match };
+    if (match !== null) return { kind, match: match as unknown as [string, string?] };
   }
   return undefined;
 }
@@ -116,14 +121,39 @@ function endOfText(sql: string, start: number, quote: string): number | undefine
   return at < 0 ? undefined : at + quote.length;
 }
 
-/** The statements between semicolons, without empty ones. */
+/** The statements between semicolons, without empty ones. Those in the body of a trigger or function are part of it. */
 export function statementsOf(tokens: readonly Token[]): readonly (readonly Token[])[] {
   const statements: Token[][] = [[]];
+  let depth = 0;
   for (const token of tokens) {
-    if (token.kind === "mark" && token.text === ";") statements.push([]);
-    else statements.at(-1)?.push(token);
+    const statement = statements.at(-1) as Token[];
+    if (token.kind === "mark" && token.text === ";" && depth === 0) {
+      statements.push([]);
+      continue;
+    }
+    if (token.kind === "word") depth = depthAfter(token.text, depth, statement);
+    statement.push(token);
   }
   return statements.filter((statement) => statement.length > 0);
+}
+
+/** How many of BEGIN and CASE in the body of a routine are open after a word. */
+function depthAfter(word: string, depth: number, before: readonly Token[]): number {
+  if (word === "begin") return depth > 0 || isRoutine(before) ? depth + 1 : 0;
+  if (depth === 0) return 0;
+  if (word === "case") return depth + 1;
+  return word === "end" ? depth - 1 : depth;
+}
+
+const BEFORE_ROUTINE: ReadonlySet<string> = new Set([
+  ...["create", "or", "replace", "temp", "temporary", "constraint"],
+]);
+
+/** Whether a statement begins as CREATE TRIGGER, FUNCTION or PROCEDURE does. */
+function isRoutine(statement: readonly Token[]): boolean {
+  if (!isWord(statement[0], "create")) return false;
+  const kind = statement.find(({ text }) => !BEFORE_ROUTINE.has(text))?.text ?? "";
+  return ["trigger", "function", "procedure"].includes(kind);
 }
 
 export function isWord(token: Token | undefined, text: string): boolean {

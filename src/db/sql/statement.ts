@@ -1,6 +1,6 @@
 // Classifies SQL text as far as the text proves. An uncertain statement is never cached and counts as writing every table.
 import { tablesRead } from "./query-tables.ts";
-import { type CallKind, callKind, isVolatileWord, mayDenoteNow } from "./sql-functions.ts";
+import { type CallKind, callKind, isVolatileWord, mayLiteralDenoteNow } from "./sql-functions.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
 
 type Write = { readonly kind: "write"; readonly tables: readonly string[]; readonly effects: Effects };
@@ -219,11 +219,40 @@ function namesIn(tokens: readonly Token[]): readonly string[] {
   ];
 }
 
+/** Whether a name in front of a parenthesis is certainly not that of a function. */
+function isNoCall(tokens: readonly Token[], at: number): boolean {
+  const before = tokens[at - 1];
+  // The name of a common table expression with its column list.
+  if (isWord(before, "with") || isWord(before, "recursive")) return true;
+  if (isMark(before, ",") && isCommonTable(tokens, at)) return true;
+  // An alias with its column list, or a type.
+  if (isWord(before, "as") || isMark(before, ")")) return true;
+  if (isWord(before, "tablesample")) return true;
+  const { text } = tokens[at] as Token;
+  return isWord(before, "fetch") ? text === "first" || text === "next" : text === "symmetric";
+}
+
+const QUERY_WORDS = ["select", "with", "values", "insert", "update", "delete", "merge", "table"];
+
+/** `name (columns) AS [NOT] [MATERIALIZED] (query`. */
+function isCommonTable(tokens: readonly Token[], start: number): boolean {
+  let at = start + 2;
+  while (at < tokens.length && !isMark(tokens[at], ")")) {
+    const token = tokens[at++];
+    if (token?.kind !== "word" && token?.kind !== "name" && !isMark(token, ",")) return false;
+  }
+  if (!isWord(tokens[++at], "as")) return false;
+  at++;
+  while (isWord(tokens[at], "not") || isWord(tokens[at], "materialized")) at++;
+  const first = tokens[at + 1];
+  return isMark(tokens[at], "(") && (isMark(first, "(") || QUERY_WORDS.some((word) => isWord(first, word)));
+}
+
 /** What the calls, keywords and literals in a statement imply. */
 function analyse(tokens: readonly Token[], dialect: SqlDialect): { isPlain: boolean; effects: Effects } {
   const calls = new Set<CallKind>();
   tokens.forEach((token, at) => {
-    if (token.kind === "text" && mayDenoteNow(token.text)) calls.add("volatile");
+    if (token.kind === "text" && mayLiteralDenoteNow(token.text)) calls.add("volatile");
     if (token.kind === "word" && !isMark(tokens[at - 1], ".") && isVolatileWord(token.text, dialect)) {
       calls.add("volatile");
     }
@@ -234,8 +263,7 @@ function analyse(tokens: readonly Token[], dialect: SqlDialect): { isPlain: bool
       calls.add("lock");
     }
     if ((token.kind !== "word" && token.kind !== "name") || !isMark(tokens[at + 1], "(")) return;
-    // The name of a common table expression with its column list.
-    if (isWord(tokens[at - 1], "with") || isWord(tokens[at - 1], "recursive")) return;
+    if (isNoCall(tokens, at)) return;
     const schema = isMark(tokens[at - 1], ".") ? (tokens[at - 2]?.text ?? "") : undefined;
     calls.add(token.kind === "name" ? "unknown" : callKind(token.text, schema, dialect));
   });

@@ -2,7 +2,10 @@
 import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
 import type { Statement } from "../sql/statement.ts";
 import { querySettings, type Settings } from "./settings.ts";
-import { Transaction } from "./transaction.ts";
+import { Transaction, type Writes } from "./transaction.ts";
+
+/** Delivers what was committed. Never rejects. */
+export type CommitListener = (writes: Writes) => Promise<void>;
 
 export class ConnectionState {
   readonly driver: ConnectionDriver;
@@ -18,10 +21,33 @@ export class ConnectionState {
   #canQuerySettings = false;
   #holdsLock = false;
   #wasOpenWithOtherSettings = false;
+  /** Those who have used the present transaction. */
+  readonly #users = new Set<CommitListener>();
+  #delivery: Promise<unknown> = Promise.resolve();
 
   constructor(driver: ConnectionDriver) {
     this.driver = driver;
     this.transaction = new Transaction(driver.dialect);
+    // The code that began the transaction may end it without the tracker.
+    driver.onCommit?.(() => this.#committed());
+  }
+
+  /** Resolves when everybody knows what the latest commit has written. */
+  get delivery(): Promise<unknown> {
+    return this.#delivery;
+  }
+
+  /** Calls `user` with what the transaction has written when the database reports its commit. */
+  usedBy(user: CommitListener): void {
+    if (this.status === "idle") this.#users.clear();
+    this.#users.add(user);
+  }
+
+  #committed(): void {
+    const writes = this.transaction.committed();
+    const users = [...this.#users];
+    this.#users.clear();
+    if (!writes.isEmpty) this.#delivery = Promise.all(users.map((user) => user(writes)));
   }
 
   get status(): TransactionStatus {

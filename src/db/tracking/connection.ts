@@ -2,7 +2,7 @@
 import type { SessionStatement, TrackedConnection, TransactionStatus } from "../../core/db-session.ts";
 import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
-import type { ConnectionState } from "./connection-state.ts";
+import type { CommitListener, ConnectionState } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";
 import type { Fetched, ReadCache } from "./read-cache.ts";
 import { areShareable, type Settings } from "./settings.ts";
@@ -12,7 +12,13 @@ export interface Watcher {
   readonly tables: CachedTables;
   readonly reads: ReadCache;
   readonly invalidations: Invalidations;
+  /** Delivers what was committed. */
+  readonly committed: CommitListener;
 }
+
+/** Outside of a transaction, code of the database may commit in between. */
+const mayCommitWithin = (statement: Statement): boolean =>
+  statement.kind === "write" && statement.effects.anything;
 
 export class WatchedConnection implements TrackedConnection {
   readonly state: ConnectionState;
@@ -104,6 +110,7 @@ export class WatchedConnection implements TrackedConnection {
     const wasUsable = state.isUsable;
     const before = state.status;
     const wasOpen = before !== "idle";
+    state.usedBy(this.#watcher.committed);
     let result: Result;
     try {
       result = await statement.execute();
@@ -118,7 +125,7 @@ export class WatchedConnection implements TrackedConnection {
       driver.status?.(),
     );
     state.noteEffects(statements);
-    await this.#watcher.invalidations.deliver(this.#watcher.tables.tagsOf(committed));
+    await Promise.all([this.#watcher.committed(committed), state.delivery]);
     return result;
   }
 
@@ -139,7 +146,10 @@ export class WatchedConnection implements TrackedConnection {
     if (driver.isRefusal(error)) {
       // Statements before the refused one may have been committed: by a COMMIT among them, or in SQLite one by one.
       const isAutocommit = isSqlite && !wasOpen;
-      if (statements.length > 1 && (mayHaveCommitted || isAutocommit)) await invalidations.deliver(atStake);
+      const isPartial = statements.length > 1 && (mayHaveCommitted || isAutocommit);
+      // A procedure or DO block may have committed before it failed.
+      const isProcedure = !wasOpen && statements.some(mayCommitWithin);
+      if (isPartial || isProcedure) await invalidations.deliver(atStake);
       if (isSqlite) await this.#refusedBySqlite(statements, wasOpen);
       else if (mayHaveCommitted || statements.some(({ kind }) => kind === "rollback")) transaction.end();
       else if (wasOpen) transaction.aborted();

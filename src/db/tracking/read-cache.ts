@@ -100,8 +100,10 @@ export class ReadCache {
     { fingerprint }: Settings,
   ): Promise<Plan | undefined> {
     const options = this.#tables.optionsFor(tables, own);
-    // Other tags make another entry: invalidating them would not drop one that was stored without them.
-    const key = readKey(JSON.stringify([fingerprint, ...(own?.tags ?? [])]), text, values, tables);
+    // Other tags make another entry: invalidating them would not drop one that was stored without them. So does another
+    // ttl: nobody is answered from an entry that lives longer than asked for.
+    const scope = JSON.stringify([fingerprint, options.ttl ?? null, ...options.tags]);
+    const key = readKey(scope, text, values, tables);
     if (key === undefined || !(await this.#invalidations.isDelivered(options.tags))) return undefined;
     return { key, options };
   }

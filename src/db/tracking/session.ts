@@ -39,7 +39,8 @@ class Sessions implements SessionTracker {
     const tables = new CachedTables(scope);
     const delivery = invalidations(scope.cache, clock);
     const reads = new ReadCache(scope.cache, tables, delivery);
-    this.#watcher = { tables, reads, invalidations: delivery };
+    const committed: Watcher["committed"] = (writes) => delivery.deliver(tables.tagsOf(writes));
+    this.#watcher = { tables, reads, invalidations: delivery, committed };
   }
 
   connection(connection: object, driver: () => ConnectionDriver): WatchedConnection {

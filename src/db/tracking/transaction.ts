@@ -118,6 +118,13 @@ export class Transaction {
     this.#isAborted = true;
   }
 
+  /** The database has committed it. Returns what it has written. */
+  committed(): Writes {
+    const writes = this.#writes;
+    this.end();
+    return writes;
+  }
+
   end(): void {
     this.#writes = new Writes();
     this.#savepoints = [];

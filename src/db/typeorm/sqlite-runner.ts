@@ -1,5 +1,6 @@
 // A typeorm query runner over SQLite whose queries are watched.
 import type { SessionTracker, TrackedConnection } from "../../core/db-session.ts";
+import { snapshot } from "../../core/snapshot.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { OpenRunner, QueryRunner, SqliteHandle } from "./library.ts";
 
@@ -15,7 +16,8 @@ const tracked = new WeakMap<SessionTracker, WeakMap<SqliteHandle, TrackedConnect
 
 export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker): QueryRunner {
   const open = runner as unknown as OpenRunner;
-  const query: OpenRunner["query"] = async (text, values = [], isStructured = false) => {
+  const query: OpenRunner["query"] = async (text, given = [], isStructured = false) => {
+    const values = snapshot(given);
     const connection = connectionOf((await open.connect()) as unknown as SqliteHandle, tracker);
     let fetched: Structured | undefined;
     const outcome = await connection.run<Outcome>({

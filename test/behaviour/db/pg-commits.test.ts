@@ -316,3 +316,70 @@ describe("when the outcome is not known", () => {
     expect(db.cache.invalidated).toEqual([]);
   });
 });
+
+describe("a unit of work that commits past its session", () => {
+  async function* unit(): AsyncGenerator<pg.PoolClient> {
+    const client = await db.pool().connect();
+    try {
+      await client.query("BEGIN");
+      yield client;
+      await client.query("COMMIT");
+    } catch (error) {
+      await client.query("ROLLBACK");
+      throw error;
+    } finally {
+      client.release();
+    }
+  }
+  const unitOfWork = () => cachedDependency(unit, { cache: db.cache, tableName: "users" })();
+
+  test("invalidates when the database has committed", async () => {
+    const reader = watched(db.pool());
+    expect([await nameIn(reader), await nameIn(reader)]).toEqual(["Ada", "Ada"]);
+    for await (const client of unitOfWork()) {
+      await client.query("UPDATE users SET name = 'Bob' WHERE id = 1");
+      expect(db.cache.invalidated).toEqual([]);
+    }
+    expect(await nameIn(reader)).toBe("Bob");
+    expect(db.cache.invalidated).toEqual([USERS]);
+  });
+
+  test("invalidates nothing when it rolls back", async () => {
+    const reader = watched(db.pool());
+    expect(await nameIn(reader)).toBe("Ada");
+    const work = (async () => {
+      for await (const client of unitOfWork()) {
+        await client.query("UPDATE users SET name = 'Bob' WHERE id = 1");
+        throw new Error("changed my mind");
+      }
+    })();
+    await expect(work).rejects.toThrow("changed my mind");
+    expect(await nameIn(reader)).toBe("Ada");
+    expect(db.cache.invalidated).toEqual([]);
+  });
+
+  test("invalidates when the reply to a write and to the commit come together", async () => {
+    const reader = watched(db.pool());
+    expect(await nameIn(reader)).toBe("Ada");
+    const client = await db.client();
+    const session = watched(client);
+    await client.query("BEGIN");
+    const update = session.query("UPDATE users SET name = 'Bob' WHERE id = 1");
+    await Promise.all([update, client.query("COMMIT")]);
+    expect(await nameIn(reader)).toBe("Bob");
+  });
+});
+
+test.each([
+  ["a DO block", "DO $$ BEGIN UPDATE users SET name = 'Bob'; COMMIT; PERFORM 1 / 0; END $$"],
+  ["a procedure", "CALL commits_and_fails()"],
+])("%s that commits and then fails has invalidated", async (_, sql) => {
+  await db.raw.query(
+    "CREATE OR REPLACE PROCEDURE commits_and_fails() LANGUAGE plpgsql AS " +
+      "$$ BEGIN UPDATE users SET name = 'Bob'; COMMIT; PERFORM 1 / 0; END $$",
+  );
+  const reader = watched(db.pool());
+  expect(await nameIn(reader)).toBe("Ada");
+  await expect(watched(db.pool()).query(sql)).rejects.toThrow("division by zero");
+  expect(await nameIn(reader)).toBe("Bob");
+});

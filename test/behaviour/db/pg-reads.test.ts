@@ -56,6 +56,33 @@ describe("a read is cached", () => {
     expect((await first.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Bob" });
   });
 
+  test("with the values of its call, whatever is done to them afterwards", async () => {
+    const session = watched(db.pool());
+    await session.query("INSERT INTO users VALUES (2, 'Bea') ON CONFLICT DO NOTHING");
+    // The first read of a pool asks for its settings.
+    await session.query("SELECT name FROM users WHERE id = $1", [0]);
+    const values = [1];
+    const config = { text: READ, values: [1] };
+    const reads = [session.query(READ, values), session.query(config)];
+    values[0] = 2;
+    config.values[0] = 2;
+    for (const { rows } of await Promise.all(reads)) expect(rows).toEqual([{ id: 1, name: "Ada" }]);
+    expect((await session.query(READ, [1])).rows).toEqual([{ id: 1, name: "Ada" }]);
+    expect((await session.query(READ, [2])).rows).toEqual([{ id: 2, name: "Bea" }]);
+  });
+
+  test("for sessions with the same tables and ttl only", async () => {
+    const [all, named] = [watched(db.pool(), "*"), watched(db.pool())];
+    await named.query(READ, [1]);
+    await all.query(READ, [1]);
+    const tags = await Promise.all((await db.cache.keys()).map((key) => db.cache.cache.tags(key)));
+    expect(tags.map((each) => [...(each ?? [])].sort())).toContainEqual(["table:*", "table:users"]);
+    const brief = cachedDependency(() => db.pool(), { cache: db.cache, tableName: "users", ttl: 1 })();
+    await brief.query(READ, [1]);
+    const ttls = await Promise.all((await db.cache.keys()).map((key) => db.cache.cache.ttl(key)));
+    expect(Math.min(...ttls.map(Number))).toBeLessThanOrEqual(1);
+  });
+
   test("of whichever tables a statement names, where all are meant", async () => {
     const session = watched(db.pool(), "*");
     const counts = async () => {

@@ -33,6 +33,14 @@ describe("a plain read", () => {
     ["SELECT /* FROM x /* nested */ */ * -- FROM y\nFROM a", ["a"]],
     ["SELECT 'from b; delete', $$ ' from c $$, E'it\\'s' FROM a", ["a"]],
     ["SELECT * FROM a;", ["a"]],
+    ["SELECT * FROM a JOIN unnest($1::int[]) AS t(id) USING (id)", ["a"]],
+    ["SELECT * FROM a JOIN unnest($1::int[]) t(id) USING (id)", ["a"]],
+    ["SELECT * FROM a JOIN (VALUES (1), (2)) AS v(id) ON v.id = a.id", ["a"]],
+    ["SELECT * FROM a, jsonb_to_recordset($1) AS x(b int, c text)", ["a"]],
+    ["WITH x(i) AS (SELECT id FROM a), y(j) AS MATERIALIZED (SELECT i FROM x) SELECT * FROM y", ["a"]],
+    ["SELECT * FROM a WHERE name LIKE 'a\\_%' AND b = 'it''s'", ["a"]],
+    ["SELECT * FROM a ORDER BY id FETCH FIRST (5) ROWS ONLY".replace(" ROWS", " ROW"), ["a"]],
+    ["SELECT * FROM a WHERE id BETWEEN SYMMETRIC (1) AND (5)", ["a"]],
   ])("%s reads its tables", (sql, tables) => {
     expect(only(sql)).toEqual({ kind: "read", tables });
   });
@@ -120,7 +128,6 @@ describe("a write", () => {
     "TRUNCATE users",
     "CREATE TEMP TABLE users (id int)",
     "COMMIT PREPARED 'x'",
-    "SELECT * FROM users TABLESAMPLE bernoulli(10)",
     "SELECT 'a\\' FROM users --'",
     "SELECT 1from users",
     "SELECT U&'d!0061t' UESCAPE '!' FROM users",
@@ -161,6 +168,27 @@ describe("a transaction", () => {
     expect(only(sql)).toEqual(statement);
   });
 
+  test.each([
+    [
+      "CREATE TRIGGER t AFTER INSERT ON a BEGIN UPDATE b SET c = CASE WHEN 1 THEN 2 END; DELETE FROM d; END",
+      "sqlite",
+    ],
+    ["CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END;", "sqlite"],
+    ["CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END", "postgres"],
+    ["CREATE PROCEDURE p() BEGIN ATOMIC INSERT INTO a VALUES (CASE WHEN true THEN 1 END); END", "postgres"],
+  ] as const)("is not ended by the END of %s", (sql, dialect) => {
+    expect(statementsIn(sql, dialect)).toMatchObject([ANYTHING]);
+    expect(statementsIn(`BEGIN; ${sql.replace(/;$/, "")}; COMMIT`, dialect).map(({ kind }) => kind)).toEqual([
+      "begin",
+      "write",
+      "commit",
+    ]);
+  });
+
+  test("is ended by END after a column of that name", () => {
+    expect(statementsIn("CREATE TABLE t (begin int); END", "postgres").at(-1)).toEqual({ kind: "commit" });
+  });
+
   test("may be in one text", () => {
     expect(statementsIn("BEGIN; UPDATE a SET b = ';'; COMMIT;", "postgres").map(({ kind }) => kind)).toEqual([
       "begin",
@@ -180,4 +208,32 @@ test.each(["IN orders", "NOT IN main.orders", 'IN "orders"'])(
 test("in SQLite a date that is not given is the present one", () => {
   expect(only("SELECT date() FROM users", "sqlite").kind).toBe("harmless");
   expect(only("SELECT * FROM user", "sqlite")).toEqual({ kind: "read", tables: ["user"] });
+});
+
+test.each(["total(x)", "hex(x)", "typeof(x)"])(
+  "in PostgreSQL %s is a function of the application",
+  (call) => {
+    expect(only(`SELECT ${call} FROM a`)).toMatchObject({ kind: "write", effects: { anything: true } });
+    expect(only(`SELECT ${call} FROM a`, "sqlite").kind).toBe("read");
+  },
+);
+
+test.each(["postgres", "sqlite"] as const)(
+  "a literal of 9 MB and 20,000 placeholders are no error in %s",
+  (dialect) => {
+    const long = "x".repeat(9_000_000);
+    expect(only(`SELECT * FROM a WHERE b = '${long}'`, dialect).kind).toBe("read");
+    const quoted = "''".repeat(1_000_000);
+    expect(only(`SELECT * FROM a WHERE b = '${quoted}'`, dialect).kind).toBe("read");
+    const many = Array.from({ length: 20_000 }, (_, at) => `$${at + 1}`).join(",");
+    expect(only(`SELECT * FROM a WHERE b IN (${many})`, dialect).kind).toBe("read");
+  },
+);
+
+test("a literal whose escapes may spell a time is not cached", () => {
+  expect(only("SELECT * FROM a WHERE b = E'\\x6eow'::date").kind).toBe("harmless");
+});
+
+test("a sample of the rows is not cached, and no write", () => {
+  expect(only("SELECT * FROM users TABLESAMPLE bernoulli(10)").kind).toBe("harmless");
 });
