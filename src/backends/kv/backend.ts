@@ -8,22 +8,32 @@ import type {
   Capabilities,
   Failed,
   PushChannel,
+  Restriction,
   ScanItem,
   ScanOptions,
   TakenMany,
 } from "../../core/backend.ts";
-import { ConfigError } from "../../core/errors.ts";
+import { checkBackendOptions } from "../../core/backend-options.ts";
+import type { PasswordFunction } from "../../core/credentials.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { LazyModule } from "../wire/lazy-client.ts";
 import { RemoteBackend } from "../wire/remote-backend.ts";
 import type { Changed, KvClient } from "./client.ts";
 import type { KvAddress } from "./open-router.ts";
+import type { LoginOptions } from "./server/login.ts";
 import { PushTrust } from "./server/push-trust.ts";
 
 export interface KvOptions {
   /** redis://, rediss://, unix://, redis+cluster://, redis+sentinel:// or a valkey form of them. */
   readonly kvUrl: string;
+  /** Default: the user in `kvUrl`, or the server's default user. */
+  readonly username?: string;
+  /** The password, or a function that is called for every connection and returns it. Default: the one in `kvUrl`. */
+  readonly password?: string | PasswordFunction;
 }
+
+const OPTION_NAMES: readonly (keyof KvOptions)[] = ["kvUrl", "username", "password"];
 
 type ClientModule = typeof import("./client.ts");
 
@@ -35,12 +45,15 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
   readonly push: PushChannel;
   protected readonly identity: { readonly address: string; readonly kind: string };
   readonly #address: KvAddress;
+  readonly #login: LoginOptions;
   readonly #trust: PushTrust;
   readonly #listeners = new Set<Changed>();
 
   /** Throws ConfigError for an address that is not one of Redis or Valkey. */
-  constructor({ kvUrl }: KvOptions) {
+  constructor(options: KvOptions) {
     super(clientModule);
+    checkBackendOptions("KvBackend", options, OPTION_NAMES);
+    const { kvUrl } = options;
     const address = parseStoreAddress(kvUrl);
     if (!isKvAddress(address)) {
       throw new ConfigError(
@@ -49,6 +62,10 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
       );
     }
     this.#address = address;
+    this.#login = checkedLogin({
+      username: options.username === undefined ? address.username : options.username,
+      password: options.password === undefined ? address.password : options.password,
+    });
     this.identity = { address: redactUrl(kvUrl), kind: address.kind };
     // On one server all stamps share a connection; in a cluster each may be on another server.
     const ordered = address.kind !== "cluster";
@@ -69,7 +86,7 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
   }
 
   protected openClient(code: ClientModule, host: BackendHost): KvClient {
-    return new code.KvClient(this.#address, host, this.#changed);
+    return new code.KvClient(this.#address, this.#login, host, this.#changed);
   }
 
   readManyThen(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void {
@@ -87,6 +104,10 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
     yield* client.scan(prefix, signal);
   }
 
+  restrictions(key: string): Promise<readonly Restriction[]> {
+    return this.client.use((client) => client.restrictions(key));
+  }
+
   makesRoom(): boolean {
     return this.client.opened?.makesRoom() ?? true;
   }
@@ -95,6 +116,21 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
     if (key === undefined) this.#trust.revoke();
     for (const listener of this.#listeners) listener(key);
   };
+}
+
+/** No message contains the password. */
+function checkedLogin({ username, password }: LoginOptions): LoginOptions {
+  const invalid = (what: string): ConfigError => new ConfigError("CONFIG_INVALID", what);
+  if (username !== undefined && (typeof username !== "string" || username === ""))
+    throw invalid(`username must be a non-empty string, got ${describeArrival(username)}`);
+  if (password !== undefined && typeof password !== "function") {
+    if (typeof password !== "string")
+      throw invalid(`password must be a string or a function, got a ${typeof password}`);
+    if (password === "") throw invalid("password must not be empty");
+  }
+  if (username !== undefined && password === undefined)
+    throw invalid("a user name needs a password, as in user:password@host, or given as `password`");
+  return { username, password };
 }
 
 const KV_KINDS: readonly string[] = [

@@ -1,12 +1,19 @@
 // The client of a Redis or Valkey store: commands, clock, usage and failover detection over all its servers.
-import type { BackendHost, PoolState, ScanItem, Usage } from "../../core/backend.ts";
+import type { BackendHost, PoolState, Restriction, ScanItem, Usage } from "../../core/backend.ts";
+import { redactText } from "../../core/redact.ts";
+import { repeatedIfLost } from "../wire/connection-error.ts";
 import { poolState } from "../wire/pool-state.ts";
 import { KvCommands } from "./commands/commands.ts";
 import { memoryUsage, nodeUsage } from "./commands/memory-usage.ts";
-import type { CommandSender, Router } from "./commands/router.ts";
+import type { CommandLimits, CommandSender, Router } from "./commands/router.ts";
+import { WatchedSwaps } from "./commands/watched-swaps.ts";
 import { type KvAddress, openRouter } from "./open-router.ts";
-import type { Connection } from "./server/connection.ts";
+import { type Reply, ReplyError } from "./resp/reply.ts";
+import type { Answer, Connection } from "./server/connection.ts";
+import type { LoginOptions } from "./server/login.ts";
 import type { KvNode } from "./server/node.ts";
+import { isForbidden, Restrictions } from "./server/restrictions.ts";
+import type { ClockReading } from "./server/server-clock.ts";
 import type { ServerInfo } from "./server/server-info.ts";
 
 /** A server reported a change of `key`; undefined: any key may have changed. */
@@ -16,19 +23,23 @@ export class KvClient {
   readonly commands: KvCommands;
   readonly #router: Router;
   readonly #host: BackendHost;
+  readonly #restrictions: Restrictions;
   /** The servers' time minus ours, as last estimated. */
   #earliest = 0;
   #latest = 0;
   #closed = false;
 
-  constructor(address: KvAddress, host: BackendHost, changed: Changed) {
+  constructor(address: KvAddress, login: LoginOptions, host: BackendHost, changed: Changed) {
     this.#host = host;
-    this.#router = openRouter(address, {
+    this.#restrictions = new Restrictions(host.report);
+    this.#router = openRouter(address, login, {
       host,
-      onServer: (node, connection) => this.#onServer(node, connection),
+      restrictions: this.#restrictions,
+      onServer: (node, connection, setBack) => this.#onServer(node, connection, setBack),
       changed,
     });
-    this.commands = new KvCommands(this.#router, host);
+    const swaps = new WatchedSwaps(this.#router, host);
+    this.commands = new KvCommands(this.#router, host, this.#restrictions, swaps);
   }
 
   connect(): Promise<void> {
@@ -42,7 +53,19 @@ export class KvClient {
 
   async ping(): Promise<void> {
     const nodes = await this.#router.masters();
-    await Promise.all(nodes.map((node) => node.links[0]?.command("PING")));
+    const ping = (node: KvNode): Promise<unknown> | undefined => node.links[0]?.command("PING");
+    await Promise.all(nodes.map((node) => repeatedIfLost(() => Promise.resolve(ping(node)))));
+  }
+
+  /** Also tries to write, without changing anything. */
+  async restrictions(key: string): Promise<readonly Restriction[]> {
+    const nodes = await this.#router.masters();
+    const refused = await Promise.all(nodes.map((node) => this.#refusalOfWrites(node, key)));
+    const cause = refused.find((error) => error !== undefined);
+    const found = this.#restrictions.list();
+    if (cause === undefined) return found;
+    const detail = `the store refuses to write: ${redactText(cause.message)}`;
+    return [{ name: "SET", detail, blocksWrites: true }, ...found];
   }
 
   answersInPart(): boolean {
@@ -50,6 +73,11 @@ export class KvClient {
     const { clock, operationTimeoutMs } = this.#host;
     const now = clock.now();
     return nodes.length > 1 && nodes.some((node) => node.isAnswering(now, operationTimeoutMs));
+  }
+
+  isTransferring(): boolean {
+    const now = this.#host.clock.now();
+    return this.#router.nodes.some((node) => node.isTransferring(now));
   }
 
   now(): number {
@@ -130,6 +158,30 @@ export class KvClient {
     }
   }
 
+  async #refusalOfWrites(node: KvNode, key: string): Promise<ReplyError | undefined> {
+    try {
+      const probe = key + this.#router.anchor(node);
+      await node.links[0]?.command("SET", probe, "", "XX");
+      if (this.#restrictions.has("EVAL")) await this.#tryWatch(node, probe);
+    } catch (error) {
+      // The slot has moved: another server answers for it.
+      if (error instanceof ReplyError) return ELSEWHERE.has(error.code) ? undefined : error;
+      throw error;
+    }
+    return undefined;
+  }
+
+  async #tryWatch(node: KvNode, key: string): Promise<void> {
+    try {
+      await node.links[0]?.command("WATCH", key);
+      await node.links[0]?.command("UNWATCH");
+      this.#restrictions.remove("WATCH");
+    } catch (error) {
+      if (isForbidden(error)) this.#restrictions.add("WATCH", error);
+      throw error;
+    }
+  }
+
   /** Bounds the servers' time minus ours: the earliest and the latest it may be on any of them. */
   #estimate(now: number): void {
     const { nodes } = this.#router;
@@ -148,17 +200,20 @@ export class KvClient {
   }
 
   /** The server behind a new connection may have been restored from a snapshot or have taken over from another. */
-  async #onServer(node: KvNode, connection: Connection): Promise<void> {
-    const { runId, uptimeSeconds } = node.info;
+  async #onServer(node: KvNode, connection: Connection, setBack?: ClockReading): Promise<void> {
+    const { runId, uptimeSeconds, history } = node.info;
     const router = this.#router;
     if (runId === undefined) return;
-    const records = new KvCommands(throughConnection(connection, node, router), this.#host);
-    const now = (): number => this.now();
+    const sender = throughConnection(connection, node, router, this.#host);
+    const records = new KvCommands(sender, this.#host, this.#restrictions);
+    const now = (): number => (setBack === undefined ? this.now() : this.#host.clock.now() + setBack.offset);
     await this.#host.onServer({
       anchor: router.anchor(node),
       runId,
+      history,
       startedAt: now() - uptimeSeconds * 1_000,
       lastProvenAt: node.lastProvenAt,
+      ...(setBack !== undefined && { setBackFrom: node.time.reported }),
       records: {
         now,
         read: (key) => records.read(key),
@@ -176,16 +231,69 @@ function memoryFacts({ evictionPolicy = "", maxMemoryBytes, usedMemoryBytes }: S
   return { evictionPolicy, maxMemoryBytes, usedMemoryBytes };
 }
 
-/** Commands for the node go over its connection, which is still being prepared; all others through the router. */
-function throughConnection(connection: Connection, node: KvNode, router: Router): CommandSender {
+/**
+ * Commands for the node go over its connection, which is still being prepared; all others through the router, and so does
+ * what the node redirects: the slot of its own records may be migrating.
+ */
+function throughConnection(
+  connection: Connection,
+  node: KvNode,
+  router: Router,
+  limits: CommandLimits,
+): CommandSender {
+  const elsewhere = router.ahead ?? router;
+  const following = (answer: Answer, again: (answer: Answer) => void): Answer =>
+    router.ahead === undefined ? answer : new RedirectedAnswer(answer, limits, again);
   return {
     send: (key, args, answer) => {
-      if (router.isOn(key, node)) connection.send(args, answer);
-      else (router.ahead ?? router).send(key, args, answer);
+      if (!router.isOn(key, node)) elsewhere.send(key, args, answer);
+      else
+        connection.send(
+          args,
+          following(answer, (again) => elsewhere.send(key, args, again)),
+        );
     },
     read: (key, isWatched, answer) => {
-      if (router.isOn(key, node)) connection.read(key, isWatched, answer);
-      else (router.ahead ?? router).read(key, isWatched, answer);
+      if (!router.isOn(key, node)) elsewhere.read(key, isWatched, answer);
+      else
+        connection.read(
+          key,
+          isWatched,
+          following(answer, (again) => elsewhere.read(key, isWatched, again)),
+        );
     },
   };
+}
+
+/** The replies of a cluster server that does not execute a command because of where its slot is. */
+const ELSEWHERE = new Set(["MOVED", "ASK", "TRYAGAIN"]);
+
+/** Sends the command again if the server redirects it, within the same deadline. */
+class RedirectedAnswer implements Answer {
+  readonly due: number;
+  readonly #answer: Answer;
+  readonly #again: (answer: Answer) => void;
+
+  constructor(answer: Answer, { clock, operationTimeoutMs }: CommandLimits, again: (answer: Answer) => void) {
+    this.due = answer.due ?? clock.now() + operationTimeoutMs;
+    this.#answer = answer;
+    this.#again = again;
+  }
+
+  resolve(reply: Reply): unknown {
+    return this.#answer.resolve(reply);
+  }
+
+  reject(error: Error): void {
+    if (!(error instanceof ReplyError) || !ELSEWHERE.has(error.code)) {
+      this.#answer.reject(error);
+      return;
+    }
+    const { due } = this;
+    this.#again({
+      due,
+      resolve: (reply) => this.#answer.resolve(reply),
+      reject: (failure) => this.#answer.reject(failure),
+    });
+  }
 }

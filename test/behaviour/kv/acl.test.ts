@@ -122,8 +122,27 @@ describe("on one server, the user of the guide", () => {
     expect(await refusals(server)).toBe("");
   });
 
-  const onCluster = ["+cluster|slots", "+cluster|myid", "+asking"];
-  const rights = forServers!.filter((rule) => /^[+~]/.test(rule) && !onCluster.includes(rule));
+  const elsewhere = ["+cluster|slots", "+cluster|myid", "+asking", "+client|kill"];
+  const rights = forServers!.filter((rule) => /^[+~]/.test(rule) && !elsewhere.includes(rule));
+
+  it("needs +client|kill once a connection is lost with a write in flight", async () => {
+    for (const [rules, refused] of [
+      [forServers!, ""],
+      [forServers!.filter((rule) => rule !== "+client|kill"), expect.stringContaining("client|kill")],
+    ] as const) {
+      await server.cli("ACL", "DELUSER", "xcache");
+      await server.cli(...rules);
+      const cache = open(server.url, { operationTimeout: 0.2 });
+      cache.on("error", () => {});
+      await cache.set("k", "old");
+      server.freeze();
+      await expect(cache.set("k", "new")).rejects.toThrow("operation_timeout");
+      server.thaw();
+      await until(async () => (await cache.get("k")) !== "old", { what: "it is back" });
+      await cache.disconnect();
+      expect(await refusals(server)).toEqual(refused);
+    }
+  });
 
   it.each(rights)("needs %s", async (right) => {
     const { refused } = await exerciseAs(forServers!.filter((rule) => rule !== right));

@@ -300,6 +300,7 @@ describe("an epoch", () => {
     await client.connect();
     const before = await trustedEpoch(client, "k");
     one.behave = () => ask("k", two.place);
+    two.behave = ([name]) => (name === "ASKING" ? OK : NOTHING);
     await read(client, "k");
     expect(client.epoch("k")).not.toBe(before);
   });

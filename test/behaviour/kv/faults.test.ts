@@ -164,7 +164,8 @@ describe("a server that answers with an error", () => {
     expect(outcome).toMatchObject({ code: "STORE_FAILED", hint: expect.stringContaining("maxmemory") });
     expect(await inTime(cache.get("kept"))).toBe("small");
     expect(await inTime(cache.getOrSet("m", () => "loaded"))).toBe("loaded");
-    expect(await inTime(cache.healthCheck())).toMatchObject({ isHealthy: true });
+    // Where nothing can be stored, nothing is well.
+    expect(await inTime(cache.healthCheck())).toMatchObject({ isHealthy: false });
     expect(await inTime(cache.delete("deleted"))).toBe(1);
     expect(await inTime(cache.invalidateTags(["t"]))).toBeUndefined();
     for (const key of ["deleted", "tagged"]) expect(await inTime(cache.get(key)), key).toBeUndefined();

@@ -82,14 +82,17 @@ describe("a password", () => {
     const error = await refusal(url(locked, login));
     expect(error.message).toContain(code);
     expect(error.message).toContain(`127.0.0.1:${locked.port}`);
-    expect(error.hint).toBe("Check the user and password in kv_url.");
+    expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 
   test("is not shown where the server does not know the login and repeats it", async () => {
     await using old = await startRedis({ requirepass: WRONG, args: ["--rename-command", "HELLO", ""] });
-    const error = await refusal(url(old, `:${WRONG}`));
-    expect(error.message).toContain("unknown command 'HELLO'");
-    expect(error.hint).toContain("RESP3");
+    const reports: Error[] = [];
+    await using backend = opened(url(old, `:${WRONG}`), { report: (error) => reports.push(error) });
+    await backend.connect();
+    expect(reports.map(({ message }) => message)).toEqual([expect.stringContaining("HELLO")]);
+    for (const each of reports) expect(inspect(each, { depth: 20 })).not.toContain(WRONG);
+    expect(inspect(backend, { depth: 20, showHidden: true })).not.toContain(WRONG);
   });
 
   test("of a sentinel is not shown where the sentinel repeats it", async () => {
@@ -99,7 +102,7 @@ describe("a password", () => {
     });
     const error = await refusal(`redis+sentinel://127.0.0.1:${sentinel.port}/m?sentinel_password=${WRONG}`);
     expect(sentinel.commands[0]).toContain(WRONG);
-    expect(error.message).toContain("unknown command 'HELLO'");
+    expect(error.message).toContain("unknown command 'AUTH'");
   });
 
   test("that nobody asked for does no harm", async () => {
@@ -137,7 +140,7 @@ describe("a user", () => {
     ["that is not named", ""],
   ])("%s is refused at once, with a hint and without the password", async (_, login) => {
     const error = await refusal(url(users, login));
-    expect(error.hint).toBe("Check the user and password in kv_url.");
+    expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 
   test("that may not select a database is told so", async () => {
@@ -196,7 +199,7 @@ describe("a unix socket", () => {
     const path = join(locked.folder, "redis.sock");
     const error = await refusal(`unix://:${WRONG}@${path}`);
     expect(error.message).toContain(path);
-    expect(error.hint).toBe("Check the user and password in kv_url.");
+    expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 
   test("that is not there is an error that names it", async () => {

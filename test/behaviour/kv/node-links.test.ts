@@ -88,13 +88,13 @@ test.each([
         ? "-BUSY Redis is busy running a script\r\n"
         : greet(command, client),
     );
-    const untracked: Error[] = [];
-    const untrackedBy = { untracked: (reason: Error) => untracked.push(reason) };
-    const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesMost, ...untrackedBy });
+    const host = nodeHost();
+    const node = new KvNode(() => server.endpoint, { ...host, watchesMost });
     try {
       await expect(node.connect()).rejects.toThrow("is not ready: BUSY");
       await until(() => node.tracks, { what: "the server is met" });
-      expect([node.info.runId, node.time.setAt > 0, untracked]).toEqual(["fake", true, []]);
+      expect([node.info.runId, node.time.setAt > 0]).toEqual(["fake", true]);
+      expect(host.restrictions.list()).toEqual([]);
       expect(node.links[0]!.connection!.watching).toBe(watchesMost ? "out" : "in");
     } finally {
       node.close();

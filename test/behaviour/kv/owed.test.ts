@@ -4,8 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CircuitOpenError, ConnectionError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
 import type { XCache } from "../../../src/xcache.ts";
-import { reservePort } from "../../support/port.ts";
-import { redisCli } from "../../support/redis.ts";
+import { whileOutOfReach } from "../../support/kv/out-of-reach.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
 
@@ -118,26 +117,11 @@ describe.each(CHANGES)("$what, refused while the circuit is open", ({ make, keep
   });
 });
 
-/** The server goes on elsewhere, and comes back with all it had. */
-async function whileOutOfReach(work: () => Promise<void>): Promise<void> {
-  const { server } = caches;
-  const elsewhere = await reservePort();
-  const cli = (...args: readonly string[]): Promise<string> => redisCli(elsewhere.port, {}, args);
-  await server.cli("config", "set", "port", String(elsewhere.port));
-  try {
-    await cli("client", "kill", "type", "normal", "skipme", "yes");
-    await work();
-  } finally {
-    await cli("config", "set", "port", String(server.port));
-    elsewhere.release();
-  }
-}
-
 describe.each(CHANGES)("$what, while the server cannot be reached", ({ make, keepsOthers }) => {
   it("is the first thing that the server does for it", async () => {
     const mine = open({ circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 } });
     await storeAndWarm(mine);
-    await whileOutOfReach(async () => {
+    await whileOutOfReach(caches.server, async () => {
       await until(
         () =>
           mine.get("nothing").then(

@@ -73,7 +73,7 @@ describe("a process ends by itself", () => {
         onSaid: (word) => {
           if (!questions.includes(word)) return;
           slow.received(...word.split(" ")).then(
-            (client) => client.say("+OK\r\n"),
+            (client) => client.say(word === "HELLO" ? "%0\r\n" : "+OK\r\n"),
             () => {},
           );
         },

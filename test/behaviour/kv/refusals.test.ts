@@ -8,7 +8,10 @@ import { redisCaches } from "../../support/redis-caches.ts";
 import { startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
 
-const caches = redisCaches({ circuitBreaker: { failureThreshold: 2, resetTimeout: 30 } });
+const caches = redisCaches({
+  operationTimeout: 10,
+  circuitBreaker: { failureThreshold: 2, resetTimeout: 30 },
+});
 const { open } = caches;
 
 describe("a server without room", () => {

@@ -192,8 +192,13 @@ describe("a scan", () => {
   /** The server has one key, and answers this to a command about it. */
   function answering(name: string, answer: string | undefined): void {
     const keep = keeperOf(new Set(["k"]));
-    server.script = (command, client) =>
-      command[0] === name ? answer : (greet(command, client) ?? keep(command, client));
+    let isSilent = false;
+    server.script = (command, client) => {
+      // A server answers in order: after a command without an answer there is none.
+      if (command[0] === name) isSilent = answer === undefined;
+      if (isSilent) return undefined;
+      return command[0] === name ? answer : (greet(command, client) ?? keep(command, client));
+    };
   }
 
   async function scanned(backend: KvBackend): Promise<string[]> {

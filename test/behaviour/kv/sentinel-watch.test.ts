@@ -113,7 +113,7 @@ function watchOf(known: readonly Sentinel[], options: SentinelOptions = {}, name
     options,
   };
   const settings = {
-    ...login,
+    login,
     tls: undefined,
     database: 5,
     clock,

@@ -67,6 +67,13 @@ export const keeperOf =
 
 export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
+/** What a client tries when it connects, to find out what it is allowed; no script needs to know. */
+const PROBED: Readonly<Record<string, string>> = {
+  "SCAN 0 COUNT 1": `*2\r\n${bulk("0")}*0\r\n`,
+  [`EVALSHA ${"0".repeat(40)} 0`]: "-NOSCRIPT No matching script\r\n",
+  "EVAL return 1 0": ":1\r\n",
+};
+
 export class FakeServer extends FakeServerBase<FakeClient> {
   protected readonly encoding = "utf8";
   /** May be replaced at any time. */
@@ -98,6 +105,11 @@ export class FakeServer extends FakeServerBase<FakeClient> {
     const reader = new RespReader({
       reply: (reply) => {
         const command = (reply as readonly Reply[]).map(String);
+        const allowed = PROBED[command.join(" ")];
+        if (allowed !== undefined) {
+          client.say(allowed);
+          return;
+        }
         client.commands.push(command);
         write.push(command);
         const answer = this.script(command, client);

@@ -1,5 +1,6 @@
 // What a server of a cluster is opened with when nobody has to be told anything.
 import type { NodeHost } from "../../../src/backends/kv/server/node.ts";
+import { Restrictions } from "../../../src/backends/kv/server/restrictions.ts";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 
 export interface NodeHostOptions {
@@ -17,8 +18,6 @@ export function nodeHost({
     clock,
     poolSize: 1,
     settings: {
-      username: undefined,
-      password: undefined,
       tls: undefined,
       database: 0,
       clock,
@@ -30,7 +29,7 @@ export function nodeHost({
     onServer: async () => {},
     changed: () => {},
     down: () => {},
-    untracked: () => {},
+    restrictions: new Restrictions(() => {}),
     report: () => {},
   };
 }

@@ -117,6 +117,15 @@ const { model } = fc.letrec<{ model: Model; pairs: readonly Model[] }>((tie) => 
   ) as fc.Arbitrary<Model>,
 }));
 
+/** Any reply, or a push. */
+export const anything: fc.Arbitrary<Sent> = fc.oneof(
+  { weight: 8, arbitrary: model },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("push"), items: fc.array(model, { maxLength: 4 }) }),
+  },
+) as fc.Arbitrary<Sent>;
+
 const push = fc.record({ kind: fc.constant("push"), items: fc.array(model, { maxLength: 4 }) });
 
 /** Replies with pushes between them. */

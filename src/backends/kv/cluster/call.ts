@@ -1,7 +1,9 @@
 // One command sent to a cluster: follows redirections and retries until a server executes it or its deadline passes.
 import { MessageChannel, type MessagePort } from "node:worker_threads";
+import type { HostPort } from "../../../core/address/address.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
+import { isLoss } from "../../../core/resilience/store-failure.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
@@ -17,6 +19,8 @@ export interface Route {
 export interface CallHost {
   readonly clock: Clock;
   readonly operationTimeoutMs: number;
+  /** The address to use for one that a server announced. */
+  translate(announced: HostPort): HostPort;
   /** To the master of a slot; undefined if none is known. */
   route(slot: number): Route | undefined;
   /** To a server that imports a slot and already has one of its keys (ASK). */
@@ -91,9 +95,10 @@ export class ClusterCall implements RetryableAnswer {
       this.#errorReply(error);
       return;
     }
-    // The server may have executed it: only the caller knows whether it can be repeated.
     this.#host.refreshSoon();
-    this.fail(error);
+    if (this.#command instanceof ClusterRead && isLoss(error)) this.#retryLater(error);
+    // The server may have executed it: only the caller knows whether it can be repeated.
+    else this.fail(error);
   }
 
   unsent(error: Error): void {
@@ -132,16 +137,21 @@ export class ClusterCall implements RetryableAnswer {
   }
 
   #moved(error: ReplyError): void {
-    const redirect = redirectIn(error, this.#queriedHost);
+    const redirect = this.#redirect(error);
     if (redirect === undefined) this.fail(error);
     else if (this.#host.moved(redirect)) this.#hop(error, () => this.start());
     else this.#hop(error, () => this.#afterRefresh(error, this.#host.refreshTopology()));
   }
 
   #ask(error: ReplyError): void {
-    const redirect = redirectIn(error, this.#queriedHost);
+    const redirect = this.#redirect(error);
     if (redirect === undefined) this.fail(error);
     else this.#hop(error, () => this.#sendAsking(this.#host.routeAsking(redirect)));
+  }
+
+  #redirect(error: ReplyError): Redirect | undefined {
+    const redirect = redirectIn(error, this.#queriedHost);
+    return redirect === undefined ? undefined : { ...redirect, to: this.#host.translate(redirect.to) };
   }
 
   #send(route: Route): void {

@@ -113,6 +113,10 @@ export class ClusterServers implements Router, CallHost {
     return `{${tagForSlot(slot)}}`;
   }
 
+  translate(announced: HostPort): HostPort {
+    return this.#host.settings.translate?.(announced) ?? announced;
+  }
+
   route(slot: number): Route | undefined {
     return this.#view.table.owner(slot);
   }
@@ -162,6 +166,7 @@ export class ClusterServers implements Router, CallHost {
     return {
       clock: this.clock,
       operationTimeoutMs: this.operationTimeoutMs,
+      translate: (announced) => this.translate(announced),
       route: (slot) => {
         const owner = this.#view.table.owner(slot);
         return owner === undefined ? undefined : this.#view.members.guest(owner.endpoint);

@@ -93,7 +93,7 @@ export class TopologyLookup {
       connection === undefined
         ? await this.#queryNewConnection(endpoint)
         : await connection.command("CLUSTER", "SLOTS");
-    const topology = topologyOf(reply, endpoint.host);
+    const topology = topologyOf(reply, endpoint.host, this.#options.settings.translate);
     if (topology.ranges.length === 0) throw new NoSlotsError(endpoint);
     return topology;
   }

@@ -50,6 +50,7 @@ class Guest {
     this.#link = new KvConnection({
       clock,
       operationTimeoutMs: settings.operationTimeoutMs,
+      pauses: settings.pauses,
       open: (owner) => Connection.open({ ...settings, endpoint }, { ...owner, pushed: () => {} }),
     });
   }

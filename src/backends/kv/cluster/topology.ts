@@ -1,5 +1,6 @@
 // Parses the replies of a cluster: CLUSTER SLOTS, and MOVED and ASK redirections.
 import type { HostPort } from "../../../core/address/address.ts";
+import { ConnectionError } from "../../../core/errors.ts";
 import type { Reply, ReplyError } from "../resp/reply.ts";
 import { SLOTS } from "./slots.ts";
 
@@ -25,14 +26,19 @@ export interface Redirect {
 export const nameOfHost = ({ host, port }: HostPort): string => `${host}:${port}`;
 
 /** Parses the reply to CLUSTER SLOTS of the server at `queriedHost`; throws on anything else. */
-export function topologyOf(reply: Reply, queriedHost: string): Topology {
+export function topologyOf(
+  reply: Reply,
+  queriedHost: string,
+  translate: (announced: HostPort) => HostPort = (announced) => announced,
+): Topology {
+  const serverAt = (server: Reply): HostPort => translate(serverIn(server, queriedHost));
   const ranges: SlotRange[] = [];
   const replicas: HostPort[] = [];
   for (const row of listIn(reply)) {
     const [first, last, master, ...others] = listIn(row);
     if (!isSlot(first) || !isSlot(last) || first > last || master === undefined) throw notSlots();
-    ranges.push({ first, last, master: serverIn(master, queriedHost), masterId: textIn(listIn(master)[2]) });
-    replicas.push(...others.map((other) => serverIn(other, queriedHost)));
+    ranges.push({ first, last, master: serverAt(master), masterId: textIn(listIn(master)[2]) });
+    replicas.push(...others.map(serverAt));
   }
   return { ranges, replicas };
 }
@@ -80,4 +86,7 @@ function listIn(reply: Reply | undefined): readonly Reply[] {
 const isSlot = (reply: Reply | undefined): reply is number =>
   typeof reply === "number" && reply >= 0 && reply < SLOTS;
 
-const notSlots = (): Error => new Error("the reply to CLUSTER SLOTS is not a list of slots and servers");
+const notSlots = (): ConnectionError =>
+  new ConnectionError("the reply to CLUSTER SLOTS is not a list of slots and servers", {
+    code: "PROTOCOL_VIOLATED",
+  });

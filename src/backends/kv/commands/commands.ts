@@ -1,48 +1,69 @@
 // Reads and writes records with single-key commands, whichever server holds the key.
 import { createHash } from "node:crypto";
 import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../../core/backend.ts";
-import type { Clock } from "../../../core/clock.ts";
 import { OperationTimeoutError } from "../../../core/errors.ts";
+import { toError } from "../../../core/events.ts";
 import { decodeRecord, RecordBytes, VERSION_OFFSET } from "../../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { type Reply, ReplyError, Span } from "../resp/reply.ts";
 import { toXCacheError } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
-import type { CommandSender } from "./router.ts";
-
-/** Deadlines of the calls. */
-export interface CommandLimits {
-  readonly clock: Clock;
-  readonly operationTimeoutMs: number;
-}
+import { isForbidden, Restrictions } from "../server/restrictions.ts";
+import type { CommandLimits, CommandSender } from "./router.ts";
+import type { WatchedSwaps } from "./watched-swaps.ts";
 
 const NOTHING = "";
 const VERSION_LENGTH = 8;
 
 /**
- * Compare-and-swap on the version of a record; the only script, and it touches one key.
+ * Compare-and-swap on the version of a record. Scripts touch one key.
  *
  * KEYS[1]; ARGV: the expected version, empty for "no record"; the next frame, empty to delete; its lifetime in
  * milliseconds, empty for no expiry. Replies 1 if the record was replaced, else the current record or nil.
  */
-const SWAP = `
+const SWAP = script(`
 local present = redis.call('GETRANGE', KEYS[1], ${VERSION_OFFSET}, ${VERSION_OFFSET + VERSION_LENGTH - 1})
 if present ~= ARGV[1] then return redis.call('GET', KEYS[1]) end
-if ARGV[2] == '' then redis.call('UNLINK', KEYS[1])
+if ARGV[2] == '' then redis.call('DEL', KEYS[1])
 elseif ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2])
 else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
-return 1`;
+return 1`);
 
-const SWAP_SHA = createHash("sha1").update(SWAP).digest("hex");
+/** GETDEL, for a server that does not have it. KEYS[1]. */
+const TAKE = script(`
+local present = redis.call('GET', KEYS[1])
+redis.call('DEL', KEYS[1])
+return present`);
+
+interface Script {
+  readonly text: string;
+  readonly digest: string;
+}
+
+function script(text: string): Script {
+  return { text, digest: createHash("sha1").update(text).digest("hex") };
+}
 
 export class KvCommands {
   readonly #commands: CommandSender;
   readonly #limits: CommandLimits;
+  readonly #restrictions: Restrictions;
+  readonly #swaps: WatchedSwaps | undefined;
+  /** Redis 6.0 does not have it. */
+  #hasGetDel = true;
 
-  constructor(commands: CommandSender, limits: CommandLimits) {
+  /** `swaps`: for servers without scripts. */
+  constructor(
+    commands: CommandSender,
+    limits: CommandLimits,
+    restrictions = new Restrictions(() => {}),
+    swaps?: WatchedSwaps,
+  ) {
     this.#commands = commands;
     this.#limits = limits;
+    this.#restrictions = restrictions;
+    this.#swaps = swaps;
   }
 
   read(key: string): Promise<StoreRecord | undefined> {
@@ -83,10 +104,7 @@ export class KvCommands {
   }
 
   writeThen({ key, record, lifetimeMs }: KeyedRecord, done: () => void, failed: Failed): void {
-    const args: Argument[] = ["SET", key, new RecordBytes(record)];
-    const lifetime = wholeLifetime(lifetimeMs);
-    if (lifetime !== NOTHING) args.push("PX", lifetime);
-    this.#commands.send(key, args, new Confirmation(done, failed));
+    this.#commands.send(key, settingOf(key, record, lifetimeMs), new Confirmation(done, failed));
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {
@@ -98,6 +116,8 @@ export class KvCommands {
     expected: Token | undefined,
     next: Omit<KeyedRecord, "key"> | undefined,
   ): Promise<SwapResult> {
+    if (this.#restrictions.has("EVAL") && this.#swaps !== undefined)
+      return this.#watchedSwap(key, expected, next, this.#swaps);
     const rest: Argument[] = [
       "1",
       key,
@@ -105,12 +125,27 @@ export class KvCommands {
       next === undefined ? NOTHING : new RecordBytes(next.record),
       next === undefined ? NOTHING : wholeLifetime(next.lifetimeMs),
     ];
-    const reply = await this.#script(key, rest);
-    return reply === 1 ? { won: true } : { won: false, current: recordOf(reply, key) };
+    try {
+      const reply = await this.#script(SWAP, key, rest);
+      return reply === 1 ? { won: true } : { won: false, current: recordOf(reply, key) };
+    } catch (error) {
+      const cause = (error as Error).cause;
+      if (!isForbidden(cause)) throw error;
+      this.#restrictions.add("EVAL", cause);
+      if (this.#swaps === undefined) throw error;
+      return this.#watchedSwap(key, expected, next, this.#swaps);
+    }
   }
 
   async take(key: string): Promise<StoreRecord | undefined> {
-    return recordOf(await this.ask(key, ["GETDEL", key]), key);
+    if (!this.#hasGetDel) return this.#getAndDelete(key);
+    try {
+      return recordOf(await this.ask(key, ["GETDEL", key]), key);
+    } catch (error) {
+      if (!isForbidden((error as Error).cause)) throw error;
+      this.#hasGetDel = false;
+      return this.#getAndDelete(key);
+    }
   }
 
   async takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
@@ -122,7 +157,13 @@ export class KvCommands {
   }
 
   async touch(keys: readonly string[]): Promise<void> {
-    await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", key])));
+    try {
+      await Promise.all(keys.map((key) => this.ask(key, ["TOUCH", key])));
+    } catch (error) {
+      const cause = (error as Error).cause;
+      if (isForbidden(cause)) this.#restrictions.add("TOUCH", cause);
+      throw error;
+    }
   }
 
   /** `due`: see Answer. */
@@ -134,21 +175,43 @@ export class KvCommands {
 
   #remove(key: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#commands.send(key, ["UNLINK", key], new Confirmation(resolve, reject));
+      this.#commands.send(key, ["DEL", key], new Confirmation(resolve, reject));
     });
   }
 
+  async #watchedSwap(
+    key: string,
+    expected: Token | undefined,
+    next: Omit<KeyedRecord, "key"> | undefined,
+    swaps: WatchedSwaps,
+  ): Promise<SwapResult> {
+    const change = next === undefined ? ["DEL", key] : settingOf(key, next.record, next.lifetimeMs);
+    try {
+      return await swaps.swap({ key, expected, change, recordOf: (reply) => recordOf(reply, key) });
+    } catch (error) {
+      if (isForbidden(error)) this.#restrictions.add("WATCH", error);
+      throw toXCacheError(toError(error));
+    }
+  }
+
+  async #getAndDelete(key: string): Promise<StoreRecord | undefined> {
+    if (!this.#restrictions.has("EVAL")) return recordOf(await this.#script(TAKE, key, ["1", key]), key);
+    // Another process may write in between: its record is then removed without being returned.
+    const [present] = await Promise.all([this.ask(key, ["GET", key]), this.#remove(key)]);
+    return recordOf(present, key);
+  }
+
   /** EVALSHA; a server that does not know the script gets its text, within the same deadline. */
-  #script(key: string, rest: readonly Argument[]): Promise<Reply> {
+  #script({ text, digest }: Script, key: string, rest: readonly Argument[]): Promise<Reply> {
     const { clock, operationTimeoutMs } = this.#limits;
     const due = clock.now() + operationTimeoutMs;
     return new Promise((resolve, reject) => {
-      this.#commands.send(key, ["EVALSHA", SWAP_SHA, ...rest], {
+      this.#commands.send(key, ["EVALSHA", digest, ...rest], {
         due,
         resolve,
         reject: (error) => {
           if (!isUnknownScript(error)) reject(toXCacheError(error));
-          else if (clock.now() < due) this.ask(key, ["EVAL", SWAP, ...rest], due).then(resolve, reject);
+          else if (clock.now() < due) this.ask(key, ["EVAL", text, ...rest], due).then(resolve, reject);
           else reject(scriptUnknownTooLate(error));
         },
       });
@@ -200,9 +263,10 @@ class ManyRecords implements Answer {
 
   resolve(replies: Reply): boolean {
     try {
-      for (let at = 0; at < this.#keys.length; at++) this.#set(at, (replies as readonly Reply[])[at] ?? null);
+      for (let at = 0; at < this.#keys.length; at++)
+        this.#set(at, (replies as readonly Reply[])[at] as Reply);
     } catch (error) {
-      this.#failed(error);
+      this.#fail(error);
       return false;
     }
     return this.#done(this.#records);
@@ -212,13 +276,21 @@ class ManyRecords implements Answer {
     try {
       this.#set(at, reply);
     } catch (error) {
-      this.#failed(error);
+      this.#fail(error);
+      return;
     }
     if (--this.#left === 0) this.#done(this.#records);
   }
 
   reject(error: Error): void {
-    this.#failed(toXCacheError(error));
+    this.#fail(toXCacheError(error));
+  }
+
+  /** The first failure ends the batch; what the other parts become does not matter. */
+  #fail(error: unknown): void {
+    if (this.#left <= 0) return;
+    this.#left = 0;
+    this.#failed(error);
   }
 
   #set(at: number, reply: Reply): void {
@@ -271,6 +343,13 @@ function scriptUnknownTooLate(cause: Error): OperationTimeoutError {
 function recordOf(reply: Reply, key: string): StoreRecord | undefined {
   if (reply instanceof Span) return decodeRecord(reply.bytes, key, reply.start, reply.end);
   return Buffer.isBuffer(reply) ? decodeRecord(reply, key) : undefined;
+}
+
+function settingOf(key: string, record: StoreRecord, lifetimeMs: number): readonly Argument[] {
+  const args: Argument[] = ["SET", key, new RecordBytes(record)];
+  const lifetime = wholeLifetime(lifetimeMs);
+  if (lifetime !== NOTHING) args.push("PX", lifetime);
+  return args;
 }
 
 /** Whole milliseconds, at least one; empty for no expiry, as for a lifetime longer than a server accepts. */

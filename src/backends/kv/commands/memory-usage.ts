@@ -1,6 +1,7 @@
 // Memory usage of the servers (INFO memory) and of the keys under a prefix (a sample of them).
 import type { Usage } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
+import { EXPIRY_END, isEndedLease } from "../../../core/frame/frame.ts";
 import { highestUsage, shareOf } from "../../wire/pool-state.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Connection } from "../server/connection.ts";
@@ -26,6 +27,7 @@ async function nodeMemoryUsage({ info }: KvNode, connection: Connection): Promis
 }
 
 const SAMPLE_MS = 50;
+const LAST_OF_HEAD = String(EXPIRY_END - 1);
 const SIZED_KEYS = 100;
 
 /** Memory of the keys under `prefix`: all keys are counted on a small server, else a sample is extrapolated. */
@@ -51,10 +53,16 @@ export async function nodeUsage(node: KvNode, prefix: string, now: () => number)
       }
     } while (cursor !== "0" && now() < until);
     const complete = cursor === "0";
-    const keys = complete || examined === 0 ? found : Math.round((found / examined) * total);
-    const sizes = await Promise.all(
-      sample.map((key) => connection.command("STRLEN", key).then(Number, noneIfRefused)),
-    );
+    const estimate = complete || examined === 0 ? found : Math.round((found / examined) * total);
+    const [sizes, heads] = await Promise.all([
+      Promise.all(sample.map((key) => connection.command("STRLEN", key).then(Number, noneIfRefused))),
+      Promise.all(
+        sample.map((key) => connection.command("GETRANGE", key, "0", LAST_OF_HEAD).catch(noneIfRefused)),
+      ),
+    ]);
+    // Records of loads that ended without a value hold nothing.
+    const ended = heads.filter((head) => head instanceof Uint8Array && isEndedLease(head)).length;
+    const keys = Math.round(estimate * (1 - ended / Math.max(1, sample.length)));
     const sampled = sizes.reduce(
       (sum, size, at) => sum + size + (sample[at] as Buffer).length + KEY_OVERHEAD,
       0,

@@ -1,8 +1,15 @@
 // What sends a command to the server of its key: on a single server, behind sentinels or in a cluster.
 import type { ScanItem } from "../../../core/backend.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
+
+/** Deadlines of the calls. */
+export interface CommandLimits {
+  readonly clock: Clock;
+  readonly operationTimeoutMs: number;
+}
 
 /** The router, or a connection that is still being prepared. */
 export interface CommandSender {

@@ -63,6 +63,16 @@ export class RespReader {
     this.#sink = sink;
   }
 
+  /** Whether part of a reply has arrived. */
+  get isPartial(): boolean {
+    return this.#bulk !== undefined || this.#open.length > 0 || this.#rest !== undefined;
+  }
+
+  /** Bytes that the present bulk string still lacks. */
+  get missing(): number {
+    return this.#bulk === undefined ? 0 : this.#bulkExpected - this.#bulkFilled;
+  }
+
   /**
    * Parses the first `length` bytes of a chunk. Returns whether its bytes are still referred to, so that the buffer must
    * not be reused. Throws on bytes that are not RESP; the connection is then unusable.
@@ -239,6 +249,7 @@ export class RespReader {
     }
     if (length < 0 || length > LONGEST_LIST) throw new Error(`a list of ${length} replies`);
     const push = type === TYPE.push;
+    if (push && this.#open.length > 0) throw new Error("a push inside a reply");
     const dropped = type === TYPE.attribute;
     if (length > 0) {
       if (this.#open.length === DEEPEST) throw new Error(`replies nested deeper than ${DEEPEST}`);

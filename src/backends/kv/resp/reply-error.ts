@@ -25,7 +25,7 @@ const REFUSES_WRITES = new Set(["MISCONF"]);
 const HINTS: Readonly<Record<string, string>> = {
   OOM: "The server is out of memory: raise maxmemory or set an eviction policy such as allkeys-lru.",
   NOPERM: "Allow the named command and keys to this user; docs/guide/kv.md lists what is needed.",
-  NOAUTH: "Put the user and password into kv_url.",
+  NOAUTH: "Give the user and password, in kv_url or as username and password.",
   WRONGTYPE: "Something else writes under this key_prefix: use another one.",
   MISCONF: "The server cannot save its snapshot and refuses writes: see its log.",
 };

@@ -62,6 +62,11 @@ export class RespWriter {
     else this.append([command, ...texts]);
   }
 
+  /** Bytes appended since the last `take`. */
+  get length(): number {
+    return this.#at - this.#from;
+  }
+
   get isEmpty(): boolean {
     return this.#at === this.#from;
   }

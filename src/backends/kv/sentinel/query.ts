@@ -45,7 +45,12 @@ export async function querySentinel(
       // Optional: a failure only means that no further sentinels are discovered.
       connection.command("SENTINEL", "SENTINELS", name).catch(() => null),
     ]);
-    return { by, master: masterIn(master, by, name), others: sentinelsIn(others) };
+    const { translate = (announced) => announced } = settings;
+    return {
+      by,
+      master: translate(masterIn(master, by, name)),
+      others: sentinelsIn(others).map((other) => translate(other)),
+    };
   } catch (thrown) {
     if (!(thrown instanceof ReplyError)) throw thrown;
     throw new ConnectionError(`${nameOf(by)} answered: ${thrown.message}`, { cause: thrown });

@@ -1,9 +1,10 @@
 // Finds the current master through the sentinels and follows their announcements of a failover.
-import type { HostPort, SentinelAddress } from "../../../core/address/address.ts";
+import type { HostPort, SentinelAddress, TlsOptions } from "../../../core/address/address.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { disconnected } from "../../wire/connection-error.ts";
 import type { Endpoint } from "../../wire/socket.ts";
 import { ReplyError } from "../resp/reply.ts";
+import { readTls } from "../server/tls.ts";
 import { firstAnswer, NoAnswerError } from "./first-answer.ts";
 import {
   isSame,
@@ -56,8 +57,8 @@ export class SentinelWatch {
     this.#host = host;
     this.#settings = {
       ...settings,
-      username: address.options.sentinelUsername,
-      password: address.options.sentinelPassword,
+      login: { username: address.options.sentinelUsername, password: address.options.sentinelPassword },
+      tls: sentinelTls(address),
       database: 0,
       operationTimeoutMs: Math.min(settings.operationTimeoutMs, LONGEST_ANSWER_MS),
     };
@@ -192,6 +193,20 @@ export class SentinelWatch {
   #after(sentinel: HostPort): number {
     return (this.#sentinels.findIndex((known) => isSame(known, sentinel)) + 1) % this.#sentinels.length;
   }
+}
+
+/** What the sentinels have not got of their own is that of the servers. */
+function sentinelTls({ tls, options }: SentinelAddress): SentinelSettings["tls"] {
+  if (!(options.sentinelTls ?? tls)) return undefined;
+  const own: Partial<Record<keyof TlsOptions, string | boolean | undefined>> = {
+    tlsCaFile: options.sentinelTlsCaFile,
+    tlsCertFile: options.sentinelTlsCertFile,
+    tlsKeyFile: options.sentinelTlsKeyFile,
+    tlsServerName: options.sentinelTlsServerName,
+    tlsVerify: options.sentinelTlsVerify,
+  };
+  const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  return () => readTls({ ...options, ...(given as TlsOptions) });
 }
 
 const LOGIN_CODES = ["WRONGPASS", "NOAUTH", "NOPERM"];

@@ -20,9 +20,9 @@ export class SentinelServer extends SingleServer {
     });
     super(() => watch.findMaster(), {
       ...host,
-      onServer: (node, connection) => {
+      onServer: (node, connection, setBack) => {
         watch.confirmed(connection.endpoint);
-        return host.onServer(node, connection);
+        return host.onServer(node, connection, setBack);
       },
       down: (node, error) => {
         watch.connectionLost();

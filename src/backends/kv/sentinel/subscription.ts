@@ -46,8 +46,12 @@ export class SentinelSubscription {
     this.#link = new KvConnection({
       clock: settings.clock,
       operationTimeoutMs: settings.operationTimeoutMs,
+      pauses: settings.pauses,
       open: (owner) =>
-        this.#open({ ...owner, pushed: (push) => this.#switched(masterInMessage(push, name)) }),
+        this.#open({
+          ...owner,
+          pushed: (push) => this.#switched(this.#translated(masterInMessage(push, name))),
+        }),
       up: () => this.#scheduleHeartbeat(),
       down: () => this.#reset(),
     });
@@ -77,10 +81,11 @@ export class SentinelSubscription {
     const sentinel = this.#host.nextSentinel();
     const connection = await Connection.open({ ...this.#settings, endpoint: sentinel }, listener);
     try {
+      if (connection.plain !== undefined) this.#subscribeRefused(connection.plain);
       if (!this.#isSubscribeRefused) connection.tell(["SUBSCRIBE", SWITCH_CHANNEL]);
       // Queried after subscribing, so that no switch can be missed in between.
       const answer = await connection.command(...masterQuery(this.#name));
-      const master = masterIn(answer, sentinel, this.#name);
+      const master = this.#translated(masterIn(answer, sentinel, this.#name));
       this.#sentinel = sentinel;
       this.#master = master;
       this.#host.masterNamed(master, sentinel);
@@ -101,6 +106,10 @@ export class SentinelSubscription {
         cause,
       }),
     );
+  }
+
+  #translated<T extends HostPort | undefined>(announced: T): T | HostPort {
+    return announced === undefined ? announced : (this.#settings.translate?.(announced) ?? announced);
   }
 
   #switched(master: HostPort | undefined): void {
@@ -124,7 +133,8 @@ export class SentinelSubscription {
 
   #heartbeatAnswered(answer: Reply): void {
     try {
-      if (this.#sentinel !== undefined) this.#switched(masterIn(answer, this.#sentinel, this.#name));
+      if (this.#sentinel !== undefined)
+        this.#switched(this.#translated(masterIn(answer, this.#sentinel, this.#name)));
     } catch {
       // It no longer knows the master: another one may.
       this.switchSentinel();

@@ -2,19 +2,18 @@
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import * as wire from "../../wire/connection-error.ts";
 import { type Endpoint, nameOf } from "../../wire/socket.ts";
-import { ReplyError } from "../resp/reply.ts";
+import { type Reply, ReplyError } from "../resp/reply.ts";
+import { type ExpectedReply, kindOf } from "./expected-reply.ts";
 
-const LOGIN = "Check the user and password in kv_url.";
+const LOGIN = "Check the user and password, in kv_url or as username and password.";
 const AUTHORITY = "Name the authority that signed the server's certificate with tls_ca_file.";
 const NEEDS_TLS = "Check the address and whether it needs TLS (rediss://).";
-const NEWER = "xcache needs RESP3: Redis 6 or later, or any Valkey.";
 
 /** By the code of a system error, of TLS or of the server. */
 const HINTS: Readonly<Record<string, string>> = {
   WRONGPASS: LOGIN,
   NOAUTH: LOGIN,
   NOPERM: "Allow the command named in the message to the user in kv_url.",
-  NOPROTO: NEWER,
   ERR_SSL_WRONG_VERSION_NUMBER: wire.NEEDS_NO_TLS,
   ERR_TLS_CERT_ALTNAME_INVALID:
     "Use a host name that the server's certificate carries, or give it as tls_server_name.",
@@ -25,7 +24,6 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 const REFUSALS: readonly (readonly [words: RegExp, hint: string])[] = [
-  [/unknown command .?HELLO/i, NEWER],
   [/DB index/i, "Check the database number in kv_url; a server has 16 unless configured otherwise."],
 ];
 
@@ -40,8 +38,22 @@ export function lost(endpoint: Endpoint, cause: Error | undefined, isGreeted: bo
 export function notResp(endpoint: Endpoint, cause: unknown): ConnectionError {
   return new ConnectionError(`what answers at ${nameOf(endpoint)} does not speak the protocol of Redis`, {
     cause,
+    code: "PROTOCOL_VIOLATED",
     hint: NEEDS_TLS,
   });
+}
+
+/** A reply that its command cannot have. */
+export function unexpectedReply(
+  endpoint: Endpoint,
+  command: string,
+  { what }: ExpectedReply,
+  reply: Reply,
+): ConnectionError {
+  return new ConnectionError(
+    `${nameOf(endpoint)} answered ${command} with ${kindOf(reply)}, expected ${what}`,
+    { code: "PROTOCOL_VIOLATED" },
+  );
 }
 
 /** `password`: what was sent to log in, which the server's message may repeat. */
@@ -56,7 +68,7 @@ export function refused(endpoint: Endpoint, thrown: unknown, password?: string):
 }
 
 /** Keeps the first word, the error code that callers go by: a password may be an ordinary word. */
-function withoutPassword(error: ReplyError, password: string | undefined): ReplyError {
+export function withoutPassword(error: ReplyError, password: string | undefined): ReplyError {
   if (!password || !error.message.includes(password)) return error;
   const [code = ""] = /^[A-Z]+(?= |$)/.exec(error.message) ?? [];
   return new ReplyError(code + error.message.slice(code.length).replaceAll(password, "***"));

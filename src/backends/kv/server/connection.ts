@@ -1,34 +1,67 @@
 // One connection to one server: pipelined commands, pushes in order with the replies, a deadline for every reply.
 import type { Socket } from "node:net";
-import type { XCacheError } from "../../../core/errors.ts";
+import type { ConnectionOptions } from "node:tls";
+import type { HostPort } from "../../../core/address/address.ts";
+import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
-import { notAnswered } from "../../wire/connection-error.ts";
-import type { ConnectionOwner } from "../../wire/reconnecting.ts";
-import { ReplyQueue } from "../../wire/reply-queue.ts";
-import { type Endpoint, type Intake, nameOf, openSocket, type SocketSettings } from "../../wire/socket.ts";
+import { markLoss } from "../../../core/resilience/store-failure.ts";
+import { withDeadline } from "../../../core/resilience/with-deadline.ts";
+import { Backlog, MOST_IN_FLIGHT, type Unsent } from "../../wire/backlog.ts";
+import { notAnswered, notPrepared } from "../../wire/connection-error.ts";
+import { Outgoing } from "../../wire/outgoing.ts";
+import type { ConnectionOwner, ReconnectPauses } from "../../wire/reconnecting.ts";
+import { ReplyQueue, SMALL_REQUEST } from "../../wire/reply-queue.ts";
+import {
+  type Endpoint,
+  endSocket,
+  type Intake,
+  nameOf,
+  openSocket,
+  type SocketSettings,
+} from "../../wire/socket.ts";
 import { RespReader } from "../resp/reader.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { type Argument, RespWriter } from "../resp/writer.ts";
-import { lost, notResp, refused } from "./connection-error.ts";
-import { type Answer, PendingCommand, Reads, ReadTogether } from "./pending-command.ts";
+import { lost, notResp, refused, unexpectedReply, withoutPassword } from "./connection-error.ts";
+import { type ExpectedReply, expectedOf, QUEUED, RECORD, RECORDS } from "./expected-reply.ts";
+import { type Login, LoginRenewal, type LoginSource } from "./login.ts";
+import {
+  type Answer,
+  PendingCommand,
+  type ReadCommand,
+  Reads,
+  ReadTogether,
+  type UnansweredRead,
+} from "./pending-command.ts";
 
 export { type Endpoint, nameOf } from "../../wire/socket.ts";
-export type { Answer } from "./pending-command.ts";
+export type { Answer, UnansweredRead } from "./pending-command.ts";
 
-export interface Login {
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-}
-
-export interface ConnectionSettings extends Login, SocketSettings {
+export interface ConnectionSettings extends Omit<SocketSettings, "tls"> {
+  /** Undefined: none. A function is called for every connection. */
+  readonly login?: Login | LoginSource | undefined;
+  /** Undefined: no TLS. A function is called for every connection. */
+  readonly tls?: ConnectionOptions | (() => Promise<ConnectionOptions>) | undefined;
+  /** The login could not be renewed before it expires; the connection stays in use. */
+  readonly loginFailed?: ((error: Error) => void) | undefined;
   readonly database: number;
+  /** Default: xcache. */
+  readonly clientName?: string | undefined;
+  /** Between attempts to connect. */
+  readonly pauses?: ReconnectPauses | undefined;
+  /** The address to use for one that a server announced. Default: the same. */
+  readonly translate?: ((announced: HostPort) => HostPort) | undefined;
   readonly operationTimeoutMs: number;
   /** Whether one command may read keys of several slots; a cluster refuses that. */
   readonly readsTogether: boolean;
 }
 
 export interface ConnectionListener extends ConnectionOwner {
+  /** The connection was lost before these reads were answered. Absent, or while it is being prepared: they are rejected. */
+  unanswered?(reads: readonly UnansweredRead[]): void;
+  /** Likewise, before these commands were sent. */
+  unsent?(commands: readonly UnsentCommand[], reason: XCacheError): void;
   /** A push, in order with the replies; also while the connection is still being prepared. */
   pushed(push: readonly Reply[]): void;
 }
@@ -42,6 +75,9 @@ const MOST_READ_TOGETHER = 512;
  */
 const MOST_UNSENT = 32;
 
+/** Of a server without ACL users, and where only a password is given. */
+const DEFAULT_USER = "default";
+
 const ASKING = ["ASKING"];
 const PING = ["PING"];
 const IGNORED: Answer = { resolve: () => {}, reject: () => {} };
@@ -52,9 +88,24 @@ export type Watching = "all" | "in" | "out";
 /** Declining costs a command; from this many keys on, that is less than tracking them costs the server. */
 const FEWEST_DECLINED = 8;
 
+/** A command that waits to be sent. */
+export interface UnsentCommand extends Unsent<Connection> {
+  readonly answer: Answer;
+}
+
 let connections = 0;
 
 export class Connection {
+  /** What the server calls this connection; undefined where it does not say. */
+  clientId: number | undefined;
+  /** What the server said about itself in reply to HELLO. */
+  greeting: ReadonlyMap<string, string> = new Map();
+  /** Why it speaks RESP2, without pushes; undefined: it speaks RESP3. */
+  plain: ReplyError | undefined;
+  /** The server that it leads to; undefined until it is known. */
+  runId: string | undefined;
+  /** Whether it was lost with commands in flight that change something: the server may still execute them. */
+  leftChanges = false;
   /** Unique within this process; never 0. */
   readonly id = ++connections;
   /** When the latest answered command was sent: every push from before then has arrived. */
@@ -62,25 +113,33 @@ export class Connection {
   /** The server tracks what is read over this connection and pushes changes. */
   isTracked = false;
   watching: Watching = "all";
+  /** Whether it is in use: its unanswered reads are sent again when it is lost. */
+  isInUse = false;
   readonly #settings: ConnectionSettings;
   readonly #listener: ConnectionListener;
   readonly #writer = new RespWriter();
   readonly #socket: Socket;
   readonly #pending: ReplyQueue<PendingCommand>;
+  readonly #outgoing: Outgoing;
+  readonly #backlog: Backlog<Connection, UnsentCommand>;
+  /** The latest command that had to wait, until it is answered. */
+  #lastWaited: PendingCommand | undefined;
   #reads = new Reads();
   #watchedReads = new Reads();
   #flushing = false;
+  #isDraining = false;
   /** The answer to CLIENT CACHING YES. If that is refused, reads would be taken for tracked although they are not. */
   readonly #trackingRequest: Answer = {
     resolve: () => {},
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
   #closed: XCacheError | undefined;
+  readonly #renewal: LoginRenewal;
   readonly #abort = (): void => this.destroy(this.#listener.signal?.reason);
   readonly #reader = new RespReader({
     reply: (reply) => this.#reply(reply),
     push: (push) => this.#listener.pushed(push),
-    takesSpans: () => this.#pending.oldest?.isRead === true,
+    takesSpans: () => this.#pending.oldest?.keys !== undefined,
   });
 
   private constructor(settings: ConnectionSettings, listener: ConnectionListener, socket: Socket) {
@@ -94,6 +153,13 @@ export class Connection {
       holdsProcess: !background,
       late: () => this.destroy(notAnswered(this.name, operationTimeoutMs)),
     });
+    this.#backlog = new Backlog(operationTimeoutMs);
+    this.#renewal = new LoginRenewal({
+      clock,
+      renew: () => this.#logInAgain(),
+      failed: (error) => settings.loginFailed?.(error),
+    });
+    this.#outgoing = new Outgoing(socket, () => this.#pending.moved());
     socket.on("error", (error) => this.destroy(lost(endpoint, error, this.provenAt > 0)));
     socket.on("close", () => this.destroy(lost(endpoint, undefined, this.provenAt > 0)));
     listener.signal?.addEventListener("abort", this.#abort);
@@ -105,20 +171,26 @@ export class Connection {
   static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
     // Replaced before anything arrives: the server only answers.
     let intake: Intake = () => false;
-    const { endpoint } = settings;
-    const socket = await openSocket(settings, {
-      name: nameOf(endpoint),
-      signal: listener.signal,
-      intake: (bytes, length) => intake(bytes, length),
-      lost: (cause) => lost(endpoint, cause, false),
-    });
+    const { endpoint, clock } = settings;
+    const since = clock.now();
+    const login = await inTime(settings.login, settings, listener.signal);
+    const tls = await inTime(settings.tls, settings, listener.signal);
+    const socket = await openSocket(
+      { ...settings, tls, since },
+      {
+        name: nameOf(endpoint),
+        signal: listener.signal,
+        intake: (bytes, length) => intake(bytes, length),
+        lost: (cause) => lost(endpoint, cause, false),
+      },
+    );
     const connection = new Connection(settings, listener, socket);
     intake = (bytes, length) => connection.#feed(bytes, length);
     try {
-      await connection.#greet();
+      await connection.#greet(login);
       return connection;
     } catch (thrown) {
-      const error = refused(endpoint, thrown, settings.password);
+      const error = refused(endpoint, thrown, login?.password);
       connection.destroy(error);
       throw error;
     }
@@ -132,18 +204,30 @@ export class Connection {
     return this.#closed === undefined;
   }
 
+  /** Why it is no longer open. */
+  get closedBy(): XCacheError | undefined {
+    return this.#closed;
+  }
+
   get endpoint(): Endpoint {
     return this.#settings.endpoint;
   }
 
   /** How many commands wait for their replies, or to be sent at the end of the tick. */
   get inFlight(): number {
-    return this.#pending.length + this.#reads.keys.length + this.#watchedReads.keys.length;
+    const unsent = this.#reads.keys.length + this.#watchedReads.keys.length + this.#backlog.length;
+    return this.#pending.length + unsent;
   }
 
   /** Whether the socket has stopped taking data: more of it would only pile up here. */
   get isClogged(): boolean {
-    return this.#socket.writableNeedDrain;
+    return this.#socket.writableNeedDrain || this.#backlog.length > 0;
+  }
+
+  /** Whether calls wait for data that is on its way, so that their deadlines do not apply; this connection has its own. */
+  isTransferring(now: number): boolean {
+    const isBehind = this.#backlog.length > 0 || this.#lastWaited !== undefined;
+    return (isBehind && this.#pending.length > 0) || this.#pending.isExtended(now);
   }
 
   /** When the oldest unanswered command was sent; Infinity if there is none. */
@@ -152,13 +236,17 @@ export class Connection {
   }
 
   /** Sent with the other commands of this tick, in order. */
-  send(args: readonly Argument[], answer: Answer): void {
+  send(args: readonly Argument[], answer: Answer, expected = expectedOf(args)): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
       return;
     }
+    if (this.#isFull) {
+      this.#waitToSend(args, answer, expected);
+      return;
+    }
     try {
-      this.#append(args, answer);
+      this.#append(args, answer, expected);
     } catch (thrown) {
       // The caller may be long gone from the stack: only the answer reaches it.
       answer.reject(toError(thrown));
@@ -172,6 +260,10 @@ export class Connection {
   sendAsking(args: readonly Argument[], answer: Answer): void {
     if (this.#closed !== undefined) {
       answer.reject(this.#closed);
+      return;
+    }
+    if (this.#isFull) {
+      this.#wait(sizeOf(args), answer, (connection) => connection.sendAsking(args, answer));
       return;
     }
     this.#append(ASKING, IGNORED);
@@ -194,6 +286,10 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
+    if (this.#isFull) {
+      this.#waitToRead(key, isWatched, answer);
+      return;
+    }
     const reads = isWatched ? this.#watchedReads : this.#reads;
     reads.keys.push(key);
     reads.answers.push(answer);
@@ -204,11 +300,18 @@ export class Connection {
   readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
     if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
-    else {
+    else if (this.#isFull) {
+      this.#waitToReadMany(keys, isWatched, answer);
+    } else {
       this.#appendGet("MGET", keys, isWatched, answer);
       this.#flushSoon();
     }
     return true;
+  }
+
+  readAgain({ command, keys, isWatched, answer }: UnansweredRead): void {
+    if (command === "MGET") this.readMany(keys, isWatched, answer);
+    else this.read(keys[0] as string, isWatched, answer);
   }
 
   /** A command that is answered by pushes instead of a reply, such as SUBSCRIBE. Errors are not reported. */
@@ -222,44 +325,185 @@ export class Connection {
     return new Promise((resolve, reject) => this.send(args, { resolve, reject }));
   }
 
-  /** Commands that were sent may still be executed; only a closed socket guarantees that none follows them. */
+  /**
+   * MULTI, the command and EXEC. Resolves with the reply to EXEC: null if a watched key has changed, else a list of one
+   * reply.
+   */
+  async transact(args: readonly Argument[]): Promise<Reply> {
+    const answers = await Promise.allSettled([
+      this.command("MULTI"),
+      new Promise<Reply>((resolve, reject) => this.send(args, { resolve, reject }, QUEUED)),
+      this.command("EXEC"),
+    ]);
+    // The first refusal is the cause of the others.
+    const refused = answers.find((answer) => answer.status === "rejected");
+    if (refused !== undefined) throw refused.reason;
+    return (answers[2] as PromiseFulfilledResult<Reply>).value;
+  }
+
+  /** Commands that were sent may still be executed; see `leftChanges`. */
   destroy(reason: XCacheError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#listener.signal?.removeEventListener("abort", this.#abort);
-    this.#socket.destroy();
-    const answers = [
-      ...this.#pending.close().map((pending) => pending.take()),
-      ...this.#reads.answers,
-      ...this.#watchedReads.answers,
-    ];
+    this.#renewal.cancel();
+    const pending = this.#pending.close();
+    endSocket(this.#socket, reason, pending.length > 0);
+    // All calls get this one error: one failure of the store, however many they are.
+    if (reason instanceof ConnectionError) markLoss(reason);
+    const { unanswered } = this.#listener;
+    const reads: UnansweredRead[] = [];
+    for (const each of pending) {
+      const { command, keys, isWatched, sentAt } = each;
+      const answer = each.take();
+      if (command !== undefined && keys !== undefined)
+        reads.push({ answer, sentAt, reason, command, keys, isWatched });
+      else {
+        this.leftChanges = true;
+        answer.reject(reason);
+      }
+    }
+    for (const [unsent, isWatched] of [
+      [this.#reads, false],
+      [this.#watchedReads, true],
+    ] as const) {
+      for (const [at, answer] of unsent.answers.entries())
+        reads.push({
+          answer,
+          sentAt: 0,
+          reason,
+          command: "GET",
+          keys: [unsent.keys[at] as string],
+          isWatched,
+        });
+    }
     this.#reads = new Reads();
     this.#watchedReads = new Reads();
-    for (const answer of answers) answer.reject(reason);
+    const unsent = this.#backlog.close();
+    this.#lastWaited = undefined;
     this.#listener.closed(reason);
+    if (this.isInUse && unanswered !== undefined) this.#listener.unsent?.(unsent, reason);
+    else for (const { answer } of unsent) answer.reject(reason);
+    if (this.isInUse && unanswered !== undefined) unanswered(reads);
+    else for (const { answer } of reads) answer.reject(reason);
   }
 
   #feed(bytes: Buffer, length: number): boolean {
+    const { oldest } = this.#pending;
+    const wasPartial = this.#reader.isPartial;
+    let isHeld = true;
     try {
-      return this.#reader.feed(bytes, length);
+      isHeld = this.#reader.feed(bytes, length);
     } catch (error) {
       this.destroy(notResp(this.endpoint, error));
-      return true;
     }
+    if (this.#reader.isPartial) {
+      if (wasPartial && this.#pending.oldest !== oldest) this.#pending.arrived();
+      this.#pending.arriving(length, this.#reader.missing);
+    } else if (wasPartial || this.#pending.bytes > SMALL_REQUEST) this.#pending.arrived();
+    if (this.#backlog.length > 0) this.#drain();
+    return isHeld;
   }
 
-  async #greet(): Promise<void> {
-    const { username, password, database } = this.#settings;
+  async #greet(login: Login | undefined): Promise<void> {
+    const { database, clientName = "xcache" } = this.#settings;
     const hello = ["HELLO", "3"];
-    if (password !== undefined) hello.push("AUTH", username ?? "default", password);
-    const greeting = this.command(...hello, "SETNAME", "xcache");
+    if (login?.password !== undefined) hello.push("AUTH", login.username ?? DEFAULT_USER, login.password);
+    const greeting = this.command(...hello, "SETNAME", clientName);
     const selected = database === 0 ? undefined : this.command("SELECT", String(database));
-    await Promise.all([greeting, selected]);
+    try {
+      const [facts] = await Promise.all([greeting, selected]);
+      this.greeting = greetingIn(facts);
+    } catch (error) {
+      if (!isWithoutHello(error, login)) throw error;
+      this.plain = withoutPassword(error, login?.password);
+      await this.#greetPlainly(login);
+    }
+    const id = Number(this.greeting.get("id"));
+    this.clientId = Number.isNaN(id) ? undefined : id;
+    if (login !== undefined) this.#renewal.schedule(login);
   }
 
-  #append(args: readonly Argument[], answer: Answer): void {
+  /** In RESP2. */
+  async #greetPlainly(login: Login | undefined): Promise<void> {
+    const { database, clientName = "xcache" } = this.#settings;
+    const { username, password } = login ?? {};
+    // Servers older than ACL users accept a password alone.
+    if (password !== undefined)
+      await this.command("AUTH", ...(username === undefined ? [] : [username]), password);
+    const [, , id] = await Promise.all([
+      database === 0 ? undefined : this.command("SELECT", String(database)),
+      this.command("CLIENT", "SETNAME", clientName).catch(noneIfRefused),
+      this.command("CLIENT", "ID").catch(noneIfRefused),
+    ]);
+    if (typeof id === "number") this.greeting = new Map([["id", String(id)]]);
+  }
+
+  /** AUTH on the open connection. */
+  async #logInAgain(): Promise<Login> {
+    const settings = this.#settings;
+    const login = await inTime(settings.login, settings, this.#listener.signal);
+    if (login?.password === undefined)
+      throw new ConnectionError("there is no password to renew the login with");
+    const { username = DEFAULT_USER, password } = login;
+    try {
+      await this.command("AUTH", username, password);
+    } catch (thrown) {
+      throw refused(this.endpoint, thrown, password);
+    }
+    return login;
+  }
+
+  #append(args: readonly Argument[], answer: Answer, expected = expectedOf(args)): void {
+    const before = this.#writer.length;
     this.#writer.append(args);
-    this.#pending.add(new PendingCommand(answer, false));
+    this.#add(new PendingCommand(answer, args[0] as string, expected), before);
+  }
+
+  /** `before`: the length of the output without its command. */
+  #add(pending: PendingCommand, before: number): void {
+    pending.bytes = this.#writer.length - before;
+    this.#pending.add(pending);
+    if (this.#isDraining) this.#lastWaited = pending;
+  }
+
+  get #isFull(): boolean {
+    return this.#pending.bytes >= MOST_IN_FLIGHT || (this.#backlog.length > 0 && !this.#isDraining);
+  }
+
+  // Apart from their callers: a closure in those would cost every command a context.
+  #waitToSend(args: readonly Argument[], answer: Answer, expected: ExpectedReply): void {
+    this.#wait(sizeOf(args), answer, (connection) => connection.send(args, answer, expected));
+  }
+
+  #waitToRead(key: string, isWatched: boolean, answer: Answer): void {
+    this.#wait(key.length, answer, (connection) => connection.read(key, isWatched, answer));
+  }
+
+  #waitToReadMany(keys: readonly string[], isWatched: boolean, answer: Answer): void {
+    const bytes = keys.reduce((sum, key) => sum + key.length, 0);
+    this.#wait(bytes, answer, (connection) => connection.readMany(keys, isWatched, answer));
+  }
+
+  #wait(bytes: number, answer: Answer, send: (connection: Connection) => void): void {
+    const fail = (error: Error): void => answer.reject(error);
+    this.#backlog.add({ since: this.#settings.clock.now(), bytes, answer, send, fail });
+  }
+
+  /** Sends what had to wait, as far as there is room. */
+  #drain(): void {
+    if (this.#closed !== undefined || this.#backlog.length === 0) return;
+    const now = this.#settings.clock.now();
+    this.#isDraining = true;
+    while (this.#pending.bytes < MOST_IN_FLIGHT) {
+      const next = this.#backlog.take(now);
+      if (next === undefined) break;
+      next.send(this);
+      // In order with the commands around it.
+      this.#appendReads();
+    }
+    this.#isDraining = false;
+    this.#flushSoon();
   }
 
   #flushSoon(): void {
@@ -278,7 +522,7 @@ export class Connection {
     this.#appendReads();
     if (this.#writer.isEmpty) return;
     this.#pending.sent();
-    this.#socket.write(this.#writer.take());
+    this.#outgoing.write(this.#writer.take());
   }
 
   #appendReads(): void {
@@ -305,14 +549,16 @@ export class Connection {
     }
   }
 
-  #appendGet(command: "GET" | "MGET", keys: readonly string[], isWatched: boolean, answer: Answer): void {
+  #appendGet(command: ReadCommand, keys: readonly string[], isWatched: boolean, answer: Answer): void {
     if (isWatched && this.watching === "in")
       this.#append(["CLIENT", "CACHING", "YES"], this.#trackingRequest);
     else if (!isWatched && this.watching === "out" && keys.length >= FEWEST_DECLINED) {
       this.#append(["CLIENT", "CACHING", "NO"], IGNORED);
     }
+    const before = this.#writer.length;
     this.#writer.appendTexts(command, keys);
-    this.#pending.add(new PendingCommand(answer, true));
+    const expected = command === "GET" ? RECORD : RECORDS;
+    this.#add(new PendingCommand(answer, command, expected, command, keys, isWatched), before);
   }
 
   /** Returns false if no part of the reply is referenced any more. */
@@ -320,8 +566,67 @@ export class Connection {
     const next = this.#pending.oldest;
     if (next === undefined) throw new Error("the server sent a reply to no command");
     this.#pending.shift();
+    if (next === this.#lastWaited) this.#lastWaited = undefined;
+    if (reply instanceof ReplyError) {
+      this.provenAt = next.sentAt;
+      return next.take().reject(reply);
+    }
+    if (!next.fits(reply)) return this.#violated(next, reply);
     this.provenAt = next.sentAt;
-    const answer = next.take();
-    return reply instanceof ReplyError ? answer.reject(reply) : answer.resolve(reply);
+    return next.take().resolve(reply);
+  }
+
+  /** Its caller gets this error; the other reads are sent again on the next connection. */
+  #violated(pending: PendingCommand, reply: Reply): never {
+    const error = unexpectedReply(this.endpoint, pending.name, pending.expected, reply);
+    this.destroy(error);
+    pending.take().reject(error);
+    throw error;
   }
 }
+
+/** What is configured, or what its function returns within connect_timeout. */
+async function inTime<T>(
+  given: T | (() => Promise<T>) | undefined,
+  { endpoint, clock, connectTimeoutMs, background = false }: ConnectionSettings,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  if (typeof given !== "function") return given;
+  const late = (): never => {
+    throw notPrepared(nameOf(endpoint), connectTimeoutMs);
+  };
+  const work = (given as () => Promise<T>)();
+  return unlessAborted(withDeadline(clock, connectTimeoutMs, work, late, !background), signal);
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** The reply to HELLO: a map, as a list of names and values. */
+function greetingIn(facts: Reply): ReadonlyMap<string, string> {
+  const greeting = new Map<string, string>();
+  if (Array.isArray(facts))
+    for (let at = 0; at + 1 < facts.length; at += 2) greeting.set(String(facts[at]), String(facts[at + 1]));
+  return greeting;
+}
+
+/** The server is older than RESP3, or HELLO was renamed. */
+const isWithoutHello = (error: unknown, login: Login | undefined): error is ReplyError =>
+  error instanceof ReplyError &&
+  (error.code === "NOPROTO" ||
+    /unknown command .?HELLO/i.test(error.message) ||
+    // Valkey 9 does not say before a login that a command is unknown; a HELLO that it knows logs in.
+    (error.code === "NOAUTH" && login?.password !== undefined));
+
+function noneIfRefused(error: unknown): undefined {
+  if (!(error instanceof ReplyError)) throw error;
+}
+
+const sizeOf = (args: readonly Argument[]): number => args.reduce((sum, { length }) => sum + length, 0);

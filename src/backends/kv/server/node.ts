@@ -5,24 +5,37 @@ import { disconnected } from "../../wire/connection-error.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { connectionOf } from "../../wire/key-connection.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
-import { Connection, type ConnectionSettings, type Endpoint } from "./connection.ts";
+import {
+  Connection,
+  type ConnectionSettings,
+  type Endpoint,
+  type UnansweredRead,
+  type UnsentCommand,
+} from "./connection.ts";
 import { KvConnection } from "./kv-connection.ts";
-import { ServerClock } from "./server-clock.ts";
+import { probe, type Restricted, type Restrictions } from "./restrictions.ts";
+import { type ClockReading, clockReading, ServerClock } from "./server-clock.ts";
 import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
 export interface NodeHost {
   readonly clock: Clock;
   readonly poolSize: number;
   readonly settings: Omit<ConnectionSettings, "endpoint">;
+  /** The address is that of one server: a node of a cluster is refused. */
+  readonly isAlone?: boolean;
   /** Whether most reads are watched: then the server tracks all keys but those declined. */
   readonly watchesMost: boolean;
-  /** Called on every (re)connect; no command uses the connection before this resolves. */
-  onServer(node: KvNode, connection: Connection): Promise<void>;
+  /**
+   * Called on every (re)connect; no command uses the connection before this resolves. `setBack`: the server's clock was set
+   * back, and its new time is not used before this resolves.
+   */
+  onServer(node: KvNode, connection: Connection, setBack?: ClockReading): Promise<void>;
   /** The server reported a change of a key; undefined: any key may have changed. */
   changed(key: string | undefined): void;
+  /** A connection is ready. */
+  up?(): void;
   down(node: KvNode, error: XCacheError): void;
-  /** The server does not push changes. */
-  untracked(reason: Error): void;
+  readonly restrictions: Restrictions;
   /** Reports an error that no caller waits for. */
   report(error: Error): void;
 }
@@ -86,20 +99,20 @@ export class KvNode {
    * known to have answered within the last second.
    */
   epochOf({ connection }: KvConnection, isProven = false): number {
-    if (connection?.isTracked !== true) return 0;
-    if (isProven) return connection.id;
+    if (isProven && connection?.isTracked === true) return connection.id;
     this.#rely();
+    if (connection?.isTracked !== true) return 0;
     return this.#host.clock.now() - connection.provenAt < TRUST_MS ? connection.id : 0;
   }
 
   /** Until when every change of what was read is known to have been pushed; 0 if the server does not push. */
   trustedUntil(): number {
-    if (!this.tracks) return 0;
     this.#rely();
+    if (!this.tracks) return 0;
     return Math.min(...this.#links.map(({ connection }) => connection?.provenAt ?? 0)) + TRUST_MS;
   }
 
-  /** Keeps the heartbeat running: its pushes are relied on. */
+  /** Keeps the heartbeat running: its pushes, or its time, are relied on. */
   #rely(): void {
     this.#isReliedOn = true;
     if (this.#heartbeat === undefined) this.#beat();
@@ -112,6 +125,11 @@ export class KvNode {
         connection !== undefined &&
         (connection.provenAt > now - patienceMs || connection.awaitedSince > now - patienceMs / 2),
     );
+  }
+
+  /** See Connection. */
+  isTransferring(now: number): boolean {
+    return this.#links.some(({ connection }) => connection?.isTransferring(now) === true);
   }
 
   /** Drops every connection and opens new ones. */
@@ -144,23 +162,39 @@ export class KvNode {
 
   #newLink(): KvConnection {
     const { clock, settings } = this.#host;
-    const pushed = (push: readonly Reply[]): void => this.#pushed(push);
+    const pushed = (push: readonly Reply[]): void => this.#pushed(push, link);
+    const { operationTimeoutMs } = settings;
+    /** Lost connections of this link with changes that the server may still execute. */
+    const former: Connection[] = [];
+    const unanswered = (reads: readonly UnansweredRead[]): void =>
+      link.readAgain(reads, clock.now(), operationTimeoutMs);
+    const unsent = (commands: readonly UnsentCommand[], reason: XCacheError): void =>
+      link.sendUnsent(commands, reason, clock.now(), operationTimeoutMs);
     const link: KvConnection = new KvConnection({
       clock,
-      operationTimeoutMs: settings.operationTimeoutMs,
+      operationTimeoutMs,
+      pauses: settings.pauses,
       open: async (owner) => {
         const endpoint = await this.#where();
-        const connection = await Connection.open({ ...settings, endpoint }, { ...owner, pushed });
+        const connection = await Connection.open(
+          { ...settings, endpoint },
+          { ...owner, pushed, unanswered, unsent },
+        );
         try {
-          await this.#prepare(connection, link);
+          await this.#prepare(connection, link, former);
         } catch (error) {
           connection.destroy(error as XCacheError);
           throw error;
         }
         return connection;
       },
+      up: () => {
+        if (link.connection !== undefined) link.connection.isInUse = true;
+        this.#host.up?.();
+      },
       down: (error, lost) => {
         if (lost !== undefined) this.lastProvenAt = Math.max(this.lastProvenAt, lost.provenAt);
+        if (lost?.leftChanges === true) former.push(lost);
         this.#host.changed(undefined);
         this.#host.down(this, error);
       },
@@ -168,26 +202,56 @@ export class KvNode {
     return link;
   }
 
-  async #prepare(connection: Connection, link: KvConnection): Promise<void> {
+  async #prepare(connection: Connection, link: KvConnection, former: Connection[]): Promise<void> {
     const { clock } = this.#host;
     const sentAt = clock.now();
     const answers = await Promise.allSettled([
       this.#track(connection),
       connection.command("INFO"),
-      connection.command("TIME").then((answer) => this.time.set(answer, sentAt, clock.now())),
+      connection.command("TIME").then((answer) => clockReading(answer, sentAt, clock.now())),
+      ...(link === this.#links[0] ? [probe(connection, this.#host.restrictions)] : []),
     ]);
-    if (!connection.isOpen) throw new ConnectionError(`${connection.name} closed the connection`);
+    if (connection.closedBy !== undefined) throw connection.closedBy;
     const unready = answers.find(isUnready);
     if (unready !== undefined) throw notReady(connection, unready.reason);
-    const [tracking, info] = answers;
-    if (tracking.status === "fulfilled") connection.isTracked = true;
-    else this.#host.untracked(tracking.reason);
-    const facts = readServerInfo(info.status === "fulfilled" ? info.value : undefined);
+    const [tracking, info, time] = answers;
+    connection.isTracked = tracking.status === "fulfilled";
+    this.#restrict(connection.plain === undefined ? "CLIENT TRACKING" : "HELLO", tracking);
+    this.#restrict("INFO", info);
+    this.#restrict("TIME", time);
+    const facts = readServerInfo(info.status === "fulfilled" ? info.value : undefined, connection.greeting);
     if (!facts.isMaster) throw notMaster(connection);
+    if (facts.isClusterNode && this.#host.isAlone) throw inCluster(connection);
     const { runId: before } = this.info;
     this.info = facts;
+    connection.runId = facts.runId;
+    await this.#endFormer(connection, former);
     if (before !== undefined && before !== facts.runId) this.#leaveFormer(connection, link);
-    await this.#host.onServer(this, connection);
+    await this.#take(time.status === "fulfilled" ? time.value : undefined, (setBack) =>
+      this.#host.onServer(this, connection, setBack),
+    );
+  }
+
+  #restrict(what: Restricted, answer: PromiseSettledResult<unknown>): void {
+    if (answer.status === "rejected") this.#host.restrictions.add(what, answer.reason);
+    else this.#host.restrictions.remove(what);
+  }
+
+  /** Uses a new reading of the server's time, after `check` where the clock was set back. */
+  async #take(
+    reading: ClockReading | undefined,
+    check: (setBack: ClockReading | undefined) => Promise<void>,
+  ): Promise<void> {
+    if (reading === undefined) return check(undefined);
+    const isSetBack = this.time.isSetBack(reading);
+    const hasLeapt = this.time.hasLeapt(reading);
+    if (!isSetBack) this.time.take(reading);
+    // Near copies expire by the former time.
+    if (hasLeapt) this.#host.changed(undefined);
+    await check(isSetBack ? reading : undefined);
+    if (!isSetBack) return;
+    this.#host.changed(undefined);
+    this.time.take(reading);
   }
 
   /** Connections to the former server are renewed: an invalidation it still acknowledged would be lost. */
@@ -196,8 +260,33 @@ export class KvNode {
     for (const other of this.#links) if (other !== link) other.renew(reason);
   }
 
+  /**
+   * Has the server end the lost connections of this link before this one is used: bytes of theirs that are still on the way,
+   * or in the server's own buffer, would be executed after changes made later.
+   */
+  async #endFormer(connection: Connection, former: Connection[]): Promise<void> {
+    const ended = [...former];
+    const onServer = ended.filter(({ runId }) => runId === undefined || runId === connection.runId);
+    await Promise.all(onServer.map((lost) => this.#endOn(connection, lost)));
+    // Those on another server ended with it, or are refused there: it is no longer the master.
+    former.splice(0, ended.length);
+  }
+
+  async #endOn(connection: Connection, { clientId, runId }: Connection): Promise<void> {
+    try {
+      // The number means another client on another server.
+      if (clientId === undefined || runId === undefined)
+        throw new ReplyError("NOPERM INFO is needed to tell that it is the same server");
+      await connection.command("CLIENT", "KILL", "ID", String(clientId));
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      this.#host.restrictions.add("CLIENT KILL", error);
+    }
+  }
+
   /** The server tracks only the reads that are kept here: tracking costs it memory, and every change a push. */
   async #track(connection: Connection): Promise<void> {
+    if (connection.plain !== undefined) throw connection.plain;
     const [mode, word] = this.#host.watchesMost ? ["OPTOUT", "NO"] : ["OPTIN", "YES"];
     const answering = Promise.allSettled([
       connection.command("CLIENT", "TRACKING", "ON", mode),
@@ -217,11 +306,27 @@ export class KvNode {
     await connection.command("CLIENT", "TRACKING", "ON");
   }
 
-  #pushed(push: readonly Reply[]): void {
+  #pushed(push: readonly Reply[], link: KvConnection): void {
     if (String(push[0]) !== "invalidate") return;
     const keys = push[1];
-    if (Array.isArray(keys)) for (const key of keys) this.#host.changed(keyOfBytes(key as Buffer));
-    else this.#host.changed(undefined);
+    if (isListOfKeys(keys)) for (const key of keys) this.#host.changed(keyOfBytes(key));
+    else if (keys !== null) throw new Error("an invalidation push without a list of keys");
+    else {
+      this.#host.changed(undefined);
+      if (link.connection !== undefined) this.#recheck(link.connection);
+    }
+  }
+
+  /** The data of the server was emptied: by FLUSHALL, or because it is a replica now and takes over another server's data. */
+  #recheck(connection: Connection): void {
+    const known = this.info.history?.id;
+    if (known === undefined) return;
+    const check = (info: Reply): void => {
+      const { isMaster, history } = readServerInfo(info);
+      if (!connection.isOpen || (isMaster && history?.id === known)) return;
+      this.renew(new ConnectionError(`${connection.name} has taken over another server's data`));
+    };
+    connection.send(["INFO", "replication"], { resolve: check, reject: () => {} });
   }
 
   /** Stops when the pushes were not relied on since the last beat. */
@@ -233,18 +338,29 @@ export class KvNode {
     for (const { connection } of this.#links) {
       if (connection === undefined) continue;
       if (now - this.time.setAt > TIME_EVERY_MS) this.#askTime(connection, now);
-      else if (now - connection.provenAt > HEARTBEAT_MS / 2) connection.send(["PING"], IGNORED);
+      else if (connection.isTracked && now - connection.provenAt > HEARTBEAT_MS / 2)
+        connection.send(["PING"], IGNORED);
     }
     this.#heartbeat = this.#host.clock.after(HEARTBEAT_MS, () => this.#beat());
   }
 
   #askTime(connection: Connection, sentAt: number): void {
+    const { clock, report } = this.#host;
+    const check = async (setBack: ClockReading | undefined): Promise<void> => {
+      if (setBack !== undefined) await this.#host.onServer(this, connection, setBack);
+    };
     connection.send(["TIME"], {
-      resolve: (answer) => this.time.set(answer, sentAt, this.#host.clock.now()),
+      resolve: (answer) => {
+        // Asked again with the next heartbeat if the check fails.
+        this.#take(clockReading(answer, sentAt, clock.now()), check).catch(report);
+      },
       reject: () => {},
     });
   }
 }
+
+const isListOfKeys = (keys: Reply | undefined): keys is readonly Buffer[] =>
+  Array.isArray(keys) && keys.every((key) => Buffer.isBuffer(key));
 
 const IGNORED = { resolve: () => {}, reject: () => {} };
 
@@ -256,6 +372,15 @@ const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseReje
 
 function notReady(connection: Connection, cause: Error): ConnectionError {
   return new ConnectionError(`${connection.name} is not ready: ${cause.message}`, { cause });
+}
+
+function inCluster({ name, endpoint }: Connection): ConnectionError {
+  return new ConnectionError(`${name} is a node of a cluster`, {
+    hint:
+      "path" in endpoint
+        ? "Use redis+cluster:// with the host and port of one of its nodes."
+        : `Use redis+cluster://${name}, or rediss+cluster:// for TLS.`,
+  });
 }
 
 function notMaster(connection: Connection): ConnectionError {

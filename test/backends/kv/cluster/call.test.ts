@@ -30,6 +30,7 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
   } as unknown as KvConnection;
   const route = { host: "asked", link: () => link };
   const host: CallHost = {
+    translate: (announced) => announced,
     clock,
     operationTimeoutMs,
     route: () => route,

@@ -36,8 +36,6 @@ class Heard implements ConnectionListener {
 
 const SETTINGS: Omit<ConnectionSettings, "endpoint"> = {
   tls: undefined,
-  username: undefined,
-  password: undefined,
   database: 0,
   clock: systemClock,
   connectTimeoutMs: 2_000,
@@ -125,20 +123,20 @@ describe("commands", () => {
       },
     };
     const failed = failure(asking("SET", "k", unwritable));
-    expect(await Promise.all([connection.command("SET", "other", "1"), asking("GET", "k")])).toEqual([
+    expect(await Promise.all([connection.command("SET", "other", "1"), asking("SET", "k", "1")])).toEqual([
       "OK",
       "OK",
     ]);
     expect(await failed).toBeInstanceOf(RangeError);
     const sent = client().commands.slice(1);
-    expect(sent).toEqual([["ASKING"], ["PING"], ["SET", "other", "1"], ["ASKING"], ["GET", "k"]]);
+    expect(sent).toEqual([["ASKING"], ["PING"], ["SET", "other", "1"], ["ASKING"], ["SET", "k", "1"]]);
     expect(connection.inFlight).toBe(0);
   });
 
   test("get their replies in order, however these are cut", async () => {
     const connection = await open();
-    const replies = ["a", "b", "c"].map((key) => connection.command("GET", key));
-    await fake.received("GET", "c");
+    const replies = ["a", "b", "c"].map((key) => connection.command("ECHO", key));
+    await fake.received("ECHO", "c");
     for (const byte of "$3\r\none\r\n*1\r\n:2\r\n+three\r\n") {
       client().say(byte);
       await settle();
@@ -345,7 +343,7 @@ describe("the deadline", () => {
     await clock.advance(80);
     const second = failure(connection.command("GET", "b"));
     await fake.received("GET", "b");
-    client().say(":1\r\n");
+    client().say("_\r\n");
     await first;
     await clock.advance(99);
     expect(connection.isOpen).toBe(true);
@@ -400,7 +398,7 @@ describe("a connection that is lost", () => {
   test.each([
     ["is not RESP", "HTTP/1.1 400 Bad Request\r\n\r\n"],
     ["claims a string of 10^15 bytes", "$1000000000000000\r\n"],
-    ["answers what nobody asked", "+a\r\n+b\r\n"],
+    ["answers what nobody asked", "_\r\n+b\r\n"],
   ])("because what arrives %s says so, and drops it", async (_, bytes) => {
     const connection = await open();
     const pending = connection.command("GET", "a").catch(() => {});
@@ -476,11 +474,25 @@ describe("opening", () => {
     expect(await failToOpen()).toBeInstanceOf(ConnectionError);
   });
 
-  test("of a server without RESP3 says which one is needed", async () => {
-    fake.script = () => "-ERR unknown command `HELLO`, with args beginning with: `3`\r\n";
-    const error = await failToOpen();
-    expect(error).toBeInstanceOf(ConnectionError);
-    expect(error.hint).toContain("Redis 6");
+  test.each([
+    "-ERR unknown command `HELLO`, with args beginning with: `3`\r\n",
+    "-NOPROTO unsupported protocol version\r\n",
+  ])("of a server without RESP3 goes on in RESP2: %j", async (refusal) => {
+    fake.script = ([name, word], client) => {
+      if (name === "HELLO") return refusal;
+      return word === "ID" ? ":7\r\n" : greet([name as string, word as string], client);
+    };
+    const listener = { pushed: () => {}, closed: () => {} };
+    const connection = await Connection.open({ ...SETTINGS, endpoint: fake.endpoint, database: 3 }, listener);
+    expect([connection.plain, connection.clientId]).toEqual([expect.any(ReplyError), 7]);
+    expect(fake.commands.map((command) => command.join(" "))).toEqual([
+      "HELLO 3 SETNAME xcache",
+      "SELECT 3",
+      "SELECT 3",
+      "CLIENT SETNAME xcache",
+      "CLIENT ID",
+    ]);
+    connection.destroy(new ConnectionError("the test is over"));
   });
 
   test.each([
@@ -529,7 +541,7 @@ test("a host that fails at each of its addresses is an error that names them", (
 
 test("a refusal that repeats the password in whatever words does not show it", async () => {
   fake.script = () => "-ERR cannot do HELLO 3 AUTH u s3cret\r\n";
-  const error = await failure(open({ username: "u", password: "s3cret" }));
+  const error = await failure(open({ login: { username: "u", password: "s3cret" } }));
   expect(error.message).toContain("refused the connection: ERR cannot do HELLO 3 AUTH u ***");
   expect(inspect(error, { showHidden: true })).not.toContain("s3cret");
 });

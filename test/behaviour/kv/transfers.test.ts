@@ -1,0 +1,127 @@
+// Large values over a slow network, and more calls at once than a connection carries: data that arrives is no timeout.
+import { describe, expect, it } from "vitest";
+import { OperationTimeoutError } from "../../../src/core/errors.ts";
+import { timed } from "../../support/opened.ts";
+import { soon } from "../../support/pace.ts";
+import { redisCaches } from "../../support/redis-caches.ts";
+import { Relay } from "../../support/relay.ts";
+import { until } from "../../support/until.ts";
+
+const TIMEOUT_S = 0.6;
+const MB = 1024 * 1024;
+const LARGE = new Uint8Array(4 * MB).fill(7);
+
+/** Element by element it would take a minute. */
+const isLarge = (value: unknown): boolean =>
+  value instanceof Uint8Array && Buffer.compare(value, LARGE) === 0;
+
+const caches = redisCaches({
+  operationTimeout: TIMEOUT_S,
+  circuitBreaker: { failureThreshold: 5, resetTimeout: 60 },
+});
+
+async function slowed(bytesPerSecond: number) {
+  const relay = await Relay.start(caches.server.port);
+  const direct = caches.open();
+  await direct.set("large", LARGE);
+  await direct.set("small", "small");
+  const cache = caches.open({ kvUrl: relay.url });
+  expect(await cache.get("small")).toBe("small");
+  relay.throttle(bytesPerSecond);
+  return { relay, cache, direct, [Symbol.asyncDispose]: () => relay.stop() };
+}
+
+describe("a value that takes longer than operation_timeout", () => {
+  it("is read as long as its bytes arrive, and so are those behind it", async () => {
+    await using scene = await slowed(5 * MB);
+    const reading = timed(scene.cache.get<Uint8Array>("large"));
+    const beside: Promise<unknown>[] = [];
+    const timer = setInterval(() => beside.push(scene.cache.get("small")), 20);
+    const { ms, outcome } = await reading;
+    clearInterval(timer);
+    expect(isLarge(outcome)).toBe(true);
+    expect(ms).toBeGreaterThan(TIMEOUT_S * 1_000);
+    expect(beside.length).toBeGreaterThan(5);
+    for (const small of await Promise.all(beside)) expect(small).toBe("small");
+  });
+
+  it("is written as long as its bytes are taken, and so are those behind it", async () => {
+    await using scene = await slowed(5 * MB);
+    const writing = timed(scene.cache.set("written", LARGE));
+    const beside = Array.from({ length: 10 }, (_, at) => scene.cache.set(`beside-${at}`, at));
+    expect(await writing).toMatchObject({ outcome: undefined });
+    await Promise.all(beside);
+    expect(isLarge(await scene.direct.get("written"))).toBe(true);
+  });
+
+  it("fails after operation_timeout when its bytes stop", async () => {
+    await using scene = await slowed(5 * MB);
+    const reading = timed(scene.cache.get("large"));
+    await until(() => scene.relay.passedBytes > MB, { what: "a part of it has arrived" });
+    scene.relay.silence();
+    const stopped = performance.now();
+    expect((await reading).outcome).toBeInstanceOf(OperationTimeoutError);
+    expect(performance.now() - stopped).toBeLessThan(TIMEOUT_S * 1_000 + soon(300));
+    scene.relay.restore();
+    expect(await scene.cache.get("small")).toBe("small");
+  });
+
+  it("fails when it is slower than a megabyte per second", async () => {
+    await using scene = await slowed(0.5 * MB);
+    const { ms, outcome } = await timed(scene.cache.get("large"));
+    expect(outcome).toBeInstanceOf(OperationTimeoutError);
+    // operation_timeout, and a second per megabyte.
+    expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + 4_300 + soon(500));
+  });
+});
+
+describe("more calls at once than a connection carries", () => {
+  /** The highest of some readings of the memory in use. */
+  async function highest(work: () => Promise<unknown>): Promise<number> {
+    const used = (): number => {
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const before = used();
+    let most = before;
+    const timer = setInterval(() => {
+      most = Math.max(most, used());
+    }, 5);
+    await work();
+    clearInterval(timer);
+    return Math.max(most, used()) - before;
+  }
+
+  it("60,000 sets of a kilobyte all succeed", { timeout: 60_000 }, async () => {
+    const cache = caches.open({ operationTimeout: soon(1) });
+    const value = "x".repeat(1_000);
+    await cache.set("first", value);
+    const calls = Array.from({ length: 60_000 }, (_, at) => cache.set(`k${at}`, value, { ttl: 60 }));
+    const outcomes = await Promise.allSettled(calls);
+    const failures = outcomes.filter(({ status }) => status === "rejected");
+    expect(failures.slice(0, 3)).toEqual([]);
+    expect(await cache.get("k59999")).toBe(value);
+  });
+
+  it("large ones succeed or are refused with the reason, in bounded memory, and the breaker stays closed", async () => {
+    const cache = caches.open({ operationTimeout: soon(1) });
+    const value = new Uint8Array(100_000);
+    await cache.set("first", value);
+    let outcomes: PromiseSettledResult<void>[] = [];
+    const bytes = await highest(async () => {
+      const calls = Array.from({ length: 4_000 }, (_, at) => cache.set(`k${at % 100}`, value, { ttl: 60 }));
+      outcomes = await Promise.allSettled(calls);
+    });
+    const reasons = new Set(
+      outcomes.flatMap((each) => (each.status === "rejected" ? [(each.reason as Error).message] : [])),
+    );
+    // Once one was refused, the key's old value is owed an end, which may be late on a busy machine.
+    const [stated, owed] = [/MB of commands already wait to be sent/, /pending invalidations were not ack/];
+    expect([...reasons].filter((reason) => stated.test(reason))).toHaveLength(1);
+    expect([...reasons].filter((reason) => !stated.test(reason) && !owed.test(reason))).toEqual([]);
+    expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(1_000);
+    expect(bytes / MB).toBeLessThan(700);
+    expect(cache.getComprehensiveMetrics().circuitBreakerOpen).toBe(false);
+    await cache.set("afterwards", 1);
+  });
+});
