@@ -35,19 +35,20 @@ export class Instruments {
   }
 
   /** The cache as a member of its lifecycle; `use` is called when the store opens or closes. */
-  member(use: (isOpen: boolean) => void): Member {
+  member(use: (isOpen: boolean) => Promise<void> | undefined): Member {
     return {
       source: this.#source(),
       history: this.history,
       observer: this.telemetry.observer(this.#namespace),
       opened: () => {
-        use(true);
+        void use(true);
         this.telemetry.connection("connected");
       },
-      closed: (wasOpen) => {
-        use(false);
+      closed: async (wasOpen) => {
+        const closing = use(false);
         this.telemetry.recorder.stop();
         if (wasOpen) this.telemetry.connection("disconnected");
+        await closing;
       },
     };
   }

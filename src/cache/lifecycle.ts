@@ -13,6 +13,9 @@ import type { MetricSource } from "../metrics/collectors/source.ts";
 import type { History } from "../metrics/history/history.ts";
 import { openStore } from "./open-store.ts";
 
+/** The part of operation_timeout in which a closing cache delivers what it owes; the rest is for closing the store. */
+const SETTLING = 0.75;
+
 /** A cache object that shares this lifecycle. */
 export interface Member {
   readonly observer: StoreObserver;
@@ -21,8 +24,11 @@ export interface Member {
   readonly history: History;
   /** Called when the store may be used again. */
   opened(): void;
-  /** Called when the store may not be used any more. `wasOpen`: it could be used until now. */
-  closed(wasOpen: boolean): void;
+  /**
+   * Called when the store may not be used any more. `wasOpen`: it could be used until now. Resolves when no other process
+   * waits for its loads.
+   */
+  closed(wasOpen: boolean): Promise<void>;
 }
 
 export class CacheLifecycle {
@@ -124,19 +130,23 @@ export class CacheLifecycle {
     this.#isOpen = false;
     this.#stopping = new AbortController();
     stopping.abort();
+    const owed: (Promise<unknown> | undefined)[] = [added];
     for (const [member, stopReporting] of this.#members) {
+      owed.push(member.closed(wasOpen));
       store.observers.delete(member.observer);
-      member.closed(wasOpen);
       stopReporting?.();
       this.#members.set(member, undefined);
     }
-    if (store.observers.size > 0) return;
-    const halfMs = (this.config.operationTimeout * 1000) / 2;
-    if (added !== undefined) await withDeadline(this.clock, halfMs, added, () => undefined);
+    const isLast = store.observers.size === 0;
+    if (isLast) owed.push(store.settle?.());
+    const limitMs = this.config.operationTimeout * 1000;
+    await withDeadline(this.clock, limitMs * SETTLING, Promise.allSettled(owed), () => undefined);
+    // Another cache may have joined meanwhile.
+    if (!isLast || store.observers.size > 0) return;
     const left = store.disconnect().catch((error: unknown) => {
       throw toXCacheError(error, "disconnect");
     });
-    await withDeadline(this.clock, halfMs, left, () => undefined);
+    await withDeadline(this.clock, limitMs * (1 - SETTLING), left, () => undefined);
   }
 
   /** Writes counts that are not in the store yet; undefined if there are none or the circuit is open. */

@@ -5,12 +5,14 @@ import { MemcachedBackend } from "../backends/memcached/backend.ts";
 import { MemoryBackend } from "../backends/memory/backend.ts";
 import { MemoryNearTier } from "../backends/memory/near-tier.ts";
 import { createCodec } from "../codec/codec.ts";
+import { Encryption } from "../codec/encryption.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Clock } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Store } from "../core/namespace.ts";
+import { SealedBackend } from "../core/shared/sealed-backend.ts";
 import { SharedStore } from "../core/shared/shared-store.ts";
 
 /** Settings that caches on one backend object must have in common. */
@@ -32,12 +34,15 @@ interface OpenedStore {
 const stores = new WeakMap<Backend, OpenedStore>();
 
 export function openStore(config: ResolvedConfig, clock: Clock): Store {
-  const backend = config.backend ?? openBackend(config.kvUrl);
+  const backend = openBackend(config);
   let opened = stores.get(backend);
   if (opened === undefined) {
     opened = { store: makeStore(backend, config, clock), config };
     stores.set(backend, opened);
-  } else requireSameSettings(config, opened.config);
+  } else {
+    requireSameSettings(config, opened.config);
+    requireSameEncryption(config, opened.config);
+  }
   return opened.store;
 }
 
@@ -55,10 +60,22 @@ function requireSameSettings(config: ResolvedConfig, first: ResolvedConfig): voi
   }
 }
 
+/** The secrets are compared, and never shown. */
+function requireSameEncryption({ encryption }: ResolvedConfig, first: ResolvedConfig): void {
+  if (encryption === first.encryption) return;
+  const [given, present] = [encryption, first.encryption].map((settings) => settings || undefined);
+  if (process.getBuiltinModule("node:util").isDeepStrictEqual(given?.config, present?.config)) return;
+  throw new ConfigError("CONFIG_INVALID", "encryption must be as in the first cache on this backend object", {
+    hint: "Give caches on one backend object the same keys, or separate backends.",
+  });
+}
+
 function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Store {
   const codec = createCodec({ serialization: config.serialization, compression: config.compression });
+  const encryption = config.encryption && new Encryption(config.encryption.config);
+  // Its values never leave the process.
   if (backend instanceof MemoryBackend) return backend.store(clock, codec);
-  return new SharedStore(backend, {
+  return new SharedStore(encryption ? new SealedBackend(backend, encryption) : backend, {
     clock,
     codec,
     breaker: config.circuitBreaker,
@@ -69,8 +86,18 @@ function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Stor
   });
 }
 
-function openBackend(kvUrl: string): Backend {
+function openBackend({ backend, kvUrl, username, password }: ResolvedConfig): Backend {
+  const login = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+  };
+  if (backend !== undefined) {
+    rejectLogin(login, "a backend object has credentials of its own");
+    return backend;
+  }
   const address = parseStoreAddress(kvUrl);
+  if (["memory", "file", "memcached"].includes(address.kind))
+    rejectLogin(login, `they are for Redis and Valkey, and kvUrl is a ${address.kind} address`);
   switch (address.kind) {
     case "memory":
       return new MemoryBackend(address.options);
@@ -79,6 +106,12 @@ function openBackend(kvUrl: string): Backend {
     case "memcached":
       return new MemcachedBackend({ kvUrl });
     default:
-      return new KvBackend({ kvUrl });
+      return new KvBackend({ kvUrl, ...login });
   }
+}
+
+function rejectLogin(login: object, why: string): void {
+  const [field] = Object.keys(login);
+  if (field === undefined) return;
+  throw new ConfigError("CONFIG_INVALID", `username and password cannot be used here: ${why}, got ${field}`);
 }

@@ -1,5 +1,6 @@
 // Callbacks of reads from a shared store. Classes instead of closures, since every read that the near tier cannot answer
 // creates one.
+import { CallerContext } from "../core/async-context.ts";
 import { toError } from "../core/events.ts";
 import type { StoreLookup } from "../core/loading/waiting-call.ts";
 import type { Found, ReadCallback } from "../core/namespace.ts";
@@ -34,8 +35,17 @@ export class GetCallback implements ReadCallback<unknown> {
   }
 }
 
-/** For getOrSet, which continues with a load on a miss. */
-export class FindCallback implements ReadCallback<Found | undefined> {
+/** For `get` with listeners, which run in the caller's context. */
+export class ObservedGetCallback extends GetCallback {
+  readonly #context = new CallerContext();
+
+  override answered(value: unknown): void {
+    this.#context.runInAsyncScope(super.answered, this, value);
+  }
+}
+
+/** For getOrSet, which on a miss continues with a load, in its caller's context. */
+export class FindCallback extends CallerContext implements ReadCallback<Found | undefined> {
   readonly #telemetry: Telemetry;
   readonly #key: string;
   readonly #resolve: (value: unknown) => void;
@@ -47,6 +57,7 @@ export class FindCallback implements ReadCallback<Found | undefined> {
     resolve: (value: unknown) => void,
     goOn: (look: StoreLookup) => void,
   ) {
+    super();
     this.#telemetry = telemetry;
     this.#key = key;
     this.#resolve = resolve;
@@ -55,15 +66,19 @@ export class FindCallback implements ReadCallback<Found | undefined> {
 
   answered(found: Found | undefined): void {
     if (found?.fresh !== true) {
-      this.#goOn({ found, failed: false });
+      this.runInAsyncScope(this.#goOn, undefined, { found, failed: false });
       return;
     }
-    this.#telemetry.storeHit(this.#key);
+    const telemetry = this.#telemetry;
+    if (telemetry.events.on.hit === undefined) telemetry.storeHit(this.#key);
+    else this.runInAsyncScope(() => telemetry.storeHit(this.#key));
     this.#resolve(found.value);
   }
 
   failed(error: unknown): void {
-    this.#telemetry.failed("getOrSet", toError(error));
-    this.#goOn({ found: undefined, failed: true });
+    this.runInAsyncScope(() => {
+      this.#telemetry.failed("getOrSet", toError(error));
+      this.#goOn({ found: undefined, failed: true });
+    });
   }
 }

@@ -9,12 +9,32 @@ export interface Capabilities {
   readonly shared: boolean;
   /** Keys can be listed. */
   readonly scan: boolean;
-  /** Smallest step of a lifetime in milliseconds; lifetimes are rounded down to it. */
+  /**
+   * In what steps the store itself counts lifetimes, in milliseconds. It keeps a record for at least its lifetime, and the
+   * core checks the exact expiry of an entry when it is read.
+   */
   readonly ttlResolutionMs: number;
   /** An acknowledged write may be lost in a failover; the backend then calls `onServer`. */
   readonly replicated?: boolean;
   /** The store applies this process's changes to the library's own records of a namespace in the order they were sent. */
   readonly ordered?: boolean;
+  /**
+   * False: what was sent over a lost connection may take effect after what is sent over the next one. Pending invalidations
+   * are then delivered a second time. Default: true.
+   */
+  readonly fenced?: boolean;
+}
+
+/** Where a replicated server stands in the history of writes. */
+export interface ReplicationHistory {
+  /** Names the history; a server that is promoted begins a new one. */
+  readonly id: string;
+  /** How far it has come. */
+  readonly offset: number;
+  /** The history that its own continues, up to `formerEnd`. */
+  readonly formerId?: string;
+  /** The first offset of that history that it does not have. */
+  readonly formerEnd?: number;
 }
 
 /** A server to which a connection was just established. */
@@ -23,15 +43,25 @@ export interface ConnectedServer {
   readonly anchor: string;
   /** Changes whenever the server process starts. */
   readonly runId: string;
+  /**
+   * A server process may become a replica, take over the data of another one, and be promoted again: then its run id is
+   * the same and its history is not. Absent where the store does not report it.
+   */
+  readonly history?: ReplicationHistory | undefined;
   /** When its process started, in the store's time; at most a second early. */
   readonly startedAt: number;
   /** When the server at this anchor last answered this process, by the local clock; 0: never. */
   readonly lastProvenAt: number;
+  /** Its clock was set back, and entries that have expired would be fresh again: the latest time that it had reported. */
+  readonly setBackFrom?: number;
   /** Commands on the new connection, which nothing else uses yet. */
   readonly records: Pick<Backend, "read" | "write" | "take" | "now">;
   /** Whether a key is on this server. */
   owns(key: string): boolean;
 }
+
+/** A store's time that runs back by less than this is bridged by the core: expiry is judged by the latest time there was. */
+export const BRIDGED_STEP_MS = 30_000;
 
 /** What the core provides to a backend when it is opened. */
 export interface BackendHost {
@@ -48,6 +78,8 @@ export interface BackendHost {
   evicted(key: string): void;
   /** Called on every (re)connect with the server's identity; no command may be sent until it resolves. */
   onServer(server: ConnectedServer): Promise<void>;
+  /** Called whenever a connection is ready: closes the circuit breaker and delivers pending invalidations. */
+  connected?(): void;
 }
 
 export interface KeyedRecord {
@@ -86,6 +118,16 @@ export interface PoolState {
    * `inUse` is taken.
    */
   readonly full?: number;
+}
+
+/** Something that the store does not allow this client. */
+export interface Restriction {
+  /** Such as a command. */
+  readonly name: string;
+  /** What is missing and what that costs. */
+  readonly detail: string;
+  /** No write can succeed. Default: false. */
+  readonly blocksWrites?: boolean;
 }
 
 export interface Usage {
@@ -152,6 +194,12 @@ export interface Backend {
    */
   answersInPart?(): boolean;
 
+  /**
+   * Whether calls wait for a large transfer that goes on, or behind one: their deadlines do not apply then. Such a store
+   * has deadlines of its own, which are longer for more data.
+   */
+  isTransferring?(): boolean;
+
   /** The store's current time in milliseconds, and the maximum error of that estimate. */
   now(): number;
   clockErrorMs(): number;
@@ -209,6 +257,12 @@ export interface Backend {
   memoryUsage?(): Promise<number | undefined>;
   /** Whether a full store evicts entries instead of rejecting new ones: then being full is normal operation. */
   makesRoom?(): boolean;
+
+  /**
+   * What the store does not allow at present, empty if nothing is missing. `key`: one under which nothing is stored, to
+   * find out whether the store accepts writes.
+   */
+  restrictions?(key: string): Promise<readonly Restriction[]>;
 
   pool?(): PoolState;
   /** For display: server kind, version, address without credentials. */

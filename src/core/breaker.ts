@@ -1,4 +1,4 @@
-// Circuit breaker: after repeated failures calls fail fast, until a single probe finds the store working again.
+// Circuit breaker: after repeated failures calls fail fast, until a new connection or a single probe finds the store working.
 import type { Clock } from "./clock.ts";
 import { CircuitOpenError } from "./errors.ts";
 
@@ -18,6 +18,16 @@ export interface Pass {
   readonly round: number;
 }
 
+/**
+ * How a call failed. "loss": its connection was lost, which is one failure however many calls were on it. "attempt": it waited
+ * for a connection, and the attempt to establish one failed. "wait": it waited in vain for a connection to replace one that was
+ * lost, which is the same failure.
+ */
+export type FailureKind = "call" | "loss" | "attempt" | "wait";
+
+/** Connections lost this close together are one failure: a server that ends takes the whole pool with it. */
+const ONE_LOSS_MS = 100;
+
 export class CircuitBreaker {
   readonly #options: BreakerOptions;
   readonly #clock: Clock;
@@ -26,7 +36,10 @@ export class CircuitBreaker {
   #failures = 0;
   #openedAt: number | undefined;
   #round = 0;
-  /** Shared by all calls while the circuit is closed. */
+  #lostAt = Number.NEGATIVE_INFINITY;
+  /** A new connection has closed the circuit, and no call has succeeded since. */
+  #isOnTrial = false;
+  /** Shared by all calls while the circuit is closed and no failure is counted. */
   #closedPass: Pass = { probe: false, round: 0 };
 
   constructor(options: BreakerOptions, clock: Clock, onState: (state: BreakerState) => void = () => {}) {
@@ -73,19 +86,48 @@ export class CircuitBreaker {
   succeed(pass: Pass): void {
     if (pass.round !== this.#round) return;
     this.#failures = 0;
-    if (pass.probe) {
-      this.#openedAt = undefined;
-      this.#change("closed");
-    }
+    this.#isOnTrial = false;
+    if (pass.probe) this.#close();
   }
 
-  fail(pass: Pass): void {
+  fail(pass: Pass, kind: FailureKind = "call"): void {
     if (pass.round !== this.#round) return;
+    if (!pass.probe && this.#isCounted(kind, pass)) return;
     this.#failures++;
+    this.#closedPass = { probe: false, round: this.#round };
     if (pass.probe || this.#failures >= this.#options.failureThreshold) {
       this.#openedAt = this.#clock.now();
       this.#change("open");
     }
+  }
+
+  /**
+   * A connection to the store was established: the circuit closes at once. If it opens again before any call has succeeded,
+   * the store accepts connections and nothing more, and the next new connection does not close it.
+   */
+  connected(): void {
+    if (this.#state === "closed" || this.#isOnTrial) return;
+    this.#isOnTrial = true;
+    this.#failures = 0;
+    this.#close();
+  }
+
+  /** Whether the failure behind this one has been counted. */
+  #isCounted(kind: FailureKind, pass: Pass): boolean {
+    if (kind === "call") return false;
+    // Calls that began after the failure have a pass of their own.
+    if (kind === "attempt") return pass !== this.#closedPass;
+    // No call has succeeded since the loss: it is among the failures, unless no call was on the connection.
+    if (kind === "wait") return this.#failures > 0;
+    const now = this.#clock.now();
+    const isSame = now - this.#lostAt < ONE_LOSS_MS;
+    if (!isSame) this.#lostAt = now;
+    return isSame;
+  }
+
+  #close(): void {
+    this.#openedAt = undefined;
+    this.#change("closed");
   }
 
   #change(state: BreakerState): void {

@@ -1,4 +1,5 @@
 // The only source of time, timers and randomness; tests inject their own, so no test sleeps.
+import { outsideCallers } from "./async-context.ts";
 import { nodeCrypto } from "./lazy-builtin.ts";
 
 /** A pending timer. Cancelling one that has fired does nothing. */
@@ -12,8 +13,8 @@ export interface Clock {
   /** Milliseconds since the epoch; never runs backwards within a process. */
   now(): number;
   /**
-   * Like `now()`, but may lag behind by up to `COARSE_LAG_MS`; by more only for the first few readings after the event
-   * loop was blocked. A hit path compares with it first and calls `now()` only when an expiry is near.
+   * Like `now()`, but may lag behind by up to `COARSE_LAG_MS`; by more only while the event loop is blocked, until `now()`
+   * is called or for 31 readings. A hit path compares with it first and calls `now()` only when an expiry is near.
    */
   coarse(): number;
   /** How many consecutive hits may share one reading of `coarse()`. Default: 1. */
@@ -22,7 +23,7 @@ export interface Clock {
   wall?(): number;
   /** The coarse form of `wall()`. */
   coarseWall?(): number;
-  /** Runs `run` once after `delayMs` (any length); never keeps the process alive. */
+  /** Runs `run` once after `delayMs` (any length), outside of any caller's context; never keeps the process alive. */
   after(delayMs: number, run: () => void): Timer;
   /** 64 random bits as a string of 8 characters, each one byte. */
   token(): string;
@@ -32,6 +33,9 @@ export interface Clock {
 
 /** How far `coarse()` may lag behind `now()`. */
 export const COARSE_LAG_MS = 1_000;
+
+/** This close to an expiry the coarse clock is not precise enough: it lags, by 5 s more while the event loop is blocked. */
+export const NEAR_EXPIRY_MS = 5_000 + COARSE_LAG_MS;
 
 /** The longest delay of a Node timer. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
@@ -44,7 +48,7 @@ function after(delayMs: number, run: () => void): Timer {
     handle.unref();
   };
   if (delayMs === Number.POSITIVE_INFINITY) return { cancel() {} };
-  arm(delayMs);
+  outsideCallers(() => arm(delayMs));
   return {
     cancel: () => clearTimeout(handle),
     hold: (holds) => {
@@ -59,7 +63,14 @@ const { timeOrigin } = performance;
 const sinceOrigin = performance.now.bind(performance);
 
 // Monotonic: a step of the wall clock neither revives nor expires entries.
-const now = (): number => timeOrigin + sinceOrigin();
+const exactNow = (): number => timeOrigin + sinceOrigin();
+
+/** Every exact reading is the newest coarse one as well. */
+const now = (): number => {
+  const reading = exactNow();
+  coarseNow.note(reading);
+  return reading;
+};
 
 /** Every 32nd reading comes from the clock itself, because the interval cannot fire while promises keep the loop busy. */
 const HITS_PER_READING = 32;
@@ -76,6 +87,10 @@ class CoarseReading {
     this.#take = take;
   }
 
+  note(reading: number): void {
+    this.#value = reading;
+  }
+
   read(): number {
     if (this.#resting) this.#wake();
     this.#asked = true;
@@ -89,22 +104,24 @@ class CoarseReading {
   #wake(): void {
     this.#resting = false;
     this.#value = this.#take();
-    const interval = setInterval(() => {
-      if (this.#asked) {
-        this.#asked = false;
-        this.#value = this.#take();
-      } else {
-        this.#resting = true;
-        clearInterval(interval);
-      }
-    }, COARSE_LAG_MS / 2);
-    interval.unref();
+    outsideCallers(() => {
+      const interval = setInterval(() => {
+        if (this.#asked) {
+          this.#asked = false;
+          this.#value = this.#take();
+        } else {
+          this.#resting = true;
+          clearInterval(interval);
+        }
+      }, COARSE_LAG_MS / 2);
+      interval.unref();
+    });
   }
 }
 
 const wall = (): number => Date.now();
 
-const coarseNow = new CoarseReading(now);
+const coarseNow = new CoarseReading(exactNow);
 const coarseWall = new CoarseReading(wall);
 
 const POOL_TOKENS = 512;

@@ -130,4 +130,9 @@ export interface ConnectionDriver {
    * never will be because the connection is lost. Absent: unknown outcomes stay unknown.
    */
   answered?(): Promise<boolean>;
+  /**
+   * Calls `listener` when the database reports any commit on this connection, also one that did not go
+   * through the tracker. Absent: such commits go unnoticed.
+   */
+  onCommit?(listener: () => void): void;
 }

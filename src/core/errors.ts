@@ -129,12 +129,26 @@ export const ERROR_CODES = codes({
     summary: "A stored record was written by a newer major format than this version reads.",
     hint: "Upgrade xcache here, or use another key_prefix.",
   },
+  ENTRY_UNREADABLE: {
+    errorClass: "CodecError",
+    errorType: "codec",
+    retryable: false,
+    summary: "An entry cannot be decrypted: its key is not among the keys, or it was altered or moved.",
+    hint: "Give every process the keys that others still encrypt with; otherwise see who else writes to the store.",
+  },
   CONNECTION_FAILED: {
     errorClass: "ConnectionError",
     errorType: "connection",
     retryable: true,
     summary: "The store cannot be reached or dropped the connection.",
     hint: "Check that the store is running and the address is right.",
+  },
+  PROTOCOL_VIOLATED: {
+    errorClass: "ConnectionError",
+    errorType: "connection",
+    retryable: true,
+    summary: "The store sent something that its protocol does not allow there; the connection was dropped.",
+    hint: "Check that the address leads to the store itself and not to a proxy or another service.",
   },
   DISCONNECTED: {
     errorClass: "ConnectionError",

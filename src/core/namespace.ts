@@ -1,9 +1,9 @@
 // The contract between the cache object and one namespace of a store: synchronous in memory, promises in shared stores.
-import type { Backend, Usage } from "./backend.ts";
+import type { Backend, Restriction, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { ChangeLog } from "./change-log.ts";
 import type { Counters } from "./counters.ts";
-import type { StoreRecord } from "./record.ts";
+import type { StoreRecord, Token } from "./record.ts";
 
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -21,6 +21,8 @@ export interface Found {
   readonly fresh: boolean;
   /** How long ago it expired, in milliseconds; 0 while fresh. */
   readonly expiredForMs: number;
+  /** Differs from that of other entries which the key has had; absent where it is not needed. */
+  readonly id?: Token | number;
   /** The record it was read from, in a shared store. */
   readonly record?: StoreRecord;
 }
@@ -40,8 +42,8 @@ export interface Inspection {
 export interface Ticket {
   /** Stores the value unless the permission was revoked; returns whether it did. */
   commit(value: unknown, options: EntryOptions): MaybePromise<boolean>;
-  /** Gives up the permission without storing. */
-  abandon(): void;
+  /** The load has ended without a value. Gives up the permission; resolves when others may know. Never rejects. */
+  abandon(): MaybePromise<void>;
   /** Whether a change made by another process would have been noticed by now; absent where no other process can make one. */
   noticesChanges?(): boolean;
   /**
@@ -51,10 +53,17 @@ export interface Ticket {
   areCurrent?(tags: readonly string[]): Promise<boolean>;
 }
 
-/** Whether to load: `found` is a value stored meanwhile; otherwise load now, and store the result only with a ticket. */
+/**
+ * Whether to load: `found` is a value stored meanwhile; otherwise load now, and store the result only with a ticket.
+ * `stale`: what the load replaces, live when the load was admitted, so that the load may return it.
+ */
 export type Admission =
-  | { readonly found: Found; readonly ticket?: undefined }
-  | { readonly found?: undefined; readonly ticket: Ticket | undefined };
+  | { readonly found: Found; readonly ticket?: undefined; readonly stale?: undefined }
+  | {
+      readonly found?: undefined;
+      readonly ticket: Ticket | undefined;
+      readonly stale?: Found | undefined;
+    };
 
 export interface AdmissionOptions {
   /** As far as known before the load runs. */
@@ -69,6 +78,10 @@ export interface AdmissionOptions {
   readonly lock: boolean;
   /** Load even though a fresh value is there. */
   readonly force: boolean;
+  /** Other processes wait for this load no longer than this. */
+  readonly limitMs: number;
+  /** Aborts when the cache disconnects. */
+  readonly signal: AbortSignal;
 }
 
 export type NamespaceUsage = Usage;
@@ -139,8 +152,13 @@ export interface Store {
   readonly breaker: CircuitBreaker | undefined;
   namespace(prefix: string): Namespace;
   connect(): Promise<void>;
+  /** Delivers what the store has not acknowledged yet, as far as it answers. Absent where nothing can be left. */
+  settle?(): Promise<void>;
+  /** From then on no call opens the store but `connect`, and those of a cache that has joined since. */
   disconnect(): Promise<void>;
   ping(): Promise<void>;
+  /** See Backend.restrictions. Absent where everything is allowed. */
+  restrictions?(): Promise<readonly Restriction[]>;
   /** The used share of the store's limit, 0 to 1; 0 where it has no limit or the share is not known yet. */
   memoryUsage(): number;
   /**

@@ -2,6 +2,7 @@
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import type { GetOrSetOptions, LoadContext } from "../core/options.ts";
+import { snapshot } from "../core/snapshot.ts";
 import { type ArgumentKeys, argumentKeys } from "./argument-key.ts";
 import type { UncheckedOptions } from "./cached-options.ts";
 import { type CacheForFunctions, defaultCache } from "./default-cache.ts";
@@ -72,8 +73,9 @@ export class CallPlan {
     try {
       const known = this.identityFor(self);
       const cache = this.#claimedCache(known);
-      const key = this.#keyOf(known, self, args);
-      return cache.getOrSet(key, this.#load(self, args, key), this.#optionsFor(self, args));
+      const own = this.#mayChange(args) ? snapshot(args) : args;
+      const key = this.#keyOf(known, self, own);
+      return cache.getOrSet(key, this.#load(self, own, key), this.#optionsFor(self, own));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -83,7 +85,8 @@ export class CallPlan {
     return this.#keyOf(this.identityFor(self), self, args);
   }
 
-  async refresh(self: unknown, args: unknown[]): Promise<unknown> {
+  async refresh(self: unknown, given: unknown[]): Promise<unknown> {
+    const args = this.#mayChange(given) ? snapshot(given) : given;
     const options = { ...this.#optionsFor(self, args), forceLoad: true };
     const key = this.key(self, args);
     return this.#claimedCache(this.identityFor(self)).getOrSet(key, this.#load(self, args, key), options);

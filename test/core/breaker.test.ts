@@ -81,4 +81,63 @@ describe("circuit breaker", () => {
     breaker.succeed(probe);
     expect(breaker.state).toBe("closed");
   });
+
+  it("takes calls that fail by connections lost at the same time for one failure", async () => {
+    const { breaker, clock } = open(2);
+    for (let call = 0; call < 100; call++) breaker.fail(breaker.enter("get"), "loss");
+    expect(breaker.failures).toBe(1);
+    await clock.advance(100);
+    breaker.fail(breaker.enter("get"), "loss");
+    expect(breaker.state).toBe("open");
+  });
+
+  it("takes calls that wait for a lost connection to be replaced for the same failure", async () => {
+    const { breaker, clock } = open(2);
+    breaker.fail(breaker.enter("get"), "loss");
+    await clock.advance(1_000);
+    for (let call = 0; call < 100; call++) breaker.fail(breaker.enter("get"), "wait");
+    expect(breaker.failures).toBe(1);
+    breaker.succeed(breaker.enter("get"));
+    for (let call = 0; call < 100; call++) breaker.fail(breaker.enter("get"), "wait");
+    expect(breaker.failures).toBe(1);
+  });
+
+  it("takes calls that waited for one attempt to connect for one failure, and later ones for further failures", () => {
+    const { breaker } = open(3);
+    const passes = Array.from({ length: 100 }, () => breaker.enter("get"));
+    for (const pass of passes) breaker.fail(pass, "attempt");
+    expect(breaker.failures).toBe(1);
+    breaker.fail(breaker.enter("get"), "attempt");
+    breaker.fail(breaker.enter("get"), "attempt");
+    expect(breaker.state).toBe("open");
+  });
+
+  it("closes at once when a connection is established", async () => {
+    const { breaker, failTimes, clock, states } = open(2);
+    failTimes(2);
+    breaker.connected();
+    expect(breaker.state).toBe("closed");
+    breaker.succeed(breaker.enter("get"));
+    failTimes(2);
+    await clock.advance(30_000);
+    const probe = breaker.enter("get");
+    breaker.connected();
+    breaker.fail(probe);
+    expect(states).toEqual(["open", "closed", "open", "half_open", "closed"]);
+    expect(breaker.openedAt).toBeUndefined();
+  });
+
+  it("stays open if connections are established and no call succeeds", async () => {
+    const { breaker, failTimes, clock } = open(2, 30);
+    failTimes(2);
+    breaker.connected();
+    failTimes(2);
+    breaker.connected();
+    expect(breaker.state).toBe("open");
+    await clock.advance(30_000);
+    breaker.succeed(breaker.enter("get"));
+    failTimes(2);
+    breaker.connected();
+    expect(breaker.state).toBe("closed");
+  });
 });

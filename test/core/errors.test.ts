@@ -41,7 +41,9 @@ const MADE: Readonly<Record<ErrorCode, XCacheError>> = {
   VALUE_TOO_LARGE: new CodecError("VALUE_TOO_LARGE", "said", details),
   FRAME_INVALID: new CodecError("FRAME_INVALID", "said", details),
   FRAME_VERSION: new CodecError("FRAME_VERSION", "said", details),
+  ENTRY_UNREADABLE: new CodecError("ENTRY_UNREADABLE", "said", details),
   CONNECTION_FAILED: new ConnectionError("said", details),
+  PROTOCOL_VIOLATED: new ConnectionError("said", { ...details, code: "PROTOCOL_VIOLATED" }),
   DISCONNECTED: new ConnectionError("said", { ...details, code: "DISCONNECTED" }),
   STORE_FAILED: new BackendError("STORE_FAILED", "said", details),
   OPERATION_TIMEOUT: new OperationTimeoutError("said", details),
@@ -180,7 +182,7 @@ describe("types", () => {
     // @ts-expect-error a ConnectionError cannot be a timeout
     new ConnectionError("said", { code: "LOAD_TIMEOUT" });
     expectTypeOf<CodecError["code"]>().toEqualTypeOf<
-      "VALUE_UNSUPPORTED" | "VALUE_TOO_LARGE" | "FRAME_INVALID" | "FRAME_VERSION"
+      "VALUE_UNSUPPORTED" | "VALUE_TOO_LARGE" | "FRAME_INVALID" | "FRAME_VERSION" | "ENTRY_UNREADABLE"
     >();
     expectTypeOf<XCacheError["code"]>().toEqualTypeOf<ErrorCode>();
   });

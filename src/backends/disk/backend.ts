@@ -1,4 +1,5 @@
 // The disk backend: LMDB in a folder, shared by all processes of a machine without a server.
+import { outsideCallers } from "../../core/async-context.ts";
 import {
   type Backend,
   type BackendHost,
@@ -210,9 +211,11 @@ export class DiskBackend implements Backend {
   }
 
   /** Imported on demand, so that LMDB code is loaded only where it is used. */
-  async #enter(): Promise<Records> {
-    const { enterStore } = await import("./records.ts");
-    return enterStore(this.#options, this.#host);
+  #enter(): Promise<Records> {
+    return outsideCallers(async () => {
+      const { enterStore } = await import("./records.ts");
+      return enterStore(this.#options, this.#host);
+    });
   }
 
   #change(change: (records: Records) => void, failed: Failed): void {

@@ -3,6 +3,7 @@
 // LMDB lets one process write at a time and waits for its lock without a limit. A thread of the pool does that waiting,
 // so a process that hangs while holding the lock blocks the writes of others but not their reads, and operations queued
 // here fail at their deadline.
+import { outsideCallers } from "../../core/async-context.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ConnectionError } from "../../core/errors.ts";
 import { Alarm } from "./alarm.ts";
@@ -94,7 +95,7 @@ export class Committer {
     if (this.#isScheduled || this.#turn.isAwaited || this.#inFlight.length > 0) return;
     this.#isScheduled = true;
     // Includes what the rest of this tick adds.
-    process.nextTick(() => {
+    process.nextTick(outsideCallers, () => {
       this.#isScheduled = false;
       // A failure callback may have started another commit meanwhile; this one then follows it.
       if (this.#inFlight.length === 0) this.#commit();

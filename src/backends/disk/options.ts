@@ -1,8 +1,8 @@
 // Options of the disk backend, from an object or a file:// address.
 import { isAbsolute } from "node:path";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
+import { checkBackendOptions } from "../../core/backend-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
-import { suggestName } from "../../core/suggest-name.ts";
 
 /**
  * What an acknowledged change survives. `process`: the crash of any process; the store is empty after a reboot of the
@@ -39,22 +39,9 @@ const NAMES = ["directory", "maxBytes", "durability"];
 
 /** Throws ConfigError. */
 export function resolveOptions(options: unknown): ResolvedOptions {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(`DiskBackend options must be an object, got ${describeArrival(options)}`);
-  }
+  checkBackendOptions("DiskBackend", options, ["kvUrl", ...NAMES]);
   const given = "kvUrl" in options ? fromUrl(options) : options;
-  for (const name of Object.keys(given)) {
-    if (NAMES.includes(name)) continue;
-    throw new ConfigError(
-      "CONFIG_UNKNOWN_FIELD",
-      `DiskBackend has no option ${JSON.stringify(name)}; ${suggestName(name, NAMES)}`,
-    );
-  }
-  const {
-    directory,
-    maxBytes = DEFAULT_MAX_BYTES,
-    durability = "process",
-  } = given as Record<string, unknown>;
+  const { directory, maxBytes = DEFAULT_MAX_BYTES, durability = "process" } = given;
   if (typeof directory !== "string" || !isAbsolute(directory) || directory.includes("\0")) {
     throw invalid(`directory must be an absolute path, got ${describeArrival(directory)}`);
   }
@@ -73,8 +60,7 @@ export function resolveOptions(options: unknown): ResolvedOptions {
   return { directory, maxBytes: maxBytes as number, durability };
 }
 
-function fromUrl(options: object): object {
-  const { kvUrl, ...rest } = options as Record<string, unknown>;
+function fromUrl({ kvUrl, ...rest }: Record<string, unknown>): Record<string, unknown> {
   const others = Object.keys(rest);
   if (others.length > 0) throw invalid(`DiskBackend takes kvUrl alone, got ${others.join(", ")} as well`);
   const address = parseStoreAddress(kvUrl);

@@ -2,6 +2,7 @@
 import type { MemcachedAddress } from "../../core/address/address.ts";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
 import type { Backend, BackendHost, Capabilities, RecordTaker, ScanItem } from "../../core/backend.ts";
+import { checkBackendOptions } from "../../core/backend-options.ts";
 import { ConfigError, UnsupportedError } from "../../core/errors.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { LazyModule } from "../wire/lazy-client.ts";
@@ -25,8 +26,10 @@ export class MemcachedBackend extends RemoteBackend<ServersModule, Servers> impl
   readonly #address: MemcachedAddress;
 
   /** Throws ConfigError for a URL that is not one of memcached. */
-  constructor({ kvUrl }: MemcachedOptions) {
+  constructor(options: MemcachedOptions) {
     super(serversModule);
+    checkBackendOptions("MemcachedBackend", options, ["kvUrl"]);
+    const { kvUrl } = options;
     const address = parseStoreAddress(kvUrl);
     if (address.kind !== "memcached") {
       throw new ConfigError(
@@ -44,7 +47,7 @@ export class MemcachedBackend extends RemoteBackend<ServersModule, Servers> impl
     this.identity = { address: redactUrl(kvUrl), kind: address.kind };
     // On one server all stamps share a connection; with several, each stamp may be on another server.
     const ordered = address.hosts.length === 1;
-    this.capabilities = { shared: true, scan: false, ttlResolutionMs: 1_000, ordered };
+    this.capabilities = { shared: true, scan: false, ttlResolutionMs: 1_000, ordered, fenced: false };
   }
 
   protected openClient(code: ServersModule, host: BackendHost): Servers {

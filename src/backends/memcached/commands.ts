@@ -15,8 +15,6 @@ type NextRecord = Omit<KeyedRecord, "key">;
 
 export interface KeyLocator {
   locate(key: string): KeyLocation;
-  /** Whether the store's time is known well enough to enforce the expiry in a record exactly. */
-  isTimeClose(): boolean;
 }
 
 /** Reads and expires an item in one step: one caller gets it, and it is gone for all others. */
@@ -140,14 +138,9 @@ export class MemcachedCommands {
   /** Flags and bytes of an item to store. */
   #item(location: KeyLocation, { key, record, lifetimeMs }: KeyedRecord, flags: string) {
     const data = isHashed(key) ? encodeRecord(record, { withKey: true }) : new RecordBytes(record);
-    return [` b${this.#lifetimeFlag(location, record, lifetimeMs)}${flags}`, data] as const;
-  }
-
-  #lifetimeFlag(location: KeyLocation, record: StoreRecord, lifetimeMs: number): string {
-    if (lifetimeMs === Number.POSITIVE_INFINITY) return "";
-    // Leases and stamps are never trusted for their presence alone: one that stays too long does no harm.
-    const roundsUp = record.kind !== "entry" || this.#locator.isTimeClose();
-    return ` T${lifetimeToken(lifetimeMs, roundsUp, location.serverNow())}`;
+    const isLimited = lifetimeMs !== Number.POSITIVE_INFINITY;
+    const lifetime = isLimited ? ` T${lifetimeToken(lifetimeMs, location.serverNow())}` : "";
+    return [` b${lifetime}${flags}`, data] as const;
   }
 }
 
@@ -155,16 +148,16 @@ export class MemcachedCommands {
 const LONGEST_RELATIVE_S = 30 * 24 * 3600;
 /** Times since the epoch are signed 32-bit numbers, and 0 means forever. */
 const LATEST_S = 2 ** 31 - 1;
-/** A lifetime is computed some moments after the expiry it comes from: 999.8 ms were meant as a second. */
-const SLACK_MS = 10;
+/** Rounding errors of a lifetime that is a difference of two times. */
+const ROUNDING_MS = 0.1;
 
 /**
- * The token of flag T. A server counts seconds of its own: n of them take between n - 1 and n seconds. `roundsUp` adds one
- * to cover the whole lifetime, for records whose own expiry is checked by the reader; without it the server expires the
- * record in time by itself. A lifetime is never mistaken for forever.
+ * The token of flag T. A server counts seconds of its own: n of them take between n - 1 and n seconds, so one is added. A
+ * record that stays too long does no harm: its reader checks the exact expiry in it. A lifetime is never mistaken for
+ * forever.
  */
-export function lifetimeToken(lifetimeMs: number, roundsUp: boolean, serverNowMs: number): number {
-  const seconds = Math.max(1, Math.floor((lifetimeMs + SLACK_MS) / 1_000) + (roundsUp ? 1 : 0));
+export function lifetimeToken(lifetimeMs: number, serverNowMs: number): number {
+  const seconds = Math.max(1, Math.ceil((lifetimeMs - ROUNDING_MS) / 1_000)) + 1;
   if (seconds <= LONGEST_RELATIVE_S) return seconds;
   const until = Math.floor(serverNowMs / 1_000) + seconds;
   return until > LATEST_S ? 0 : until;

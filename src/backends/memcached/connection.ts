@@ -1,12 +1,15 @@
 // One connection to one server: pipelined commands, the reads of a tick together, a deadline for every reply.
 import type { Socket } from "node:net";
 import type { HostPort } from "../../core/address/address.ts";
-import type { XCacheError } from "../../core/errors.ts";
+import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import { atEndOfTurn } from "../../core/event-loop.ts";
+import { markLoss } from "../../core/resilience/store-failure.ts";
+import { Backlog, MOST_IN_FLIGHT } from "../wire/backlog.ts";
 import { lost, notAnswered } from "../wire/connection-error.ts";
+import { Outgoing } from "../wire/outgoing.ts";
 import type { ConnectionOwner } from "../wire/reconnecting.ts";
-import { ReplyQueue } from "../wire/reply-queue.ts";
-import { openSocket, type SocketSettings } from "../wire/socket.ts";
+import { ReplyQueue, SMALL_REQUEST } from "../wire/reply-queue.ts";
+import { endSocket, openSocket, type SocketSettings } from "../wire/socket.ts";
 import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";
 import { MetaReader, type MetaReply } from "./meta-reader.ts";
@@ -20,6 +23,7 @@ import {
   type ReadAnswer,
   ReadsPending,
   StatisticsPending,
+  type UnansweredRead,
 } from "./pending-command.ts";
 import { notMemcached, tooLarge } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
@@ -42,6 +46,8 @@ export class Connection {
   provenAt = 0;
   /** What the server reports about itself; set before any record is sent. */
   info = NO_INFO;
+  /** Gets the reads that were not answered when the connection is lost. Absent: they fail. */
+  unanswered: ((reads: readonly UnansweredRead[], reason: XCacheError) => void) | undefined;
   /** The CAS of records that were swapped in here; void with the connection, since a restarted server counts from 1. */
   readonly cas = new CasMemory();
   readonly #settings: ConnectionSettings;
@@ -50,7 +56,12 @@ export class Connection {
   readonly #socket: Socket;
   readonly #pending: ReplyQueue<PendingCommand>;
   #reads = new TickReads();
+  readonly #outgoing: Outgoing;
+  readonly #backlog: Backlog<Connection>;
+  /** The latest command that had to wait, until it is answered. */
+  #lastWaited: PendingCommand | undefined;
   #flushing = false;
+  #isDraining = false;
   #closed: XCacheError | undefined;
   readonly #abort = (): void => this.destroy(this.#owner.signal?.reason);
 
@@ -68,12 +79,22 @@ export class Connection {
       holdsProcess: true,
       late: () => this.destroy(notAnswered(name, operationTimeoutMs)),
     });
+    this.#backlog = new Backlog(operationTimeoutMs);
+    this.#outgoing = new Outgoing(socket, () => this.#pending.moved());
     socket.on("data", (chunk: Buffer) => {
+      const { oldest } = this.#pending;
+      const wasPartial = reader.isPartial;
       try {
         reader.feed(chunk);
       } catch (error) {
         this.destroy(notMemcached(name, error));
       }
+      const isSame = oldest !== undefined && this.#pending.oldest === oldest;
+      if (isSame || reader.isPartial) {
+        if (!isSame) this.#pending.arrived();
+        this.#pending.arriving(chunk.length, reader.missing);
+      } else if (wasPartial || this.#pending.bytes > SMALL_REQUEST) this.#pending.arrived();
+      if (this.#backlog.length > 0) this.#drain();
     });
     socket.on("error", (error) => this.destroy(lost(name, error)));
     socket.on("close", () => this.destroy(lost(name, undefined)));
@@ -102,12 +123,18 @@ export class Connection {
 
   /** How many commands wait for their replies. */
   get inFlight(): number {
-    return this.#pending.length;
+    return this.#pending.length + this.#backlog.length;
   }
 
   /** Whether the socket has stopped taking data: more of it would only pile up here. */
   get isClogged(): boolean {
-    return this.#socket.writableNeedDrain;
+    return this.#socket.writableNeedDrain || this.#backlog.length > 0;
+  }
+
+  /** Whether calls wait for data that is on its way, so that their deadlines do not apply; this connection has its own. */
+  isTransferring(now: number): boolean {
+    const isBehind = this.#backlog.length > 0 || this.#lastWaited !== undefined;
+    return (isBehind && this.#pending.length > 0) || this.#pending.isExtended(now);
   }
 
   /** When the oldest unanswered command was sent; Infinity if there is none. */
@@ -119,6 +146,10 @@ export class Connection {
   read(key: string, answer: ReadAnswer): void {
     if (this.#closed !== undefined) {
       answer.failed(this.#closed);
+      return;
+    }
+    if (this.#isFull) {
+      this.#waitToRead(key, answer);
       return;
     }
     this.#reads.add(key, answer);
@@ -133,8 +164,13 @@ export class Connection {
   /** mg or md; sent with the other commands of this tick, in order. */
   send(verb: "mg" | "md", key: string, flags: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
+    if (this.#isFull) {
+      this.#waitToSend(verb, key, flags, pending);
+      return;
+    }
+    const before = this.#writer.length;
     this.#writer.command(verb, key, flags);
-    this.#append(pending);
+    this.#append(pending, before);
   }
 
   /** ms. A record that is too large for the server is refused here. */
@@ -145,8 +181,13 @@ export class Connection {
       pending.fail(tooLarge(data.length, largestRecord));
       return;
     }
+    if (this.#isFull) {
+      this.#waitToStore(key, flags, data, pending);
+      return;
+    }
+    const before = this.#writer.length;
     this.#writer.store(key, flags, data);
-    this.#append(pending);
+    this.#append(pending, before);
   }
 
   command(verb: "mg" | "md", key: string, flags: string): Promise<MetaReply> {
@@ -186,13 +227,25 @@ export class Connection {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#owner.signal?.removeEventListener("abort", this.#abort);
-    this.#socket.destroy();
     const pending = this.#pending.close();
-    const { answers } = this.#reads;
+    endSocket(this.#socket, reason, pending.length > 0);
+    // All calls get this one error: one failure of the store, however many they are.
+    if (reason instanceof ConnectionError) markLoss(reason);
+    const reads: UnansweredRead[] = [];
+    for (const each of pending) {
+      if (each instanceof ReadsPending) reads.push(...each.unanswered());
+      else each.fail(reason);
+    }
+    const { keys, answers } = this.#reads;
+    for (const [at, answer] of answers.entries()) reads.push({ key: keys[at] as string, answer, sentAt: 0 });
     this.#reads = new TickReads();
-    for (const each of pending) each.fail(reason);
-    for (const answer of answers) answer.failed(reason);
+    const unsent = this.#backlog.close();
+    this.#lastWaited = undefined;
     this.#owner.closed(reason);
+    // Not sent again: a CAS is void with its connection.
+    for (const each of unsent) each.fail(reason);
+    if (this.unanswered !== undefined) this.unanswered(reads, reason);
+    else for (const { answer } of reads) answer.failed(reason);
   }
 
   #refuses(pending: PendingCommand): boolean {
@@ -203,12 +256,65 @@ export class Connection {
 
   #line(text: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
+    if (this.#isFull) {
+      this.#waitFor(text.length, pending, (connection) => connection.#line(text, pending));
+      return;
+    }
+    const before = this.#writer.length;
     this.#writer.line(text);
-    this.#append(pending);
+    this.#append(pending, before);
   }
 
-  #append(pending: PendingCommand): void {
+  /** `before`: the length of the output without its command. */
+  #append(pending: PendingCommand, before: number): void {
+    pending.bytes = this.#writer.length - before;
     this.#pending.add(pending);
+    if (this.#isDraining) this.#lastWaited = pending;
+    this.#flushSoon();
+  }
+
+  get #isFull(): boolean {
+    return this.#pending.bytes >= MOST_IN_FLIGHT || (this.#backlog.length > 0 && !this.#isDraining);
+  }
+
+  // Apart from their callers: a closure in those would cost every command a context.
+  #waitToSend(verb: "mg" | "md", key: string, flags: string, pending: PendingCommand): void {
+    this.#waitFor(key.length, pending, (connection) => connection.send(verb, key, flags, pending));
+  }
+
+  #waitToStore(key: string, flags: string, data: Uint8Array | SelfWriting, pending: PendingCommand): void {
+    this.#waitFor(data.length, pending, (connection) => connection.store(key, flags, data, pending));
+  }
+
+  #waitToRead(key: string, answer: ReadAnswer): void {
+    this.#wait(
+      key.length,
+      (connection) => connection.read(key, answer),
+      (error) => answer.failed(error),
+    );
+  }
+
+  #waitFor(bytes: number, pending: PendingCommand, send: (connection: Connection) => void): void {
+    this.#wait(bytes, send, (error) => pending.fail(error));
+  }
+
+  #wait(bytes: number, send: (connection: Connection) => void, fail: (error: XCacheError) => void): void {
+    this.#backlog.add({ since: this.#settings.clock.now(), bytes, send, fail });
+  }
+
+  /** Sends what had to wait, as far as there is room. */
+  #drain(): void {
+    if (this.#closed !== undefined || this.#backlog.length === 0) return;
+    const now = this.#settings.clock.now();
+    this.#isDraining = true;
+    while (this.#pending.bytes < MOST_IN_FLIGHT) {
+      const next = this.#backlog.take(now);
+      if (next === undefined) break;
+      next.send(this);
+      // In order with the commands around it.
+      if (this.#reads.keys.length > 0) this.#appendReads();
+    }
+    this.#isDraining = false;
     this.#flushSoon();
   }
 
@@ -223,7 +329,7 @@ export class Connection {
     if (this.#reads.keys.length > 0) this.#appendReads();
     this.#flushing = false;
     this.#pending.sent();
-    this.#socket.write(this.#writer.take());
+    this.#outgoing.write(this.#writer.take());
   };
 
   #appendReads(): void {
@@ -231,13 +337,18 @@ export class Connection {
     this.#reads = new TickReads();
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
       const end = Math.min(from + MOST_READ_TOGETHER, keys.length);
+      const before = this.#writer.length;
       if (end - from === 1) this.#writer.command("mg", keys[from] as string, READ_ONE);
       else {
         for (let at = from; at < end; at++)
           this.#writer.command("mg", keys[at] as string, READ_FLAGS[at - from] as string);
         this.#writer.line("mn");
       }
-      this.#append(new ReadsPending(end - from === keys.length ? answers : answers.slice(from, end)));
+      const isAll = end - from === keys.length;
+      this.#append(
+        new ReadsPending(isAll ? keys : keys.slice(from, end), isAll ? answers : answers.slice(from, end)),
+        before,
+      );
     }
   }
 
@@ -246,7 +357,9 @@ export class Connection {
     if (next === undefined) throw new Error("a reply to no command");
     this.provenAt = next.sentAt;
     // The answer may have closed the connection.
-    if (next.take(reply) && this.#closed === undefined) this.#pending.shift();
+    if (!next.take(reply) || this.#closed !== undefined) return;
+    if (next === this.#lastWaited) this.#lastWaited = undefined;
+    this.#pending.shift();
   }
 }
 

@@ -54,6 +54,16 @@ export class MetaReader implements MetaReply {
     this.#reply = reply;
   }
 
+  /** Whether part of a line or a value has arrived. */
+  get isPartial(): boolean {
+    return this.#value !== undefined || this.#rest !== undefined;
+  }
+
+  /** Bytes that the present value still lacks. */
+  get missing(): number {
+    return this.#value === undefined ? 0 : this.#wanted - this.#filled;
+  }
+
   /** Throws on bytes that are not replies: the connection is then unusable. */
   feed(arrived: Buffer): void {
     let chunk = arrived;

@@ -62,6 +62,11 @@ export class MetaWriter {
     this.#lineEnd();
   }
 
+  /** Bytes written since the last `take`. */
+  get length(): number {
+    return this.#at - this.#from;
+  }
+
   /** Everything written since the last call; the caller owns it. */
   take(): Buffer {
     const taken = this.#out.subarray(this.#from, this.#at);

@@ -2,9 +2,12 @@
 import type { HostPort } from "../../core/address/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
+import type { XCacheError } from "../../core/errors.ts";
 import { connectionOf } from "../wire/key-connection.ts";
 import { ReconnectingConnection } from "../wire/reconnecting.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
+import type { UnansweredRead } from "./pending-command.ts";
+import { RepeatedRead } from "./read-answer.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
 import { nameOf } from "./ring.ts";
 import { ServerClock } from "./server-clock.ts";
@@ -25,6 +28,8 @@ export interface NodeHost {
   readonly settings: Omit<ConnectionSettings, "endpoint">;
   /** Called on every (re)connect; no call uses the connection before this resolves. */
   onServer(node: MemcachedNode, connection: Connection): Promise<void>;
+  /** A connection is ready. */
+  up?(): void;
 }
 
 interface WaitingCall {
@@ -131,9 +136,10 @@ export class MemcachedNode {
 
   #newLink(): ReconnectingConnection<Connection> {
     const { clock, settings } = this.#host;
-    return new ReconnectingConnection({
+    const { operationTimeoutMs } = settings;
+    const link: ReconnectingConnection<Connection> = new ReconnectingConnection({
       clock,
-      operationTimeoutMs: settings.operationTimeoutMs,
+      operationTimeoutMs,
       open: async (owner) => {
         const connection = await Connection.open({ ...settings, endpoint: this.#endpoint }, owner);
         try {
@@ -147,10 +153,39 @@ export class MemcachedNode {
         }
         return connection;
       },
+      up: () => {
+        if (link.connection !== undefined)
+          link.connection.unanswered = (reads, reason) => this.#readAgain(link, reads, reason);
+        this.#host.up?.();
+      },
       down: (error) => {
         for (const { failed } of this.#takeWaiting()) failed(error);
       },
     });
+    return link;
+  }
+
+  /** Within their deadlines. */
+  #readAgain(
+    link: ReconnectingConnection<Connection>,
+    reads: readonly UnansweredRead[],
+    reason: XCacheError,
+  ): void {
+    const { clock, settings } = this.#host;
+    const now = clock.now();
+    for (const { key, answer, sentAt } of reads) {
+      const again =
+        answer instanceof RepeatedRead
+          ? answer
+          : new RepeatedRead(answer, (sentAt || now) + settings.operationTimeoutMs);
+      if (again.due <= now) answer.failed(reason);
+      else
+        link.whenUp(
+          (connection) => connection.read(key, again),
+          (error) => answer.failed(error),
+          again.due,
+        );
+    }
   }
 
   async #prepare(connection: Connection): Promise<void> {

@@ -12,6 +12,7 @@ import type { Statistics } from "./server-info.ts";
 export abstract class PendingCommand {
   /** When it was sent; 0 until then. */
   sentAt = 0;
+  bytes = 0;
 
   /** Takes a reply; returns whether it was the last. Throws if the reply does not belong to this command. */
   abstract take(reply: MetaReply): boolean;
@@ -71,17 +72,27 @@ export interface ReadAnswer {
   failed(error: unknown): void;
 }
 
+/** A read that a lost connection left unanswered. */
+export interface UnansweredRead {
+  readonly key: string;
+  readonly answer: ReadAnswer;
+  /** When it was sent; 0 if it never was. */
+  readonly sentAt: number;
+}
+
 /**
  * The reads of a tick. Several are quiet (flag q): the server sends nothing for missing items, marks each found one with its
  * opaque number, and MN ends them.
  */
 export class ReadsPending extends PendingCommand {
+  #keys: readonly string[];
   #answers: (ReadAnswer | undefined)[];
   #refusal: XCacheError | undefined;
   readonly #isQuiet: boolean;
 
-  constructor(answers: ReadAnswer[]) {
+  constructor(keys: readonly string[], answers: ReadAnswer[]) {
     super();
+    this.#keys = keys;
     this.#answers = answers;
     this.#isQuiet = answers.length > 1;
   }
@@ -112,9 +123,23 @@ export class ReadsPending extends PendingCommand {
     this.#endSilent();
   }
 
+  /** The reads that were not answered; there will be no more replies. */
+  unanswered(): readonly UnansweredRead[] {
+    const [keys, answers] = [this.#keys, this.#answers];
+    this.#release();
+    return answers.flatMap((answer, at) =>
+      answer === undefined ? [] : [{ key: keys[at] as string, answer, sentAt: this.sentAt }],
+    );
+  }
+
+  #release(): void {
+    this.#keys = [];
+    this.#answers = [];
+  }
+
   #endSilent(): void {
     const answers = this.#answers;
-    this.#answers = [];
+    this.#release();
     for (const answer of answers) {
       if (answer === undefined) continue;
       if (this.#refusal === undefined) answer.missing();

@@ -58,6 +58,7 @@ export class ManyRecords {
       this.#records[at] = decodeRecord(bytes, this.#keys[at] as string, start, end);
     } catch (error) {
       this.fail(error);
+      return;
     }
     this.missing();
   }
@@ -66,7 +67,10 @@ export class ManyRecords {
     if (--this.#left === 0) this.#done(this.#records);
   }
 
+  /** The first failure ends the batch; what the other parts become does not matter. */
   fail(error: unknown): void {
+    if (this.#left <= 0) return;
+    this.#left = 0;
     this.#failed(error);
   }
 }
@@ -127,7 +131,8 @@ export class StampedRecord implements ReadAnswer {
   }
 
   failed(error: unknown): void {
-    this.#left = -1;
+    if (this.#left <= 0) return;
+    this.#left = 0;
     this.#taker.fail(error);
   }
 }
@@ -171,5 +176,28 @@ export class StampAnswer implements ReadAnswer {
   #deliver(id: Token | undefined): void {
     for (let at = 0; at < this.#waiting.length; at++)
       (this.#waiting[at] as StampedRecord).stamp(this.#indexes[at] as number, id);
+  }
+}
+
+/** A read that is sent again keeps its deadline over several lost connections. */
+export class RepeatedRead implements ReadAnswer {
+  readonly due: number;
+  readonly #answer: ReadAnswer;
+
+  constructor(answer: ReadAnswer, due: number) {
+    this.#answer = answer;
+    this.due = due;
+  }
+
+  found(bytes: Buffer, start: number, end: number): void {
+    this.#answer.found(bytes, start, end);
+  }
+
+  missing(): void {
+    this.#answer.missing();
+  }
+
+  failed(error: unknown): void {
+    this.#answer.failed(error);
   }
 }

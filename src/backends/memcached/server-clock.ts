@@ -61,11 +61,6 @@ export class ServerClock {
     return this.high(now) - this.low(now) <= USABLE_MS;
   }
 
-  /** Whether the beginning of the second has been found. */
-  isClose(now: number): boolean {
-    return this.#at > 0 && this.high(now) - this.low(now) <= 2 * (CLOSE_MS + this.#tripMs);
-  }
-
   /**
    * In how long to ask next: when the next second of the server is expected to begin. Once that is known closely, alternately
    * just before the earliest and just after the latest moment it may begin: that reveals a clock that was changed.

@@ -1,6 +1,7 @@
 // The servers of the store: which one a key is on, whose time counts, and what they report about themselves.
 import type { MemcachedAddress } from "../../core/address/address.ts";
 import type { BackendHost, PoolState, Usage } from "../../core/backend.ts";
+import { repeatedIfLost } from "../wire/connection-error.ts";
 import { highestUsage, poolState, shareOf } from "../wire/pool-state.ts";
 import type { RemoteClient } from "../wire/remote-backend.ts";
 import { type KeyLocator, MemcachedCommands } from "./commands.ts";
@@ -33,6 +34,7 @@ export class Servers implements RemoteClient, KeyLocator {
         poolSize,
         settings,
         onServer: (node, connection) => this.#onServer(node, connection),
+        up: () => host.connected?.(),
       });
     });
     this.commands = new MemcachedCommands(this);
@@ -67,11 +69,20 @@ export class Servers implements RemoteClient, KeyLocator {
   }
 
   async ping(): Promise<void> {
-    await Promise.all(this.nodes.map((node) => overNode(node, (connection) => connection.ping())));
+    await Promise.all(
+      this.nodes.map((node) => repeatedIfLost(() => overNode(node, (connection) => connection.ping()))),
+    );
   }
 
   answersInPart(): boolean {
     return this.nodes.length > 1 && this.nodes.some((node) => node.isAnswering());
+  }
+
+  isTransferring(): boolean {
+    const now = this.#host.clock.now();
+    return this.nodes.some(({ links }) =>
+      links.some((link) => link.connection?.isTransferring(now) === true),
+    );
   }
 
   now(): number {
@@ -134,10 +145,6 @@ export class Servers implements RemoteClient, KeyLocator {
     return this.#nodeOf(key).locate(key);
   }
 
-  isTimeClose(): boolean {
-    return this.#reference()?.time.isClose(this.#host.clock.coarse()) === true;
-  }
-
   /**
    * Whose time is the store's: the first of the list whose time is known, so that every process picks the same one. A server
    * that has been away for too long for that is skipped.
@@ -182,7 +189,6 @@ export class Servers implements RemoteClient, KeyLocator {
         const source = owner === node ? sourceOf(connection) : owner.ahead;
         return { source, serverNow: () => owner.now() };
       },
-      isTimeClose: () => this.isTimeClose(),
     });
     const { clock } = this.#host;
     const now = (): number => (this.#reference() ?? node).now();

@@ -9,20 +9,22 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
+import { checkBackendOptions } from "../../core/backend-options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { MOST_ENTRIES } from "../../core/limits.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { suggestName } from "../../core/suggest-name.ts";
-import { isPlainRecord } from "../../core/wire.ts";
 import { RecordTable } from "./records.ts";
 import { MemoryStore } from "./store.ts";
 
 export interface MemoryBackendOptions {
   /** Most entries over all namespaces, 1 to 8,388,608; the least useful are evicted first. Default: 100,000. */
   readonly maxEntries?: number;
-  /** Approximate bound of the bytes of keys and values. Default: no bound besides `maxEntries`. */
+  /**
+   * Approximate bound of the bytes of keys and values. Default: a quarter of the heap limit, at most 256 MB; none if
+   * `maxEntries` is given.
+   */
   readonly maxBytes?: number;
   /** `copy`: every caller gets its own copy. `shared`: the stored object itself, which is faster; do not change it. Default: copy. */
   readonly values?: "copy" | "shared";
@@ -30,12 +32,20 @@ export interface MemoryBackendOptions {
 
 const DEFAULT_MAX_ENTRIES = 100_000;
 
+const MOST_DEFAULT_BYTES = 256 * 1024 * 1024;
+
+/** Loaded when it is needed: node:v8 takes milliseconds to load. */
+function defaultMaxBytes(): number {
+  const { heap_size_limit: heap } = process.getBuiltinModule("node:v8").getHeapStatistics();
+  return Math.min(MOST_DEFAULT_BYTES, Math.floor(heap / 4));
+}
+
 export class MemoryBackend implements Backend {
   readonly name = "memory";
   readonly capabilities: Capabilities = { shared: false, scan: true, ttlResolutionMs: 1 };
   readonly maxEntries: number;
-  readonly maxBytes: number;
   readonly values: "copy" | "shared";
+  #maxBytes: number | undefined;
   #store: MemoryStore | undefined;
   #records: RecordTable | undefined;
   #clock: Clock = systemClock;
@@ -44,8 +54,14 @@ export class MemoryBackend implements Backend {
   constructor(options: MemoryBackendOptions = {}) {
     checkOptions(options);
     this.maxEntries = options.maxEntries ?? DEFAULT_MAX_ENTRIES;
-    this.maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
+    this.#maxBytes =
+      options.maxBytes ?? (options.maxEntries === undefined ? undefined : Number.POSITIVE_INFINITY);
     this.values = options.values ?? "copy";
+  }
+
+  get maxBytes(): number {
+    this.#maxBytes ??= defaultMaxBytes();
+    return this.#maxBytes;
   }
 
   /** The synchronous in-process store, shared by every cache on this backend. */
@@ -129,19 +145,7 @@ export class MemoryBackend implements Backend {
 const OPTION_NAMES = ["maxEntries", "maxBytes", "values"];
 
 function checkOptions(options: unknown): asserts options is MemoryBackendOptions {
-  if (!isPlainRecord(options)) {
-    throw new ConfigError(
-      "CONFIG_INVALID",
-      `MemoryBackend options must be an object, got ${describeArrival(options)}`,
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (OPTION_NAMES.includes(name)) continue;
-    throw new ConfigError(
-      "CONFIG_UNKNOWN_FIELD",
-      `MemoryBackend has no option ${JSON.stringify(name)}; ${suggestName(name, OPTION_NAMES)}`,
-    );
-  }
+  checkBackendOptions("MemoryBackend", options, OPTION_NAMES);
   const { maxEntries, maxBytes, values } = options;
   const whole = (value: unknown, most: number): boolean =>
     Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most;

@@ -170,10 +170,10 @@ export class MemoryNamespace implements Namespace {
     const now = this.#core.clock.now();
     if (now >= entry.staleUntil) return undefined;
     const expiredForMs = Math.max(0, now - entry.expires);
-    return { value: this.own(entry.value), fresh: now < entry.expires, expiredForMs };
+    return { value: this.own(entry.value), fresh: now < entry.expires, expiredForMs, id: entry.expires };
   }
 
-  admit(key: string, { since }: AdmissionOptions): Admission {
+  admit(key: string, { since, seen }: AdmissionOptions): Admission {
     return {
       ticket: {
         commit: (value, options) => {
@@ -185,6 +185,8 @@ export class MemoryNamespace implements Namespace {
         },
         abandon: () => {},
       },
+      // Not what was found before: the load may return it, and it may have been invalidated since.
+      stale: seen === undefined ? undefined : this.find(key),
     };
   }
 

@@ -19,11 +19,21 @@ const DECODED_GROWTH = 2;
 export class MemoryNearTier implements NearTier {
   readonly sharesValues: boolean;
   readonly #table: Table<KeptStamps>;
+  readonly #sweeper: Sweeper;
 
   constructor({ maxEntries, maxBytes, values }: NearOptions, clock: Clock) {
     this.sharesValues = values === "shared";
     this.#table = new Table({ maxEntries, maxBytes, clock });
-    new Sweeper(this.#table, clock).start();
+    this.#sweeper = new Sweeper(this.#table, clock);
+    this.#sweeper.start();
+  }
+
+  start(): void {
+    this.#sweeper.start();
+  }
+
+  stop(): void {
+    this.#sweeper.stop();
   }
 
   page(): NearPage {

@@ -1,10 +1,10 @@
 // The bounded in-process table under the memory backend and the near tier: pages hold the values, the table keeps a row
 // per entry and bounds entries and bytes over all pages.
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, NEAR_EXPIRY_MS } from "../../core/clock.ts";
 import { Eviction } from "./eviction/eviction.ts";
 import { UseLog } from "./eviction/use-log.ts";
 import { Reclaim } from "./expiry/reclaim.ts";
-import { NEAR_MS, Schedule } from "./expiry/schedule.ts";
+import { Schedule } from "./expiry/schedule.ts";
 import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "./layout/box.ts";
 import { KeyHash } from "./layout/key-hash.ts";
 import { KeyIndex } from "./layout/key-index.ts";
@@ -143,7 +143,7 @@ export class Table<S extends EntryTags> implements PageHost {
     const tagSet = this.#rows.tagSetOf(slot);
     if (tagSet?.isLive() === false) return undefined;
     const expires = isBoxed ? held.expires : this.#rows.expiresOf(slot);
-    if (expires - this.clock.coarse() <= NEAR_MS && this.clock.now() >= expires) return undefined;
+    if (expires - this.clock.coarse() <= NEAR_EXPIRY_MS && this.clock.now() >= expires) return undefined;
     tagSet?.used?.();
     if (this.recordsUses) this.recordUse(page, key);
     if (!isBoxed) return held;

@@ -1,6 +1,7 @@
 // Why a connection to a remote store failed.
-import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
+import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
+import { isLoss, markWait } from "../../core/resilience/store-failure.ts";
 
 export const NEEDS_NO_TLS = "Check whether the server speaks TLS at this port, or use redis://.";
 
@@ -31,8 +32,39 @@ export function connectTimedOut(name: string, limitMs: number, isAccepted: boole
   );
 }
 
+/** Its password function or its TLS files took too long. */
+export function notPrepared(name: string, limitMs: number): OperationTimeoutError {
+  return new OperationTimeoutError(
+    `the credentials for ${name} were not there within connect_timeout (${limitMs / 1_000} s)`,
+    { hint: "Check the function given as `password`." },
+  );
+}
+
+/** For a command without effect: repeats it once if its connection was lost. */
+export async function repeatedIfLost<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error) || !isLoss(error)) throw error;
+    return work();
+  }
+}
+
 export function notAnswered(name: string, limitMs: number): OperationTimeoutError {
   return new OperationTimeoutError(`${name} did not answer within operation_timeout (${limitMs / 1_000} s)`);
+}
+
+/** No connection in time. `last`: why the latest attempt failed; undefined while the first one is in progress. */
+export function notConnected(last: XCacheError | undefined): XCacheError {
+  const words = "no connection to the store within operation_timeout";
+  if (last === undefined) return new OperationTimeoutError(words);
+  const all = `${words}; the latest attempt: ${last.message}`;
+  const details = { hint: last.hint, cause: last };
+  return markWait(
+    last instanceof OperationTimeoutError
+      ? new OperationTimeoutError(all, details)
+      : new ConnectionError(all, details),
+  );
 }
 
 /** A call came after disconnect(), or was in flight. */

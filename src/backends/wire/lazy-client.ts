@@ -1,4 +1,5 @@
 // The client of a store: its code is loaded when a cache is opened on such a store, and the first call opens it.
+import { outsideCallers } from "../../core/async-context.ts";
 import type { Failed } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 
@@ -15,7 +16,7 @@ export class LazyModule<Code> {
   /** A failed import is tried again by the next call. */
   async load(): Promise<Code> {
     if (this.loaded !== undefined) return this.loaded;
-    this.#importing ??= this.#import().finally(() => {
+    this.#importing ??= outsideCallers(this.#import).finally(() => {
       this.#importing = undefined;
     });
     this.loaded = await this.#importing;
@@ -29,6 +30,7 @@ export class LazyClient<Code, Client extends { close(): void }> {
   #client: Client | undefined;
   /** Grows with every close. */
   #session = 0;
+  #isClosed = false;
 
   constructor(code: LazyModule<Code>, open: (code: Code) => Client) {
     this.#code = code;
@@ -47,15 +49,15 @@ export class LazyClient<Code, Client extends { close(): void }> {
 
   /** The client without waiting, if its code is loaded: calls are then sent in the tick they are made in. */
   get ready(): Client | undefined {
-    if (this.#client === undefined && this.#code.loaded !== undefined)
+    if (this.#client === undefined && this.#code.loaded !== undefined && !this.#isClosed)
       this.#client = this.#open(this.#code.loaded);
     return this.#client;
   }
 
   async whenReady(): Promise<Client> {
     const session = this.#session;
-    await this.#code.load();
-    if (session !== this.#session)
+    if (!this.#isClosed) await this.#code.load();
+    if (this.#isClosed || session !== this.#session)
       throw new ConnectionError("the store was disconnected meanwhile", { code: "DISCONNECTED" });
     return this.ready as Client;
   }
@@ -70,7 +72,13 @@ export class LazyClient<Code, Client extends { close(): void }> {
     this.whenReady().then(call).catch(failed);
   }
 
+  /** Once closed, only this lets calls open it again. */
+  reopen(): void {
+    this.#isClosed = false;
+  }
+
   close(): void {
+    this.#isClosed = true;
     this.#session++;
     this.#client?.close();
     this.#client = undefined;

@@ -1,15 +1,19 @@
 // A connection that is opened when first needed and reopened with back-off when lost; calls wait for it until their deadline.
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
-import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../core/errors.ts";
+import { ConnectionError, type XCacheError } from "../../core/errors.ts";
+import { ProcessHold } from "../../core/event-loop.ts";
 import { toError } from "../../core/events.ts";
-import { disconnected } from "./connection-error.ts";
+import { markAttempt } from "../../core/resilience/store-failure.ts";
+import { disconnected, notConnected } from "./connection-error.ts";
 
 /** One connection, from its greeting until it breaks. */
 export interface OpenConnection {
   /** The server's address, for messages. */
   readonly name: string;
   readonly isOpen: boolean;
+  /** When the latest answered command was sent. */
+  readonly provenAt: number;
   destroy(reason: XCacheError): void;
 }
 
@@ -21,9 +25,16 @@ export interface ConnectionOwner {
   readonly signal?: AbortSignal;
 }
 
+export interface ReconnectPauses {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
 export interface ReconnectingHost<C> {
   readonly clock: Clock;
   readonly operationTimeoutMs: number;
+  /** Default: 20 and 500 ms. */
+  readonly pauses?: ReconnectPauses | undefined;
   /** Opens a connection and prepares it; no call uses the connection before this resolves. */
   open(owner: Required<ConnectionOwner>): Promise<C>;
   /** A connection is ready. */
@@ -36,11 +47,16 @@ interface WaitingCall<C> {
   readonly due: number;
   readonly run: (connection: C) => void;
   readonly failed: Failed;
+  readonly hasAlternative: boolean;
 }
 
-/** The back-off doubles from the first pause to the longest. A connection that lasts no longer than that is one more failure. */
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 2_000;
+/**
+ * The back-off doubles from the first pause to the longest, which bounds how long a server that is back goes unnoticed. A
+ * connection that ends without having answered a call is one more failure.
+ */
+export const DEFAULT_PAUSES: ReconnectPauses = { firstMs: 20, longestMs: 500 };
+/** The share of operation_timeout that a call waits for a connection: so that it fails with the reason, not as late. */
+const WAITING_SHARE = 0.98;
 /** A failover may renew a connection this often: by the old server, the sentinels, and the first connection to the new server. */
 const IMMEDIATE_RENEWALS = 3;
 /** The count restarts after this long without a renewal: longer than two connections that renew each other can pause. */
@@ -50,6 +66,8 @@ export class ReconnectingConnection<C extends OpenConnection> {
   readonly #host: ReconnectingHost<C>;
   #connection: C | undefined;
   #waiting: WaitingCall<C>[] = [];
+  /** Callers wait for these, and no socket keeps the process alive during a pause. */
+  readonly #hold = new ProcessHold();
   /** Fires when the first waiting call is due. */
   #waitTimer: Timer | undefined;
   #waitTimerDue = Number.POSITIVE_INFINITY;
@@ -60,7 +78,8 @@ export class ReconnectingConnection<C extends OpenConnection> {
   #failingSince = Number.POSITIVE_INFINITY;
   #lastError: XCacheError | undefined;
   #pause: Timer | undefined;
-  #upSince = 0;
+  /** When the latest connection was ready; undefined before the first one. */
+  #upSince: number | undefined;
   #renewals = 0;
   #renewedAt = 0;
   #closed = false;
@@ -89,23 +108,32 @@ export class ReconnectingConnection<C extends OpenConnection> {
     return this.#lastError;
   }
 
-  /** Calls `run` once connected, or `failed` if that takes longer than `due`. Default: operation_timeout from now. */
-  whenUp(run: (connection: C) => void, failed: Failed, due?: number): void {
+  /**
+   * Calls `run` once connected, or `failed` if that takes longer than `due`. Default: about operation_timeout from now.
+   * `hasAlternative`: the caller can go elsewhere, so it does not wait for the next attempt after one has failed.
+   */
+  whenUp(run: (connection: C) => void, failed: Failed, due?: number, hasAlternative = false): void {
     if (this.#connection !== undefined) {
       run(this.#connection);
       return;
     }
-    // During a pause nothing can be sent, and while attempts keep failing no call waits for one: both get the last error.
-    const reason = this.#pause !== undefined || this.isUnreachable ? this.#lastError : undefined;
+    const isPausing = this.#pause !== undefined;
+    const reason = (isPausing && hasAlternative) || this.#isHopeless ? this.#lastError : undefined;
     if (this.#closed || reason !== undefined) {
       failed(reason ?? disconnected());
       return;
     }
     const { clock, operationTimeoutMs } = this.#host;
-    const call = { due: due ?? clock.now() + operationTimeoutMs, run, failed };
-    this.#waiting.push(call);
-    this.#wakeAt(call.due);
-    this.#begin().catch(() => {});
+    const until = due ?? clock.now() + operationTimeoutMs * WAITING_SHARE;
+    this.#waiting.push({ due: until, run, failed, hasAlternative });
+    this.#hold.set(true);
+    this.#wakeAt(until);
+    if (!isPausing) this.#begin().catch(() => {});
+  }
+
+  /** Attempts keep failing for longer than any call would wait, or none has ever succeeded: calls get the reason at once. */
+  get #isHopeless(): boolean {
+    return this.isUnreachable || (this.#upSince === undefined && this.#pause !== undefined);
   }
 
   /** Resolves when connected; rejects when the attempt fails. */
@@ -213,38 +241,38 @@ export class ReconnectingConnection<C extends OpenConnection> {
     // Until a connection is in use, its attempt deals with its loss.
     if (signal !== this.#stop?.signal || lost === undefined) return;
     this.#connection = undefined;
-    if (this.#host.clock.now() - this.#upSince > LONGEST_PAUSE_MS) this.#failures = 0;
+    if (lost.provenAt >= (this.#upSince ?? 0)) this.#failures = 0;
     this.#fail(error, lost);
   }
 
   #fail(error: XCacheError, lost?: C): void {
     this.#attempt = undefined;
     if (this.#closed) return;
-    const { clock } = this.#host;
-    this.#lastError = error;
+    const { clock, pauses: { firstMs, longestMs } = DEFAULT_PAUSES } = this.#host;
+    this.#lastError = lost === undefined ? markAttempt(error) : error;
     this.#failingSince = Math.min(this.#failingSince, clock.now());
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+    const pause = Math.min(firstMs * 2 ** this.#failures++, longestMs);
     this.#pause = clock.after(pause * (0.5 + clock.random() / 2), () => {
       this.#pause = undefined;
       this.#begin().catch(() => {});
     });
     this.#host.down?.(error, lost);
-    this.#rejectWaiting(error);
+    if (this.#isHopeless) this.#rejectWaiting(error);
+    else this.#rejectWaiting(error, ({ hasAlternative }) => hasAlternative);
   }
 
   /** Their callers have timed out; a command sent later would take effect after its failure was reported. */
   #rejectLate(): void {
     const now = this.#host.clock.now();
-    const waiting = this.#takeWaiting();
-    const late = waiting.filter(({ due }) => due <= now);
-    this.#waiting = waiting.filter(({ due }) => due > now);
-    for (const { due } of this.#waiting) this.#wakeAt(due);
-    const error = new OperationTimeoutError("no connection to the store within operation_timeout");
-    for (const { failed } of late) failed(error);
+    this.#rejectWaiting(notConnected(this.#lastError), ({ due }) => due <= now);
   }
 
-  #rejectWaiting(error: XCacheError): void {
-    for (const { failed } of this.#takeWaiting()) failed(error);
+  #rejectWaiting(error: XCacheError, isMeant: (call: WaitingCall<C>) => boolean = () => true): void {
+    const waiting = this.#takeWaiting();
+    this.#waiting = waiting.filter((call) => !isMeant(call));
+    this.#hold.set(this.#waiting.length > 0);
+    for (const { due } of this.#waiting) this.#wakeAt(due);
+    for (const call of waiting) if (isMeant(call)) call.failed(error);
   }
 
   #takeWaiting(): readonly WaitingCall<C>[] {
@@ -252,6 +280,7 @@ export class ReconnectingConnection<C extends OpenConnection> {
     this.#waitTimerDue = Number.POSITIVE_INFINITY;
     const waiting = this.#waiting;
     this.#waiting = [];
+    this.#hold.set(false);
     return waiting;
   }
 }

@@ -35,6 +35,7 @@ export interface RemoteClient
     | "connect"
     | "ping"
     | "answersInPart"
+    | "isTransferring"
     | "now"
     | "clockErrorMs"
     | "aheadMs"
@@ -67,6 +68,7 @@ export abstract class RemoteBackend<Code, Client extends RemoteClient> {
   }
 
   async connect(): Promise<void> {
+    this.client.reopen();
     await (await this.client.whenReady()).connect();
   }
 
@@ -80,6 +82,10 @@ export abstract class RemoteBackend<Code, Client extends RemoteClient> {
 
   answersInPart(): boolean {
     return this.client.opened?.answersInPart() ?? false;
+  }
+
+  isTransferring(): boolean {
+    return this.client.opened?.isTransferring() ?? false;
   }
 
   now(): number {

@@ -6,7 +6,16 @@ import { ProcessHold } from "../../core/event-loop.ts";
 export interface Awaiting {
   /** When it was sent; 0 until then. */
   sentAt: number;
+  /** The size of the request. */
+  bytes: number;
 }
+
+/** Slower than this, a transfer is given up: in bytes per millisecond, which is a megabyte per second. */
+const LEAST_RATE = 1_000;
+/** Requests up to this size are sent in no time. */
+export const SMALL_REQUEST = 64 * 1024;
+/** The kernel takes about this much of a request before anything is seen of how fast it is sent. */
+const KERNEL_BUFFER = 4 * 1024 * 1024;
 
 export interface ReplyQueueOptions {
   readonly clock: Clock;
@@ -17,6 +26,9 @@ export interface ReplyQueueOptions {
   /** Called once when the oldest reply is late. */
   late(): void;
 }
+
+/** A timer that fires this much later than planned means that the event loop was blocked. */
+const BUSY_MS = 50;
 
 /** Answered commands are cut off the list this many at a time. */
 const CUT_AT = 1_024;
@@ -29,6 +41,14 @@ export class ReplyQueue<A extends Awaiting> {
   #unsent = 0;
   #watch: Timer | undefined;
   #isClosed = false;
+  #bytes = 0;
+  /** When part of a reply last arrived or part of a large request was taken. */
+  #movedAt = 0;
+  /** When the first part of the present reply arrived, of which more is to come; 0: none has. */
+  #arrivingSince = 0;
+  #arrivedAt = 0;
+  #arrivedBytes = 0;
+  #missingBytes = 0;
 
   constructor(options: ReplyQueueOptions) {
     this.#options = options;
@@ -53,7 +73,44 @@ export class ReplyQueue<A extends Awaiting> {
     return this.oldest?.sentAt || Number.POSITIVE_INFINITY;
   }
 
+  /** The size of the requests that wait for replies. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether the oldest would be late if it were not for a transfer that goes on: calls behind it wait as well. */
+  isExtended(now: number): boolean {
+    const { oldest } = this;
+    if (oldest === undefined || oldest.sentAt === 0) return false;
+    const { limitMs } = this.#options;
+    const due = this.#dueOf(oldest);
+    // A little before, so that a deadline that was set at the same moment does not come first.
+    return now >= oldest.sentAt + limitMs * 0.9 && now < due && due > oldest.sentAt + limitMs;
+  }
+
+  /** Part of a large request was taken. */
+  moved(): void {
+    this.#movedAt = this.#options.clock.now();
+  }
+
+  /** Part of a reply has arrived; `missingBytes` more are expected. */
+  arriving(arrivedBytes: number, missingBytes: number): void {
+    this.moved();
+    if (this.#arrivingSince === 0) this.#arrivingSince = this.#movedAt;
+    this.#arrivedBytes += arrivedBytes;
+    this.#missingBytes = missingBytes;
+  }
+
+  /** The last part of a reply has arrived, or a reply to one of many large requests. */
+  arrived(): void {
+    this.moved();
+    this.#arrivedAt = this.#movedAt;
+    this.#arrivingSince = 0;
+    this.#arrivedBytes = 0;
+  }
+
   add(awaiting: A): void {
+    this.#bytes += awaiting.bytes;
     this.#awaiting.push(awaiting);
     this.#unsent++;
   }
@@ -71,6 +128,7 @@ export class ReplyQueue<A extends Awaiting> {
 
   /** The oldest has got its reply. */
   shift(): void {
+    this.#bytes -= (this.#awaiting[this.#answered] as A).bytes;
     this.#awaiting[this.#answered++] = undefined as never;
     if (this.#answered === this.#awaiting.length) {
       this.#awaiting = [];
@@ -93,21 +151,34 @@ export class ReplyQueue<A extends Awaiting> {
     return left;
   }
 
+  /** A transfer that stops is late after the limit; one that goes on, when it is slower than the least rate. */
+  #dueOf({ sentAt, bytes }: A): number {
+    const { limitMs } = this.#options;
+    const sendingMs = bytes > SMALL_REQUEST ? Math.min(bytes, KERNEL_BUFFER) / LEAST_RATE : 0;
+    const due = Math.max(sentAt, this.#movedAt) + limitMs + sendingMs;
+    const isArriving = this.#arrivingSince > 0;
+    const size = isArriving ? this.#arrivedBytes + this.#missingBytes : Math.max(this.#bytes, bytes);
+    const since = isArriving ? this.#arrivingSince : Math.max(sentAt, this.#arrivedAt);
+    return Math.min(due, since + limitMs + size / LEAST_RATE);
+  }
+
   /** One timer for the oldest, set again only when it fires: replies cost no timer of their own. */
-  #arm(): void {
+  #arm(plannedAt = Number.POSITIVE_INFINITY): void {
     this.#watch = undefined;
     const { oldest } = this;
     if (oldest === undefined) return;
     const { clock, limitMs } = this.#options;
-    const wait = oldest.sentAt + limitMs - clock.now();
-    // A process that was busy or stopped first reads what has arrived meanwhile.
-    if (wait > 0) this.#watch = clock.after(wait, () => this.#arm());
+    const now = clock.now();
+    // A process that was busy or stopped gets as long again to read what has arrived meanwhile.
+    const busyMs = now - plannedAt;
+    const wait = Math.max(this.#dueOf(oldest) - now, busyMs > BUSY_MS ? Math.min(busyMs, limitMs) : 0);
+    if (wait > 0) this.#watch = clock.after(wait, () => this.#arm(now + wait));
     else setImmediate(() => this.#judge(oldest));
   }
 
   #judge(late: A): void {
     if (this.#isClosed) return;
-    if (this.oldest === late) this.#options.late();
+    if (this.oldest === late && this.#dueOf(late) <= this.#options.clock.now()) this.#options.late();
     else if (this.#watch === undefined) this.#arm();
   }
 }

@@ -1,6 +1,7 @@
 // Opens a socket to a server, plain or TLS, within connect_timeout.
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
+import { outsideCallers } from "../../core/async-context.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import { nodeTls } from "../../core/lazy-builtin.ts";
@@ -21,6 +22,10 @@ export interface SocketSettings {
   readonly tls?: ConnectionOptions | undefined;
   readonly clock: Clock;
   readonly connectTimeoutMs: number;
+  /** When the attempt began that connect_timeout bounds. Default: now. */
+  readonly since?: number;
+  /** Idle time before the system probes the connection; 0: it does not. Default: 5 seconds. */
+  readonly keepAliveMs?: number | undefined;
   /** Never keeps the process alive, not even while a reply is awaited. Default: false. */
   readonly background?: boolean;
 }
@@ -44,6 +49,10 @@ const KEEP_ALIVE_MS = 5_000;
 
 /** Rejects with ConnectionError, OperationTimeoutError or the signal's reason. */
 export function openSocket(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
+  return outsideCallers(() => open(settings, owner));
+}
+
+function open(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
   const { endpoint, tls, clock, connectTimeoutMs } = settings;
   const { name, signal, intake } = owner;
   return new Promise((resolve, reject) => {
@@ -63,7 +72,8 @@ export function openSocket(settings: SocketSettings, owner: SocketOwner): Promis
         // An idle connection does not keep the process alive; the replies awaited on it do.
         socket.unref();
         socket.setNoDelay(true);
-        socket.setKeepAlive(true, KEEP_ALIVE_MS);
+        const keepAliveMs = settings.keepAliveMs ?? KEEP_ALIVE_MS;
+        socket.setKeepAlive(keepAliveMs > 0, keepAliveMs);
         resolve(socket);
         return;
       }
@@ -72,9 +82,9 @@ export function openSocket(settings: SocketSettings, owner: SocketOwner): Promis
     };
     const abort = (): void => settle(signal?.reason);
     const end = (): void => settle(owner.lost(undefined));
-    const timer = clock.after(connectTimeoutMs, () =>
-      settle(connectTimedOut(name, connectTimeoutMs, isAccepted)),
-    );
+    const now = clock.now();
+    const leftMs = Math.max(0, connectTimeoutMs - (now - (settings.since ?? now)));
+    const timer = clock.after(leftMs, () => settle(connectTimedOut(name, connectTimeoutMs, isAccepted)));
     signal?.addEventListener("abort", abort);
     socket.once("connect", () => {
       isAccepted = true;
@@ -85,6 +95,22 @@ export function openSocket(settings: SocketSettings, owner: SocketOwner): Promis
     socket.on("error", (error) => settle(owner.lost(error)));
     socket.on("close", end);
   });
+}
+
+/**
+ * Ends a connection. `isOwed`: replies are awaited. Unless the cache was disconnected, it is then reset: what the kernel has
+ * not sent yet is dropped instead of being executed after its caller was given an error.
+ */
+export function endSocket(socket: Socket, reason: XCacheError, isOwed: boolean): void {
+  try {
+    if (isOwed && reason.code !== "DISCONNECTED") {
+      socket.resetAndDestroy();
+      return;
+    }
+  } catch {
+    // Node resets TCP only: not TLS, not a unix socket.
+  }
+  socket.destroy();
 }
 
 type Target = Endpoint & { readonly onread?: OnReadOpts };

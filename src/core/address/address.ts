@@ -18,10 +18,38 @@ export interface TlsOptions {
   readonly tlsVerify?: boolean;
 }
 
-export interface SentinelOptions extends TlsOptions {
+/** Options of every connection to Redis or Valkey. Durations in seconds. */
+export interface LinkOptions {
+  /** The name in the server's CLIENT LIST. Default: xcache. */
+  readonly clientName?: string;
+  /** Idle time before the system probes a connection; 0: it does not. Default: 5. */
+  readonly keepAlive?: number;
+  /** The first pause before reconnecting; it doubles with every failure up to the longest. Default: 0.02 and 0.5. */
+  readonly reconnectPause?: number;
+  readonly maxReconnectPause?: number;
+}
+
+/** Servers that announce addresses which cannot be reached from here. */
+export interface NatOptions {
+  /** From an announced `host:port` to the one to connect to. */
+  readonly natMap?: ReadonlyMap<string, HostPort>;
+}
+
+export type ServerOptions = TlsOptions & LinkOptions;
+export type ClusterOptions = ServerOptions & NatOptions;
+
+export interface SentinelOptions extends TlsOptions, LinkOptions, NatOptions {
   /** Credentials of the sentinels themselves. Default: none. */
   readonly sentinelUsername?: string;
   readonly sentinelPassword?: string;
+  /** Whether the sentinels speak TLS. Default: as the servers. */
+  readonly sentinelTls?: boolean;
+  /** As the `tls` options, for the sentinels. Default: those of the servers. */
+  readonly sentinelTlsCaFile?: string;
+  readonly sentinelTlsCertFile?: string;
+  readonly sentinelTlsKeyFile?: string;
+  readonly sentinelTlsServerName?: string;
+  readonly sentinelTlsVerify?: boolean;
 }
 
 export interface MemoryOptions {
@@ -49,12 +77,12 @@ interface Networked extends Login {
 export interface StandaloneAddress extends Networked {
   readonly kind: "standalone";
   readonly database: number;
-  readonly options: TlsOptions;
+  readonly options: ServerOptions;
 }
 
 export interface ClusterAddress extends Networked {
   readonly kind: "cluster";
-  readonly options: TlsOptions;
+  readonly options: ClusterOptions;
 }
 
 export interface SentinelAddress extends Networked {
@@ -69,6 +97,7 @@ export interface SocketAddress extends Login {
   readonly kind: "socket";
   readonly path: string;
   readonly database: number;
+  readonly options: LinkOptions;
 }
 
 export interface MemcachedAddress {

@@ -2,15 +2,28 @@
 import { fileURLToPath } from "node:url";
 import { ConfigError, describeArrival } from "../errors.ts";
 import { suggestName } from "../suggest-name.ts";
-import type { FileOptions, MemoryOptions, SentinelOptions, StoreAddress, TlsOptions } from "./address.ts";
+import type {
+  ClusterOptions,
+  FileOptions,
+  LinkOptions,
+  MemoryOptions,
+  NatOptions,
+  SentinelOptions,
+  ServerOptions,
+  StoreAddress,
+  TlsOptions,
+} from "./address.ts";
 import {
   decode,
+  hostMap,
   oneOf,
   readUrlOptions,
+  seconds,
   secretText,
   someText,
   type UrlOptions,
   wholeNumber,
+  word,
   yesNo,
 } from "./url-options.ts";
 import { type Parts, readDatabase, readLogin, readNetwork, splitAddress } from "./url-parts.ts";
@@ -22,6 +35,15 @@ const TLS_OPTIONS: UrlOptions<TlsOptions> = {
   tlsServerName: someText,
   tlsVerify: yesNo,
 };
+const LINK_OPTIONS: UrlOptions<LinkOptions> = {
+  clientName: word,
+  keepAlive: seconds(0),
+  reconnectPause: seconds(0.001),
+  maxReconnectPause: seconds(0.001),
+};
+const NAT_OPTIONS: UrlOptions<NatOptions> = { natMap: hostMap };
+const SERVER_OPTIONS: UrlOptions<ServerOptions> = { ...TLS_OPTIONS, ...LINK_OPTIONS };
+const CLUSTER_OPTIONS: UrlOptions<ClusterOptions> = { ...SERVER_OPTIONS, ...NAT_OPTIONS };
 interface DatabaseOption {
   readonly db?: number;
 }
@@ -32,6 +54,11 @@ function refuseTlsOptions(options: object, tls: boolean, { scheme, fail }: Parts
   fail(`the tls_ options need ${scheme.replace(/^(redis|valkey)/, "$1s")}://`);
 }
 
+/** The defaults are those of backends/wire/reconnecting.ts. */
+function checkPauses({ reconnectPause = 0.02, maxReconnectPause = 0.5 }: LinkOptions, { fail }: Parts): void {
+  if (reconnectPause > maxReconnectPause) fail("reconnect_pause must not exceed max_reconnect_pause");
+}
+
 const standalone =
   (tls: boolean) =>
   (parts: Parts): StoreAddress => {
@@ -39,11 +66,12 @@ const standalone =
     if (network.hosts.length > 1) {
       return parts.fail(`several hosts need ${parts.scheme}+cluster:// or ${parts.scheme}+sentinel://`);
     }
-    const { db, ...options } = readUrlOptions<TlsOptions & DatabaseOption>(
-      { ...TLS_OPTIONS, ...DATABASE_OPTION },
+    const { db, ...options } = readUrlOptions<ServerOptions & DatabaseOption>(
+      { ...SERVER_OPTIONS, ...DATABASE_OPTION },
       parts,
     );
     refuseTlsOptions(options, tls, parts);
+    checkPauses(options, parts);
     const database = readDatabase(parts.path.slice(1), db, parts.fail);
     return { kind: "standalone", ...network, tls, database, options };
   };
@@ -53,16 +81,30 @@ const cluster =
   (parts: Parts): StoreAddress => {
     const network = readNetwork(parts, 6379);
     if (!["", "/", "/0"].includes(parts.path)) return parts.fail("a cluster has database 0 only");
-    const options = readUrlOptions(TLS_OPTIONS, parts);
+    const options = readUrlOptions(CLUSTER_OPTIONS, parts);
     refuseTlsOptions(options, tls, parts);
+    checkPauses(options, parts);
     return { kind: "cluster", ...network, tls, options };
   };
 
 const SENTINEL_OPTIONS: UrlOptions<SentinelOptions> = {
-  ...TLS_OPTIONS,
+  ...CLUSTER_OPTIONS,
   sentinelUsername: someText,
   sentinelPassword: secretText,
+  sentinelTls: yesNo,
+  sentinelTlsCaFile: someText,
+  sentinelTlsCertFile: someText,
+  sentinelTlsKeyFile: someText,
+  sentinelTlsServerName: someText,
+  sentinelTlsVerify: yesNo,
 };
+
+function refuseSentinelTlsOptions(options: SentinelOptions, tls: boolean, { fail }: Parts): void {
+  const isGiven = Object.keys(options).some(
+    (name) => name !== "sentinelTls" && name.startsWith("sentinelTls"),
+  );
+  if (isGiven && !(options.sentinelTls ?? tls)) fail("the sentinel_tls_ options need sentinel_tls=true");
+}
 
 const sentinel =
   (tls: boolean) =>
@@ -80,6 +122,8 @@ const sentinel =
       parts,
     );
     refuseTlsOptions(options, tls, parts);
+    refuseSentinelTlsOptions(options, tls, parts);
+    checkPauses(options, parts);
     const database = readDatabase(databasePath, db, parts.fail);
     return { kind: "sentinel", ...network, tls, name, database, options };
   };
@@ -90,8 +134,12 @@ function socket(parts: Parts): StoreAddress {
   if (hosts !== "" || !path || path.endsWith("/") || path.includes("\0")) {
     return parts.fail("a socket address has an absolute path and no host, as in unix:///run/redis.sock");
   }
-  const { db } = readUrlOptions(DATABASE_OPTION, parts);
-  return { kind: "socket", ...login, path, database: db ?? 0 };
+  const { db, ...options } = readUrlOptions<LinkOptions & DatabaseOption>(
+    { ...LINK_OPTIONS, ...DATABASE_OPTION },
+    parts,
+  );
+  checkPauses(options, parts);
+  return { kind: "socket", ...login, path, database: db ?? 0, options };
 }
 
 function memcached(parts: Parts): StoreAddress {

@@ -2,6 +2,7 @@
 import { ConfigError, describeArrival } from "../errors.ts";
 import { suggestName } from "../suggest-name.ts";
 import { toSnake } from "../wire.ts";
+import type { HostPort } from "./address.ts";
 
 /** Parses the text of one option; undefined when it is not what was `expected`. */
 export interface UrlOption<T> {
@@ -35,6 +36,43 @@ export const someText: UrlOption<string> = {
   expected: "not empty",
   read: (text) => (text === "" || text.includes("\0") ? undefined : text),
 };
+
+/** As in CLIENT SETNAME. */
+export const word: UrlOption<string> = {
+  expected: "printable ASCII without spaces",
+  read: (text) => (/^[!-~]+$/.test(text) ? text : undefined),
+};
+
+export const seconds = (least: number): UrlOption<number> => ({
+  expected: `a number of seconds of at least ${least}`,
+  read(text) {
+    const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : -1;
+    return value >= least ? value : undefined;
+  },
+});
+
+/** `host:port=host:port`, separated by commas. */
+export const hostMap: UrlOption<ReadonlyMap<string, HostPort>> = {
+  expected: "announced-host:port=host:port, separated by commas",
+  read(text) {
+    const map = new Map<string, HostPort>();
+    for (const pair of text.split(",")) {
+      const [from, to, ...rest] = pair.split("=").map(hostPortIn);
+      if (from === undefined || to === undefined || rest.length > 0) return undefined;
+      map.set(`${from.host.toLowerCase()}:${from.port}`, to);
+    }
+    return map;
+  },
+};
+
+/** An IPv6 host stands in brackets. */
+function hostPortIn(text: string): HostPort | undefined {
+  const [, bracketed, plain, port] =
+    /^(?:\[([\da-fA-F:.]+)\]|([\p{L}\p{N}._-]+)):(\d{1,5})$/u.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const number = Number(port);
+  return host === undefined || number < 1 || number > 65_535 ? undefined : { host, port: number };
+}
 
 export const secretText: UrlOption<string> = { ...someText, secret: true };
 

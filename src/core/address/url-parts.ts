@@ -52,8 +52,6 @@ export function readLogin({ authority, fail }: Parts): { login: Login; hosts: st
   if (username === undefined || password === undefined) {
     return fail("the user name or password is not valid percent-encoding (write % as %25)");
   }
-  if (username !== "" && password === "")
-    return fail("a user name needs a password, as in user:password@host");
   return {
     login: { username: username || undefined, password: password || undefined },
     hosts: authority.slice(at + 1),

@@ -114,6 +114,15 @@ export function decodeHeader(bytes: Uint8Array, key: string): StoreRecord | unde
   }
 }
 
+/** How many leading bytes `isEndedLease` needs. */
+export const EXPIRY_END = HEAD_LENGTH + 1 + TIME_LENGTH;
+
+/** Whether a frame with these first bytes is a lease whose load has ended without a value: it expires at 0. */
+export function isEndedLease(bytes: Uint8Array): boolean {
+  if (bytes.length < EXPIRY_END || bytes[0] !== KIND.lease) return false;
+  return ((bytes[HEAD_LENGTH] as number) & FLAG.neverExpires) === 0 && timeAt(bytes, HEAD_LENGTH + 1) === 0;
+}
+
 function frameLength(record: StoreRecord, withKey: boolean): number {
   const flags = flagsOf(record, withKey);
   let length = HEAD_LENGTH + 2;

@@ -1,9 +1,25 @@
 // A segment of a glob pattern between stars: a sequence of positions for one character each.
 
-/** The UTF-16 units that a position accepts: those in one of the ranges or, negated, in none of them. */
+/**
+ * What a position accepts: the code points in one of the ranges or, negated, in none of them. A literal position takes one
+ * UTF-16 unit, any other a whole character as a reader sees it.
+ */
 export interface Place {
   readonly ranges: readonly (readonly [low: number, high: number])[];
   readonly negated: boolean;
+  /** Characters of several code points. */
+  readonly clusters?: ReadonlySet<string>;
+  readonly isLiteral?: boolean;
+}
+
+export const isLiteral = ({ isLiteral = false }: Place): boolean => isLiteral;
+
+/** Whether a position accepts a character; for a literal one, a unit. */
+export function acceptsCluster(place: Place, cluster: string): boolean {
+  const point = cluster.codePointAt(0)!;
+  const isOne = cluster.length === (point > 0xffff ? 2 : 1);
+  if (isOne) return accepts(place, point);
+  return place.clusters?.has(cluster) === true ? !place.negated : place.negated;
 }
 
 const BITS = 32;
@@ -12,20 +28,20 @@ const SIMPLE_SEARCH = 4_096;
 
 export class GlobSegment {
   readonly length: number;
-  readonly #places: readonly Place[];
+  readonly places: readonly Place[];
   readonly #literal: string | undefined;
   #shiftAnd: ShiftAnd | undefined;
 
   constructor(places: readonly Place[]) {
     this.length = places.length;
-    this.#places = places;
+    this.places = places;
     this.#literal = literalOf(places);
   }
 
   isAt(key: string, at: number): boolean {
     if (this.#literal !== undefined) return key.startsWith(this.#literal, at);
     for (let place = 0; place < this.length; place++) {
-      if (!accepts(this.#places[place]!, key.charCodeAt(at + place))) return false;
+      if (!accepts(this.places[place]!, key.charCodeAt(at + place))) return false;
     }
     return true;
   }
@@ -33,7 +49,7 @@ export class GlobSegment {
   /** The first index from `from` on where the segment matches and ends before `end`, or -1. */
   find(key: string, from: number, end: number): number {
     if ((end - from) * this.length > SIMPLE_SEARCH) {
-      this.#shiftAnd ??= new ShiftAnd(this.#places);
+      this.#shiftAnd ??= new ShiftAnd(this.places);
       return this.#shiftAnd.find(key, from, end);
     }
     if (this.#literal !== undefined) {

@@ -1,7 +1,9 @@
-// Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as in Redis.
+// Glob patterns over keys: `*`, `?`, `[a-z]`, `[^a]` and backslash escapes, as in Redis; `?` and a class stand for one character
+// as a reader sees it.
 import { describeArrival, InvalidKeyError } from "../errors.ts";
 import { requirePattern } from "../keys.ts";
-import { GlobSegment, type Place } from "./glob-segment.ts";
+import { ClusteredKey, ClusterSearch, clustersOf, hasClusters } from "./cluster-search.ts";
+import { GlobSegment, isLiteral, type Place } from "./glob-segment.ts";
 
 export type Matcher = (key: string) => boolean;
 
@@ -23,6 +25,18 @@ export function glob(pattern: string): Matcher {
   }
   if (pattern === "*") return () => true;
   const runs = parse(pattern);
+  const byUnit = unitMatcher(runs);
+  if (runs.every(({ places }) => places.every(isLiteral))) return byUnit;
+  let byCluster: Matcher | undefined;
+  return (key) => {
+    if (!hasClusters(key)) return byUnit(key);
+    byCluster ??= clusterMatcher(runs);
+    return byCluster(key);
+  };
+}
+
+/** For keys whose characters are one unit each, and patterns of literals and stars. */
+function unitMatcher(runs: readonly GlobSegment[]): Matcher {
   if (runs.length === 1) {
     const only = runs[0]!;
     return (key) => key.length === only.length && only.isAt(key, 0);
@@ -31,6 +45,25 @@ export function glob(pattern: string): Matcher {
   const last = runs.at(-1)!;
   const between = runs.slice(1, -1).filter((run) => run.length > 0);
   return (key) => matches(key, first, between, last);
+}
+
+function clusterMatcher(runs: readonly GlobSegment[]): Matcher {
+  const searches = runs.map(({ places }) => new ClusterSearch(places));
+  const first = searches[0]!;
+  const last = searches.at(-1)!;
+  const between = searches.slice(1, -1).filter((_, at) => runs[at + 1]!.length > 0);
+  return (text) => {
+    const key = new ClusteredKey(text);
+    let at = first.endFrom(key, 0);
+    if (at < 0 || searches.length === 1) return at === text.length;
+    const end = last.startBefore(key, text.length);
+    if (end < at) return false;
+    for (const search of between) {
+      at = search.find(key, at, end);
+      if (at < 0) return false;
+    }
+    return true;
+  };
 }
 
 /** The characters every match must start with: a store can narrow its scan by them. */
@@ -76,7 +109,7 @@ function parse(pattern: string): readonly GlobSegment[] {
     } else {
       if (character === "\\" && at + 1 < pattern.length) at++;
       const unit = pattern.charCodeAt(at);
-      places.push({ ranges: [[unit, unit]], negated: false });
+      places.push({ ranges: [[unit, unit]], negated: false, isLiteral: true });
     }
   }
   return [...runs, new GlobSegment(places)];
@@ -97,17 +130,33 @@ function classEnd(pattern: string, start: number): number {
 
 function characterClass(body: string): Place {
   const negated = body.startsWith("^");
+  const characters = hasClusters(body) ? clustersOf(body) : body.split("");
   const ranges: [number, number][] = [];
-  for (let at = negated ? 1 : 0; at < body.length; at++) {
-    if (body[at] === "\\" && at + 1 < body.length) at++;
-    const low = body.charCodeAt(at);
-    let high = low;
-    if (body[at + 1] === "-" && at + 2 < body.length) {
-      at += 2;
-      if (body[at] === "\\" && at + 1 < body.length) at++;
-      high = body.charCodeAt(at);
+  const clusters = new Set<string>();
+  const pointOf = (character: string): number | undefined => {
+    const point = character.codePointAt(0)!;
+    return String.fromCodePoint(point) === character ? point : undefined;
+  };
+  const add = (character: string): void => {
+    const point = pointOf(character);
+    if (point === undefined) clusters.add(character);
+    else ranges.push([point, point]);
+  };
+  for (let at = negated ? 1 : 0; at < characters.length; at++) {
+    const hasNext = (): boolean => characters[at] === "\\" && at + 1 < characters.length;
+    if (hasNext()) at++;
+    const first = characters[at]!;
+    if (characters[at + 1] !== "-" || at + 2 >= characters.length) {
+      add(first);
+      continue;
     }
-    ranges.push(low <= high ? [low, high] : [high, low]);
+    at += 2;
+    if (hasNext()) at++;
+    const last = characters[at]!;
+    const [low, high] = [pointOf(first), pointOf(last)];
+    // Only single code points have an order.
+    if (low === undefined || high === undefined) for (const each of [first, "-", last]) add(each);
+    else ranges.push(low <= high ? [low, high] : [high, low]);
   }
-  return { ranges, negated };
+  return clusters.size === 0 ? { ranges, negated } : { ranges, negated, clusters };
 }

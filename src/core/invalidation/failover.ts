@@ -6,7 +6,10 @@
 // was already running when the note was written: then it is a promoted replica that has the note, and every write
 // acknowledged before it. Each process repeats its own invalidations made after the note. The first process to connect
 // replaces the note and records in it from when on the others have to repeat theirs.
-import type { Backend, ConnectedServer } from "../backend.ts";
+//
+// A server process that was a replica for a while keeps its run id and may have taken over data that lacks acknowledged
+// writes. It is the server of the note only if its replication history continues the noted one.
+import type { Backend, ConnectedServer, ReplicationHistory } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { endOfTurn } from "../event-loop.ts";
 import type { Entry } from "../record.ts";
@@ -23,11 +26,18 @@ export interface FailoverSubject {
 
 interface ServerIdentity {
   readonly run: string;
+  /** Its replication history, and how far that had come at least. */
+  readonly history?: string;
+  readonly offset?: number;
   /** When a process last confirmed it, in the store's time. */
   readonly at: number;
   /** The previous servers, latest first, and when each was last confirmed as far as this server knows. */
-  readonly before?: readonly Pick<ServerIdentity, "run" | "at">[];
+  readonly before?: readonly Pick<ServerIdentity, "run" | "at">[] | undefined;
+  /** The latest time before its clock was set back, and when that was noticed by the new one. */
+  readonly setBack?: { readonly from: number; readonly at: number } | undefined;
 }
+
+type Background = Pick<ServerIdentity, "before" | "setBack">;
 
 /** How often a note is confirmed while the cache is in use. */
 const CONFIRM_MS = 10_000;
@@ -37,6 +47,10 @@ const START_ERROR_MS = 2_000;
 const MOST_BEFORE = 8;
 /** Maximum difference between the clocks of two servers. */
 const CLOCK_ERROR_MS = 2_000;
+/** How far apart processes in use may be in what they last knew of a server's time. A later note is from before a step back. */
+const SET_BACK_MS = 15_000;
+/** How long it takes all processes in use to notice that a clock was set back. */
+const SET_BACK_NOTED_MS = 60_000;
 
 export class Failover {
   readonly #clock: Clock;
@@ -44,7 +58,7 @@ export class Failover {
   /** The server last connected at each anchor. */
   readonly #servers = new Map<string, ConnectedServer>();
   /** The server named by each note when it was last read or written. */
-  readonly #noted = new Map<string, string>();
+  readonly #noted = new Map<string, Known>();
 
   constructor(clock: Clock, recent: RecentInvalidations) {
     this.#clock = clock;
@@ -58,18 +72,19 @@ export class Failover {
   /** Nothing may be served from this server until it resolves. */
   async onServer(server: ConnectedServer, namespaces: readonly FailoverSubject[]): Promise<void> {
     const before = this.#servers.get(server.anchor);
-    const noted = await Promise.all(namespaces.map((namespace) => this.check(namespace, server)));
-    if (before !== undefined && before.runId !== server.runId) {
+    const noted = await Promise.all(namespaces.map((namespace) => this.check(namespace, server, true)));
+    if (before !== undefined && !isSameServer(before, server)) {
       await this.#repeat(Math.min(server.lastProvenAt - REPLICATION_MS, ...noted), server, namespaces);
     }
-    this.#servers.set(server.anchor, server);
+    this.#servers.set(server.anchor, withoutStep(server));
   }
 
   /**
    * Compares the note of a namespace with the server, and repairs a mismatch. Returns the time, by the local clock, up
-   * to which the server certainly has every acknowledged write.
+   * to which the server certainly has every acknowledged write. `isNew`: it has just been connected to; otherwise its
+   * history may be older than the note's.
    */
-  async check(namespace: FailoverSubject, server: ConnectedServer): Promise<number> {
+  async check(namespace: FailoverSubject, server: ConnectedServer, isNew = false): Promise<number> {
     const { records } = server;
     const key = namespace.noteKey(server.anchor);
     const before = this.#servers.get(server.anchor)?.runId;
@@ -77,19 +92,62 @@ export class Failover {
     const present = this.#servers.get(server.anchor)?.runId;
     // Race: another server was promoted and connected while the read was in flight, and answered it.
     if (present !== before && present !== server.runId) return this.#clock.now();
-    if (note?.run === server.runId) {
-      this.#noted.set(key, server.runId);
-      if (records.now() - note.at >= CONFIRM_MS) await this.#renew(key, server, note.before);
+    if (note?.run === server.runId && (!isNew || isNotedHistory(note, server.history))) {
+      this.#noted.set(key, server);
+      if (server.setBackFrom !== undefined)
+        await this.#clockSetBack(namespace, server, server.setBackFrom, note);
+      else if (records.now() - note.at >= CONFIRM_MS) await this.#renew(key, server, note);
       return this.#localTime(note.before?.find(({ run }) => run === before)?.at, server);
     }
     // A note seen on this very server before was flushed or evicted: no lost write can have come back.
-    const isGone = note === undefined && this.#noted.get(key) === server.runId;
-    const isNew = isGone || (note === undefined && (await records.read(namespace.stampKey)) === undefined);
-    const isContinued = note !== undefined && server.startedAt + START_ERROR_MS < note.at;
-    if (!isNew && !isContinued) await this.#replaceStamps([namespace], server);
+    const noted = this.#noted.get(key);
+    const isGone = note === undefined && noted !== undefined && isSameServer(noted, server);
+    const isUnused = isGone || (note === undefined && (await records.read(namespace.stampKey)) === undefined);
+    const isContinued =
+      note !== undefined &&
+      note.run !== server.runId &&
+      server.startedAt + START_ERROR_MS < note.at &&
+      note.at < records.now() + SET_BACK_MS;
+    const isTrusted = isUnused || isContinued || this.#isNotedElsewhere(namespace, server);
+    if (!isTrusted) await this.#replaceStamps([namespace], server);
     const { run, at, before: earlier = [] } = note ?? { run: "", at: 0 };
-    await this.#write(key, server, isContinued ? [{ run, at }, ...earlier].slice(0, MOST_BEFORE) : []);
+    await this.#write(key, server, {
+      before: isContinued ? [{ run, at }, ...earlier].slice(0, MOST_BEFORE) : [],
+    });
     return this.#localTime(isContinued ? at : undefined, server);
+  }
+
+  /**
+   * Whether this very server was noted at another anchor: in a cluster its lowest slot may have moved. Without a history a
+   * run id may be that of several servers.
+   */
+  #isNotedElsewhere(namespace: FailoverSubject, server: ConnectedServer): boolean {
+    if (server.history === undefined) return false;
+    return [...this.#servers.keys()].some((anchor) => {
+      const noted = this.#noted.get(namespace.noteKey(anchor));
+      return noted !== undefined && isSameServer(noted, server);
+    });
+  }
+
+  /**
+   * By the new time of the clock, expired entries may be fresh again: the namespace is invalidated. The first process to
+   * notice does it, and says so in the note.
+   */
+  async #clockSetBack(
+    namespace: FailoverSubject,
+    server: ConnectedServer,
+    from: number,
+    note: ServerIdentity,
+  ): Promise<void> {
+    const { setBack } = note;
+    const now = server.records.now();
+    const isDone =
+      setBack !== undefined &&
+      setBack.from > from - SET_BACK_MS &&
+      Math.abs(now - setBack.at) < SET_BACK_NOTED_MS;
+    if (isDone) return;
+    await this.#replaceStamps([namespace], server);
+    await this.#renew(namespace.noteKey(server.anchor), server, { ...note, setBack: { from, at: now } });
   }
 
   /** Converts the store's time to local time, erring on the early side; without a time: now. */
@@ -137,24 +195,29 @@ export class Failover {
   }
 
   /** A store that rejects writes can still be served from: an older note only means that more is repeated later. */
-  async #renew(key: string, server: ConnectedServer, before: ServerIdentity["before"]): Promise<void> {
+  async #renew(
+    key: string,
+    server: ConnectedServer,
+    { before, setBack, history, offset }: ServerIdentity,
+  ): Promise<void> {
     try {
-      await this.#write(key, server, before);
+      // The noted history is at least as recent as the one that was read when this process connected.
+      const noted = history === undefined || offset === undefined ? server.history : { id: history, offset };
+      await this.#write(key, { ...server, history: noted }, { before, setBack });
     } catch (error) {
       if (!isRefusal(error)) throw error;
     }
   }
 
-  #write(
-    key: string,
-    { records, runId }: ConnectedServer,
-    before: ServerIdentity["before"] = [],
-  ): Promise<void> {
-    this.#noted.set(key, runId);
+  #write(key: string, server: ConnectedServer, { before = [], setBack }: Background): Promise<void> {
+    const { records, runId, history } = server;
+    this.#noted.set(key, server);
     const note: ServerIdentity = {
       run: runId,
       at: records.now(),
+      ...(history === undefined ? {} : { history: history.id, offset: history.offset }),
       ...(before.length === 0 ? {} : { before }),
+      ...(setBack === undefined ? {} : { setBack }),
     };
     const entry: Entry = {
       kind: "entry",
@@ -171,6 +234,41 @@ export class Failover {
   }
 }
 
+/** A step back is dealt with once. */
+const withoutStep = ({ setBackFrom, ...server }: ConnectedServer): ConnectedServer => server;
+
+type Known = Pick<ConnectedServer, "runId" | "history">;
+
+/** Whether the server has every write that was acknowledged when it was last known. */
+function isSameServer(before: Known, now: Known): boolean {
+  if (before.runId !== now.runId) return false;
+  const [earlier, later] = [before.history, now.history];
+  if (earlier === undefined || later === undefined) return true;
+  return later.id === earlier.id ? later.offset >= earlier.offset : continues(later, earlier);
+}
+
+/** Within one history a master only moves on, and the note may be younger than what the server reported: any offset will do. */
+function isNotedHistory(
+  { history, offset = 0 }: ServerIdentity,
+  now: ReplicationHistory | undefined,
+): boolean {
+  if (history === undefined || now === undefined) return true;
+  return now.id === history || continues(now, { id: history, offset });
+}
+
+/**
+ * Whether a history of another name continues an earlier one of the same process. A promoted server names the history it
+ * has followed. One that names none was not promoted: a master also begins a new history when its first replica comes, and
+ * when it has been without one for an hour.
+ */
+function continues(
+  { offset, formerId, formerEnd = 0 }: ReplicationHistory,
+  earlier: ReplicationHistory,
+): boolean {
+  if (formerId === undefined) return offset >= earlier.offset;
+  return formerId === earlier.id && earlier.offset < formerEnd;
+}
+
 const isRemoval = ({ stampMs }: PendingInvalidation): boolean => stampMs === undefined;
 
 function noteIn(record: Awaited<ReturnType<Backend["read"]>>): ServerIdentity | undefined {
@@ -178,11 +276,23 @@ function noteIn(record: Awaited<ReturnType<Backend["read"]>>): ServerIdentity | 
   try {
     const note: unknown = JSON.parse(Buffer.from(record.payload.bytes).toString("utf8"));
     if (!isMention(note)) return undefined;
-    const { before }: Partial<Record<keyof ServerIdentity, unknown>> = note;
-    return { run: note.run, at: note.at, before: Array.isArray(before) ? before.filter(isMention) : [] };
+    const { before, history, offset, setBack }: Partial<Record<keyof ServerIdentity, unknown>> = note;
+    return {
+      run: note.run,
+      at: note.at,
+      ...(typeof history === "string" && typeof offset === "number" ? { history, offset } : {}),
+      before: Array.isArray(before) ? before.filter(isMention) : [],
+      setBack: isSetBack(setBack) ? setBack : undefined,
+    };
   } catch {
     return undefined;
   }
+}
+
+function isSetBack(value: unknown): value is NonNullable<ServerIdentity["setBack"]> {
+  if (typeof value !== "object" || value === null) return false;
+  const { from, at }: { from?: unknown; at?: unknown } = value;
+  return typeof from === "number" && typeof at === "number";
 }
 
 /** Whether a value names a server and a time. */

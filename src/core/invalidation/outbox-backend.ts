@@ -1,6 +1,7 @@
 // Decorates a backend: pending invalidations of a key are delivered before the key is used.
 import {
   type Backend,
+  BRIDGED_STEP_MS,
   type Capabilities,
   deliverTo,
   type Failed,
@@ -14,11 +15,15 @@ import {
   type TakenMany,
   type Usage,
 } from "../backend.ts";
-import { type Clock, COARSE_LAG_MS } from "../clock.ts";
+import { type Clock, NEAR_EXPIRY_MS } from "../clock.ts";
 import { OperationTimeoutError } from "../errors.ts";
 import { type StoreRecord, stampId, type Token } from "../record.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import type { Outbox } from "./outbox.ts";
+import { OwnExpiries } from "./own-expiries.ts";
+
+/** Smaller differences come from reading two clocks one after the other. */
+const BACKLASH_MS = 0.5;
 
 type Found = StoreRecord | undefined;
 type Ending = Pick<Outcome<void>, "isOver">;
@@ -31,12 +36,18 @@ export class OutboxBackend implements Backend {
   readonly describe?: NonNullable<Backend["describe"]>;
   readonly memoryUsage?: NonNullable<Backend["memoryUsage"]>;
   readonly makesRoom?: NonNullable<Backend["makesRoom"]>;
+  readonly restrictions?: NonNullable<Backend["restrictions"]>;
   /** Also undefined while invalidations are pending or when the store fails: callers then do a full read. */
   readonly versionNow?: NonNullable<Backend["versionNow"]>;
+  readonly ownExpiries: OwnExpiries;
   readonly #backend: Backend;
   readonly #outbox: Outbox;
   readonly #clock: Clock;
   readonly #operationTimeoutMs: number;
+  /** The latest `aheadMs()` of the backend. */
+  #ahead = Number.NEGATIVE_INFINITY;
+  /** The latest time of the store that entries were judged by, until the store reaches it again; 0: it has. */
+  #bridge = 0;
 
   constructor(backend: Backend, outbox: Outbox, clock: Clock, operationTimeoutMs: number) {
     this.name = backend.name;
@@ -46,8 +57,10 @@ export class OutboxBackend implements Backend {
     if (backend.describe !== undefined) this.describe = backend.describe.bind(backend);
     if (backend.memoryUsage !== undefined) this.memoryUsage = backend.memoryUsage.bind(backend);
     if (backend.makesRoom !== undefined) this.makesRoom = backend.makesRoom.bind(backend);
+    if (backend.restrictions !== undefined) this.restrictions = backend.restrictions.bind(backend);
     if (backend.versionNow !== undefined) this.versionNow = (key) => this.#versionNow(key);
     this.#backend = backend;
+    this.ownExpiries = new OwnExpiries(clock);
     this.#outbox = outbox;
     this.#clock = clock;
     this.#operationTimeoutMs = operationTimeoutMs;
@@ -74,29 +87,44 @@ export class OutboxBackend implements Backend {
     return this.#backend.answersInPart?.() === true;
   }
 
+  isTransferring(): boolean {
+    return this.#backend.isTransferring?.() === true;
+  }
+
   now(): number {
     return this.#backend.now();
   }
 
-  clockErrorMs(): number {
-    return this.#backend.clockErrorMs();
-  }
+  readonly clockErrorMs = (): number => this.#backend.clockErrorMs();
 
+  /** `now + aheadMs()` never runs back: an entry that has expired would be fresh again. */
   aheadMs(): number {
     const backend = this.#backend;
-    return backend.aheadMs?.() ?? backend.now() + backend.clockErrorMs() - this.#clock.now();
+    const ahead = backend.aheadMs?.() ?? backend.now() + backend.clockErrorMs() - this.#clock.now();
+    if (ahead < this.#ahead - BACKLASH_MS)
+      this.#bridge = Math.max(this.#bridge, this.#clock.now() + this.#ahead);
+    this.#ahead = ahead;
+    return this.#bridge === 0 ? ahead : this.#bridged(ahead);
+  }
+
+  /** By the exact time: a reading that lags would make it run back. */
+  #bridged(ahead: number): number {
+    const bridged = this.#bridge - this.#clock.now();
+    if (bridged > ahead && bridged - ahead <= BRIDGED_STEP_MS) return bridged;
+    this.#bridge = 0;
+    return ahead;
   }
 
   /** Whether the store's clock may have reached `time`. */
   mayHaveReached(time: number): boolean {
     const local = time - this.aheadMs();
     // Usually it is far from it, and the coarse clock is enough to tell.
-    return this.#clock.coarse() + 2 * COARSE_LAG_MS >= local && this.#clock.now() >= local;
+    return this.#clock.coarse() + NEAR_EXPIRY_MS >= local && this.#clock.now() >= local;
   }
 
   /** A time that the store's clock has certainly not reached, for checking many entries at once. */
   notYet(): number {
-    return this.#clock.coarse() + 2 * COARSE_LAG_MS + this.aheadMs();
+    return this.#clock.coarse() + NEAR_EXPIRY_MS + this.aheadMs();
   }
 
   read(key: string): Promise<Found> {

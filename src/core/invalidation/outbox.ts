@@ -19,6 +19,8 @@ export interface PendingInvalidation {
   readonly root: string;
   /** Key of a pending invalidation that must be delivered before this one. */
   readonly after?: string;
+  /** It was delivered before, to a store where an older write may have taken effect since. */
+  readonly isRepeated?: true;
 }
 
 type Records = Pick<Backend, "write" | "take" | "now">;
@@ -36,6 +38,10 @@ export interface OutboxOptions {
   onPending(key: string): void;
   /** Called when the store has acknowledged an invalidation. */
   onDelivered(invalidation: PendingInvalidation): void;
+  /** When a delivered invalidation becomes pending once more; see Capabilities.fenced. Default: never. */
+  readonly repeatAfterMs?: number | undefined;
+  /** Called when it does. */
+  onRepeated?(): void;
 }
 
 export class Outbox {
@@ -66,14 +72,15 @@ export class Outbox {
     return pending.length === 0 ? undefined : this.#deliverEach(pending);
   }
 
-  /** Tries all; a failure does not hold up the others. */
-  async deliverAll(): Promise<void> {
+  /** Tries all until a whole batch fails; a single failure does not hold up the others. Returns whether any succeeded. */
+  async deliverAll(): Promise<boolean> {
     const pending = [...this.#pending.values()];
     for (let from = 0; from < pending.length; from += BATCH_SIZE) {
-      await Promise.allSettled(
-        pending.slice(from, from + BATCH_SIZE).map((invalidation) => this.#deliver(invalidation)),
-      );
+      const batch = pending.slice(from, from + BATCH_SIZE);
+      const outcomes = await Promise.allSettled(batch.map((invalidation) => this.#deliver(invalidation)));
+      if (outcomes.every(({ status }) => status === "rejected")) return from > 0;
     }
+    return pending.length > 0;
   }
 
   async #deliverEach(pending: readonly PendingInvalidation[]): Promise<void> {
@@ -100,6 +107,7 @@ export class Outbox {
         );
       });
       this.#options.onDelivered(invalidation);
+      if (invalidation.isRepeated !== true) this.#repeatLater(invalidation);
     } catch (thrown) {
       const error = toError(thrown);
       if (!isRefusal(error) || isTransient(error)) throw error;
@@ -108,6 +116,16 @@ export class Outbox {
     }
     // A newer invalidation of the same key may have been added since; it stays pending.
     if (this.#pending.get(invalidation.key) === invalidation) this.#pending.delete(invalidation.key);
+  }
+
+  #repeatLater(invalidation: PendingInvalidation): void {
+    const { clock, repeatAfterMs, onRepeated } = this.#options;
+    if (repeatAfterMs === undefined) return;
+    clock.after(repeatAfterMs, () => {
+      if (this.#pending.has(invalidation.key)) return;
+      this.add([{ ...invalidation, isRepeated: true }]);
+      onRepeated?.();
+    });
   }
 
   /** A store that rejects an invalidation would reject it again: the root namespace is invalidated instead. */

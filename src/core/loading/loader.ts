@@ -1,13 +1,16 @@
 // getOrSet: a single flight per key; a result overtaken by an invalidation is returned but never stored or joined.
 import type { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
+import { disconnectedError, disconnectedNamespace } from "../disconnected-namespace.ts";
 import { LoadDecisions, type ResolvedLoadOptions } from "../entry-options.ts";
 import { CodecError, ConfigError, describeArrival } from "../errors.ts";
 import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
-import type { EntryOptions, Found, Namespace, Ticket } from "../namespace.ts";
+import type { Admission, EntryOptions, Found, MaybePromise, Namespace, Ticket } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
 import { type CommitOutcome, newEnoughCheck } from "./late-tags.ts";
+import { LoadLimit, LoadLimits, OVERDUE } from "./load-limit.ts";
+import { LoadPauses } from "./load-pauses.ts";
 import { type Loaded, type Outcome, type StoreLookup, WaitingCall } from "./waiting-call.ts";
 
 /** An in-flight load and its waiting callers. */
@@ -25,10 +28,19 @@ interface Flight {
   ticket: Ticket | undefined;
   /** The load was started without a ticket. */
   hasNoTicket: boolean;
+  /** What the load got as the stale value. */
+  stale: Found | undefined;
+  /** Aborts when the cache that started it disconnects. */
+  readonly signal: AbortSignal;
+  /** Settles when it is decided whether to load. */
+  admission: MaybePromise<Admission> | undefined;
+  readonly limit: LoadLimit;
 }
 
 export interface LoaderHost {
   readonly clock: Clock;
+  /** How long callers wait for a load that another one has started. */
+  readonly loadLimitMs: number;
   /** The current namespace: one that rejects every call while the cache is disconnected. */
   namespace(): Namespace;
   /** The value for another caller, also while the cache is disconnected. */
@@ -46,7 +58,10 @@ const MAX_UNNOTIFIED_MS = 1_000;
 
 const FAILED: StoreLookup = { found: undefined, failed: true };
 
-type FlightState = Pick<Flight, "storeFailed" | "ticket" | "hasNoTicket">;
+type FlightState = Pick<
+  Flight,
+  "storeFailed" | "ticket" | "hasNoTicket" | "stale" | "signal" | "limit" | "admission"
+>;
 type Flights = Map<string, Flight>;
 
 /** Cache objects on one namespace share its change log, and with it their flights. */
@@ -59,11 +74,19 @@ export class Loader {
   readonly #changes: ChangeLog;
   readonly #host: LoaderHost;
   readonly #flights: Flights;
+  readonly #limits: LoadLimits;
+  /** Created by the first failure. */
+  #pauses: LoadPauses | undefined;
   #hasReportedTags = false;
 
   constructor(changes: ChangeLog, host: LoaderHost) {
     this.#changes = changes;
     this.#host = host;
+    this.#limits = new LoadLimits(
+      host.clock,
+      host.loadLimitMs,
+      () => host.namespace() !== disconnectedNamespace,
+    );
     this.#flights = flightsOf.get(changes) ?? new Map();
     flightsOf.set(changes, this.#flights);
   }
@@ -85,23 +108,37 @@ export class Loader {
     let first = lookup;
     // A forced load must not join one that is already running.
     if (request.force) this.#changes.key(key);
-    else if (request.staleWhileRevalidateMs > 0 || this.#flights.get(key)?.forced === true) {
+    else if (
+      request.staleWhileRevalidateMs > 0 ||
+      this.#flights.get(key)?.forced === true ||
+      this.#pauses?.has(key) === true
+    ) {
       const windowMs = request.staleWhileRevalidateMs;
       first ??= await this.#find(key);
       const { found } = first;
       if (found?.fresh) return { value: found.value, source: "store" };
-      if (found !== undefined && windowMs > 0 && found.expiredForMs <= windowMs) {
-        this.#join(key, load, request, first);
-        return { value: found.value, source: "stale" };
+      if (found !== undefined) {
+        const isRevalidated = isWithin(found, windowMs);
+        const isPaused =
+          (isRevalidated || isWithin(found, request.staleIfErrorMs)) &&
+          this.#pauses?.covers(key, found) === true;
+        if (isRevalidated && !isPaused) this.#join(key, load, request, first);
+        if (isRevalidated || isPaused) return { value: found.value, source: "stale" };
       }
     }
     const call = new WaitingCall(this.#host.clock, request, () => this.#find(key));
     for (;;) {
-      const flight = this.#join(key, load, request, first);
+      const present = this.#flights.get(key);
+      const joined = present === undefined ? undefined : this.#joinable(key, present);
+      const flight = joined ?? this.#start(key, load, request, first);
       first = undefined;
       flight.waiters++;
       try {
-        const loaded = await call.outcomeOf(flight);
+        const loaded = await call.outcomeOf(
+          flight,
+          joined === undefined ? undefined : flight.limit.exceeded(),
+        );
+        if (loaded === OVERDUE) continue;
         const verdict = loaded.isNewEnough && (await call.untilHard(loaded.isNewEnough(calledAt)));
         if (verdict === "too old" || verdict === "unknown") {
           // The next load begins after this call, so there is no third attempt. A store that failed is not asked again.
@@ -120,12 +157,44 @@ export class Loader {
     }
   }
 
-  /** The flight of this key, or a new one if something it depends on has changed since it began. */
+  /** Lets go of the loads of a disconnected cache, which go on: other processes need not wait for them. */
+  async release(): Promise<void> {
+    this.#limits.rest();
+    const flights = [...this.#flights.values()].filter(({ signal }) => signal.aborted);
+    await Promise.allSettled(
+      flights.map(async (flight) => {
+        const admission = await flight.admission;
+        await admission?.ticket?.abandon();
+      }),
+    );
+  }
+
   #join<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: StoreLookup): Flight {
     const present = this.#flights.get(key);
-    if (present !== undefined && !this.#isOvertaken(key, present)) return present;
+    const joined = present === undefined ? undefined : this.#joinable(key, present);
+    return joined ?? this.#start(key, load, request, first);
+  }
+
+  /** The flight of this key, unless something it depends on has changed since it began, or it takes too long. */
+  #joinable(key: string, present: Flight): Flight | undefined {
+    if (this.#isOvertaken(key, present)) return undefined;
+    if (!present.limit.isExceeded) return present;
+    // The result of the next load is the newer one.
+    this.#changes.key(key);
+    return undefined;
+  }
+
+  #start<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: StoreLookup): Flight {
     const since = this.#changes.begin(key);
-    const state: FlightState = { storeFailed: false, ticket: undefined, hasNoTicket: false };
+    const state: FlightState = {
+      storeFailed: false,
+      ticket: undefined,
+      hasNoTicket: false,
+      stale: undefined,
+      signal: this.#host.signal(),
+      limit: new LoadLimit(),
+      admission: undefined,
+    };
     const outcome = this.#fly(key, load, request, since, first, state).finally(() => {
       this.#changes.end(key);
       this.#close(key, flight);
@@ -168,19 +237,31 @@ export class Loader {
     state: FlightState,
   ): Promise<Outcome> {
     const { lock, force, entry } = request;
-    let stale = first?.found;
     if (first?.failed) state.storeFailed = true;
     else {
       try {
         const namespace = this.#host.namespace();
-        if (first === undefined) stale = await namespace.find(key);
-        if (stale?.fresh && !force) return { value: stale.value, source: "store" };
-        const lateTags = namesTags(load);
-        const admission = await namespace.admit(key, { entry, since, lock, force, lateTags, seen: stale });
+        const seen = first === undefined ? await namespace.find(key) : first.found;
+        if (seen?.fresh && !force) return { value: seen.value, source: "store" };
+        const { signal } = state;
+        if (signal.aborted) throw disconnectedError();
+        state.admission = namespace.admit(key, {
+          entry,
+          since,
+          lock,
+          force,
+          lateTags: namesTags(load),
+          seen,
+          limitMs: this.#host.loadLimitMs,
+          signal,
+        });
+        const admission = await state.admission;
         if (admission.found !== undefined) {
           return { value: admission.found.value, source: "store" };
         }
         state.ticket = admission.ticket;
+        // Without an admission nothing says that a value read earlier was not invalidated since.
+        state.stale = admission.stale;
       } catch (error) {
         state.storeFailed = true;
         this.#host.report(toError(error));
@@ -189,19 +270,26 @@ export class Loader {
     state.hasNoTicket = state.ticket === undefined;
     // Without a wait for the store, other calls of this turn still have to come before the load starts, to share it.
     if (state.hasNoTicket) await endOfTurn();
-    return this.#run(key, load, entry, stale, state);
+    this.#limits.begin(state.limit);
+    try {
+      const outcome = await this.#run(key, load, entry, state);
+      this.#pauses?.end(key);
+      return outcome;
+    } catch (error) {
+      const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
+      if (state.stale?.fresh === false && isWithin(state.stale, windowMs)) {
+        this.#pauses ??= new LoadPauses(this.#host.clock);
+        this.#pauses.failed(key, state.stale);
+      }
+      throw error;
+    } finally {
+      this.#limits.end(state.limit);
+    }
   }
 
-  async #run<T>(
-    key: string,
-    load: Load<T>,
-    options: EntryOptions,
-    stale: Found | undefined,
-    state: FlightState,
-  ): Promise<Outcome> {
-    const { ticket } = state;
+  async #run<T>(key: string, load: Load<T>, options: EntryOptions, state: FlightState): Promise<Outcome> {
+    const { ticket, stale, signal } = state;
     const decided = new LoadDecisions(options);
-    const signal = this.#host.signal();
     const changes = this.#changes;
     const begunAt = changes.mark();
     try {
@@ -211,7 +299,7 @@ export class Loader {
       let commit: CommitOutcome = "skipped";
       if (ticket !== undefined && value !== undefined && !skipped && !signal.aborted) {
         commit = await this.#commit(key, ticket, value, final);
-      } else ticket?.abandon();
+      } else void ticket?.abandon();
       if (final.tags.length === options.tags.length) return { value, source: "load" };
       if (ticket?.areCurrent !== undefined && !namesTags(load)) this.#reportUndeclaredTags(key);
       const isTouched = changes.tagsTouched(final.tags, begunAt);
@@ -219,7 +307,7 @@ export class Loader {
       const ended = { tags: final.tags, begunAt, endedAt, commit, isTouched, ticket, signal, report };
       return { value, source: "load", isNewEnough: newEnoughCheck(ended) };
     } catch (error) {
-      ticket?.abandon();
+      void ticket?.abandon();
       // A later caller must start a new load, not get an error from before its call.
       this.#close(key, state);
       throw error;
@@ -283,6 +371,10 @@ export class Loader {
     }
   }
 }
+
+/** Whether a stale value is within a window; one of 0 allows none. */
+const isWithin = ({ expiredForMs }: Found, windowMs: number): boolean =>
+  windowMs > 0 && expiredForMs <= windowMs;
 
 /** A load that declares no parameter cannot call setTags. */
 const namesTags = (load: { readonly length: number }): boolean => load.length > 0;

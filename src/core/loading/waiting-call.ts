@@ -47,33 +47,39 @@ export class WaitingCall {
     this.#begunAt = clock.now();
   }
 
-  /** Timeouts count from the beginning of the call, even if it waits for a second load. */
-  async outcomeOf(load: PendingLoad): Promise<Outcome> {
+  /**
+   * Timeouts count from the beginning of the call, even if it waits for a second load. `overdue`: ends the wait when it
+   * resolves.
+   */
+  async outcomeOf<O = never>(load: PendingLoad, overdue?: Promise<O>): Promise<Outcome | O> {
     const { softTimeoutMs } = this.#request;
+    const outcome = overdue === undefined ? load.outcome : Promise.race([load.outcome, overdue]);
     if (this.#hasSoftTimeout) {
       const early = await withDeadline(
         this.#clock,
         this.#leftOf(softTimeoutMs),
-        load.outcome,
+        outcome,
         () => undefined,
+        true,
       );
       if (early !== undefined) return early;
-      const first = await this.untilHard(Promise.race([load.outcome, this.#staleMeanwhile(load)]));
+      const first = await this.untilHard(Promise.race([outcome, this.#staleMeanwhile(load)]));
       if (first !== undefined) return first;
     }
-    return this.untilHard(load.outcome);
+    return this.untilHard(outcome);
   }
 
   /** Rejects when the call has waited for `hardTimeout`. */
   untilHard<T>(work: Promise<T>): Promise<T> {
     const { hardTimeoutMs } = this.#request;
-    return withDeadline(this.#clock, this.#leftOf(hardTimeoutMs), work, () => {
+    const late = (): never => {
       this.#isLate = true;
       throw new OperationTimeoutError(
         `the load did not finish within hardTimeout (${hardTimeoutMs / 1000} s); it continues in the background`,
         { code: "LOAD_TIMEOUT", operation: "getOrSet" },
       );
-    });
+    };
+    return withDeadline(this.#clock, this.#leftOf(hardTimeoutMs), work, late, true);
   }
 
   /** The stale value to return if the load failed or timed out. */

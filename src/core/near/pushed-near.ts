@@ -33,6 +33,10 @@ export interface NearTier {
   /** Returns the cached object itself instead of a copy. */
   readonly sharesValues: boolean;
   page(): NearPage;
+  /** Resumes what `stop` has stopped. */
+  start(): void;
+  /** Stops the timer of its upkeep. */
+  stop(): void;
 }
 
 /** The stamps of a near entry's tags. */

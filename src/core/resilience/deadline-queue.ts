@@ -35,18 +35,28 @@ export abstract class Deadline {
   abstract missed(): void;
 }
 
+/** A timer that fires this much later than planned means that the event loop was blocked. */
+const BUSY_MS = 50;
+/** How long after a deadline that did not apply it is looked at again. */
+const SUSPENDED_MS = 25;
+
 export class DeadlineQueue {
   readonly #clock: Clock;
   readonly #limitMs: number;
+  readonly #isSuspended: () => boolean;
   #first: Deadline | undefined;
   #last: Deadline | undefined;
   #open = 0;
   #turn: Turn | undefined;
   #timer: Timer | undefined;
+  /** The store is disconnected: no timer is left once the last call is over. */
+  #isResting = false;
 
-  constructor(clock: Clock, limitMs: number) {
+  /** `isSuspended`: whether deadlines do not apply for now. */
+  constructor(clock: Clock, limitMs: number, isSuspended: () => boolean = () => false) {
     this.#clock = clock;
     this.#limitMs = limitMs;
+    this.#isSuspended = isSuspended;
   }
 
   add(deadline: Deadline): void {
@@ -61,7 +71,19 @@ export class DeadlineQueue {
 
   /** A deadline was met or missed. */
   over(): void {
-    if (--this.#open === 0) releaseProcess();
+    if (--this.#open > 0) return;
+    releaseProcess();
+    if (this.#isResting) this.#disarm();
+  }
+
+  /** Leaves no timer behind, now or when the last call is over: usually one timer serves many calls and outlasts them. */
+  rest(): void {
+    this.#isResting = true;
+    if (this.#open === 0) this.#disarm();
+  }
+
+  resume(): void {
+    this.#isResting = false;
   }
 
   #beginTurn(): Turn {
@@ -92,12 +114,23 @@ export class DeadlineQueue {
   }
 
   #arm(delayMs: number): void {
-    this.#timer = this.#clock.after(delayMs, () => this.#check());
+    const plannedAt = this.#clock.now() + delayMs;
+    this.#timer = this.#clock.after(delayMs, () => this.#check(plannedAt));
   }
 
-  #check(): void {
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #check(plannedAt = Number.POSITIVE_INFINITY): void {
     this.#timer = undefined;
     const now = this.#clock.now();
+    // While the event loop was blocked nothing could be sent or received: calls get as long again.
+    if (now - plannedAt > BUSY_MS) {
+      this.#arm(Math.min(now - plannedAt, this.#limitMs));
+      return;
+    }
     const oldest = this.#oldest();
     // A deadline whose time has not started is armed at the end of its turn.
     if (oldest === undefined || oldest.turn.due === Number.POSITIVE_INFINITY) return;
@@ -107,6 +140,11 @@ export class DeadlineQueue {
   }
 
   #expire(now: number): void {
+    if (this.#isSuspended()) {
+      this.#timer?.cancel();
+      this.#arm(SUSPENDED_MS);
+      return;
+    }
     for (;;) {
       const oldest = this.#oldest();
       if (oldest === undefined || oldest.turn.due > now) break;

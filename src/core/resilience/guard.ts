@@ -4,7 +4,7 @@ import type { Clock } from "../clock.ts";
 import { OperationTimeoutError, type XCacheError } from "../errors.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
 import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
-import { countsAsFailure } from "./store-failure.ts";
+import { countsAsFailure, failureKind } from "./store-failure.ts";
 
 /** A guarded call built from callbacks. */
 class CallbackCall<T> extends GuardedCall<T> {
@@ -49,6 +49,8 @@ export interface GuardOptions {
   before?(): Promise<void> | undefined;
   /** See Backend. */
   answersInPart?(): boolean;
+  /** See Backend. */
+  isTransferring?(): boolean;
 }
 
 export class Guard implements CallHost {
@@ -59,7 +61,7 @@ export class Guard implements CallHost {
 
   constructor(clock: Clock, breaker: CircuitBreaker, limitMs: number, options: GuardOptions = {}) {
     this.breaker = breaker;
-    this.deadlines = new DeadlineQueue(clock, limitMs);
+    this.deadlines = new DeadlineQueue(clock, limitMs, () => options.isTransferring?.() === true);
     this.#limitMs = limitMs;
     this.#options = options;
   }
@@ -107,7 +109,8 @@ export class Guard implements CallHost {
 
   /** Reports a failed call to the breaker. */
   failed(pass: Pass, error: XCacheError): void {
-    if (countsAsFailure(error) && this.#options.answersInPart?.() !== true) this.breaker.fail(pass);
+    if (countsAsFailure(error) && this.#options.answersInPart?.() !== true)
+      this.breaker.fail(pass, failureKind(error));
     else this.breaker.succeed(pass);
   }
 

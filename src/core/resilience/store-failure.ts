@@ -1,4 +1,5 @@
 // Failures of a store: which errors concern its health, and how a client's errors become typed ones.
+import type { FailureKind } from "../breaker.ts";
 import { BackendError, ConnectionError, UnsupportedError, XCacheError } from "../errors.ts";
 import { toError } from "../events.ts";
 import { redactError } from "../redact.ts";
@@ -22,6 +23,38 @@ const transient = new WeakSet<Error>();
 export function markTransient<E extends Error>(error: E): E {
   transient.add(error);
   return error;
+}
+
+const losses = new WeakSet<Error>();
+
+/** Marks an error as the loss of a connection: all calls that were on it fail with this one error. */
+export function markLoss<E extends Error>(error: E): E {
+  losses.add(error);
+  return error;
+}
+
+export const isLoss = (error: Error): boolean => losses.has(error);
+
+const attempts = new WeakSet<Error>();
+
+/** Marks the error of an attempt to connect, with which all calls that waited for it fail. */
+export function markAttempt<E extends Error>(error: E): E {
+  attempts.add(error);
+  return error;
+}
+
+const waits = new WeakSet<Error>();
+
+/** Marks the error of calls that waited in vain for a connection in place of one that was lost. */
+export function markWait<E extends Error>(error: E): E {
+  waits.add(error);
+  return error;
+}
+
+export function failureKind(error: Error): FailureKind {
+  if (losses.has(error)) return "loss";
+  if (attempts.has(error)) return "attempt";
+  return waits.has(error) ? "wait" : "call";
 }
 
 export const isTransient = (error: Error): boolean => transient.has(error);

@@ -41,7 +41,7 @@ export class ClearSweep {
     this.#isRunning = true;
     try {
       while (this.#wantedIn !== undefined) {
-        await this.#pause(START_DELAY_MS);
+        await this.#store.pause(START_DELAY_MS);
         const session = this.#wantedIn;
         this.#wantedIn = undefined;
         for (const prefix of [this.#names.entryPrefix, this.#names.below]) {
@@ -58,7 +58,7 @@ export class ClearSweep {
       const dead = await this.#deadAmong(batch);
       for (let at = 0; at < dead.length; at += BATCH_SIZE)
         await this.#remove(dead.slice(at, at + BATCH_SIZE));
-      await this.#pause(PAUSE_MS);
+      await this.#store.pause(PAUSE_MS);
       if (this.#store.session !== session) return;
     }
   }
@@ -81,9 +81,5 @@ export class ClearSweep {
     await guard.run("clear", () =>
       Promise.all(dead.map(({ key, version }) => backend.swap(key, version, undefined))),
     );
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#store.clock.after(ms, resolve));
   }
 }

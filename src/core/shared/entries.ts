@@ -3,6 +3,7 @@ import type { KeyedRecord, SwapResult } from "../backend.ts";
 import { CodecError } from "../errors.ts";
 import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/liveness.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
+import { OwnExpiries } from "../invalidation/own-expiries.ts";
 import type { Spelling } from "../keys.ts";
 import type { EntryOptions, Found, Inspection } from "../namespace.ts";
 import type { Entry, StampSet, StoreRecord, Token } from "../record.ts";
@@ -21,11 +22,15 @@ export class Entries {
   }
 
   make(key: string, payload: Entry["payload"], options: EntryOptions, stamps: StampSet): Entry {
-    const created = this.#store.backend.now();
+    const { backend, clock } = this.#store;
+    const created = backend.now();
     const expires = created + options.ttlMs;
+    const version = clock.token();
+    if (OwnExpiries.matters(options.ttlMs, backend.clockErrorMs))
+      backend.ownExpiries.add(version, options.ttlMs, options.staleMs);
     return {
       kind: "entry",
-      version: this.#store.clock.token(),
+      version,
       key: this.#names.entry(key),
       namespaceStamps: stamps.namespaceStamps,
       tags: stamps.tags,
@@ -62,30 +67,41 @@ export class Entries {
     const { backend, codec } = this.#store;
     const fresh = isFresh(entry, backend);
     const value = codec.decode(entry.payload);
-    return { value, fresh, expiredForMs: fresh ? 0 : expiredForMs(entry, backend), record };
+    return {
+      value,
+      fresh,
+      expiredForMs: fresh ? 0 : expiredForMs(entry, backend),
+      id: entry.version,
+      record,
+    };
   }
 
   inspection(entry: Entry, bytes: number): Inspection {
-    const now = this.#store.backend.now();
+    const { backend } = this.#store;
+    const now = backend.now();
     return {
       key: this.#names.keyOf(entry.key),
-      ttlMs: Math.max(0, entry.expires - now),
+      ttlMs: Math.max(0, backend.ownExpiries.leftMs(entry.version) ?? entry.expires - now),
       ageMs: Math.max(0, now - entry.created),
       tags: entry.tags.map(({ tag }) => tag),
       bytes,
     };
   }
 
-  /** Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. */
+  /**
+   * Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. `keptMs`: how
+   * long the store keeps it at least.
+   */
   swap(
     key: string,
     expected: Token | undefined,
     next: StoreRecord | undefined,
     now?: number,
+    keptMs = 0,
   ): Promise<SwapResult> {
     const { backend, guard } = this.#store;
     return guard.run("getOrSet", () => {
-      const lifeMs = next === undefined ? 0 : lifetimeMs(next, now ?? backend.now());
+      const lifeMs = next === undefined ? 0 : Math.max(keptMs, this.#lifetimeMs(next, now ?? backend.now()));
       return backend.swap(
         this.#names.entry(key),
         expected,
@@ -103,6 +119,13 @@ export class Entries {
       if (!(failure instanceof CodecError)) throw failure;
     });
     return true;
+  }
+
+  #lifetimeMs(record: StoreRecord, now: number): number {
+    const leftMs =
+      record.kind === "entry" ? this.#store.backend.ownExpiries.leftMs(record.version) : undefined;
+    if (record.kind !== "entry" || leftMs === undefined) return lifetimeMs(record, now);
+    return leftMs + record.staleUntil - record.expires;
   }
 
   #reclaim(key: string, dead: Entry): void {

@@ -113,7 +113,10 @@ export class EntryReader {
     present: Present,
     call: Outcome<void>,
   ): boolean {
-    const notYet = this.#reading.store.backend.notYet();
+    const { backend, clock } = this.#reading.store;
+    // Refreshes the coarse clock, which judges all of them.
+    clock.now();
+    const notYet = backend.notYet();
     const undecided: Promise<void>[] = [];
     for (let at = 0; at < keys.length; at++) {
       const key = keys[at] as string;

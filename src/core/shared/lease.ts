@@ -4,6 +4,8 @@
 import type { SwapResult } from "../backend.ts";
 import type { ChangeLog } from "../change-log.ts";
 import type { Timer } from "../clock.ts";
+import { disconnectedError } from "../disconnected-namespace.ts";
+import { CodecError } from "../errors.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import { type Spelling, TAG_GROUPS, tagGroup } from "../keys.ts";
@@ -18,9 +20,26 @@ const LEASE_MS = 6_000;
 const RENEW_MS = 1_000;
 /** A holder that last saw its lease longer ago than this may have missed being overtaken. */
 const UNPROVEN_MS = 1_500;
+/**
+ * How long the record of a load that ended without a value stays, at least: longer than any waiter sleeps, so that each
+ * of them learns of it. A store whose lifetimes are whole seconds keeps it for more than one.
+ */
+const ENDED_MS = 2_500;
+/** When a lease expires whose load has ended without a value: no lease that is or was held expires then. */
+const ENDED = 0;
+/** How long after `loadLimit` the result of a load is still stored, provided that nobody else has begun to load. */
+const LATE_MS = 600_000;
+/** The tail of a lease's version that leases which follow each other's failed loads have in common. */
+const CHAIN_LENGTH = 4;
 /** How long a waiter sleeps before it reads the record again, unless a push wakes it earlier: doubles up to the longest. */
 const FIRST_POLL_MS = 10;
 const LONGEST_POLL_MS = 250;
+/** How long after a leap of the store's time other processes may renew leases by the former time. */
+const UNSETTLED_MS = 20_000;
+/** The store's time has leapt if it moves by more than this against our own clock. */
+const LEAP_MS = 1_000;
+/** Leases of other processes that are remembered. */
+const MOST_SEEN = 100;
 const ALL_GROUPS: readonly number[] = Array.from({ length: TAG_GROUPS }, (_, group) => group);
 
 /** What leases need of their namespace; every call to the store has the operation's deadline. */
@@ -30,6 +49,11 @@ export class Leases {
   readonly changes: ChangeLog;
   readonly #stamps: NamespaceStamps;
   readonly #entries: Entries;
+  /** Leases that stood in the way, and when each was first seen as it is, by our own clock. */
+  readonly #seen = new Map<string, Pick<Lease, "version" | "expires"> & { readonly at: number }>();
+  /** The store's time minus ours, and when it last leapt. */
+  #offset: number | undefined;
+  #leaptAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     store: NamespaceHost,
@@ -49,14 +73,18 @@ export class Leases {
     return this.#guarded(() => this.store.backend.read(this.names.entry(key)));
   }
 
-  /** Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. */
+  /**
+   * Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. `keptMs`: how
+   * long the store keeps it at least.
+   */
   swap(
     key: string,
     expected: Token | undefined,
     next: StoreRecord | undefined,
     now?: number,
+    keptMs?: number,
   ): Promise<SwapResult> {
-    return this.#entries.swap(key, expected, next, now);
+    return this.#entries.swap(key, expected, next, now, keptMs);
   }
 
   /** The present stamps of these tags; the store has confirmed each of them. */
@@ -92,6 +120,35 @@ export class Leases {
     };
   }
 
+  /** How long ago this process first saw a lease as it is now: its holder has not renewed it since. */
+  unrenewedMs(lease: Lease): number {
+    const now = this.store.clock.now();
+    const { key, version, expires } = lease;
+    const seen = this.#seen.get(key);
+    if (seen?.version === version && seen.expires === expires) return now - seen.at;
+    this.#seen.delete(key);
+    const oldest = this.#seen.keys().next().value;
+    if (this.#seen.size >= MOST_SEEN && oldest !== undefined) this.#seen.delete(oldest);
+    this.#seen.set(key, { version, expires, at: now });
+    return 0;
+  }
+
+  /** The record of the key is not a lease any more. */
+  forget(key: string): void {
+    this.#seen.delete(this.names.entry(key));
+  }
+
+  /** Whether the store's clock was changed so recently that holders may not know its new time yet. */
+  hasTimeLeapt(storeNow = this.store.backend.now()): boolean {
+    const { backend, clock } = this.store;
+    const now = clock.now();
+    const offset = storeNow - now;
+    if (this.#offset !== undefined && Math.abs(offset - this.#offset) > LEAP_MS + backend.clockErrorMs())
+      this.#leaptAt = now;
+    this.#offset = offset;
+    return now - this.#leaptAt < UNSETTLED_MS;
+  }
+
   #watch(stampKey: string, id: Token, onChange: () => void): () => void {
     return this.store.listen(stampKey, () => {
       // A push may only mean that the stamp's lifetime was extended: compare its value.
@@ -110,32 +167,76 @@ export async function admit(leases: Leases, key: string, options: AdmissionOptio
   // Earlier invalidations do not concern a load that begins only now.
   let since = leases.changes.now;
   let { stamps, groups } = await presentStamps(leases, options);
-  // An entry just read is replaced in one step; a lease found there belongs to somebody and is examined first.
-  let behind: Entry | undefined = options.seen?.record?.kind === "entry" ? options.seen.record : undefined;
-  let seen: Token | undefined = behind?.version;
+  const seen = options.seen?.record;
+  // An entry just read is replaced in one step; a lease that somebody may hold is examined first.
+  let found: StoreRecord | undefined = seen?.kind === "entry" || isEnded(seen) ? seen : undefined;
+  let behind = found && entryOf(found, leases.names.entry(key));
+  let awaited: Lease | undefined;
   for (;;) {
+    if (options.signal.aborted) throw disconnectedError();
     const now = leases.store.backend.now();
+    // Only a leap that is noticed can be distinguished from a lease that has run out.
+    leases.hasTimeLeapt(now);
     const lease: Lease = {
       kind: "lease",
-      version: leases.store.clock.token(),
+      version: isEnded(found) ? followingVersion(leases, found) : leases.store.clock.token(),
       key: leases.names.entry(key),
       ...stamps,
       expires: now + LEASE_MS,
       ...(behind === undefined ? {} : { behind: withOwnPayload(behind) }),
     };
-    const result = await leases.swap(key, seen, lease, now).catch((error: unknown) => {
+    const result = await leases.swap(key, found?.version, lease, now).catch((error: unknown) => {
       // The swap may have happened all the same: nobody must wait for a holder that does not exist.
       leases.swap(key, lease.version, behind).catch(() => {});
       throw error;
     });
-    if (result.won) return { ticket: new LeaseTicket(leases, key, lease, groups, since) };
-    const opening = await untilOpen(leases, key, result.current, options);
+    if (result.won) {
+      const ticket = new LeaseTicket(leases, key, lease, groups, since, options.limitMs);
+      return behind === undefined
+        ? { ticket }
+        : { ticket, stale: await staleOf(leases, lease, behind, options, ticket) };
+    }
+    const opening = await untilOpen(leases, key, result.current, awaited, options);
     if (opening.admission !== undefined) return opening.admission;
-    ({ seen, behind } = opening);
+    ({ found, behind, awaited } = opening);
     since = leases.changes.now;
     ({ stamps, groups } = await presentStamps(leases, options));
   }
 }
+
+/**
+ * The entry behind a lease just taken, unless it was invalidated since it was read: the load may return it to be stored as
+ * fresh. An invalidation after this check revokes the lease or makes its stamps old.
+ */
+async function staleOf(
+  leases: Leases,
+  lease: Lease,
+  behind: Entry,
+  { seen }: AdmissionOptions,
+  ticket: Ticket,
+): Promise<Found | undefined> {
+  try {
+    if (!(await leases.hasStamps(behind))) return undefined;
+    // What was read with this record need not be decoded again.
+    return seen?.record?.version === behind.version ? seen : leases.foundOf(behind, lease);
+  } catch (error) {
+    void ticket.abandon();
+    throw error;
+  }
+}
+
+const isEnded = (record: StoreRecord | undefined): record is Lease =>
+  record?.kind === "lease" && record.expires === ENDED;
+
+const chainOf = ({ version }: Lease): string => version.slice(-CHAIN_LENGTH);
+
+/** The version of a lease that replaces an ended one, which tells the waiters of that one. */
+const followingVersion = ({ store }: Leases, ended: Lease): Token =>
+  store.clock.token().slice(CHAIN_LENGTH) + chainOf(ended);
+
+/** Whether the load of `awaited` has ended without a value, seen from the lease that is there now. */
+const follows = (lease: Lease, awaited: Lease | undefined): boolean =>
+  awaited !== undefined && lease.version !== awaited.version && chainOf(lease) === chainOf(awaited);
 
 /** The stale entry is kept for the whole load; the buffer it arrived in must not be. */
 function withOwnPayload(entry: Entry): Entry {
@@ -159,48 +260,85 @@ interface Opening {
   /** Set when there is no need to load, or no way to store the result. */
   readonly admission?: Admission;
   /** What is there now and may be replaced. */
-  readonly seen: Token | undefined;
+  readonly found: StoreRecord | undefined;
   readonly behind: Entry | undefined;
+  /** The lease that was waited for last. */
+  readonly awaited: Lease | undefined;
 }
 
-/** Examines the record in the way of a lease, and waits while another holder's lease is live. */
+/**
+ * Examines the record in the way of a lease, and waits while another holder's lease is live. A caller waits for one load:
+ * if that ends without a value, the next holder's is not waited for.
+ */
 async function untilOpen(
   leases: Leases,
   key: string,
   first: StoreRecord | undefined,
-  { force, lock }: AdmissionOptions,
+  awaitedBefore: Lease | undefined,
+  { force, lock, signal }: AdmissionOptions,
 ): Promise<Opening> {
-  let current = first;
+  let found = first;
+  let awaited = awaitedBefore;
   for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_POLL_MS)) {
-    const entry = entryOf(current, leases.names.entry(key));
+    const entry = entryOf(found, leases.names.entry(key));
     const behind = entry !== undefined && (await leases.hasStamps(entry)) ? entry : undefined;
-    const opening = { seen: current?.version, behind };
-    if (current !== undefined && behind !== undefined && !force && isFresh(behind, leases.store.backend)) {
-      return { ...opening, admission: { found: leases.foundOf(behind, current) } };
+    const opening = { found, behind, awaited };
+    if (found !== undefined && behind !== undefined && !force && isFresh(behind, leases.store.backend)) {
+      leases.forget(key);
+      return { ...opening, admission: { found: leases.foundOf(behind, found) } };
     }
-    if (current?.kind !== "lease" || force || !(await isHeld(leases, current))) return opening;
-    if (!lock) return { ...opening, admission: { ticket: undefined } };
-    await changed(leases, key, current, pauseMs);
-    current = await leases.read(key);
+    if (found?.kind !== "lease" || force || !(await isHeld(leases, found))) {
+      leases.forget(key);
+      return opening;
+    }
+    if (!lock || follows(found, awaited)) {
+      const stale = behind === undefined ? undefined : leases.foundOf(behind, found);
+      return { ...opening, admission: { ticket: undefined, stale } };
+    }
+    awaited = found;
+    await changed(leases, key, found, pauseMs, signal);
+    if (signal.aborted) throw disconnectedError();
+    found = await leases.read(key);
   }
 }
 
-/** A lease is held while its holder renews it and its stamps are present: a caller that knows newer stamps takes over. */
+/**
+ * A lease is held while its holder renews it and its stamps are present: a caller that knows newer stamps takes over. The
+ * store's clock may be changed: what counts then is how long this process has seen the lease without a renewal.
+ */
 async function isHeld(leases: Leases, lease: Lease): Promise<boolean> {
   const { backend } = leases.store;
-  if (backend.now() - backend.clockErrorMs() >= lease.expires) return false;
+  if (lease.expires === ENDED || leases.unrenewedMs(lease) >= LEASE_MS) return false;
+  const isOver = backend.now() - backend.clockErrorMs() >= lease.expires;
+  if (isOver && !leases.hasTimeLeapt()) return false;
   return leases.hasStamps(lease);
 }
 
-/** Resolves when the record may have changed: on the store's push, after a pause with jitter, or when the lease expires. */
-async function changed(leases: Leases, key: string, lease: Lease, pauseMs: number): Promise<void> {
+/**
+ * Resolves when the record may have changed: on the store's push, after a pause with jitter, or when the lease expires. Also
+ * when the cache disconnects.
+ */
+async function changed(
+  leases: Leases,
+  key: string,
+  lease: Lease,
+  pauseMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, backend } = leases.store;
-  const expiresInMs = Math.max(1, lease.expires + backend.clockErrorMs() - backend.now());
-  const pause = Math.min(expiresInMs, pauseMs * (0.5 + clock.random()));
+  const expiresInMs = lease.expires + backend.clockErrorMs() - backend.now();
+  const endsInMs = Math.min(expiresInMs > 0 ? expiresInMs : LEASE_MS, LEASE_MS - leases.unrenewedMs(lease));
+  const pause = Math.min(Math.max(1, endsInMs), pauseMs * (0.5 + clock.random()));
   let stop: () => void = () => {};
   let timer: Timer | undefined;
   const woken = new Promise<void>((resolve) => {
-    stop = leases.store.listen(leases.names.entry(key), resolve);
+    const unlisten = leases.store.listen(leases.names.entry(key), resolve);
+    const wake = (): void => resolve();
+    signal.addEventListener("abort", wake);
+    stop = () => {
+      unlisten();
+      signal.removeEventListener("abort", wake);
+    };
     timer = clock.after(pause, resolve);
     // A caller waits for the value: the process must not end meanwhile.
     timer.hold?.(true);
@@ -222,6 +360,8 @@ class LeaseTicket implements Ticket {
   readonly #session: number;
   readonly #groups: readonly (Token | undefined)[] | undefined;
   readonly #stopWatching: () => void;
+  /** Until when the lease is renewed. */
+  readonly #limit: number;
   #lease: Lease;
   #provenAt: number;
   #stopRenewing: () => void = () => {};
@@ -233,6 +373,7 @@ class LeaseTicket implements Ticket {
     lease: Lease,
     groups: readonly (Token | undefined)[] | undefined,
     since: number,
+    limitMs: number,
   ) {
     this.#leases = leases;
     this.#key = key;
@@ -241,6 +382,7 @@ class LeaseTicket implements Ticket {
     this.#since = since;
     this.#session = leases.store.session;
     this.#provenAt = leases.store.clock.now();
+    this.#limit = this.#provenAt + limitMs;
     this.#stopWatching = leases.watchStamps(lease, () => this.#overtaken());
     this.#renewLater();
   }
@@ -248,7 +390,8 @@ class LeaseTicket implements Ticket {
   async commit(value: unknown, options: EntryOptions): Promise<boolean> {
     const leases = this.#leases;
     const key = this.#key;
-    const { version } = this.#lease;
+    const { version, behind } = this.#lease;
+    let left: StoreRecord | undefined = behind;
     try {
       if (this.#disconnected || leases.changes.touched(key, options.tags, this.#since)) return false;
       const tags = await this.#tagStamps(options);
@@ -260,13 +403,17 @@ class LeaseTicket implements Ticket {
       const result = await leases.swap(key, version, entry, entry.created);
       this.#over = result.won;
       return result.won;
+    } catch (error) {
+      // The load has failed for everybody if what it returned cannot be stored.
+      if (error instanceof CodecError) left = this.#ended();
+      throw error;
     } finally {
-      this.#end();
+      void this.#end(left);
     }
   }
 
-  abandon(): void {
-    this.#end();
+  abandon(): Promise<void> | undefined {
+    return this.#end(this.#ended());
   }
 
   noticesChanges(): boolean {
@@ -275,6 +422,13 @@ class LeaseTicket implements Ticket {
 
   get #disconnected(): boolean {
     return this.#leases.store.session !== this.#session;
+  }
+
+  /** What tells waiters that this load has ended without a value. Nobody waits where a fresh value is behind the lease. */
+  #ended(): StoreRecord {
+    const { behind } = this.#lease;
+    const isReadable = behind !== undefined && isFresh(behind, this.#leases.store.backend);
+    return isReadable ? behind : { ...this.#lease, expires: ENDED };
   }
 
   /** An invalidation replaces the stamp of the tag's group first, then the tag's own. */
@@ -301,27 +455,38 @@ class LeaseTicket implements Ticket {
   /** Renews the lease while the load runs; stops once the lease is gone or its stamps were replaced. */
   #renewLater(): void {
     const { store } = this.#leases;
-    const timer = store.clock.after(RENEW_MS, () => {
-      if (this.#disconnected) return;
-      this.#renew().then(
+    const left = this.#limit - store.clock.now();
+    const timer = store.clock.after(Math.min(RENEW_MS, left), () => {
+      if (this.#disconnected || this.#over) return;
+      const isLast = store.clock.now() >= this.#limit;
+      this.#renew(isLast).then(
         (renewed) => {
           if (!renewed) this.#overtaken();
-          else if (!this.#over) this.#renewLater();
+          else if (!this.#over && !isLast) this.#renewLater();
         },
         (error: Error) => {
           store.report(error);
-          if (!this.#over) this.#renewLater();
+          if (!this.#over && !isLast) this.#renewLater();
         },
       );
     });
     this.#stopRenewing = () => timer.cancel();
   }
 
-  async #renew(): Promise<boolean> {
+  /** `isLast`: from now on anybody may take the lease; while nobody has, the result may still be stored. */
+  async #renew(isLast: boolean): Promise<boolean> {
     const { store } = this.#leases;
     const sentAt = store.clock.now();
-    const renewed: Lease = { ...this.#lease, expires: store.backend.now() + LEASE_MS };
-    const result = await this.#leases.swap(this.#key, renewed.version, renewed);
+    const now = store.backend.now();
+    const expires = isLast ? now - 2 * store.backend.clockErrorMs() - 1 : now + LEASE_MS;
+    const renewed: Lease = { ...this.#lease, expires };
+    const result = await this.#leases.swap(
+      this.#key,
+      renewed.version,
+      renewed,
+      now,
+      isLast ? LATE_MS : undefined,
+    );
     const isHeld = result.won && (await this.#leases.hasStamps(renewed));
     this.#provenAt = sentAt;
     return isHeld;
@@ -332,12 +497,17 @@ class LeaseTicket implements Ticket {
     if (!this.#over) this.#leases.changes.overtake(this.#key, this.#since);
   }
 
-  #end(): void {
+  /** Leaves `left` in place of the lease. */
+  #end(left: StoreRecord | undefined): Promise<void> | undefined {
     this.#stopRenewing();
     this.#stopWatching();
-    if (this.#over || this.#disconnected) return;
+    if (this.#over || this.#disconnected) return undefined;
     this.#over = true;
-    const { version, behind } = this.#lease;
-    this.#leases.swap(this.#key, version, behind).catch((error: Error) => this.#leases.store.report(error));
+    const { store } = this.#leases;
+    const keptMs = isEnded(left) ? ENDED_MS : undefined;
+    return this.#leases.swap(this.#key, this.#lease.version, left, undefined, keptMs).then(
+      () => {},
+      (error: Error) => store.report(error),
+    );
   }
 }

@@ -1,5 +1,5 @@
 // Periodic maintenance of a store in use; it stops while the store is idle.
-import type { Clock } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
 
 const EVERY_MS = 5_000;
 
@@ -8,6 +8,7 @@ export class Maintenance {
   readonly #work: () => Promise<void>;
   readonly #isNeeded: () => boolean;
   #used = false;
+  #timer: Timer | undefined;
   #armed = false;
   #stopped = false;
 
@@ -21,17 +22,17 @@ export class Maintenance {
   /** Called on every use of the store. */
   used(): void {
     this.#used = true;
-    if (!this.#armed) this.#arm();
+    if (!this.#armed && !this.#stopped) this.#arm();
   }
 
   #arm(): void {
     this.#armed = true;
-    this.#clock.after(EVERY_MS, () => {
+    this.#timer = this.#clock.after(EVERY_MS, () => {
       this.#armed = false;
       if (this.#stopped || (!this.#used && !this.#isNeeded())) return;
       this.#used = false;
       const again = (): void => {
-        if (!this.#armed) this.#arm();
+        if (!this.#armed && !this.#stopped) this.#arm();
       };
       this.#work().then(again, again);
     });
@@ -39,6 +40,8 @@ export class Maintenance {
 
   stop(): void {
     this.#stopped = true;
+    this.#timer?.cancel();
+    this.#armed = false;
   }
 
   start(): void {

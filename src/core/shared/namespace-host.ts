@@ -24,6 +24,8 @@ export interface NamespaceHost {
   report(error: Error): void;
   /** Calls `listener` whenever the store reports that a key may have changed; returns how to stop. */
   listen(key: string, listener: () => void): () => void;
+  /** Resolves after this time, or when the store is disconnected. */
+  pause(ms: number): Promise<void>;
   /** The store has acknowledged these; a replica that takes over may not have them. */
   confirmed(pending: () => readonly PendingInvalidation[]): void;
   /** The outcome of these is unknown: they are delivered before the store is asked for what they concern. */

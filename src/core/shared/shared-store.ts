@@ -1,10 +1,12 @@
 // A store shared by processes: one backend behind a circuit breaker and deadlines, with its stamps and pushes.
-import type { Backend, ConnectedServer } from "../backend.ts";
+import type { Backend, ConnectedServer, Restriction } from "../backend.ts";
 import { type BreakerOptions, CircuitBreaker } from "../breaker.ts";
 import { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
 import type { Codec } from "../codec.ts";
+import { disconnectedError } from "../disconnected-namespace.ts";
 import { ConnectionError, OperationTimeoutError } from "../errors.ts";
+import { Delivery } from "../invalidation/delivery.ts";
 import { Failover } from "../invalidation/failover.ts";
 import { Outbox, type PendingInvalidation } from "../invalidation/outbox.ts";
 import { OutboxBackend } from "../invalidation/outbox-backend.ts";
@@ -48,11 +50,13 @@ export class SharedStore implements Store, NamespaceHost {
   };
   /** Grows with every disconnect. */
   session = 0;
+  #isDisconnected = false;
   /** For health probes, which do not count as use of the store. */
   readonly #probes: Guard;
   readonly #operationTimeoutMs: number;
   readonly #connectLimitMs: number;
   readonly #outbox: Outbox;
+  readonly #delivery: Delivery;
   readonly #recent: RecentInvalidations;
   readonly #failover: Failover;
   readonly #maintenance: Maintenance;
@@ -62,6 +66,8 @@ export class SharedStore implements Store, NamespaceHost {
   #preparation: Promise<void> | undefined;
   readonly #roots = new Map<string, SharedNamespace>();
   readonly #opened = new OpenNamespaces();
+  /** Ends the pauses of background work. */
+  readonly #pauses = new Set<() => void>();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
   constructor(backend: Backend, options: StoreOptions) {
@@ -73,7 +79,10 @@ export class SharedStore implements Store, NamespaceHost {
       // A stamp known here would let entries be served without asking the store, and so without delivering.
       onPending: (key) => this.stamps.forget(key),
       onDelivered: (delivered) => this.confirmed(() => [delivered]),
+      repeatAfterMs: backend.capabilities.fenced === false ? options.operationTimeoutMs : undefined,
+      onRepeated: () => this.#delivery.now(),
     });
+    this.#delivery = new Delivery(options.clock, this.#outbox, () => this.breaker.connected());
     this.backend = new OutboxBackend(backend, this.#outbox, options.clock, options.operationTimeoutMs);
     this.clock = options.clock;
     this.codec = options.codec;
@@ -86,9 +95,14 @@ export class SharedStore implements Store, NamespaceHost {
     // Longer than the backend's own limit, whose error says more.
     this.#connectLimitMs = options.connectTimeoutMs + operationTimeoutMs;
     const answersInPart = (): boolean => this.backend.answersInPart();
+    const isTransferring = (): boolean => this.backend.isTransferring();
     const before = (): Promise<void> | undefined => this.#before();
-    this.guard = new Guard(clock, this.breaker, operationTimeoutMs, { before, answersInPart });
-    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart });
+    this.guard = new Guard(clock, this.breaker, operationTimeoutMs, {
+      before,
+      answersInPart,
+      isTransferring,
+    });
+    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart, isTransferring });
     // Not guarded: reading the memory usage says nothing about the health of ordinary operations.
     this.#memoryUsage = new MemoryUsageMonitor(
       this.backend,
@@ -101,7 +115,7 @@ export class SharedStore implements Store, NamespaceHost {
     this.#maintenance = new Maintenance(
       options.clock,
       () => this.#maintain(),
-      () => this.#outbox.size > 0 || this.#recent.isWatched,
+      () => this.#recent.isWatched,
     );
     this.stamps = new StampBook(this.backend, options.clock, () => this.#maintenance.used());
     backend.open?.({
@@ -113,6 +127,10 @@ export class SharedStore implements Store, NamespaceHost {
       report: this.report,
       evicted: (key) => this.#evicted(key),
       onServer: (server) => this.#onServer(server),
+      connected: () => {
+        this.breaker.connected();
+        this.#delivery.now();
+      },
     });
     backend.push?.onChange((key) => this.#pushed(key));
   }
@@ -132,15 +150,33 @@ export class SharedStore implements Store, NamespaceHost {
   }
 
   connect(): Promise<void> {
+    this.#isDisconnected = false;
+    this.guard.deadlines.resume();
+    this.#probes.deadlines.resume();
+    this.near?.start();
     this.#maintenance.start();
+    this.#delivery.start();
     return this.backend.connect();
   }
 
+  async settle(): Promise<void> {
+    if (this.#outbox.size === 0) return;
+    // Also ends the pause between attempts to reach a store that has failed: it may be back.
+    await this.backend.connect().catch(() => {});
+    await this.#outbox.deliverAll();
+  }
+
   disconnect(): Promise<void> {
+    this.#isDisconnected = true;
     this.session++;
     this.#maintenance.stop();
+    this.#delivery.stop();
+    this.guard.deadlines.rest();
+    this.#probes.deadlines.rest();
+    this.near?.stop();
     this.stamps.forgetAll();
     this.#memoryUsage.forget();
+    for (const end of [...this.#pauses]) end();
     return this.backend.disconnect();
   }
 
@@ -156,6 +192,11 @@ export class SharedStore implements Store, NamespaceHost {
     return this.#probes.run("ping", () => this.backend.ping());
   }
 
+  async restrictions(): Promise<readonly Restriction[]> {
+    const [prefix = ""] = this.#roots.keys();
+    return (await this.backend.restrictions?.(spelling(prefix).own("probe"))) ?? [];
+  }
+
   listen(key: string, listener: () => void): () => void {
     const listeners = this.#keyListeners.get(key) ?? new Set();
     listeners.add(listener);
@@ -166,6 +207,18 @@ export class SharedStore implements Store, NamespaceHost {
     };
   }
 
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel();
+        this.#pauses.delete(end);
+        resolve();
+      };
+      const timer = this.clock.after(ms, end);
+      this.#pauses.add(end);
+    });
+  }
+
   confirmed(pending: () => readonly PendingInvalidation[]): void {
     if (this.backend.capabilities.replicated === true) this.#recent.add(pending());
   }
@@ -173,17 +226,20 @@ export class SharedStore implements Store, NamespaceHost {
   unconfirmed(pending: () => readonly PendingInvalidation[], error: unknown): void {
     if (!isStoreFailure(error)) return;
     this.#outbox.add(pending());
+    this.#delivery.later();
     this.#maintenance.used();
   }
 
   #before(): Promise<void> | undefined {
+    // A call of a cache that is disconnected must not open the store again; one of a cache opened since then does.
+    if (this.#isDisconnected && this.observers.size === 0) throw disconnectedError();
     this.#maintenance.used();
     if (this.#preparation !== undefined) {
       // The preparation in progress does not cover namespaces opened since it began.
       const isComplete = this.#unchecked.length === 0;
       return isComplete ? this.#preparation : this.#preparation.then(() => this.#before());
     }
-    if (this.#unchecked.length === 0) return undefined;
+    if (this.#unchecked.length === 0 && !this.#isDisconnected) return undefined;
     this.#preparation = this.#prepare().finally(() => {
       this.#preparation = undefined;
     });
@@ -195,7 +251,7 @@ export class SharedStore implements Store, NamespaceHost {
     this.#unchecked = [];
     try {
       // Connect to all servers first: a namespace's record of its server may be on any of them.
-      await this.#within(this.#connectLimitMs, this.backend.connect());
+      await this.#within(this.#connectLimitMs, this.connect());
       for (const server of this.#failover.servers) {
         for (const namespace of unchecked) await this.#check(namespace, server);
       }
@@ -219,7 +275,7 @@ export class SharedStore implements Store, NamespaceHost {
     await this.#failover.onServer(server, [...checked]);
     // Iterating a Map also visits entries added meanwhile: the namespaces opened since.
     for (const namespace of this.#roots.values())
-      if (!checked.has(namespace)) await this.#failover.check(namespace, server);
+      if (!checked.has(namespace)) await this.#failover.check(namespace, server, true);
   }
 
   /** Runs every few seconds while the store is used. Its failures do not count for the breaker; those of callers do. */
@@ -229,7 +285,6 @@ export class SharedStore implements Store, NamespaceHost {
     } catch {
       return;
     }
-    await this.#outbox.deliverAll();
     // The next call that needs the store reports the error to its caller.
     await this.#within(this.#operationTimeoutMs, this.stamps.touchUsed()).catch(() => {});
     for (const server of this.#failover.servers) {

@@ -45,7 +45,7 @@ describe("before the code is there", () => {
     expect(opened).toHaveLength(1);
   });
 
-  it("a call is refused when the client is closed meanwhile, and a later one opens it", async () => {
+  it("calls are refused once the client is closed, until it is opened again", async () => {
     const { onUse, opened, imports } = lateCode();
     const used = onUse.use(async () => "used");
     const failures: unknown[] = [];
@@ -58,6 +58,8 @@ describe("before the code is there", () => {
     await expect(used).rejects.toMatchObject({ code: "DISCONNECTED" });
     expect(failures).toMatchObject([{ code: "DISCONNECTED" }]);
     expect(opened).toHaveLength(0);
+    await expect(onUse.use(async (client) => client)).rejects.toMatchObject({ code: "DISCONNECTED" });
+    onUse.reopen();
     expect(await onUse.use(async (client) => client)).toBe(opened[0]);
   });
 
@@ -96,7 +98,8 @@ describe("once it is there", () => {
     expect(seen).toEqual([opened[0]]);
     expect(onUse.ready).toBe(opened[0]);
     onUse.close();
-    expect([opened[0]?.isClosed, onUse.opened]).toEqual([true, undefined]);
+    expect([opened[0]?.isClosed, onUse.opened, onUse.ready]).toEqual([true, undefined, undefined]);
+    onUse.reopen();
     void onUse.use(async (client) => seen.push(client));
     expect(opened).toHaveLength(2);
     expect(seen[1]).toBe(opened[1]);

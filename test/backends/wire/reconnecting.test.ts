@@ -2,13 +2,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import type { Argument } from "../../../src/backends/kv/resp/writer.ts";
-import { Connection } from "../../../src/backends/kv/server/connection.ts";
+import { Connection, type UnansweredRead } from "../../../src/backends/kv/server/connection.ts";
 import { KvConnection } from "../../../src/backends/kv/server/kv-connection.ts";
 import type { ReconnectingHost } from "../../../src/backends/wire/reconnecting.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../src/core/errors.ts";
+import {
+  BackendError,
+  ConnectionError,
+  OperationTimeoutError,
+  type XCacheError,
+} from "../../../src/core/errors.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
-import { FakeServer, greet } from "../../support/kv/fake-server.ts";
+import { bulk, FakeServer, greet } from "../../support/kv/fake-server.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
@@ -45,7 +50,8 @@ afterEach(async () => {
   await fake.stop();
 });
 
-const answerAll: typeof greet = (command, client) => greet(command, client) ?? `+${command.join(" ")}\r\n`;
+const answerAll: typeof greet = (command, client) =>
+  greet(command, client) ?? (command[0] === "GET" ? bulk(command.join(" ")) : `+${command.join(" ")}\r\n`);
 
 function newLink(open?: Open): KvConnection {
   const endpoint = fake.endpoint;
@@ -145,7 +151,7 @@ describe("a lost connection", () => {
     expect(fake.clients).toHaveLength(2);
   });
 
-  test("rejects what was sent, and what comes in the pause, with the reason", async () => {
+  test("rejects what was sent, with the reason; what comes in the pause waits for the next one", async () => {
     const link = newLink();
     await link.connect();
     fake.script = () => undefined;
@@ -153,9 +159,63 @@ describe("a lost connection", () => {
     const client = await fake.received("A");
     client.socket.resetAndDestroy();
     expect(await sent).toBeInstanceOf(ConnectionError);
-    expect(await failure(link.command("B"))).toBe(await sent);
-    expect(await failure(read(link, "k"))).toBe(await sent);
-    expect(fake.commands).not.toContainEqual(["B"]);
+    fake.script = answerAll;
+    const waiting = [link.command("B"), read(link, "k")];
+    expect(link.waiting).toBe(2);
+    await clock.advance(20);
+    expect((await Promise.all(waiting)).map(String)).toEqual(["B", "GET k"]);
+  });
+
+  test("does not come back in time: what waits is rejected with the reason of the latest attempt", async () => {
+    let fails = false;
+    const link = newLink(async (owner) => {
+      if (fails) throw gone;
+      return Connection.open({ ...SETTINGS, clock, endpoint: fake.endpoint }, { ...owner, pushed });
+    });
+    await link.command("A");
+    fails = true;
+    link.connection?.destroy(gone);
+    const waiting = failure(link.command("B"));
+    await clock.advance(OPERATION_TIMEOUT_MS);
+    expect(await waiting).toBeInstanceOf(ConnectionError);
+    expect((await waiting).message).toContain("operation_timeout; the latest attempt: gone");
+    // By now attempts have failed for longer than a call would wait.
+    expect(await failure(link.command("C"))).toBe(gone);
+  });
+
+  test("again and again: a read that is sent again keeps its deadline", async () => {
+    const link: KvConnection = newLink(async (owner) => {
+      const unanswered = (reads: readonly UnansweredRead[]): void =>
+        link.readAgain(reads, clock.now(), OPERATION_TIMEOUT_MS);
+      const settings = { ...SETTINGS, clock, endpoint: fake.endpoint };
+      const connection = await Connection.open(settings, { ...owner, pushed, unanswered });
+      connection.isInUse = true;
+      return connection;
+    });
+    await link.connect();
+    fake.script = (command, client) => {
+      if (command[0] === "GET") client.socket.resetAndDestroy();
+      return greet(command, client);
+    };
+    let outcome: unknown;
+    read(link, "k").catch((error: unknown) => {
+      outcome = error;
+    });
+    const gets = (): number => fake.commands.filter(([name]) => name === "GET").length;
+    await until(() => gets() > 0 && link.connection === undefined, { what: "the first one is lost" });
+    await until(() => clock.advance(50).then(() => outcome !== undefined), { what: "it fails" });
+    expect(outcome).toBeInstanceOf(BackendError);
+  });
+
+  test("that had answered is made again after the shortest pause, however often", async () => {
+    const link = newLink();
+    for (let times = 0; times < 10; times++) {
+      await link.command("A");
+      link.connection?.destroy(gone);
+      await clock.advance(20);
+      await until(() => link.connection !== undefined, { what: "it is back" });
+    }
+    expect(attempts).toBe(11);
   });
 
   test("of a server that does not answer is made again too", async () => {
@@ -174,7 +234,7 @@ describe("a lost connection", () => {
 });
 
 describe("attempts that fail", () => {
-  test("are repeated with growing pauses, up to two seconds", async () => {
+  test("are repeated with growing pauses, up to half a second", async () => {
     const began: number[] = [];
     newLink(async () => {
       began.push(clock.now());
@@ -185,7 +245,7 @@ describe("attempts that fail", () => {
     await clock.advance(20_000);
     const pauses = began.slice(1).map((at, index) => at - began[index]!);
     for (const [index, pause] of pauses.entries()) {
-      const longest = Math.min(20 * 2 ** index, 2_000);
+      const longest = Math.min(20 * 2 ** index, 500);
       expect(pause).toBeGreaterThanOrEqual(longest / 2);
       expect(pause).toBeLessThanOrEqual(longest);
     }
@@ -248,12 +308,12 @@ describe("attempts that fail", () => {
       await clock.advance(100);
       await settle();
     }
-    expect(attempts).toBeLessThan(20);
+    expect(attempts).toBeLessThan(50);
   });
 });
 
 describe("what waits for a connection", () => {
-  test("waits as long as operation_timeout, and is never sent later", async () => {
+  test("waits for nearly operation_timeout, and is never sent later", async () => {
     let release: (() => void) | undefined;
     const link = newLink(async (owner) => {
       await new Promise<void>((resolve) => {
@@ -263,15 +323,15 @@ describe("what waits for a connection", () => {
     });
     const early = [failure(link.command("SET", "k", "early")), failure(read(link, "early"))];
     await clock.advance(600);
-    const late = link.command("SET", "k", "late");
-    await clock.advance(399);
+    const late = link.command("A", "k", "late");
+    await clock.advance(379);
     expect(link.waiting).toBe(3);
     await clock.advance(1);
     for (const error of await Promise.all(early)) expect(error).toBeInstanceOf(OperationTimeoutError);
     expect(link.waiting).toBe(1);
     release?.();
-    expect(await late).toBe("SET k late");
-    expect(fake.commands.slice(1)).toEqual([["SET", "k", "late"]]);
+    expect(await late).toBe("A k late");
+    expect(fake.commands.slice(1)).toEqual([["A", "k", "late"]]);
     await clock.advance(2_000);
     expect(clock.pending).toBe(0);
   });
@@ -358,10 +418,10 @@ describe("renewing", () => {
     link.renew(moved);
     // Not even one more renewal ends the pause.
     link.renew(moved);
-    expect(await failure(link.command("A"))).toBe(moved);
+    const waiting = link.command("A");
     expect(attempts).toBe(4);
     await clock.advance(40);
-    await until(() => link.connection !== undefined, { what: "it is back after the pause" });
+    expect(String(await waiting)).toBe("A");
     expect(attempts).toBe(5);
     await clock.advance(5_001);
     link.renew(moved);

@@ -1,5 +1,8 @@
+import { getHeapStatistics } from "node:v8";
 import { describe, expect, it, vi } from "vitest";
+import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { XCache } from "../../../src/xcache.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 
 describe("get and set", () => {
@@ -164,6 +167,21 @@ describe("the bound of the store", () => {
     expect(gone).toHaveLength(90);
     expect(await cache.get(gone[0] as string)).toBeUndefined();
     expect((await cache.getStats()).totalEvictions).toBe(90);
+  });
+
+  it("the memory store holds at most a quarter of the heap and 256 MB, unless it is given a bound", async () => {
+    const most = Math.min(256 * 1024 * 1024, Math.floor(getHeapStatistics().heap_size_limit / 4));
+    expect(new MemoryBackend().maxBytes).toBe(most);
+    expect(new MemoryBackend({ values: "shared" }).maxBytes).toBe(most);
+    expect(new MemoryBackend({ maxBytes: 1_000 }).maxBytes).toBe(1_000);
+    expect(new MemoryBackend({ maxEntries: 1_000 }).maxBytes).toBe(Number.POSITIVE_INFINITY);
+    await using cache = new XCache({ kvUrl: "memory://" });
+    const megabyte = "x".repeat(2 ** 20);
+    const pages = most / 2 ** 20 + 20;
+    for (let page = 0; page < pages; page++) await cache.set(`page:${page}`, megabyte);
+    const kept = await cache.getMany(Array.from({ length: pages }, (_, page) => `page:${page}`));
+    expect(kept.size).toBeLessThan(most / 2 ** 20);
+    expect(kept.size).toBeGreaterThan(most / 2 ** 20 - 20);
   });
 
   it("a value larger than maxBytes is refused and the old one stays", async () => {

@@ -126,6 +126,24 @@ describe("on Redis", () => {
     expect([child.exitCode, complaint]).toEqual([0, ""]);
   });
 
+  test("the password may be a variable of its own, which doctor does not show", async () => {
+    const env = { XCACHE_KV_URL: `redis://127.0.0.1:${redis.port}`, XCACHE_PASSWORD: PASSWORD };
+    const [ping, text, json] = await Promise.all([
+      xcache(["ping"], { env }),
+      xcache(["doctor"], { env }),
+      xcache(["doctor", "--json"], { env }),
+    ]);
+    expect(ping.code).toBe(0);
+    expect(text.stdout).toMatch(/ password +\*\*\* +env\n/);
+    expect(jsonLines(json)[0]).toMatchObject({
+      settings: expect.arrayContaining([
+        { name: "password", value: "***", origin: "env" },
+        { name: "username", value: null, origin: "default" },
+      ]),
+    });
+    for (const { stdout, stderr } of [ping, text, json]) expect(stdout + stderr).not.toContain("s3cret");
+  });
+
   test("a wrong password is said to be one, and not shown", async () => {
     const { code, stderr } = await xcache(["ping", "--kv-url", redis.url.replace("s3cret", "wr0ng")]);
     expect(code).toBe(3);

@@ -1,12 +1,14 @@
 // The command line itself: version, help, mistakes, flags and where settings come from.
 
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { VERSION } from "../../../src/version.ts";
 import { soon } from "../../support/pace.ts";
-import { bareEnvironment, installedProgram, jsonLines, xcache } from "./installed.ts";
+import { bareEnvironment, installedProgram, jsonLines, start, xcache } from "./installed.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
 
 const folder = testFolder();
@@ -37,6 +39,14 @@ describe("--version", () => {
     // The best of each: the machine may be busy with other things.
     expect(Math.min(...ours) - Math.min(...bare)).toBeLessThan(80);
   });
+});
+
+test.each(["--help", "--version"])("%s ends quietly when nobody reads it", async (flag) => {
+  const child = start([flag]);
+  child.stdout?.destroy();
+  const [stderr] = await Promise.all([text(child.stderr!), once(child, "close")]);
+  expect(stderr).toBe("");
+  expect(child.exitCode).toBe(0);
 });
 
 describe("help", () => {

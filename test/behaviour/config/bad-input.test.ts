@@ -183,6 +183,38 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
       ending: ': unknown scheme "redsi": did you mean "redis"?',
     },
   ],
+  username: [
+    {
+      code: [
+        ["", '""'],
+        [7, "7"],
+        [null, "null"],
+      ],
+      env: [["x".repeat(65_537), "a string of 65537 characters"]],
+      yaml: [
+        ['""', '""'],
+        ["7", "7"],
+      ],
+      expected: "a non-empty string of at most 65536 bytes of UTF-8",
+    },
+  ],
+  password: [
+    {
+      code: [
+        ["", "a string of 0 characters"],
+        [1234, "a value of type number"],
+        [null, "a value of type object"],
+        [{ password: "hush" }, "a value of type object"],
+      ],
+      env: [["x".repeat(65_537), "a string of 65537 characters"]],
+      yaml: [
+        ['""', "a string of 0 characters"],
+        ["1234", "a value of type number"],
+        ["[hush]", "a value of type object"],
+      ],
+      expected: "a non-empty string of at most 65536 bytes of UTF-8",
+    },
+  ],
   defaultTtl: [badLifetimes],
   keyPrefix: [
     {
@@ -359,6 +391,7 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
   ],
   staleIfError: [badSpans],
   staleWhileRevalidate: [badSpans],
+  loadLimit: [badTimeouts],
   ttlJitter: [
     {
       code: [
@@ -398,6 +431,35 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
         ["true", "true"],
       ],
       expected: '"msgpack" or "json"',
+    },
+  ],
+  encryption: [
+    {
+      code: [
+        ["a secret that is not shown", '"***"'],
+        [true, '"***"'],
+      ],
+      env: [["a secret that is not shown", '"***"']],
+      yaml: [["a secret that is not shown", '"***"']],
+      expected: "false or { keys, use, hide_keys }",
+    },
+    {
+      at: "keys",
+      code: [["a secret that is not shown", '"***"']],
+      yaml: [["a secret that is not shown", '"***"']],
+      expected: "an object of secrets by id, or a function that returns one",
+    },
+    {
+      at: "use",
+      code: [[1, "1"]],
+      yaml: [["1", "1"]],
+      expected: "a non-empty string of at most 255 bytes of UTF-8",
+    },
+    {
+      at: "hideKeys",
+      code: [[1, "1"]],
+      yaml: [["1", "1"]],
+      expected: "true, false or the id of a key",
     },
   ],
 };

@@ -3,7 +3,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { Ring } from "../../../src/backends/memcached/ring.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
-import { BackendError, CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
+import {
+  BackendError,
+  CodecError,
+  ConnectionError,
+  OperationTimeoutError,
+  UnsupportedError,
+} from "../../../src/core/errors.ts";
 import { spelling } from "../../../src/core/keys.ts";
 import { XCache } from "../../../src/xcache.ts";
 import {
@@ -16,6 +22,10 @@ import {
 import { timed } from "../../support/opened.ts";
 import { soon } from "../../support/pace.ts";
 import { until } from "../../support/until.ts";
+
+/** No connection came within the call's time: which of both limits a busy machine reaches first is not determined. */
+const isAway = (outcome: unknown): boolean =>
+  outcome instanceof ConnectionError || outcome instanceof OperationTimeoutError;
 
 const TIMEOUT_S = 0.3;
 /** How much longer than the deadline a call may take on a busy machine. */
@@ -188,13 +198,13 @@ describe("two of three servers", () => {
     expect(answered).toBeGreaterThan(10);
     expect(answered).toBeLessThan(names.length);
     for (const { outcome, ms } of outcomes) {
-      if (outcome !== "old") expect(outcome).toBeInstanceOf(ConnectionError);
+      if (outcome !== "old") expect(isAway(outcome)).toBe(true);
       expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
     }
     // Invalidations of keys that are away wait; those of the others take effect.
     const deleted = await Promise.all(names.map((name) => timed(cache.delete(name))));
     expect(deleted.some(({ outcome }) => outcome === 1)).toBe(true);
-    expect(deleted.some(({ outcome }) => outcome instanceof ConnectionError)).toBe(true);
+    expect(deleted.some(({ outcome }) => isAway(outcome))).toBe(true);
     expect(await cache.getOrSet(names[0] ?? "", () => "loaded")).toBe("loaded");
     await away.start();
     for (const name of names) await resumes(cache, name);
@@ -234,7 +244,7 @@ describe("two of three servers", () => {
     const failed = outcomes.filter(({ outcome }) => outcome instanceof Error);
     expect(failed.length).toBeGreaterThan(0);
     expect(failed.length).toBeLessThan(names.length);
-    expect(failed.every(({ outcome }) => outcome instanceof ConnectionError)).toBe(true);
+    expect(failed.every(({ outcome }) => isAway(outcome))).toBe(true);
     await away.start();
     for (const name of names) await resumes(cache, name);
   });

@@ -1,7 +1,7 @@
 // One connection: what leaves together, what is made of replies, and what a server in trouble costs.
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
-import { CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
+import { BackendError, CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
 import { FakeServer, greet, type Script } from "../../support/memcached/fake-server.ts";
 import { type OpenedBackend, opened } from "../../support/memcached/opened.ts";
 import { failure, stampFor, timed, works } from "../../support/opened.ts";
@@ -104,7 +104,7 @@ describe("replies", () => {
     const server = await fake((line, client) => (line === "mn" ? answer : greet(line, client)));
     await using backend = opened(server.url, quick);
     const { outcome, ms } = await timed(backend.readMany(["a", "b"]));
-    if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ConnectionError);
+    if (outcome instanceof Error) expect(outcome).toBeInstanceOf(BackendError);
     expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
     await until(() => server.clients[0]?.socket.destroyed === true, { what: "it is ended" });
     server.script = (line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client));
@@ -167,16 +167,16 @@ describe("a server that", () => {
     await until(() => server.clients[0]?.socket.destroyed === true, { what: "the socket is gone" });
   });
 
-  it("resets the connection half way through a value fails the call at once", async () => {
+  it("resets every connection half way through a value fails the call when its time is up", async () => {
     const server = await fake((line, client) => {
       if (!line.startsWith("mg")) return greet(line, client);
       client.socket.write("VA 100\r\nhalf", () => client.socket.resetAndDestroy());
       return undefined;
     });
-    await using backend = opened(server.url);
+    await using backend = opened(server.url, quick);
     const { outcome, ms } = await timed(backend.read("k"));
-    expect(outcome).toBeInstanceOf(ConnectionError);
-    expect(ms).toBeLessThan(soon(SLACK_MS));
+    expect(outcome).toBeInstanceOf(BackendError);
+    expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
     server.script = (line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client));
     await until(async () => (await backend.read("k")) === undefined, { what: "it works again" });
   });
@@ -261,6 +261,7 @@ describe("disconnect", () => {
       if (line.startsWith("ms")) return "HD\r\n";
       return line.startsWith("mg") ? "EN\r\n" : greet(line, client);
     };
+    await backend.connect();
     expect(await works(backend)).toBe(false);
   });
 });

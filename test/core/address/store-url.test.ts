@@ -26,6 +26,8 @@ describe("one node", () => {
     ["redis://localhost/?db=3&", { ...plain, database: 3 }],
     ["redis://:pw@localhost", { ...plain, password: "pw" }],
     ["redis://user:pw@localhost", { ...plain, username: "user", password: "pw" }],
+    ["redis://user@localhost", { ...plain, username: "user" }],
+    ["redis://user:@localhost", { ...plain, username: "user" }],
     ["redis://u%3As%40er:p%2Fw%25%C3%BC@localhost", { ...plain, username: "u:s@er", password: "p/w%ü" }],
     ["redis://user:a:b@c@localhost", { ...plain, username: "user", password: "a:b@c" }],
     ["redis://@localhost", plain],
@@ -99,6 +101,25 @@ describe("clusters, sentinels and sockets", () => {
     },
   );
 
+  it("options of connections, and addresses behind NAT", () => {
+    const link = "client_name=app&keep_alive=0&reconnect_pause=0.5&max_reconnect_pause=10";
+    const options = { clientName: "app", keepAlive: 0, reconnectPause: 0.5, maxReconnectPause: 10 };
+    const nat = "nat_map=10.0.0.1:6379=Host.Example:7001,[fd00::1]:6379=[::1]:7002";
+    const natMap = new Map([
+      ["10.0.0.1:6379", { host: "Host.Example", port: 7001 }],
+      ["fd00::1:6379", { host: "::1", port: 7002 }],
+    ]);
+    for (const url of [`redis://h?${link}`, `unix:///s?${link}`])
+      expect(parseStoreAddress(url)).toMatchObject({ options });
+    for (const url of [`redis+cluster://h?${link}&${nat}`, `redis+sentinel://h/m?${link}&${nat}`])
+      expect(parseStoreAddress(url)).toMatchObject({ options: { ...options, natMap } });
+    const secured = "sentinel_tls=true&sentinel_tls_ca_file=c&sentinel_tls_verify=false";
+    expect(parseStoreAddress(`redis+sentinel://h/m?${secured}`)).toMatchObject({
+      tls: false,
+      options: { sentinelTls: true, sentinelTlsCaFile: "c", sentinelTlsVerify: false },
+    });
+  });
+
   it("a sentinel's database may be an option", () => {
     expect(parseStoreAddress("redis+sentinel://h/m?db=4")).toMatchObject({ name: "m", database: 4 });
     expect(parseStoreAddress("redis+sentinel://h/m")).toMatchObject({ name: "m", database: 0 });
@@ -109,7 +130,7 @@ describe("clusters, sentinels and sockets", () => {
     ["unix:///run/my%20redis@1.sock?db=2", { ...nobody, path: "/run/my redis@1.sock", database: 2 }],
     ["unix://u:p@/run/redis.sock", { username: "u", password: "p", path: "/run/redis.sock", database: 0 }],
   ])("%s", (url, address) => {
-    expect(parseStoreAddress(url)).toEqual({ kind: "socket", ...address });
+    expect(parseStoreAddress(url)).toEqual({ kind: "socket", ...address, options: {} });
   });
 });
 
@@ -181,8 +202,8 @@ describe("what is no address", () => {
     ["redis+cluster://h1,h2,h1", "a host is named twice"],
     ["memcached://h,h:11211", "a host is named twice"],
     ["redis+cluster://host:1,HOST:1", "a host is named twice"],
-    ["redis://user@h", "a user name needs a password"],
-    ["redis://user:@h", "a user name needs a password"],
+    ["redis://h?reconnect_pause=1", "reconnect_pause must not exceed max_reconnect_pause"],
+    ["redis+sentinel://h/m?sentinel_tls_ca_file=c", "the sentinel_tls_ options need sentinel_tls=true"],
     ["redis://u:%zz@h", "the user name or password is not valid percent-encoding"],
     ["redis://%:p@h", "the user name or password is not valid percent-encoding"],
     ["redis://h/x", "the database must be a whole number of at least 0"],

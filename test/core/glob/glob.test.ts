@@ -51,6 +51,120 @@ describe("glob", () => {
     expect(glob(pattern)(key)).toBe(expected);
   });
 
+  const FAMILY = "\u{1F468}\u200d\u{1F469}\u200d\u{1F467}";
+  const FLAG = "\u{1F1E9}\u{1F1EA}";
+  const THUMB = "\u{1F44D}\u{1F3FD}";
+  const ACUTE = "e\u0301";
+
+  it.each([
+    ["a rocket", "\u{1F680}"],
+    ["a family", FAMILY],
+    ["a flag", FLAG],
+    ["a thumb with a skin tone", THUMB],
+    ["a letter with a combining mark", ACUTE],
+    ["a Hangul syllable of jamo", "\u1100\u1161\u11a8"],
+    ["a keycap", "1\ufe0f\u20e3"],
+    ["a Devanagari syllable", "\u0928\u093f"],
+    ["a Thai vowel", "\u0e01\u0e33"],
+    ["a line break of two", "\r\n"],
+    ["a letter of one unit", "\u00e9"],
+    ["a Cyrillic letter", "\u0436"],
+  ])("takes %s for one character, wherever it stands", (_, character) => {
+    for (const [pattern, key] of [
+      ["?", character],
+      ["a?b", `a${character}b`],
+      ["??", `${character}${character}`],
+      ["*?", character],
+      ["?*", `${character}x`],
+      ["*a?b*", `xx${character}a${character}b${character}`],
+      ["*?b?*c", `${character}b${character}${character}c`],
+      ["[^x]", character],
+      ["a[^x]*", `a${character}`],
+    ] as const)
+      expect(glob(pattern)(key), pattern).toBe(true);
+    for (const [pattern, key] of [
+      ["??", character],
+      ["a??b", `a${character}b`],
+      ["?", `${character}${character}`],
+      ["???*", `${character}${character}`],
+      ["*??", character],
+      ["[x]", character],
+      ["[^x][^x]", character],
+    ] as const)
+      expect(glob(pattern)(key), pattern).toBe(false);
+  });
+
+  it.each([
+    [`[${FLAG}${THUMB}]x`, `${THUMB}x`, true],
+    [`[${FLAG}${THUMB}]x`, `\u{1F44D}x`, false],
+    [`[^${FLAG}]x`, `${FLAG}x`, false],
+    [`[^${FLAG}]x`, `${THUMB}x`, true],
+    ["[\u{1F600}-\u{1F64F}]", "\u{1F603}", true],
+    ["[\u{1F600}-\u{1F64F}]", "\u{1F680}", false],
+    ["[\u0430-\u044f]", "\u0436", true],
+    [`[${ACUTE}]`, ACUTE, true],
+    [`[${ACUTE}]`, "e", false],
+    ["[e]", ACUTE, false],
+    [`[a-${FLAG}]`, "-", true],
+  ])("compares whole characters with a class: %s on %s is %s", (pattern, key, expected) => {
+    expect(glob(pattern)(key)).toBe(expected);
+  });
+
+  it("never narrows a literal beginning or end: every key that starts or ends with it matches", () => {
+    for (const key of ["user:\u0301x", "user:\u200dx", `user:${FAMILY}`, "user:\n"]) {
+      expect(glob("user:*")(key)).toBe(true);
+      expect(glob("user:*?")(`${key}x`)).toBe(true);
+      expect(glob(`?*${key.slice(5)}`)(`x${key}`)).toBe(true);
+    }
+  });
+
+  it("agrees with the definition on characters of several units", () => {
+    const characters = ["a", "b", ACUTE, FLAG, THUMB, FAMILY, "\u{1F680}"];
+    const piece = fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...characters) },
+      { weight: 3, arbitrary: fc.constantFrom("?", `[${FLAG}ab]`, "[^b]") },
+      { weight: 1, arbitrary: fc.constant("*") },
+    );
+    // Flags next to each other are taken in pairs from the left, so a part of one has no meaning of its own.
+    const key = fc.array(fc.constantFrom(...characters), { maxLength: 120, size: "max" });
+    const takes = (one: string, character: string): boolean => {
+      if (one === "?") return true;
+      if (one === "[^b]") return character !== "b";
+      return one.startsWith("[") ? [FLAG, "a", "b"].includes(character) : one === character;
+    };
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 1, maxLength: 60, size: "max" }), key, (pieces, text) => {
+        let ends = new Set([0]);
+        for (const one of pieces) {
+          const next = new Set<number>();
+          for (const at of ends) {
+            if (one === "*") for (let end = at; end <= text.length; end++) next.add(end);
+            else if (at < text.length && takes(one, text[at]!)) next.add(at + 1);
+          }
+          ends = next;
+        }
+        // A literal is compared by its units: "a" is found in front of a mark as well, so only what has none counts here.
+        if (pieces.some((one, at) => one === "*" && /^[ab\u{1F680}\u{1F44D}]/u.test(pieces[at + 1] ?? "")))
+          return;
+        expect(glob(pieces.join(""))(text.join(""))).toBe(ends.has(text.length));
+      }),
+    );
+  });
+
+  it("matches unit by unit only where no two units are one character", () => {
+    const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+    const wrong: string[] = [];
+    for (let unit = 0; unit < 0xd800; unit++) {
+      // Ideographs and syllables that stand for themselves are most of them.
+      if (unit === 0x3400) unit = 0xa000;
+      if (unit === 0xac00) unit = 0xd7a4;
+      const text = `a${String.fromCharCode(unit)}a`;
+      const characters = [...segmenter.segment(text)].length;
+      if (!glob("?".repeat(characters))(text)) wrong.push(unit.toString(16));
+    }
+    expect(wrong).toEqual([]);
+  });
+
   it("matches a literal pattern only to itself, whatever characters it holds", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string(), (text, other) => {
@@ -97,16 +211,22 @@ describe("glob", () => {
     ["question marks", `*${"?".repeat(300)}${"a".repeat(300)}b*`],
     ["classes", `*${"[a-c]".repeat(150)}b*`],
     ["many stars", `${"*a?".repeat(200)}b`],
+    ["question marks over characters of several units", `*${"?a".repeat(300)}b*`],
   ])("looks at every character of a hostile key about once: %s", (_, pattern) => {
     const matches = glob(pattern);
-    const key = "a".repeat(5_000);
+    for (const key of ["a".repeat(5_000), `${"a".repeat(5_000)}\u0301`])
+      expect(looksAt(matches, key), key.slice(-2)).toBeLessThan(3 * key.length);
+  });
+
+  /** How often a key that does not match is looked at. */
+  function looksAt(matches: (key: string) => boolean, key: string): number {
     const looks = vi.spyOn(String.prototype, "charCodeAt");
     const result = matches(key);
     const count = looks.mock.calls.length;
     looks.mockRestore();
     expect(result).toBe(false);
-    expect(count).toBeLessThan(3 * key.length);
-  });
+    return count;
+  }
 
   it("takes a pattern of 1,024 characters and refuses a longer one, naming the limit", () => {
     expect(glob("a".repeat(1_024))("a".repeat(1_024))).toBe(true);

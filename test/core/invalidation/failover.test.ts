@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ConnectedServer, KeyedRecord } from "../../../src/core/backend.ts";
+import type { ConnectedServer, KeyedRecord, ReplicationHistory } from "../../../src/core/backend.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { Failover, type FailoverSubject } from "../../../src/core/invalidation/failover.ts";
 import type { PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
@@ -21,6 +21,7 @@ class Server {
   readonly records: Map<string, StoreRecord>;
   readonly removed: string[] = [];
   readonly startedAt = clock.now() - 60 * SECOND;
+  history: ReplicationHistory | undefined;
 
   constructor(runId: string, records: Iterable<readonly [string, StoreRecord]> = []) {
     this.runId = runId;
@@ -36,10 +37,11 @@ class Server {
     return this.records.get(NAMESPACE.stampKey)?.version;
   }
 
-  asMet(lastProvenAt: number): ConnectedServer {
+  asMet(lastProvenAt: number, anchor = ""): ConnectedServer {
     return {
-      anchor: "",
+      anchor,
       runId: this.runId,
+      history: this.history,
       startedAt: this.startedAt,
       lastProvenAt,
       owns: () => true,
@@ -62,8 +64,8 @@ class Process {
   readonly continuity = new Failover(clock, this.recent);
   provenAt = 0;
 
-  async meet(server: Server): Promise<void> {
-    await this.continuity.onServer(server.asMet(this.provenAt), [NAMESPACE]);
+  async meet(server: Server, anchor = ""): Promise<void> {
+    await this.continuity.onServer(server.asMet(this.provenAt, anchor), [NAMESPACE]);
     this.provenAt = clock.now();
   }
 
@@ -231,5 +233,87 @@ describe("a note that is gone", () => {
       await process.meet(found);
       expect(found.stamp).not.toBe("later");
     }
+  });
+});
+
+const NOTED: ReplicationHistory = { id: "a", offset: 100 };
+
+describe("a master with the same run id", () => {
+  /** In use with one history, then met with another by a process that changed something meanwhile. */
+  async function met(history: ReplicationHistory): Promise<{ server: Server; late: Server }> {
+    const process = new Process();
+    const server = new Server("run");
+    server.history = NOTED;
+    await process.meet(server);
+    server.records.set(NAMESPACE.stampKey, { kind: "stamp", version: "original", expires: Infinity });
+    process.changed("changed");
+    server.history = history;
+    const late = server.replica("run");
+    late.history = history;
+    await process.meet(server);
+    await new Process().meet(late);
+    return { server, late };
+  }
+
+  it.each<[string, ReplicationHistory]>([
+    ["goes on with its history", { id: "a", offset: 120 }],
+    ["was promoted, having followed nobody", { id: "b", offset: 120, formerId: "a", formerEnd: 121 }],
+    ["has a new history because its first replica came", { id: "b", offset: 101 }],
+  ])("that %s has lost nothing", async (_what, history) => {
+    const { server, late } = await met(history);
+    expect(server.removed).toEqual([]);
+    expect([server.stamp, late.stamp]).toEqual(["original", "original"]);
+  });
+
+  it.each<[string, ReplicationHistory]>([
+    ["has followed another one", { id: "c", offset: 500, formerId: "b", formerEnd: 450 }],
+    ["was promoted from before what was seen", { id: "b", offset: 120, formerId: "a", formerEnd: 90 }],
+  ])(
+    "that %s may have lost writes: they are repeated, and nothing older is served",
+    async (_what, history) => {
+      const { server, late } = await met(history);
+      expect(server.removed).toEqual(["changed"]);
+      for (const { stamp } of [server, late]) expect(stamp).not.toBe("original");
+    },
+  );
+
+  it("that is noted with a younger history is not compared with what a connected process knew of it", async () => {
+    const [one, two] = [new Process(), new Process()];
+    const server = new Server("run");
+    server.history = NOTED;
+    await one.meet(server);
+    server.records.set(NAMESPACE.stampKey, { kind: "stamp", version: "original", expires: Infinity });
+    const known = server.asMet(clock.now());
+    server.history = { id: "b", offset: 120, formerId: "a", formerEnd: 121 };
+    await two.meet(server);
+    await clock.advance(20 * SECOND);
+    await one.continuity.check(NAMESPACE, known);
+    await two.meet(server);
+    expect(server.stamp).toBe("original");
+  });
+});
+
+describe("a server whose lowest slot has moved", () => {
+  it("is recognized by a process that was connected to it before: nothing is invalidated", async () => {
+    const process = new Process();
+    const server = await inUse(process);
+    server.history = { id: "a", offset: 100 };
+    await process.meet(server, "{moved}");
+    expect(server.stamp).toBe("original");
+    expect(server.records.has("p!server{moved}")).toBe(true);
+  });
+
+  it("is not recognized where several servers have one run id and no history", async () => {
+    const process = new Process();
+    const server = await inUse(process);
+    await process.meet(server, "{another}");
+    expect(server.stamp).not.toBe("original");
+  });
+
+  it("is not recognized after a restart", async () => {
+    const process = new Process();
+    const restarted = (await inUse(process)).replica("restarted");
+    await process.meet(restarted, "{moved}");
+    expect(restarted.stamp).not.toBe("original");
   });
 });

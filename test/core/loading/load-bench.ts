@@ -37,6 +37,7 @@ export class LoadBench {
     this.space = new MemoryBackend(options).store(this.clock, createCodec()).namespace("bench");
     this.loader = new Loader(this.space.changes, {
       clock: this.clock,
+      loadLimitMs: 60_000,
       namespace: () => this.#present(),
       own: (value) => this.space.own(value),
       signal: () => new AbortController().signal,

@@ -146,8 +146,8 @@ describe("soft and hard timeouts together", () => {
     const caller = bench.value(gate.load, { softTimeout: 1, hardTimeout: 5 });
     await gate.finish("value");
     await caller;
-    // The sweep of the store is the one that stays.
-    expect(bench.clock.pending).toBe(1);
+    // The sweep of the store and the limit of loads are those that stay.
+    expect(bench.clock.pending).toBe(2);
   });
 });
 

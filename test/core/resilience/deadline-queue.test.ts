@@ -45,6 +45,26 @@ describe("many deadlines of one length", () => {
     expect(all.every(({ isOver }) => isOver)).toBe(true);
   });
 
+  it("leave no timer once the queue rests and the last one is met", async () => {
+    const clock = new ManualClock();
+    const deadlines = new DeadlineQueue(clock, 100);
+    const [one, other] = [set(deadlines, () => {}), set(deadlines, () => {})];
+    await clock.advance(1);
+    one.meet();
+    deadlines.rest();
+    expect(clock.pending).toBe(1);
+    other.meet();
+    expect(clock.pending).toBe(0);
+    set(deadlines, () => {}).meet();
+    await clock.advance(1);
+    expect(clock.pending).toBe(0);
+    deadlines.resume();
+    const missed: string[] = [];
+    set(deadlines, () => missed.push("later"));
+    await clock.advance(100);
+    expect(missed).toEqual(["later"]);
+  });
+
   it("may be set by what a missed one runs", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, 100);

@@ -3,14 +3,12 @@
 // A timer turns the wheel ahead of time. Every unboxed value is fresh until the horizon, before which no entry is due. A
 // hit past the horizon, because the timer is late, checks the entry's own expiry, so a late timer costs time but never
 // correctness.
-import { type Clock, COARSE_LAG_MS } from "../../../core/clock.ts";
+import { type Clock, NEAR_EXPIRY_MS } from "../../../core/clock.ts";
 import { Box, isBox } from "../layout/box.ts";
 import type { Pages } from "../layout/pages.ts";
 import type { Rows } from "../layout/rows.ts";
 import { TICK_MS, tickOf, Wheel } from "./wheel.ts";
 
-/** This close to the expiry the coarse clock is not precise enough: it lags, by 5 s more while the event loop is blocked. */
-export const NEAR_MS = 5_000 + COARSE_LAG_MS;
 /** Ticks by which the wheel is turned ahead, so that the horizon is at least one tick away afterwards. */
 const AHEAD = 2;
 
@@ -49,7 +47,7 @@ export class Schedule {
   /** Schedules an entry to come up in time or earlier. */
   set(slot: number, expires: number, staleUntil: number, plain: boolean): void {
     const wheel = this.#wheel;
-    const due = plain ? expires - NEAR_MS : staleUntil + AHEAD * TICK_MS;
+    const due = plain ? expires - NEAR_EXPIRY_MS : staleUntil + AHEAD * TICK_MS;
     if (wheel.comesBy(slot, due)) return;
     wheel.unlink(slot);
     if (due === Number.POSITIVE_INFINITY) return;
@@ -88,7 +86,7 @@ export class Schedule {
   /** An empty wheel starts at the current tick, so both that and the wheel's position count. */
   #isFar(expires: number): boolean {
     const present = tickOf(this.#host.clock.coarse()) + AHEAD;
-    return expires - NEAR_MS >= Math.max(this.#wheel.next, present) * TICK_MS;
+    return expires - NEAR_EXPIRY_MS >= Math.max(this.#wheel.next, present) * TICK_MS;
   }
 
   #comeUp(slot: number, now: number): void {

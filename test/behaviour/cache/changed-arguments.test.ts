@@ -1,0 +1,47 @@
+// Arguments that the caller changes right after a call: what is loaded, stored and handed to others is what was asked for.
+import { setTimeout as pause } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { cached } from "../../../src/functions/cached.ts";
+import { redisCaches } from "../../support/redis-caches.ts";
+
+const caches = redisCaches({ operationTimeout: 10 });
+
+test("of a cached function", async () => {
+  const cache = caches.open();
+  const seen: number[] = [];
+  const list = cached(
+    async ({ page }: { page: number }, tags: string[] = []) => {
+      seen.push(page);
+      await pause(20);
+      return `page ${page} ${tags.join()}`;
+    },
+    { cache, name: "list", ttl: 60 },
+  );
+  const query = { page: 1 };
+  const tags = ["a"];
+  const first = list(query, tags);
+  query.page = 2;
+  tags.push("b");
+  const joiner = list({ page: 1 }, ["a"]);
+  expect(await Promise.all([first, joiner])).toEqual(["page 1 a", "page 1 a"]);
+  expect(await list({ page: 1 }, ["a"])).toBe("page 1 a");
+  expect(seen).toEqual([1]);
+  const refreshed = list.refresh(query, tags);
+  query.page = 3;
+  expect(await refreshed).toBe("page 2 a,b");
+  expect(await list({ page: 2 }, ["a", "b"])).toBe("page 2 a,b");
+});
+
+test("an argument of a class is passed as it is", async () => {
+  class Request {
+    readonly url = "/";
+  }
+  const cache = caches.open();
+  const request = new Request();
+  const handle = cached(async (given: Request) => given === request, {
+    cache,
+    name: "handle",
+    key: ({ url }) => url,
+  });
+  expect(await handle(request)).toBe(true);
+});
