@@ -5,14 +5,25 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** A test that puts something of its own in the place of modules or timers must not meet what others have left in them. */
 const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(/;
 
+/** Others import packages that replace Response and Request, which this one compares. */
+const NEEDS_OWN_GLOBALS = /web\/invisible-fetch\.test\.ts$/;
+
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => `test/${path}`);
-const alone = tests.filter((path) => REPLACES_PARTS.test(readFileSync(path, "utf8")));
+const alone = tests.filter(
+  (path) => NEEDS_OWN_GLOBALS.test(path) || REPLACES_PARTS.test(readFileSync(path, "utf8")),
+);
 
 /** The files that take longest, mostly by waiting: begun last, one of them would keep a run from ending. */
 const LONGEST = [
+  "simulation/simulation",
   "consistency/consistency",
+  "behaviour/web/invisible",
+  "behaviour/encryption/contract",
+  "behaviour/kv/lost-connection",
+  "behaviour/cache/async-context",
+  "behaviour/kv/transfers",
   "backends/kv/cluster/cluster",
   "behaviour/disk/crash",
   "behaviour/memcached/contract-ring",

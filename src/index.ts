@@ -40,6 +40,7 @@ export type {
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";
 export type { Collector, MetricTags } from "./core/collector.ts";
+export type { Credentials, PasswordFunction } from "./core/credentials.ts";
 export type {
   AcquiredConnection,
   CacheableResult as Keeping,
@@ -55,6 +56,7 @@ export type {
   TrackedConnection,
   TransactionStatus,
 } from "./core/db-session.ts";
+export type { EncryptionConfig } from "./core/encryption-settings.ts";
 export {
   AlertDeliveryError,
   BackendError,

@@ -2,7 +2,7 @@
 
 import { Instruments } from "./cache/instruments.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
-import { FindCallback, GetCallback } from "./cache/store-read.ts";
+import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
@@ -87,6 +87,7 @@ export class XCache implements AsyncDisposable {
     this.#telemetry = this.#instruments.telemetry;
     this.#loader = new Loader(namespace.changes, {
       clock: root.clock,
+      loadLimitMs: root.config.loadLimit * 1000,
       namespace: () => this.#namespace,
       own: (value) => namespace.own(value),
       signal: () => root.signal,
@@ -100,6 +101,7 @@ export class XCache implements AsyncDisposable {
     root.join(
       this.#instruments.member((isOpen) => {
         this.#namespace = isOpen ? namespace : disconnectedNamespace;
+        return isOpen ? undefined : this.#loader.release();
       }),
     );
   }
@@ -172,13 +174,24 @@ export class XCache implements AsyncDisposable {
       const entry =
         (options === undefined ? root.defaultEntryOptions : undefined) ??
         resolveSetOptions(options, root.defaults);
-      const stored = this.#namespace.set(key, value, entry, this.#telemetry);
-      if (stored !== undefined) return stored;
+      const isObserved = this.#telemetry.events.on.set !== undefined;
+      const stored = this.#namespace.set(key, value, entry, isObserved ? undefined : this.#telemetry);
+      if (stored !== undefined) return isObserved ? this.#observedSet(stored, key, entry.tags) : stored;
       this.#telemetry.written(key, entry.tags);
       return DONE;
     } catch (error) {
       return Promise.reject(this.#telemetry.failedCall("set", error));
     }
+  }
+
+  /** Its listeners run in the caller's context, which a continuation keeps and a callback of the store does not. */
+  async #observedSet(storing: Promise<void>, key: string, tags: readonly string[]): Promise<void> {
+    try {
+      await storing;
+    } catch (error) {
+      throw this.#telemetry.notWritten(error);
+    }
+    this.#telemetry.written(key, tags);
   }
 
   /** Stores several values with the same options. */
@@ -391,9 +404,15 @@ export class XCache implements AsyncDisposable {
   }
 
   #getFromStore<T>(key: string): Promise<T | undefined> {
-    this.#telemetry.gets.add();
+    const telemetry = this.#telemetry;
+    telemetry.gets.add();
+    const { hit, miss } = telemetry.events.on;
+    const isObserved = hit !== undefined || miss !== undefined;
     return new Promise((resolve, reject) => {
-      const callback = new GetCallback(this.#telemetry, key, resolve as (value: unknown) => void, reject);
+      const answer = resolve as (value: unknown) => void;
+      const callback = isObserved
+        ? new ObservedGetCallback(telemetry, key, answer, reject)
+        : new GetCallback(telemetry, key, answer, reject);
       try {
         requireKey(key);
         this.#namespace.get(key, callback);

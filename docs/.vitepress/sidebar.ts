@@ -47,6 +47,7 @@ export const sidebar: readonly SidebarGroup[] = [
     loading: "Loading",
     invalidation: "Invalidation",
     "near-cache": "The near tier",
+    encryption: "Encryption",
     fuzzy: "Fuzzy search",
     vector: "Semantic cache",
   }),

@@ -4,6 +4,9 @@ import { VERSION } from "../version.ts";
 
 const given = process.argv.slice(2);
 
+// The reader of the output may go away, as `head` does.
+process.stdout.on("error", () => {});
+
 if (given.length === 1 && (given[0] === "--version" || given[0] === "-V")) {
   process.stdout.write(`${VERSION}\n`);
 } else {

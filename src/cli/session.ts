@@ -61,9 +61,13 @@ export function openSession({ flags, env }: CommandContext): Session {
  * breaker would hide the store's real errors, which are what the user wants to see.
  */
 function withoutSideEffects(config: ResolvedConfig): CacheConfig {
-  const { backend: _, metrics: __, circuitBreaker, ...rest } = config;
+  const { backend: _, metrics: __, username, password, circuitBreaker, ...rest } = config;
   const neverOpen = { ...circuitBreaker, failureThreshold: Number.MAX_SAFE_INTEGER };
-  return { ...rest, circuitBreaker: neverOpen, enableMetrics: false, nearCache: false };
+  const login = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+  };
+  return { ...rest, ...login, circuitBreaker: neverOpen, enableMetrics: false, nearCache: false };
 }
 
 export interface SessionOptions {

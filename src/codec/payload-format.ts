@@ -19,12 +19,21 @@ export function formatByte(format: PayloadFormat): number {
   return SERIALIZATIONS.indexOf(format.serialization) | (COMPRESSIONS.indexOf(format.compression) << 4);
 }
 
+/** The payload is encrypted and holds a format of its own: see encryption.ts. No combination of the halves has this value. */
+export const SEALED = 0xff;
+
 export const PLAIN_MSGPACK = formatByte({ serialization: "msgpack", compression: "none" });
 
 /** Throws CodecError for a format unknown to this version. */
 export function readFormat(byte: number): PayloadFormat {
   const serialization = SERIALIZATIONS[byte & 0x0f];
   const compression = COMPRESSIONS[byte >> 4];
+  if (byte === SEALED) {
+    throw new CodecError(
+      "ENTRY_UNREADABLE",
+      "The entry is encrypted, and this cache has no encryption keys.",
+    );
+  }
   if (serialization === undefined || compression === undefined) {
     throw new CodecError("FRAME_VERSION", `Payload format ${byte} is unknown to this version of xcache.`);
   }

@@ -1,7 +1,7 @@
 // Configuration from `XCACHE_*` environment variables, one for every field that can be written as text.
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { editDistance } from "../core/suggest-name.ts";
-import { CODE, type Place, rejectValue } from "./place.ts";
+import { CODE, HIDDEN, type Place, rejectValue } from "./place.ts";
 import { envName, FIELD_NAMES, FIELDS, type Field, type FieldName } from "./schema.ts";
 import type { CheckedConfig, ResolvedConfig } from "./types.ts";
 
@@ -19,7 +19,7 @@ export function fieldFromText<Name extends FieldName>(
   const { shape, codeOnly }: Field<unknown> = FIELDS[field];
   if (shape.fromText === undefined) {
     const where = codeOnly ? "can only be set in code" : "can only be set in a config object or file";
-    return rejectValue(place, `${shape.expected}, which ${where}`, text);
+    return rejectValue(place, `${shape.expected}, which ${where}`, shape.isSecret ? HIDDEN : text);
   }
   const given = shape.fromText(text);
   if (shape.expectedText !== undefined && typeof given === "string") {

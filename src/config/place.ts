@@ -61,6 +61,9 @@ export function labelOf(place: Place): string {
 const arrival = (value: unknown): string =>
   describeArrival(typeof value === "string" ? redactUrl(value) : value);
 
+/** In the place of a secret that arrived. */
+export const HIDDEN = "***";
+
 export function rejectValue(place: Place, expected: string, value: unknown): never {
   throw new ConfigError("CONFIG_INVALID", `${labelOf(place)} must be ${expected}, got ${arrival(value)}`);
 }

@@ -2,10 +2,12 @@
 import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
+import type { PasswordFunction } from "../core/credentials.ts";
+import { type EncryptionConfig, EncryptionSettings } from "../core/encryption-settings.ts";
 import { ConfigError } from "../core/errors.ts";
 import { MOST_ENTRIES } from "../core/limits.ts";
-import { toSnake } from "../core/wire.ts";
-import { labelOf } from "./place.ts";
+import { isPlainRecord, toSnake } from "../core/wire.ts";
+import { HIDDEN, labelOf, rejectValue } from "./place.ts";
 import {
   boolean,
   choice,
@@ -15,6 +17,7 @@ import {
   lifetime,
   list,
   type Member,
+  type Members,
   mapOf,
   record,
   type Shape,
@@ -63,6 +66,21 @@ const storeAddress: Shape<string> = {
 
 const name = text(MAX_NAME_BYTES);
 
+/** Says what kind of value arrived, never the value. */
+const password: Shape<string | PasswordFunction> = {
+  expected: name.expected,
+  check(value, place) {
+    if (typeof value === "function") return value as PasswordFunction;
+    if (typeof value === "string" && value !== "" && Buffer.byteLength(value) <= MAX_NAME_BYTES) return value;
+    const kind =
+      typeof value === "string"
+        ? `a string of ${value.length} characters`
+        : `a value of type ${typeof value}`;
+    throw new ConfigError("CONFIG_INVALID", `${labelOf(place)} must be ${this.expected}, got ${kind}`);
+  },
+  fromText: (line) => line,
+};
+
 const table = record<TableConfig>({
   ttl: { shape: lifetime, default: undefined, unit: "s", description: "Default: `default_ttl`." },
   tags: {
@@ -103,11 +121,69 @@ function whyUnavailable(algorithm: CompressionAlgorithm): string | undefined {
   return `"brotli" or "gzip" on Node ${process.versions.node}, which has no zstd`;
 }
 
+/** The secrets themselves are checked when the store is opened, and never shown. */
+const secrets: Shape<EncryptionConfig["keys"]> = {
+  expected: "an object of secrets by id, or a function that returns one",
+  check(value, place) {
+    if (typeof value === "function" || isPlainRecord(value)) return value as EncryptionConfig["keys"];
+    return rejectValue(place, this.expected, HIDDEN);
+  },
+  isSecret: true,
+};
+
+const encryptionFields: Members<EncryptionConfig> = {
+  keys: {
+    shape: secrets,
+    default: {},
+    description: "Secrets of at least 16 bytes by id; in code also a function that returns them.",
+  },
+  use: {
+    shape: text(255),
+    default: undefined,
+    description: "The id of the key that encrypts; the others only decrypt. Default: the only key there is.",
+  },
+  hideKeys: {
+    shape: {
+      expected: "true, false or the id of a key",
+      check(value, place) {
+        return typeof value === "boolean" || typeof value === "string"
+          ? value
+          : rejectValue(place, this.expected, value);
+      },
+    },
+    default: false,
+    description:
+      "Hides keys and tags from the store too: the id of the key that hides them, which must not change when keys are rotated; `true`: the first one.",
+  },
+};
+
+const encryption: Shape<false | EncryptionSettings> = {
+  expected: "false or { keys, use, hide_keys }",
+  check(value, place) {
+    if (value === false || value instanceof EncryptionSettings) return value;
+    if (!isPlainRecord(value)) return rejectValue(place, this.expected, HIDDEN);
+    return new EncryptionSettings(record(encryptionFields).check(value, place));
+  },
+  isSecret: true,
+  members: encryptionFields,
+};
+
 export const FIELDS: Fields = {
   kvUrl: {
     shape: storeAddress,
     default: "redis://localhost:6379/0",
     description: "Address of the store. Ignored if `backend` is set.",
+  },
+  username: {
+    shape: name,
+    default: undefined,
+    description: "User name for Redis or Valkey. Default: the one in `kv_url`.",
+  },
+  password: {
+    shape: password,
+    default: undefined,
+    description:
+      "Password for Redis or Valkey. In code also a function, called for every connection. Default: the one in `kv_url`.",
   },
   defaultTtl: {
     shape: lifetime,
@@ -239,6 +315,13 @@ export const FIELDS: Fields = {
     unit: "s",
     description: "How long after expiry a stale value is returned while one load refreshes it.",
   },
+  loadLimit: {
+    shape: timeout,
+    default: 60,
+    unit: "s",
+    description:
+      "How long others wait for a load, in this process and elsewhere, before one of them loads itself.",
+  },
   ttlJitter: {
     shape: fraction,
     default: 0,
@@ -249,6 +332,11 @@ export const FIELDS: Fields = {
     shape: choice(["msgpack", "json"]),
     default: "msgpack",
     description: "How values are serialized.",
+  },
+  encryption: {
+    shape: encryption,
+    default: false,
+    description: "Encrypts entries in shared stores with AES-256-GCM: `{ keys: { id: secret }, use: id }`.",
   },
 };
 

@@ -14,6 +14,8 @@ export interface Shape<T> {
   readonly fromText?: (text: string) => unknown;
   /** Replaces `expected` where text allows fewer values. */
   readonly expectedText?: string;
+  /** What arrived is not shown in errors. */
+  readonly isSecret?: true;
   /** Nested fields, if any. */
   readonly members?: Readonly<Record<string, Member<unknown>>>;
 }

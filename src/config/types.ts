@@ -1,6 +1,8 @@
 // The configuration as users write it, and as the library reads it with all defaults applied.
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
+import type { PasswordFunction } from "../core/credentials.ts";
+import type { EncryptionConfig, EncryptionSettings } from "../core/encryption-settings.ts";
 
 /** Settings of one database table, used by `cachedDependency`. */
 export interface TableConfig {
@@ -47,6 +49,13 @@ export interface CacheConfig {
    * Default: `redis://localhost:6379/0`.
    */
   readonly kvUrl?: string;
+  /** User name for Redis or Valkey. Default: the one in `kvUrl`. */
+  readonly username?: string;
+  /**
+   * Password for Redis or Valkey, or a function that is called for every connection and returns it, if need be with a user name
+   * and an expiry. Default: the one in `kvUrl`.
+   */
+  readonly password?: string | PasswordFunction;
   /** Seconds, at least 0.001; Infinity never expires. Used when an operation sets no ttl. Default: 300. */
   readonly defaultTtl?: number;
   /** First part of every stored key; caches with different prefixes share nothing. 1 to 256 bytes. Default: `xcache`. */
@@ -79,15 +88,22 @@ export interface CacheConfig {
   readonly staleIfError?: number;
   /** Seconds after expiry during which a stale value is returned while one load refreshes it; 0: never. Default: 0. */
   readonly staleWhileRevalidate?: number;
+  /** Seconds that others wait for a load, in this process and elsewhere, before one of them loads itself. Default: 60. */
+  readonly loadLimit?: number;
   /** Shortens default ttls at random by up to this fraction, 0 to less than 1. Default: 0. */
   readonly ttlJitter?: number;
   /** How values are serialized. `json` is human-readable and larger. Default: `msgpack`. */
   readonly serialization?: Serialization;
+  /** Encrypts entries in shared stores with AES-256-GCM. Default: off. */
+  readonly encryption?: false | EncryptionConfig | EncryptionSettings;
 }
 
 /** A configuration with every field checked and present. Frozen; durations in seconds. */
 export interface ResolvedConfig {
   readonly kvUrl: string;
+  /** Undefined: as in `kvUrl`. */
+  readonly username: string | undefined;
+  readonly password: string | PasswordFunction | undefined;
   readonly defaultTtl: number;
   readonly keyPrefix: string;
   readonly enableFuzzy: boolean;
@@ -107,8 +123,10 @@ export interface ResolvedConfig {
   readonly compression: false | Required<CompressionConfig>;
   readonly staleIfError: number;
   readonly staleWhileRevalidate: number;
+  readonly loadLimit: number;
   readonly ttlJitter: number;
   readonly serialization: Serialization;
+  readonly encryption: false | EncryptionSettings;
 }
 
 /** The fields the user set, in resolved form; itself a valid CacheConfig. */

@@ -2,7 +2,7 @@
 import type { PoolState } from "../core/backend.ts";
 import type { BreakerState, CircuitBreaker } from "../core/breaker.ts";
 import type { Clock } from "../core/clock.ts";
-import { OperationTimeoutError } from "../core/errors.ts";
+import { BackendError, OperationTimeoutError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { Store } from "../core/namespace.ts";
 import { redactError } from "../core/redact.ts";
@@ -18,7 +18,7 @@ const HIGH_MEMORY_USE = 0.95;
 export async function checkHealth(store: Store, clock: Clock, limitMs: number): Promise<HealthResult> {
   const started = clock.now();
   try {
-    await withDeadline(clock, limitMs, store.ping(), () => {
+    await withDeadline(clock, limitMs, checkStore(store), () => {
       throw new OperationTimeoutError(`the store did not answer ping within ${limitMs / 1000} s`, {
         operation: "ping",
       });
@@ -28,6 +28,13 @@ export async function checkHealth(store: Store, clock: Clock, limitMs: number): 
     const latencySeconds = (clock.now() - started) / 1000;
     return { isHealthy: false, latencySeconds, error: redactError(toError(error)) };
   }
+}
+
+/** A store that answers but accepts no write is of no use as a cache. */
+async function checkStore(store: Store): Promise<void> {
+  await store.ping();
+  const blocking = (await store.restrictions?.())?.find(({ blocksWrites }) => blocksWrites);
+  if (blocking !== undefined) throw new BackendError("STORE_FAILED", blocking.detail);
 }
 
 const NO_POOL: PoolState = { size: 0, inUse: 0, idle: 0, waiting: 0 };
@@ -86,6 +93,7 @@ export async function detailHealth(
       ok: metrics.memoryUsage <= HIGH_MEMORY_USE || store.backend.makesRoom?.() === true,
       detail: `${percent(metrics.memoryUsage)} of the limit in use`,
     },
+    ...(await restrictionCheck(store, ping)),
   ];
   const degraded = checks.some((check) => !check.ok);
   return {
@@ -96,6 +104,18 @@ export async function detailHealth(
     performanceMetrics: metrics,
     checks,
   };
+}
+
+/** Only of stores that can restrict their clients. */
+async function restrictionCheck(store: Store, ping: HealthResult): Promise<readonly HealthCheckItem[]> {
+  if (!ping.isHealthy || store.backend.restrictions === undefined) return [];
+  try {
+    const found = (await store.restrictions?.()) ?? [];
+    const detail = found.length === 0 ? "none" : found.map((each) => each.detail).join("; ");
+    return [{ name: "restrictions", ok: found.length === 0, detail }];
+  } catch (error) {
+    return [{ name: "restrictions", ok: false, detail: reasonOf(redactError(toError(error))) }];
+  }
 }
 
 /** A store that did not answer the ping is not asked again. */

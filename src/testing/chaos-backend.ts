@@ -8,6 +8,7 @@ import type {
   KeyedRecord,
   PoolState,
   PushChannel,
+  Restriction,
   ScanItem,
   ScanOptions,
   SwapResult,
@@ -55,6 +56,7 @@ export class ChaosBackend implements Backend {
   declare readonly touch?: (keys: readonly string[]) => Promise<void>;
   declare readonly memoryUsage?: () => Promise<number | undefined>;
   declare readonly makesRoom?: () => boolean;
+  declare readonly restrictions?: (key: string) => Promise<readonly Restriction[]>;
   declare readonly pool?: () => PoolState;
   declare readonly describe?: () => Promise<Readonly<Record<string, string | number | boolean>>>;
   readonly #inner: Backend;
@@ -81,6 +83,7 @@ export class ChaosBackend implements Backend {
     if (inner.memoryUsage !== undefined)
       this.memoryUsage = () => this.#run("memoryUsage", async () => inner.memoryUsage?.());
     if (inner.makesRoom !== undefined) this.makesRoom = inner.makesRoom.bind(inner);
+    if (inner.restrictions !== undefined) this.restrictions = inner.restrictions.bind(inner);
     if (inner.pool !== undefined) this.pool = inner.pool.bind(inner);
     if (inner.describe !== undefined) this.describe = inner.describe.bind(inner);
   }

@@ -22,6 +22,7 @@ describe("values", () => {
         XCACHE_COMPRESSION: "yes",
         XCACHE_STALE_IF_ERROR: "3600",
         XCACHE_STALE_WHILE_REVALIDATE: ".5",
+        XCACHE_LOAD_LIMIT: "90",
         XCACHE_TTL_JITTER: "0.1",
         XCACHE_SERIALIZATION: "json",
       }),
@@ -39,6 +40,7 @@ describe("values", () => {
       compression: { thresholdBytes: 1024, algorithm: "brotli" },
       staleIfError: 3600,
       staleWhileRevalidate: 0.5,
+      loadLimit: 90,
       ttlJitter: 0.1,
       serialization: "json",
     });
@@ -51,6 +53,7 @@ describe("values", () => {
       "backend",
       "metrics",
       "circuitBreaker",
+      "encryption",
     ]);
   });
 
@@ -131,7 +134,7 @@ describe("variables that are not ours", () => {
     for (const field of FIELD_NAMES) {
       const { fromText } = FIELDS[field].shape;
       if (fromText === undefined) continue;
-      const value = FIELDS[field].default;
+      const value = FIELDS[field].default ?? "text";
       expect(configFromEnv({ [envName(field)]: String(value) })).toEqual({ [field]: value });
     }
   });

@@ -4,6 +4,7 @@ import { FIELD_NAMES, FIELDS } from "../../src/config/schema.ts";
 import type { CacheConfig, CheckedConfig, ResolvedConfig } from "../../src/config/types.ts";
 import type { Backend } from "../../src/core/backend.ts";
 import type { Collector } from "../../src/core/collector.ts";
+import { EncryptionSettings } from "../../src/core/encryption-settings.ts";
 import type { Wire } from "../../src/core/wire.ts";
 import { idleBackend, idleCollector } from "./store.ts";
 import { configErrorOf } from "./thrown.ts";
@@ -28,8 +29,10 @@ describe("defaults", () => {
       compression: false,
       staleIfError: 0,
       staleWhileRevalidate: 0,
+      loadLimit: 60,
       ttlJitter: 0,
       serialization: "msgpack",
+      encryption: false,
     });
   });
 
@@ -57,6 +60,8 @@ describe("values", () => {
   it("every field takes what it is given", () => {
     const given = {
       kvUrl: "memory://?max_entries=10",
+      username: "app",
+      password: () => "secret",
       defaultTtl: Number.POSITIVE_INFINITY,
       keyPrefix: "my app: ü%!",
       enableFuzzy: true,
@@ -73,8 +78,10 @@ describe("values", () => {
       compression: { thresholdBytes: 0, algorithm: "gzip" },
       staleIfError: 60,
       staleWhileRevalidate: 0.5,
+      loadLimit: 90,
       ttlJitter: 0.99,
       serialization: "json",
+      encryption: new EncryptionSettings({ keys: { a: "a secret of sixteen bytes" } }),
     } as const satisfies Required<CacheConfig>;
     expect(resolveConfig(given)).toEqual(given);
     expect(resolveConfig(given).backend).toBe(idleBackend);

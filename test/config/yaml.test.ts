@@ -34,6 +34,7 @@ compression:
   algorithm: gzip
 stale_if_error: 3600
 stale_while_revalidate: 0.5
+load_limit: 90
 ttl_jitter: 0.1
 serialization: json
 `);
@@ -53,6 +54,7 @@ serialization: json
       compression: { thresholdBytes: 10, algorithm: "gzip" },
       staleIfError: 3600,
       staleWhileRevalidate: 0.5,
+      loadLimit: 90,
       ttlJitter: 0.1,
       serialization: "json",
     });

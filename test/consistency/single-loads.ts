@@ -31,7 +31,24 @@ function isNeedless(evidence: Evidence, first: LoadRun, second: LoadRun): boolea
     // Copies die early by as much as the clocks may differ, never late.
     if (second.start >= first.end + first.ttlMs / 2) return false;
   }
+  // Loads without a lease, side by side with others and not stored for them.
+  if (hasWaitedInVain(evidence, first) || hasWaitedInVain(evidence, second)) return false;
   return evidence.whyVoid(first, second.start, [second.worker]) === undefined;
+}
+
+/** Whether its process had waited for a load of another that ended without a value: then it does not wait again. */
+function hasWaitedInVain({ history }: Evidence, { call, key, worker, start }: LoadRun): boolean {
+  const waits = history.calls.filter(
+    (each) => each.id === call || (each.worker === worker && each.keys?.includes(key)),
+  );
+  return history.loads.some(
+    (load) =>
+      load.key === key &&
+      load.worker !== worker &&
+      load.outcome !== "value" &&
+      load.end <= start &&
+      waits.some((each) => each.start <= load.end && (each.id === call || each.end >= load.end)),
+  );
 }
 
 /** A call that waited for a load no longer than its hard timeout. */

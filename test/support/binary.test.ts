@@ -75,7 +75,13 @@ describe("ensureBinaries", () => {
 
   test("as root on a Debian-like system installs exactly the missing packages and says so", () => {
     const { machine, installed, said } = machineWith({
-      files: ["/usr/bin/apt-get", "/usr/bin/memcached", "/usr/bin/openssl", "/usr/bin/redis-cli"],
+      files: [
+        "/usr/bin/apt-get",
+        "/usr/bin/memcached",
+        "/usr/bin/openssl",
+        "/usr/bin/faketime",
+        "/usr/bin/redis-cli",
+      ],
       root: true,
       installs: ["/usr/bin/redis-server", "/usr/bin/prometheus", "/usr/bin/promtool"],
     });
@@ -96,18 +102,22 @@ describe("ensureBinaries", () => {
     [
       "not root on Debian",
       { files: ["/usr/bin/apt-get"] },
-      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl prometheus'",
+      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus'",
     ],
-    ["a Mac", { files: ["/usr/local/bin/brew"] }, "Run: brew install redis memcached openssl prometheus"],
+    [
+      "a Mac",
+      { files: ["/usr/local/bin/brew"] },
+      "Run: brew install redis memcached openssl libfaketime prometheus",
+    ],
     [
       "root on Alpine",
       { files: ["/usr/bin/apk"], root: true },
-      "Run: apk add redis memcached openssl prometheus",
+      "Run: apk add redis memcached openssl libfaketime prometheus",
     ],
     [
       "an unknown system",
       { root: true },
-      "install Redis 7 or later, memcached, openssl and Prometheus, or name them in XCACHE_TEST_REDIS_SERVER",
+      "install Redis 7 or later, memcached, openssl, faketime and Prometheus, or name them in XCACHE_TEST_REDIS_SERVER",
     ],
   ])("on %s stops with what to do and installs nothing", (_, situation, advice) => {
     const { machine, installed } = machineWith(situation);

@@ -12,6 +12,7 @@ export const TOOLS = [
   { name: "redis-cli", variable: "XCACHE_TEST_REDIS_CLI", debianPackage: "redis-tools" },
   { name: "memcached", variable: "XCACHE_TEST_MEMCACHED", debianPackage: "memcached" },
   { name: "openssl", variable: "XCACHE_TEST_OPENSSL", debianPackage: "openssl" },
+  { name: "faketime", variable: "XCACHE_TEST_FAKETIME", debianPackage: "faketime" },
   { name: "prometheus", variable: "XCACHE_TEST_PROMETHEUS", debianPackage: "prometheus" },
   { name: "promtool", variable: "XCACHE_TEST_PROMTOOL", debianPackage: "prometheus" },
 ] as const satisfies readonly Tool[];
@@ -33,9 +34,12 @@ export interface Machine {
 /** Package managers in the order they are looked for, with the command a person would run. */
 const PACKAGE_MANAGERS = [
   { program: "apt-get", command: (packages: string) => `apt-get update && apt-get install -y ${packages}` },
-  { program: "brew", command: () => "brew install redis memcached openssl prometheus" },
-  { program: "dnf", command: () => "dnf install -y redis memcached openssl golang-github-prometheus" },
-  { program: "apk", command: () => "apk add redis memcached openssl prometheus" },
+  { program: "brew", command: () => "brew install redis memcached openssl libfaketime prometheus" },
+  {
+    program: "dnf",
+    command: () => "dnf install -y redis memcached openssl libfaketime golang-github-prometheus",
+  },
+  { program: "apk", command: () => "apk add redis memcached openssl libfaketime prometheus" },
 ] as const;
 
 /** The path of a program, or undefined. A variable that names something else than a program is an error. */
@@ -91,7 +95,7 @@ function adviceFor(missing: readonly Tool[], machine: Machine): string {
   const variables = missing.map((tool) => tool.variable).join(", ");
   const manager = PACKAGE_MANAGERS.find(({ program }) => findOnPath(program, machine) !== undefined);
   if (manager === undefined) {
-    return `The tests need real servers: install Redis 7 or later, memcached, openssl and Prometheus, or name them in ${variables}.`;
+    return `The tests need real servers: install Redis 7 or later, memcached, openssl, faketime and Prometheus, or name them in ${variables}.`;
   }
   const command = manager.command(packagesOf(missing).join(" "));
   const elevate = manager.program !== "brew" && !machine.isRoot();

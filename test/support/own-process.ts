@@ -141,7 +141,12 @@ export class OwnProcess implements AsyncDisposable {
       if (at >= 0) return this.#unheard.splice(at, 1)[0] as Said;
       if (!this.#child.connected)
         throw new Error(`a process ended before it said "${word}": ${this.#errors}`);
-      await Promise.race([once(this.#child, "message"), once(this.#child, "disconnect")]);
+      const settled = new AbortController();
+      const { signal } = settled;
+      await Promise.race([
+        once(this.#child, "message", { signal }),
+        once(this.#child, "disconnect", { signal }),
+      ]).finally(() => settled.abort());
     }
   }
 

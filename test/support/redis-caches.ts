@@ -6,7 +6,7 @@ import type { CacheConfig } from "../../src/config/types.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { cacheWithClock } from "../../src/testing/index.ts";
 import type { XCache } from "../../src/xcache.ts";
-import { type RedisServer, startRedis } from "./redis.ts";
+import { type RedisOptions, type RedisServer, startRedis } from "./redis.ts";
 
 export interface RedisCaches {
   readonly server: RedisServer;
@@ -19,7 +19,7 @@ export interface RedisCaches {
 }
 
 /** To be called once in a test file; `config` is what its caches have unless a test says otherwise. */
-export function redisCaches(config: CacheConfig): RedisCaches {
+export function redisCaches(config: CacheConfig, options?: RedisOptions): RedisCaches {
   let server: RedisServer;
   let opened: XCache[] = [];
   let tests = 0;
@@ -43,7 +43,7 @@ export function redisCaches(config: CacheConfig): RedisCaches {
     },
   };
   beforeAll(async () => {
-    server = await startRedis();
+    server = await startRedis(options);
   });
   afterAll(() => server.stop());
   beforeEach(() => {

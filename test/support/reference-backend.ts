@@ -146,7 +146,7 @@ export class ReferenceBackend implements Backend {
   async write({ key, record, lifetimeMs }: KeyedRecord): Promise<void> {
     this.#begin();
     const step = this.capabilities.ttlResolutionMs;
-    const wholeMs = Number.isFinite(lifetimeMs) ? Math.floor(lifetimeMs / step) * step : lifetimeMs;
+    const wholeMs = Number.isFinite(lifetimeMs) ? Math.ceil(lifetimeMs / step) * step : lifetimeMs;
     this.store.put(key, { frame: encodeRecord(record), expires: this.now() + wholeMs });
   }
 

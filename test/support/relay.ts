@@ -9,6 +9,12 @@ class Conduct {
   cutsLeft = 0;
   readonly isSilent: boolean = false;
   readonly delayMs: number = 0;
+  /** Requests are not passed on, not even when the client has gone, until `Relay.releaseRequests`. */
+  readonly holdsRequests: boolean = false;
+  /** What the first request that is not passed on contains. */
+  readonly holdsFrom: string = "";
+  /** Of each direction of each connection. */
+  readonly bytesPerSecond: number = Number.POSITIVE_INFINITY;
 
   constructor(fault: Partial<Conduct> = {}) {
     Object.assign(this, fault);
@@ -25,18 +31,19 @@ class Passage {
   #passed = 0;
   #late: { readonly bytes: Buffer; readonly timer: NodeJS.Timeout }[] = [];
   #isStranded = false;
+  readonly #held: Buffer[] = [];
 
   constructor(client: Socket, server: Socket, conduct: Conduct, cut: () => void) {
     this.#client = client;
     this.#server = server;
     this.#cut = cut;
-    client.on("data", (bytes) => server.write(bytes));
+    client.on("data", (bytes) => this.#asked(bytes));
     server.on("data", (bytes) => this.#replied(bytes));
     for (const socket of [client, server]) socket.on("error", () => {});
     server.on("close", () => client.destroySoon());
     client.on("close", () => {
       this.#takeLate();
-      server.destroySoon();
+      if (!this.#conduct.holdsRequests) server.destroySoon();
     });
     this.follow(conduct);
   }
@@ -52,6 +59,24 @@ class Passage {
     }
   }
 
+  reset(): void {
+    this.#client.resetAndDestroy();
+  }
+
+  /** What was held back arrives, and its end if the client has gone. */
+  release(chunks: number): void {
+    for (const bytes of this.#held.splice(0, chunks)) this.#server.write(bytes);
+    if (this.#client.destroyed) this.#server.end();
+  }
+
+  get passed(): number {
+    return this.#passed;
+  }
+
+  get holds(): number {
+    return this.#held.reduce((sum, bytes) => sum + bytes.length, 0);
+  }
+
   strand(): void {
     this.follow(new Conduct({ isSilent: true }));
     this.#isStranded = true;
@@ -62,8 +87,31 @@ class Passage {
     this.#server.destroy();
   }
 
+  #asked(bytes: Buffer): void {
+    const { holdsRequests, holdsFrom } = this.#conduct;
+    if (holdsRequests && (this.#held.length > 0 || bytes.includes(holdsFrom))) this.#held.push(bytes);
+    else {
+      this.#server.write(bytes);
+      this.#throttle(this.#client, bytes.length);
+    }
+  }
+
+  /** Takes nothing more from a socket for as long as these bytes take. */
+  #throttle(socket: Socket, bytes: number): void {
+    const { bytesPerSecond } = this.#conduct;
+    if (bytesPerSecond === Number.POSITIVE_INFINITY) return;
+    socket.pause();
+    setTimeout(
+      () => {
+        if (!this.#conduct.isSilent) socket.resume();
+      },
+      (bytes / bytesPerSecond) * 1_000,
+    );
+  }
+
   #replied(bytes: Buffer): void {
     const { delayMs } = this.#conduct;
+    this.#throttle(this.#server, bytes.length);
     if (delayMs === 0) this.#pass(bytes);
     else this.#late.push({ bytes, timer: setTimeout(() => this.#passOldest(), delayMs) });
   }
@@ -115,7 +163,7 @@ export class Relay {
       const server = connect({ host: "127.0.0.1", port: serverPort, noDelay: true });
       const passage = new Passage(client, server, this.#conduct, () => this.cuts++);
       this.#passages.add(passage);
-      client.on("close", () => this.#passages.delete(passage));
+      server.on("close", () => this.#passages.delete(passage));
     });
   }
 
@@ -147,6 +195,46 @@ export class Relay {
   /** The connections there are now stay open and nothing ever passes again; new ones are as they should be. */
   strand(): void {
     for (const passage of this.#passages) passage.strand();
+  }
+
+  /** Resets the connections there are now. */
+  reset(): void {
+    for (const passage of this.#passages) passage.reset();
+  }
+
+  /**
+   * Keeps what clients of the present connections send, also when they have gone; new connections are as they should be.
+   * `holdsFrom`: what the first request that is kept contains.
+   * `releaseRequests` passes it on.
+   */
+  holdRequests(holdsFrom = ""): void {
+    const holding = new Conduct({ holdsRequests: true, holdsFrom });
+    for (const passage of this.#passages) passage.follow(holding);
+  }
+
+  /** Connections to the server. */
+  get connections(): number {
+    return this.#passages.size;
+  }
+
+  /** Bytes of replies passed on since the relay was last given something to do with them. */
+  get passedBytes(): number {
+    return [...this.#passages].reduce((sum, passage) => sum + passage.passed, 0);
+  }
+
+  /** Bytes that `holdRequests` has kept. */
+  get heldBytes(): number {
+    return [...this.#passages].reduce((sum, passage) => sum + passage.holds, 0);
+  }
+
+  /** `chunks`: only so many of each connection, as they were written. */
+  releaseRequests(chunks = Number.POSITIVE_INFINITY): void {
+    for (const passage of this.#passages) passage.release(chunks);
+  }
+
+  /** As slow as this, either way. */
+  throttle(bytesPerSecond: number): void {
+    this.#follow({ bytesPerSecond });
   }
 
   /** Passes replies on so much later. */

@@ -1,8 +1,17 @@
 // The temporary folder of one test run and the record of every server it started, so that exactly those can be ended.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 
 const RUN_VARIABLE = "XCACHE_TEST_RUN_FOLDER";
 const RUN_PREFIX = "xcache-test-";
@@ -43,9 +52,20 @@ export function isSameProcess(known: ProcessIdentity): boolean {
   return identify(known.pid)?.began === known.began;
 }
 
-/** Makes the folder of a run that this process owns. */
-export function createRunFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), RUN_PREFIX));
+/** Where run folders may lie, the preferred one first. */
+const PARENTS = [...new Set([tmpdir(), "/var/tmp", homedir()])];
+
+/** Whether a program below this folder finds packages that nobody installed for it. */
+function lendsPackages(folder: string): boolean {
+  const above = dirname(folder);
+  return existsSync(join(folder, "node_modules")) || (above !== folder && lendsPackages(above));
+}
+
+/** Makes the folder of a run that this process owns, where the tests of a bare installation can trust in its bareness. */
+export function createRunFolder(parents: readonly string[] = PARENTS): string {
+  const usable = parents.filter((parent) => existsSync(parent));
+  const parent = usable.find((parent) => !lendsPackages(parent)) ?? tmpdir();
+  const folder = mkdtempSync(join(parent, RUN_PREFIX));
   mkdirSync(join(folder, "pids"));
   mkdirSync(join(folder, "ports"));
   writeFileSync(join(folder, "owner.json"), JSON.stringify(identify(process.pid)));
@@ -85,11 +105,12 @@ export function sweepRun(folder: string): number[] {
 }
 
 /** Sweeps runs whose owner was itself killed before it could. Folders of other users are left alone. */
-export function sweepAbandonedRuns(parent = tmpdir()): number[] {
+export function sweepAbandonedRuns(parents: readonly string[] = PARENTS): number[] {
   const user = process.getuid?.();
-  return listFolder(parent)
-    .filter((name) => name.startsWith(RUN_PREFIX))
-    .map((name) => join(parent, name))
+  return parents
+    .flatMap((parent) => listFolder(parent).map((name) => ({ parent, name })))
+    .filter(({ name }) => name.startsWith(RUN_PREFIX))
+    .map(({ parent, name }) => join(parent, name))
     .filter((folder) => statSync(folder, { throwIfNoEntry: false })?.uid === user)
     .flatMap((folder) => {
       const owner = readIdentity(join(folder, "owner.json"));

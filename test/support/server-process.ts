@@ -11,6 +11,8 @@ import { until } from "./until.ts";
 export interface Launch {
   readonly binary: string;
   readonly args: readonly string[];
+  /** Besides this process's own environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** True once the server with this process id answers; a stranger on the same port is not it. */
   isReady(pid: number): Promise<boolean>;
 }
@@ -116,8 +118,12 @@ export class ServerProcess {
   async #spawn(): Promise<ChildProcess> {
     guard();
     const log = openSync(this.#logFile, "a");
-    const { binary, args } = this.#launch;
-    const child = spawn(binary, args, { cwd: this.folder, stdio: ["ignore", log, log] });
+    const { binary, args, env } = this.#launch;
+    const child = spawn(binary, args, {
+      cwd: this.folder,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", log, log],
+    });
     closeSync(log);
     running.add(child);
     if (child.pid === undefined) {

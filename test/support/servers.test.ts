@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import ts from "typescript";
 import { beforeAll, describe, expect, test } from "vitest";
 import { makeCertificates } from "./certificate.ts";
@@ -204,6 +204,15 @@ describe("a process that started a server", () => {
   });
 });
 
+test("a run's folder lies where no packages are found above it", () => {
+  const lending = mkdtempSync(join(runFolder(), "lending-"));
+  const bare = mkdtempSync(join(runFolder(), "bare-"));
+  mkdirSync(join(lending, "node_modules"));
+  const folder = createRunFolder([join(lending, "missing"), lending, bare]);
+  expect(dirname(folder)).toBe(bare);
+  sweepRun(folder);
+});
+
 describe("a run that did not end its servers", () => {
   const startStranger = async () => {
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
@@ -245,7 +254,7 @@ describe("a run that did not end its servers", () => {
       writeFileSync(join(parent, name, "owner.json"), JSON.stringify(owner));
       recordServer(server.pid, join(parent, name));
     }
-    expect(sweepAbandonedRuns(parent)).toEqual([left.pid]);
+    expect(sweepAbandonedRuns([parent])).toEqual([left.pid]);
     await left.exited;
     expect(isSameProcess(identify(inUse.pid)!)).toBe(true);
     expect(existsSync(join(parent, "xcache-test-alive"))).toBe(true);

@@ -58,6 +58,8 @@ function settingsOf({ config, sources }: LayeredConfig): readonly Setting[] {
 function settingValue(config: LayeredConfig["config"], field: FieldName): unknown {
   const value: unknown = config[field];
   if (field === "kvUrl") return redactUrl(config.kvUrl);
+  if (value === undefined) return null;
+  if (field === "password") return "***";
   if (value === Number.POSITIVE_INFINITY) return "never";
   if (field === "tables") {
     const tables = Object.entries(config.tables).map(([name, table]) => [name, toWire(table)]);

@@ -29,7 +29,11 @@ const RATE_WINDOW_MS = 60_000;
 const MARK_EVERY_MS = 10_000;
 
 /** The store was unreachable or did not answer. Slow loads and calls after disconnect() do not count. */
-const UNREACHABLE_CODES: ReadonlySet<ErrorCode> = new Set(["CONNECTION_FAILED", "OPERATION_TIMEOUT"]);
+const UNREACHABLE_CODES: ReadonlySet<ErrorCode> = new Set([
+  "CONNECTION_FAILED",
+  "PROTOCOL_VIOLATED",
+  "OPERATION_TIMEOUT",
+]);
 
 /** Passes on what is recorded. */
 export interface Reporter {

@@ -117,7 +117,12 @@ const cases = [
     await backend.read(key);
     await backend.readMany([key]);
     await backend.touch?.([key]);
-    await backend.swap(key, undefined, { record: sampleEntry(stage.key("untouched")), lifetimeMs: FOR_EVER });
+    const { won } = await backend.swap(key, undefined, {
+      record: sampleEntry(stage.key("untouched")),
+      lifetimeMs: FOR_EVER,
+    });
+    // On a busy machine it may have expired by then.
+    if (won) return;
     await stage.pass(stage.shortMs);
     assert.equal(await backend.read(key), undefined);
   }),

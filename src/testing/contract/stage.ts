@@ -79,7 +79,8 @@ export class Stage {
   /** Advances time until a lifetime has certainly ended. */
   async pass(lifetimeMs: number): Promise<void> {
     const { capabilities } = this.bare;
-    const lag = capabilities.ttlResolutionMs > 1 ? capabilities.ttlResolutionMs : 0;
+    // Rounded up to whole steps, of which the first may have just begun.
+    const lag = capabilities.ttlResolutionMs > 1 ? 2 * capabilities.ttlResolutionMs : 0;
     await this.advance(lifetimeMs + lag + this.bare.clockErrorMs() + 20);
   }
 
