@@ -33,6 +33,8 @@ export interface OutboxOptions {
   readonly records: Records;
   readonly clock: Clock;
   readonly operationTimeoutMs: number;
+  /** See Backend. */
+  isTransferring(): boolean;
   report(error: Error): void;
   /** Called with every key that becomes pending: local copies of it are no longer valid. */
   onPending(key: string): void;
@@ -100,12 +102,9 @@ export class Outbox {
     const before = invalidation.after === undefined ? undefined : this.#pending.get(invalidation.after);
     if (before !== undefined) await this.#deliver(before);
     try {
-      const { records, clock, operationTimeoutMs } = this.#options;
-      await withDeadline(clock, operationTimeoutMs, deliver(invalidation, records, clock), () => {
-        throw new OperationTimeoutError(
-          "pending invalidations were not acknowledged within operation_timeout",
-        );
-      });
+      const { records, clock, operationTimeoutMs, isTransferring } = this.#options;
+      const delivered = deliver(invalidation, records, clock);
+      await withDeadline(clock, operationTimeoutMs, delivered, late, { isSuspended: isTransferring });
       this.#options.onDelivered(invalidation);
       if (invalidation.isRepeated !== true) this.#repeatLater(invalidation);
     } catch (thrown) {
@@ -150,6 +149,10 @@ export class Outbox {
     }
   }
 }
+
+const late = (): never => {
+  throw new OperationTimeoutError("pending invalidations were not acknowledged within operation_timeout");
+};
 
 export async function deliver(
   { key, stampMs }: PendingInvalidation,

@@ -55,13 +55,9 @@ export class WaitingCall {
     const { softTimeoutMs } = this.#request;
     const outcome = overdue === undefined ? load.outcome : Promise.race([load.outcome, overdue]);
     if (this.#hasSoftTimeout) {
-      const early = await withDeadline(
-        this.#clock,
-        this.#leftOf(softTimeoutMs),
-        outcome,
-        () => undefined,
-        true,
-      );
+      const early = await withDeadline(this.#clock, this.#leftOf(softTimeoutMs), outcome, () => undefined, {
+        holdsProcess: true,
+      });
       if (early !== undefined) return early;
       const first = await this.untilHard(Promise.race([outcome, this.#staleMeanwhile(load)]));
       if (first !== undefined) return first;
@@ -79,7 +75,7 @@ export class WaitingCall {
         { code: "LOAD_TIMEOUT", operation: "getOrSet" },
       );
     };
-    return withDeadline(this.#clock, this.#leftOf(hardTimeoutMs), work, late, true);
+    return withDeadline(this.#clock, this.#leftOf(hardTimeoutMs), work, late, { holdsProcess: true });
   }
 
   /** The stale value to return if the load failed or timed out. */

@@ -1,6 +1,7 @@
 // Deadlines of equal length for many calls: they expire in the order they were set, so one timer serves them all.
 import type { Clock, Timer } from "../clock.ts";
 import { atEndOfTurn, holdProcess, releaseProcess } from "../event-loop.ts";
+import { SUSPENDED_MS } from "./with-deadline.ts";
 
 /** The calls of one event-loop turn: their time starts when the turn ends and they are sent. */
 class Turn {
@@ -37,8 +38,6 @@ export abstract class Deadline {
 
 /** A timer that fires this much later than planned means that the event loop was blocked. */
 const BUSY_MS = 50;
-/** How long after a deadline that did not apply it is looked at again. */
-const SUSPENDED_MS = 25;
 
 export class DeadlineQueue {
   readonly #clock: Clock;

@@ -1,35 +1,60 @@
 // A deadline around any promise: one timer, cleared when the promise settles.
-import type { Clock } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
+
+/** How long after a deadline that did not apply it is looked at again. */
+export const SUSPENDED_MS = 25;
+
+export interface DeadlineOptions {
+  /** The process must not end meanwhile, because its user waits for the outcome. */
+  readonly holdsProcess?: boolean;
+  /** Whether the deadline does not apply for now. */
+  readonly isSuspended?: () => boolean;
+}
 
 /**
  * Settles as `work` does, or after `limitMs` as `late` does: with its result or its error.
  * A later outcome of `work` is ignored, a rejection included; the caller decides what an unknown outcome means.
- * `holdsProcess`: the process must not end meanwhile, because its user waits for the outcome.
  */
 export function withDeadline<T, L = never>(
   clock: Clock,
   limitMs: number,
   work: Promise<T>,
   late: () => L,
-  holdsProcess = false,
+  { holdsProcess = false, isSuspended }: DeadlineOptions = {},
 ): Promise<T | L> {
   if (limitMs === Number.POSITIVE_INFINITY) return work;
   return new Promise<T | L>((resolve, reject) => {
-    const timer = clock.after(limitMs, () => {
+    let timer: Timer | undefined;
+    const end = (): void => {
       try {
         resolve(late());
       } catch (error) {
         reject(error);
       }
-    });
-    if (holdsProcess) timer.hold?.(true);
+    };
+    const arm = (delayMs: number, expire: () => void): void => {
+      timer = clock.after(delayMs, expire);
+      if (holdsProcess) timer.hold?.(true);
+    };
+    const judge = (): void => {
+      if (timer === undefined) return;
+      if (isSuspended?.() === true) arm(SUSPENDED_MS, later);
+      else end();
+    };
+    // After a blocked event loop, what has already arrived is processed first.
+    const later = (): void => void setImmediate(judge);
+    arm(limitMs, isSuspended === undefined ? end : later);
+    const settled = (): void => {
+      timer?.cancel();
+      timer = undefined;
+    };
     work.then(
       (value) => {
-        timer.cancel();
+        settled();
         resolve(value);
       },
       (error: unknown) => {
-        timer.cancel();
+        settled();
         reject(error);
       },
     );

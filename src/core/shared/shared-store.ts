@@ -75,6 +75,7 @@ export class SharedStore implements Store, NamespaceHost {
       records: backend,
       clock: options.clock,
       operationTimeoutMs: options.operationTimeoutMs,
+      isTransferring: () => backend.isTransferring?.() === true,
       report: this.report,
       // A stamp known here would let entries be served without asking the store, and so without delivering.
       onPending: (key) => this.stamps.forget(key),

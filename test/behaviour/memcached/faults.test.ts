@@ -53,6 +53,10 @@ const resumes = (cache: XCache, key = "resumed"): Promise<unknown> =>
     what: "the cache works again",
   });
 
+/** What a test begins with: repeated where a busy machine takes longer than the deadline. */
+const prepare = (cache: XCache, key: string): Promise<unknown> =>
+  until(async () => (await cache.set(key, "old")) === undefined, { what: `${key} is set` });
+
 /** The server that the namespace's stamp is on, and one that it is not on. */
 function homeAndAway({ servers }: MemcachedRing): readonly [MemcachedServer, MemcachedServer] {
   const layout = new Ring(servers.map(({ port }) => ({ host: "127.0.0.1", port })));
@@ -190,7 +194,7 @@ describe("two of three servers", () => {
   it("go on while the third is away, its keys fail, and it comes back without anything old", async () => {
     await using ring = await startMemcachedRing(3);
     const cache = open(ring.url, { circuitBreaker: { failureThreshold: 3, resetTimeout: 30 } });
-    for (const name of names) await cache.set(name, "old");
+    for (const name of names) await prepare(cache, name);
     const [home, away] = homeAndAway(ring);
     await away.kill();
     const outcomes = await Promise.all(names.map((name) => timed(cache.get(name))));
@@ -217,7 +221,7 @@ describe("two of three servers", () => {
   it("go on at once while the third is frozen, and its invalidations wait until it goes on", async () => {
     await using ring = await startMemcachedRing(3);
     const cache = open(ring.url);
-    for (const name of names) await cache.set(name, "old");
+    for (const name of names) await prepare(cache, name);
     for (const server of ring.servers) {
       await freezeMemcached(server);
       const outcomes = await Promise.all(names.map((name) => timed(cache.delete(name))));
@@ -226,11 +230,11 @@ describe("two of three servers", () => {
       const again = await Promise.all(names.map((name) => timed(cache.get(name))));
       for (const { ms } of again) expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
       server.thaw();
-      await until(async () => (await Promise.all(names.map((name) => cache.get(name)))).length > 0, {
+      const found = await until(() => Promise.all(names.map((name) => cache.get(name))), {
         what: "all are back",
       });
-      for (const name of names) expect(await cache.get(name)).not.toBe("old");
-      for (const name of names) await cache.set(name, "old");
+      expect(found).not.toContain("old");
+      for (const name of names) await prepare(cache, name);
     }
   });
 

@@ -12,6 +12,7 @@ class Recorded {
   readonly done: string[] = [];
   fault: Error | undefined;
   during: (() => void) | undefined;
+  isTransferring = false;
   /** What every answer waits for. */
   answering: Promise<void> | undefined;
 
@@ -53,6 +54,7 @@ function setUp(): {
     records: store,
     clock,
     operationTimeoutMs: 1_000,
+    isTransferring: () => store.isTransferring,
     report: (error) => reported.push(error),
     onPending: (key) => owed.push(key),
     onDelivered: ({ key }) => delivered.push(key),
@@ -205,5 +207,25 @@ describe("invalidations that were not confirmed", () => {
     await outbox.flush(["a"]);
     expect(store.done).toEqual(["take a", "take a"]);
     expect(outbox.size).toBe(0);
+  });
+
+  it("are not late while the store is taking or sending data", async () => {
+    const { clock, store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    let answer = (): void => {};
+    store.answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    store.isTransferring = true;
+    let outcome = "pending";
+    const flushed = outbox.flush(["a"])?.then(
+      () => (outcome = "delivered"),
+      () => (outcome = "late"),
+    );
+    await clock.advance(5_000);
+    expect(outcome).toBe("pending");
+    answer();
+    await flushed;
+    expect(outcome).toBe("delivered");
   });
 });

@@ -596,7 +596,8 @@ async function inTime<T>(
     throw notPrepared(nameOf(endpoint), connectTimeoutMs);
   };
   const work = (given as () => Promise<T>)();
-  return unlessAborted(withDeadline(clock, connectTimeoutMs, work, late, !background), signal);
+  const options = { holdsProcess: !background };
+  return unlessAborted(withDeadline(clock, connectTimeoutMs, work, late, options), signal);
 }
 
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
