@@ -17,6 +17,8 @@ const { values } = parseArgs({
     schedules: { type: "string", default: "20000" },
     /** Only violations of one check. */
     only: { type: "string" },
+    /** Only schedules of one drill, by its name. */
+    drill: { type: "string" },
     exhaustive: { type: "string" },
     /** One program instead of all, such as "getOrSet,get|delete". */
     program: { type: "string" },
@@ -44,7 +46,7 @@ async function run() {
   const seed = wholeNumber(values.seed, "seed");
   const schedules = wholeNumber(values.schedules, "schedules");
   const { simulate, explain } = await load();
-  const options = { seed, schedules, only: /** @type {any} */ (values.only) };
+  const options = { seed, schedules, only: /** @type {any} */ (values.only), drill: values.drill };
   const begun = performance.now();
   const result = await simulate(options);
   const ms = performance.now() - begun;
@@ -64,7 +66,11 @@ async function runMutations() {
   console.log("| mutation | schedules until noticed | by the check |\n|---|---|---|");
   for (const mutation of MUTATIONS.filter(({ name }) => name.includes(values.named))) {
     const { simulate, explain } = await load(mutation);
-    const options = { seed: wholeNumber(values.seed, "seed"), schedules: MOST_SCHEDULES };
+    const options = {
+      seed: wholeNumber(values.seed, "seed"),
+      schedules: MOST_SCHEDULES,
+      drill: values.drill,
+    };
     const { schedules, first } = await simulate(options, true);
     if (first === undefined) missed++;
     const found = first === undefined ? "not found" : String(schedules);

@@ -37,6 +37,7 @@ export function check(history: History): Violation[] {
     ...secondLoads(history),
     ...loadErrors(history),
     ...overlongCalls(history),
+    ...openBreakers(history),
     ...history.observed,
   ];
 }
@@ -313,6 +314,15 @@ function overlongCalls(history: History): Violation[] {
     if (took <= limit + ROUNDING_MS || call.frozenMs === Number.POSITIVE_INFINITY) return [];
     const message = `${call.operation.do} ${call.id} in p${call.process} took ${Math.round(took)} ms, at most ${limit} were allowed`;
     return [{ guarantee: 6, check: "overlong call", message }];
+  });
+}
+
+/** Guarantee 6: a store that is connected again is used again. */
+function openBreakers({ calls }: History): Violation[] {
+  return calls.flatMap(({ id, process, error, isUp }): Violation[] => {
+    if (!isUp || (error as { code?: string } | undefined)?.code !== "CIRCUIT_OPEN") return [];
+    const message = `${id} in p${process} was refused by the circuit breaker although the store was connected again`;
+    return [{ guarantee: 6, check: "breaker stays open", message }];
   });
 }
 

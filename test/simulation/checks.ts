@@ -31,6 +31,8 @@ export type Check =
   | "owed for a second"
   /** Guarantee 6: a lost connection is one failure, however many calls were on it. */
   | "one loss, many failures"
+  /** Guarantee 6: a connection that was opened again closes the circuit breaker. */
+  | "breaker stays open"
   /** A lease is given back when its load has ended. */
   | "lease left"
   /** disconnect() delivers what is owed. */

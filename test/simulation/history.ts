@@ -25,6 +25,8 @@ export interface Call {
   error?: Error;
   /** The store could be reached when it began. */
   readonly isReachable: boolean;
+  /** Its process was connected when it began, and nothing had failed since. */
+  readonly isUp: boolean;
   /** For how long the process was frozen meanwhile. */
   frozenMs: number;
 }

@@ -4,6 +4,7 @@ import { type Result, runSeed } from "./run.ts";
 import { shrink } from "./shrink.ts";
 import { describeResult } from "./timeline.ts";
 
+export { DRILLS } from "./drills.ts";
 export { MUTATIONS } from "./mutations.ts";
 export { runSeed };
 
@@ -12,6 +13,8 @@ export interface SimulationOptions {
   readonly schedules: number;
   /** Only violations of this check count. */
   readonly only?: Check;
+  /** Only schedules of this drill. */
+  readonly drill?: string | undefined;
 }
 
 export interface Simulation {
@@ -26,12 +29,12 @@ const MOST_SEEDS = 5;
 
 /** Runs schedules with consecutive seeds; with `stops` only until the first violation. */
 export async function simulate(options: SimulationOptions, stops = false): Promise<Simulation> {
-  const { seed, schedules, only } = options;
+  const { seed, schedules, only, drill } = options;
   const failures: Record<string, { count: number; seeds: number[] }> = {};
   let first: Result | undefined;
   let count = 0;
   while (count < schedules) {
-    const result = await runSeed(seed + count++);
+    const result = await runSeed(seed + count++, { drill });
     const violations = result.violations.filter(({ check }) => only === undefined || check === only);
     if (violations.length === 0) continue;
     first ??= { ...result, violations };

@@ -39,12 +39,21 @@ export const MUTATIONS: readonly Mutation[] = [
     'await connection.command("CLIENT", "KILL", "ID", String(clientId));',
     "",
   ),
-  one(
-    "the replication history is not compared",
-    FAILOVER,
-    "(!isNew || isNotedHistory(note, server.history))",
-    "(!isNew || isNotedHistory(note, undefined))",
-  ),
+  {
+    name: "the replication history is not compared",
+    patches: [
+      {
+        file: FAILOVER,
+        find: "(!isNew || isNotedHistory(note, server.history))",
+        replace: "(!isNew || isNotedHistory(note, undefined))",
+      },
+      {
+        file: FAILOVER,
+        find: "return later.id === earlier.id ? later.offset >= earlier.offset : continues(later, earlier);",
+        replace: "return true;",
+      },
+    ],
+  },
   one(
     "disconnect() does not deliver what is owed",
     "src/cache/lifecycle.ts",

@@ -29,6 +29,8 @@ export class Link implements Client {
   readonly toClient: Frame[] = [];
   /** What is on its way waits until the scheduler releases it. */
   isHeld = false;
+  /** The tick of the schedule at which it was accepted. */
+  since = Number.POSITIVE_INFINITY;
   isClientOpen = true;
   isServerOpen = true;
   end: ClientEnd | undefined;
@@ -39,6 +41,17 @@ export class Link implements Client {
     this.id = id;
     this.process = process;
     this.server = server;
+  }
+
+  /** Everything that was sent has arrived. */
+  get isIdle(): boolean {
+    return (
+      this.isClientOpen &&
+      this.isServerOpen &&
+      !this.isHeld &&
+      this.toServer.length === 0 &&
+      this.toClient.length === 0
+    );
   }
 
   /** The process writes. */
@@ -128,6 +141,8 @@ export class Network {
   readonly losses: number[] = [];
   /** Called when a process learns that a lease is in its way. */
   sawLease: ((process: number, lease: string) => void) | undefined;
+  /** Called when a process loses a connection or fails to open one. */
+  failed: ((process: number) => void) | undefined;
   #ids = 0;
 
   constructor(master: Server) {
@@ -156,11 +171,13 @@ export class Network {
   }
 
   lost(process: number): void {
+    this.failed?.(process);
     this.losses[process] = (this.losses[process] ?? 0) + 1;
   }
 
   /** An attempt has failed: from then on every call may fail by itself. */
   refused(process: number): void {
+    this.failed?.(process);
     this.losses[process] = Number.POSITIVE_INFINITY;
   }
 

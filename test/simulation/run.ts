@@ -2,8 +2,9 @@
 import { check, OWED_AT_LAST_MS, OWED_MS, type Violation } from "./checker.ts";
 import type { Call, History, LoadRun } from "./history.ts";
 import { isChange } from "./operations.ts";
+import { drawPlan, type Plan } from "./plan.ts";
 import { BREAKER_RESET_MS, BREAKER_THRESHOLD } from "./process.ts";
-import { connectAll, deliverAll, drawPlan, type Plan, pass, repeat, settled, walk } from "./scheduler.ts";
+import { connectAll, deliverAll, pass, repeat, settled, walk } from "./scheduler.ts";
 import type { Step } from "./steps.ts";
 import { World } from "./world.ts";
 
@@ -18,6 +19,8 @@ export interface RunOptions {
   /** Performed in place of drawn ones. */
   readonly steps?: readonly Step[];
   readonly isTold?: boolean;
+  /** The name of the drill that it is about, whatever the seed says. */
+  readonly drill?: string | undefined;
 }
 
 /** Every call settles within this time once nothing goes wrong any more: a lost lease lapses, the breaker probes. */
@@ -42,7 +45,7 @@ export async function runSchedule(plan: Plan, options: RunOptions = {}): Promise
 }
 
 export const runSeed = (seed: number, options: RunOptions = {}): Promise<Result> =>
-  runSchedule(drawPlan(seed), options);
+  runSchedule(drawPlan(seed, options.drill), options);
 
 /** Nothing goes wrong any more: everything is delivered, every call settles, and every process is asked what it sees. */
 async function finish(world: World): Promise<void> {
@@ -56,8 +59,14 @@ async function finish(world: World): Promise<void> {
   await pass(world, REST_MS, isOver);
   if (world.loads.some(({ outcome }) => outcome === "hang")) await watchHanging(world);
   judgeRest(world);
-  await finalReads(world);
   const isOwed = history.calls.some((call) => isChange(call.operation) && call.error !== undefined);
+  // What is owed is delivered whether or not somebody reads it.
+  const isUnread = isOwed && world.settings.seed % 2 === 0;
+  if (isUnread) {
+    await passAll(world, OWED_MS + 10);
+    observe(world);
+  }
+  await finalReads(world);
   if (isOwed) await passAll(world, OWED_MS + 10);
   // Takes long, so not every schedule waits for it.
   if (isOwed && world.settings.seed % 8 === 0) await passAll(world, OWED_AT_LAST_MS);

@@ -1,168 +1,23 @@
-// Chooses what happens next: draws the settings of a world and its steps from a seed, repeats given steps, and lets a
-// world come to rest.
+// Chooses what happens next: draws the steps of a schedule, repeats given ones, and lets a world come to rest.
 import { seededRandom } from "../../src/testing/manual-clock.ts";
 import { drawOperation } from "./operations.ts";
+import type { Plan } from "./plan.ts";
 import { ALL, type Step } from "./steps.ts";
-import type { World, WorldSettings } from "./world.ts";
-
-/** Which troubles a schedule has; few at a time find more than all at once. */
-interface Troubles {
-  readonly holds: boolean;
-  readonly resets: boolean;
-  readonly freezes: boolean;
-  readonly kills: boolean;
-  readonly evictions: boolean;
-  readonly clockSteps: boolean;
-  readonly restarts: boolean;
-  readonly outages: boolean;
-  readonly failovers: boolean;
-}
+import type { World } from "./world.ts";
 
 /** Steps after the last operation has begun. */
 const AFTERMATH = 8;
 
-export interface Plan {
-  readonly settings: WorldSettings;
-  readonly troubles: Troubles;
-  readonly operations: number;
-  readonly steps: number;
-  /** How eagerly time passes. */
-  readonly haste: number;
-  /** How eagerly loads end. */
-  readonly loadEnds: number;
-  /** Every process is connected when the schedule begins. */
-  readonly isConnected: boolean;
-}
-
 /** Lets everything that an event has caused run to its end: promises, ticks and immediates. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-const CALM: Troubles = {
-  holds: false,
-  resets: false,
-  freezes: false,
-  kills: false,
-  evictions: false,
-  clockSteps: false,
-  restarts: false,
-  outages: false,
-  failovers: false,
-};
-
-/** A narrow kind of schedule: few things happen, so that they meet in many orders. */
-interface Drill {
-  readonly settings: Partial<WorldSettings>;
-  readonly troubles?: Partial<Troubles>;
-  readonly plan?: Partial<Plan>;
-}
-
-const SLOW: Partial<Plan> = { haste: 6, loadEnds: 0.15 };
-const HASTY: Partial<Plan> = { haste: 3 };
-
-const DRILLS: readonly Drill[] = [
-  // Tags that loads name themselves.
-  { settings: { lateTags: true, kinds: ["getOrSet", "getOrSet", "invalidateTags"] } },
-  // Stale values, and who gets them.
-  {
-    settings: {
-      stale: true,
-      processes: 3,
-      kinds: ["getOrSet", "getOrSet", "getOrSet", "delete", "invalidateTags"],
-    },
-    plan: HASTY,
-  },
-  // Loads that outlast several renewals of their leases.
-  { settings: { kinds: ["getOrSet", "getOrSet", "delete"] }, plan: SLOW },
-  // Loads that store nothing, and who waits for them.
-  { settings: { processes: 3, fails: true, kinds: ["getOrSet"] }, plan: { loadEnds: 0.6 } },
-  // The near tier.
-  {
-    settings: { near: true, kinds: ["get", "get", "set", "delete", "invalidateTags"] },
-    troubles: { holds: true },
-    plan: HASTY,
-  },
-  // Bytes that arrive late.
-  { settings: { kinds: ["set", "set", "get"] }, troubles: { holds: true, resets: true } },
-  {
-    settings: { hasReplica: true, kinds: ["set", "delete", "get", "invalidateTags"] },
-    troubles: { failovers: true },
-  },
-  { settings: { kinds: ["set", "set", "delete", "invalidateTags", "get"] }, troubles: { restarts: true } },
-  // What a process leaves behind.
-  {
-    settings: {
-      processes: 3,
-      kinds: ["set", "getOrSet", "getOrSet", "delete", "invalidateTags", "disconnect"],
-    },
-    troubles: { resets: true },
-  },
-];
-
-export function drawPlan(seed: number): Plan {
-  const plan = drawAnyPlan(seed);
-  const random = seededRandom(Math.imul(seed, 0xc2b2ae35) ^ 0x27d4eb2f);
-  if (random() < 0.6) return plan;
-  const { settings, troubles, plan: others } = DRILLS[Math.floor(random() * DRILLS.length)] as Drill;
-  const narrow = { keys: ["a"], namespaces: [""], hangs: false, hasReplica: false, disconnects: false };
-  return {
-    ...plan,
-    ...others,
-    isConnected: true,
-    settings: { ...plan.settings, ...narrow, ...settings },
-    troubles: { ...CALM, ...troubles },
-  };
-}
-
-function drawAnyPlan(seed: number): Plan {
-  const random = seededRandom(Math.imul(seed, 0x9e3779b1) ^ 0x5bd1e995);
-  const chance = (share: number): boolean => random() < share;
-  // A third of the schedules have no trouble at all, so that nothing excuses a second load.
-  const isTroubled = chance(0.67);
-  const trouble = (share: number): boolean => isTroubled && chance(share);
-  const failovers = trouble(0.25);
-  // Loads that outlast a renewal of their lease.
-  const isSlow = chance(0.15);
-  const settings: WorldSettings = {
-    seed,
-    processes: chance(0.75) ? 2 : chance(0.85) ? 3 : chance(0.7) ? 4 : 5,
-    near: chance(0.55),
-    hasReplica: failovers,
-    keys: chance(0.6) ? ["a"] : ["a", "b"],
-    namespaces: chance(0.85) ? [""] : ["", "c"],
-    lateTags: chance(0.35),
-    stale: chance(0.3),
-    timeouts: chance(0.3),
-    hangs: chance(0.05),
-    disconnects: chance(0.15),
-    changes: 0.2 + random() * 0.4,
-  };
-  return {
-    settings,
-    troubles: {
-      holds: trouble(0.4),
-      resets: trouble(0.35),
-      freezes: trouble(0.2),
-      kills: trouble(0.12),
-      evictions: trouble(0.2),
-      clockSteps: trouble(0.1),
-      restarts: trouble(0.2),
-      outages: trouble(0.15),
-      failovers,
-    },
-    operations: 3 + Math.floor(random() * 7),
-    steps: 80,
-    haste: isSlow ? 6 : chance(0.5) ? 0.3 : 2,
-    loadEnds: isSlow ? 0.15 : 1.2,
-    isConnected: chance(0.8),
-  };
-}
 
 /** Draws the next step among those that are possible now. */
 class Walk {
   readonly #world: World;
   readonly #plan: Plan;
   readonly #random: () => number;
-  #operationsLeft: number;
+  /** Of drawn operations, or of the program. */
+  #left: number;
   /** Steps that follow from one already taken. */
   #queue: Step[] = [];
   /** Until then time passes faster than messages. */
@@ -174,11 +29,11 @@ class Walk {
     this.#world = world;
     this.#plan = plan;
     this.#random = seededRandom(Math.imul(plan.settings.seed, 0x85ebca6b) ^ 0xc2b2ae35);
-    this.#operationsLeft = plan.operations;
+    this.#left = plan.program?.length ?? plan.operations;
   }
 
   get isOver(): boolean {
-    return this.#operationsLeft === 0;
+    return this.#left === 0;
   }
 
   next(): Step | undefined {
@@ -189,8 +44,10 @@ class Walk {
     this.#total = 0;
     this.#addMessages();
     this.#addTime();
-    if (this.#operationsLeft > 0) this.#addCall();
-    this.#addTroubles();
+    if (this.#plan.program === undefined) {
+      if (this.#left > 0) this.#addCall();
+      this.#addTroubles();
+    } else this.#addProgram();
     let lot = this.#random() * this.#total;
     for (const { step, weight } of this.#choices) {
       lot -= weight;
@@ -202,7 +59,12 @@ class Walk {
   }
 
   #follow(step: Step): void {
-    if (step.do === "call") this.#operationsLeft--;
+    const group = this.#programmed;
+    if (group !== undefined) {
+      if (step !== group[0]) return;
+      this.#left--;
+      this.#queue.push(...group.slice(1));
+    } else if (step.do === "call") this.#left--;
     // Long enough that calls time out.
     else if (step.do === "hold" && this.#random() < 0.5)
       this.#stalledUntil = this.#world.time.elapsed + 1_050;
@@ -230,6 +92,19 @@ class Walk {
         this.#add(8, { do: "deliver", process, rank, count: this.#count() });
     }
     for (const rank of world.endable().keys()) this.#add(this.#plan.loadEnds, { do: "load", rank });
+  }
+
+  /** What comes next in the program. */
+  get #programmed(): readonly Step[] | undefined {
+    const { program } = this.#plan;
+    return program?.[program.length - this.#left];
+  }
+
+  #addProgram(): void {
+    const [step] = this.#programmed ?? [];
+    // In some schedules it hardly waits for messages, in others nearly always.
+    const weight = [0.4, 2, 8][this.#plan.settings.seed % 3] as number;
+    if (step !== undefined) this.#add(weight, step);
   }
 
   #addTime(): void {

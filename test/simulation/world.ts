@@ -51,6 +51,8 @@ export class World {
   #tick = 0;
   #ids = 0;
   readonly #frozenAt = new Map<number, number>();
+  /** When the store last failed each process. */
+  readonly #failedAt = new Map<number, number>();
 
   constructor(settings: WorldSettings, timeline?: string[]) {
     this.settings = settings;
@@ -79,6 +81,7 @@ export class World {
     }
     this.network.sawLease = (process, lease) =>
       void this.history.sightings.push({ process, lease, at: this.moment });
+    this.network.failed = (process) => void this.#failedAt.set(process, this.moment.tick);
     useNetwork(this.network);
     for (let index = 0; index < settings.processes; index++) this.start();
   }
@@ -288,7 +291,15 @@ export class World {
         const operation: Operation = { do: "get", key, namespace };
         const heard = Number.POSITIVE_INFINITY;
         const end = this.moment;
-        const observer = { id: "observed", process: -1, operation, heard, isReachable: true, frozenMs: 0 };
+        const observer = {
+          id: "observed",
+          process: -1,
+          operation,
+          heard,
+          isReachable: true,
+          isUp: true,
+          frozenMs: 0,
+        };
         this.history.calls.push({ ...observer, start, end, value });
       }
     }
@@ -332,6 +343,7 @@ export class World {
       start: this.moment,
       heard: this.heardBy(index),
       isReachable: this.#linksOf(index).some((link) => link.isServerOpen && !link.isHeld),
+      isUp: this.#isUp(index),
       frozenMs: 0,
     };
     this.history.calls.push(call);
@@ -348,10 +360,18 @@ export class World {
     return call;
   }
 
+  /** Whether a connection is ready that was opened after the store's last failure. */
+  #isUp(process: number): boolean {
+    const failedAt = this.#failedAt.get(process) ?? 0;
+    return this.#linksOf(process).some((link) => link.isIdle && link.since > failedAt);
+  }
+
   /** The store failed a process that went on without it. */
   #troubled(process: SimulatedProcess, error: Error): void {
-    if (error instanceof LoadError || (error as { code?: string }).code === "DISCONNECTED") return;
-    if ((error as { code?: string }).code === "OPERATION_TIMEOUT") process.timeouts++;
+    const { code } = error as { code?: string };
+    if (error instanceof LoadError || code === "DISCONNECTED") return;
+    if (code === "OPERATION_TIMEOUT") process.timeouts++;
+    if (code !== "CIRCUIT_OPEN") this.#failedAt.set(process.index, this.moment.tick);
     this.history.faults.push({ at: this.moment, what: `error in p${process.index}`, process: process.index });
     this.note(`  p${process.index} reports ${describeError(error)}`);
   }
@@ -466,6 +486,7 @@ export class World {
     const [attempt] = this.attempts(process);
     if (attempt === undefined) return false;
     this.network.connect(attempt);
+    for (const link of this.#linksOf(process)) link.since = Math.min(link.since, this.#tick);
     return true;
   }
 

@@ -1,0 +1,189 @@
+// Narrow kinds of schedules: few things happen, so that they meet in many orders.
+import { type Operation, tagsOf } from "./operations.ts";
+import type { Plan, Troubles } from "./plan.ts";
+import { ALL, type Step } from "./steps.ts";
+import type { WorldSettings } from "./world.ts";
+
+/** Groups of steps: those of a group follow each other at once, messages and time come between the groups. */
+export type Program = readonly (readonly Step[])[];
+
+export interface Drill {
+  readonly name: string;
+  readonly settings: Partial<WorldSettings>;
+  readonly troubles?: Partial<Troubles>;
+  readonly plan?: Partial<Plan>;
+  readonly program?: Program;
+}
+
+const SLOW: Partial<Plan> = { haste: 6, loadEnds: 0.15 };
+const HASTY: Partial<Plan> = { haste: 3 };
+
+const KEY = { key: "a", namespace: "" };
+const TAGS = tagsOf("a");
+const call = (process: number, operation: Operation, callers = 1): Step => ({
+  do: "call",
+  process,
+  operation,
+  callers,
+});
+const get = (process: number): Step => call(process, { do: "get", ...KEY });
+const set = (process: number, more: { ttl?: number } = {}): Step =>
+  call(process, { do: "set", ...KEY, tags: TAGS, ...more });
+const remove = (process: number): Step => call(process, { do: "delete", ...KEY });
+const invalidate = (process: number, tag: string): Step =>
+  call(process, { do: "invalidateTags", namespace: "", tags: [tag] });
+const load = (process: number, more: Partial<Extract<Operation, { do: "getOrSet" }>> = {}): Step =>
+  call(process, { do: "getOrSet", ...KEY, tags: TAGS, lateTags: [], outcome: "value", ...more });
+const wait = (ms: number): Step[] => Array.from({ length: ms / 400 }, () => ({ do: "wait", ms: 400 }));
+
+const STALE = { ttl: 0.4, staleIfError: 60 };
+
+export const DRILLS: readonly Drill[] = [
+  {
+    name: "tags that loads name themselves",
+    settings: { lateTags: true, kinds: ["getOrSet", "getOrSet", "invalidateTags"] },
+  },
+  {
+    name: "stale values, and who gets them",
+    settings: {
+      stale: true,
+      processes: 3,
+      kinds: ["getOrSet", "getOrSet", "getOrSet", "delete", "invalidateTags"],
+    },
+    plan: HASTY,
+  },
+  {
+    name: "a stale value that is invalidated behind a lease",
+    settings: { stale: true, processes: 3 },
+    program: [
+      [set(0, { ttl: 0.4 })],
+      wait(800),
+      [load(0, { ...STALE, outcome: "error" })],
+      [load(1, STALE)],
+      [invalidate(2, "all")],
+      [{ do: "load", rank: 0 }],
+      [get(1)],
+    ],
+  },
+  {
+    name: "loads that outlast several renewals of their leases",
+    settings: { kinds: ["getOrSet", "getOrSet", "delete"] },
+    plan: SLOW,
+  },
+  {
+    name: "a load that never ends",
+    settings: { hangs: true },
+    program: [[load(0, { outcome: "hang" })], [load(1)]],
+  },
+  {
+    name: "loads that store nothing, and who waits for them",
+    settings: { processes: 3, fails: true, kinds: ["getOrSet"] },
+    plan: { loadEnds: 0.6 },
+  },
+  {
+    name: "a caller that joins a load whose late tag was invalidated",
+    settings: { lateTags: true },
+    program: [
+      [load(0, { lateTags: ["late"] })],
+      [invalidate(1, "late")],
+      wait(1_600),
+      [load(0, { lateTags: ["late"] })],
+      [{ do: "load", rank: 0 }],
+    ],
+    plan: { loadEnds: 0.01 },
+  },
+  {
+    name: "the near tier",
+    settings: { near: true, kinds: ["get", "get", "set", "delete", "invalidateTags"] },
+    troubles: { holds: true },
+    plan: HASTY,
+  },
+  {
+    name: "the near tier of a process that hears nothing",
+    settings: { near: true },
+    program: [
+      [set(1)],
+      [get(0)],
+      [get(0)],
+      [{ do: "hold", process: 0 }, remove(1)],
+      [...wait(1_600), get(0)],
+      [{ do: "release", process: 0 }],
+    ],
+  },
+  {
+    name: "the near tier of the process that changes something",
+    settings: { near: true },
+    program: [[set(0)], [get(0)], [get(0)], [remove(0)], [get(0)], [set(0)], [get(0)]],
+  },
+  {
+    name: "bytes that arrive late",
+    settings: { kinds: ["set", "set", "get"] },
+    troubles: { holds: true, resets: true },
+  },
+  {
+    name: "a set that arrives after the next one",
+    settings: {},
+    program: [
+      [set(0)],
+      [set(0), { do: "reset", process: 0, arrives: true }],
+      [set(0)],
+      [get(1)],
+      [get(1)],
+      [get(1)],
+      [get(1)],
+    ],
+  },
+  {
+    name: "failovers",
+    settings: { hasReplica: true, kinds: ["set", "delete", "get", "invalidateTags"] },
+    troubles: { failovers: true },
+  },
+  {
+    name: "failing over and back",
+    settings: { hasReplica: true },
+    program: [
+      [set(0)],
+      [{ do: "replicate", count: ALL }],
+      [remove(0)],
+      [{ do: "failover" }, { do: "failover" }],
+      [get(1)],
+      [get(0)],
+    ],
+  },
+  {
+    name: "a store that is restarted from an older snapshot",
+    settings: { kinds: ["set", "set", "delete", "invalidateTags", "get"] },
+    troubles: { restarts: true },
+  },
+  {
+    name: "what a process leaves behind",
+    settings: {
+      processes: 3,
+      kinds: ["set", "getOrSet", "getOrSet", "delete", "invalidateTags", "disconnect"],
+    },
+    troubles: { resets: true },
+  },
+  {
+    name: "a process that leaves while it owes something",
+    settings: {},
+    program: [
+      [set(0)],
+      [remove(0), { do: "reset", process: 0, arrives: false }],
+      [call(0, { do: "disconnect" })],
+      [get(1)],
+    ],
+  },
+  {
+    name: "a store that is away for a while",
+    settings: {},
+    program: [
+      [set(0)],
+      [{ do: "down" }],
+      [remove(0)],
+      ...Array.from({ length: 6 }, () => [get(0)]),
+      [{ do: "up" }],
+      [get(0)],
+      [get(0)],
+    ],
+  },
+];
