@@ -64,6 +64,8 @@ export interface Sighting {
   readonly process: number;
   /** The version of the lease. */
   readonly lease: string;
+  /** Which of the executed commands met it. */
+  readonly sequence: number;
   readonly at: Moment;
 }
 

@@ -86,7 +86,8 @@ export class Link implements Client {
   /** The next frames reach the process. */
   deliver(count: number): void {
     const frames = this.toClient.splice(0, count);
-    for (const { lease } of frames) if (lease !== undefined) this.#network.sawLease?.(this.process, lease);
+    for (const { lease, sequence } of frames)
+      if (lease !== undefined) this.#network.sawLease?.(this.process, lease, sequence);
     const bytes = frames.flatMap((frame) => (frame.bytes === undefined ? [] : [bytesOf(frame.bytes)]));
     if (bytes.length > 0) this.end?.arrived(bytes.length === 1 ? (bytes[0] as Buffer) : Buffer.concat(bytes));
     if (frames.some((frame) => frame.bytes === undefined) && this.isClientOpen) {
@@ -139,8 +140,8 @@ export class Network {
   readonly attempts: Attempt[] = [];
   /** How many connections each process lost; Infinity: an attempt to connect has failed. */
   readonly losses: number[] = [];
-  /** Called when a process learns that a lease is in its way. */
-  sawLease: ((process: number, lease: string) => void) | undefined;
+  /** Called when a process learns that a lease is in its way, and at which command it was. */
+  sawLease: ((process: number, lease: string, sequence: number) => void) | undefined;
   /** Called when a process loses a connection or fails to open one. */
   failed: ((process: number) => void) | undefined;
   #ids = 0;

@@ -155,7 +155,7 @@ function isAwaited(
     (each) =>
       each.process === call.process &&
       each.lease === lease &&
-      each.at.tick > call.start.tick &&
+      each.sequence > call.start.sequence &&
       each.at.tick < end.tick,
   );
 }

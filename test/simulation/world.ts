@@ -79,8 +79,8 @@ export class World {
       replica.resync(master);
       this.#servers.push(replica);
     }
-    this.network.sawLease = (process, lease) =>
-      void this.history.sightings.push({ process, lease, at: this.moment });
+    this.network.sawLease = (process, lease, sequence) =>
+      void this.history.sightings.push({ process, lease, sequence, at: this.moment });
     this.network.failed = (process) => void this.#failedAt.set(process, this.moment.tick);
     useNetwork(this.network);
     for (let index = 0; index < settings.processes; index++) this.start();
