@@ -41,6 +41,8 @@ export interface ReplicationHistory {
 export interface ConnectedServer {
   /** Suffix that places one of the library's own keys on this server. */
   readonly anchor: string;
+  /** Another one, in case that keys with the first move to another server; absent where keys never move. */
+  readonly spareAnchor?: string | undefined;
   /** Changes whenever the server process starts. */
   readonly runId: string;
   /**

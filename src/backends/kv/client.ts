@@ -209,6 +209,7 @@ export class KvClient {
     const now = (): number => (setBack === undefined ? this.now() : this.#host.clock.now() + setBack.offset);
     await this.#host.onServer({
       anchor: router.anchor(node),
+      spareAnchor: router.spareAnchor?.(node),
       runId,
       history,
       startedAt: now() - uptimeSeconds * 1_000,

@@ -96,7 +96,7 @@ export class Failover {
       this.#noted.set(key, server);
       if (server.setBackFrom !== undefined)
         await this.#clockSetBack(namespace, server, server.setBackFrom, note);
-      else if (records.now() - note.at >= CONFIRM_MS) await this.#renew(key, server, note);
+      else if (records.now() - note.at >= CONFIRM_MS) await this.#renew(namespace, server, note);
       return this.#localTime(note.before?.find(({ run }) => run === before)?.at, server);
     }
     // A note seen on this very server before was flushed or evicted: no lost write can have come back.
@@ -108,10 +108,10 @@ export class Failover {
       note.run !== server.runId &&
       server.startedAt + START_ERROR_MS < note.at &&
       note.at < records.now() + SET_BACK_MS;
-    const isTrusted = isUnused || isContinued || this.#isNotedElsewhere(namespace, server);
+    const isTrusted = isUnused || isContinued || (await this.#isNotedElsewhere(namespace, server));
     if (!isTrusted) await this.#replaceStamps([namespace], server);
     const { run, at, before: earlier = [] } = note ?? { run: "", at: 0 };
-    await this.#write(key, server, {
+    await this.#write(namespace, server, {
       before: isContinued ? [{ run, at }, ...earlier].slice(0, MOST_BEFORE) : [],
     });
     return this.#localTime(isContinued ? at : undefined, server);
@@ -121,12 +121,16 @@ export class Failover {
    * Whether this very server was noted at another anchor: in a cluster its lowest slot may have moved. Without a history a
    * run id may be that of several servers.
    */
-  #isNotedElsewhere(namespace: FailoverSubject, server: ConnectedServer): boolean {
-    if (server.history === undefined) return false;
-    return [...this.#servers.keys()].some((anchor) => {
+  async #isNotedElsewhere(namespace: FailoverSubject, server: ConnectedServer): Promise<boolean> {
+    const { history, spareAnchor, runId, records } = server;
+    if (history === undefined) return false;
+    const isKnown = [...this.#servers.keys()].some((anchor) => {
       const noted = this.#noted.get(namespace.noteKey(anchor));
       return noted !== undefined && isSameServer(noted, server);
     });
+    if (isKnown || spareAnchor === undefined) return isKnown;
+    const spare = noteIn(await records.read(namespace.noteKey(spareAnchor)));
+    return spare?.run === runId && spare.history !== undefined && isNotedHistory(spare, history);
   }
 
   /**
@@ -147,7 +151,7 @@ export class Failover {
       Math.abs(now - setBack.at) < SET_BACK_NOTED_MS;
     if (isDone) return;
     await this.#replaceStamps([namespace], server);
-    await this.#renew(namespace.noteKey(server.anchor), server, { ...note, setBack: { from, at: now } });
+    await this.#renew(namespace, server, { ...note, setBack: { from, at: now } });
   }
 
   /** Converts the store's time to local time, erring on the early side; without a time: now. */
@@ -196,22 +200,26 @@ export class Failover {
 
   /** A store that rejects writes can still be served from: an older note only means that more is repeated later. */
   async #renew(
-    key: string,
+    namespace: FailoverSubject,
     server: ConnectedServer,
     { before, setBack, history, offset }: ServerIdentity,
   ): Promise<void> {
     try {
       // The noted history is at least as recent as the one that was read when this process connected.
       const noted = history === undefined || offset === undefined ? server.history : { id: history, offset };
-      await this.#write(key, { ...server, history: noted }, { before, setBack });
+      await this.#write(namespace, { ...server, history: noted }, { before, setBack });
     } catch (error) {
       if (!isRefusal(error)) throw error;
     }
   }
 
-  #write(key: string, server: ConnectedServer, { before = [], setBack }: Background): Promise<void> {
-    const { records, runId, history } = server;
-    this.#noted.set(key, server);
+  async #write(
+    namespace: FailoverSubject,
+    server: ConnectedServer,
+    { before = [], setBack }: Background,
+  ): Promise<void> {
+    const { records, runId, history, anchor, spareAnchor = anchor } = server;
+    this.#noted.set(namespace.noteKey(anchor), server);
     const note: ServerIdentity = {
       run: runId,
       at: records.now(),
@@ -219,7 +227,12 @@ export class Failover {
       ...(before.length === 0 ? {} : { before }),
       ...(setBack === undefined ? {} : { setBack }),
     };
-    const entry: Entry = {
+    for (const key of new Set([anchor, spareAnchor].map((each) => namespace.noteKey(each))))
+      await records.write({ key, record: this.#entryOf(key, note), lifetimeMs: Number.POSITIVE_INFINITY });
+  }
+
+  #entryOf(key: string, note: ServerIdentity): Entry {
+    return {
       kind: "entry",
       version: this.#clock.token(),
       key,
@@ -230,7 +243,6 @@ export class Failover {
       staleUntil: Number.POSITIVE_INFINITY,
       payload: { format: 0, bytes: Buffer.from(JSON.stringify(note)) },
     };
-    return records.write({ key, record: entry, lifetimeMs: Number.POSITIVE_INFINITY });
   }
 }
 

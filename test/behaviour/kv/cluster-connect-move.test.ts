@@ -127,6 +127,20 @@ test("an entry that was invalidated during the move stays so for a client that c
   expect([undefined, "new"]).toContain(await newcomer(prefix).get(key));
 });
 
+test("what was stored stays for clients that connect after the slot of a server's own records has moved", async () => {
+  const move = await moveOfLowest();
+  const keys = keysOn(move);
+  const prefix = `stored-${prefixes++}`;
+  const writer = newcomer(prefix);
+  for (const key of keys) await writer.set(key, "stored");
+  await beginMove(move);
+  await moveKeys(move);
+  await endMove(cluster, move);
+  const found = await newcomer(prefix).getMany(keys);
+  expect([...found.values()]).toEqual(keys.map(() => "stored"));
+  expect(await writer.get(keys[0]!)).toBe("stored");
+});
+
 test("clients that come and go while many slots move under load see no error", async () => {
   const { from, to } = await moveOfLowest();
   const port = cluster.nodes[0]!.port;

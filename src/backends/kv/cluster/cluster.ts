@@ -113,6 +113,12 @@ export class ClusterServers implements Router, CallHost {
     return `{${tagForSlot(slot)}}`;
   }
 
+  /** For its highest slot: resharding moves the lowest ones first. */
+  spareAnchor(node: KvNode): string | undefined {
+    const slot = this.#view.table.lastOf((owner) => owner.node === node);
+    return slot === undefined ? undefined : `{${tagForSlot(slot)}}`;
+  }
+
   translate(announced: HostPort): HostPort {
     return this.#host.settings.translate?.(announced) ?? announced;
   }

@@ -44,6 +44,11 @@ export class SlotTable<Owner> {
     return slot < 0 ? undefined : slot;
   }
 
+  lastOf(isOwner: (owner: Owner) => boolean): number | undefined {
+    const slot = this.#owners.findLastIndex((owner) => owner !== undefined && isOwner(owner));
+    return slot < 0 ? undefined : slot;
+  }
+
   /** In the order of their lowest slots. */
   owners(): Set<Owner> {
     const owners = new Set<Owner>();

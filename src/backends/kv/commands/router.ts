@@ -42,4 +42,6 @@ export interface Router extends CommandSender {
   readonly ahead?: CommandSender;
   /** A suffix that places a key of the store on this server. */
   anchor(node: KvNode): string;
+  /** See ConnectedServer. */
+  spareAnchor?(node: KvNode): string | undefined;
 }
