@@ -8,9 +8,6 @@ import { bundle } from "./bundle.mjs";
  * @typedef {typeof import("../../test/simulation/index.ts")} Simulation
  */
 
-/** A mutation that survives this many schedules counts as not found. */
-const MOST_SCHEDULES = 20_000;
-
 const { values } = parseArgs({
   options: {
     seed: { type: "string", default: "1" },
@@ -68,7 +65,7 @@ async function runMutations() {
     const { simulate, explain } = await load(mutation);
     const options = {
       seed: wholeNumber(values.seed, "seed"),
-      schedules: MOST_SCHEDULES,
+      schedules: wholeNumber(values.schedules, "schedules"),
       drill: values.drill,
     };
     const { schedules, first } = await simulate(options, true);

@@ -17,6 +17,8 @@ export interface Drill {
 
 const SLOW: Partial<Plan> = { haste: 6, loadEnds: 0.15 };
 const HASTY: Partial<Plan> = { haste: 3 };
+/** Loads end when the program says so, and little time passes. */
+const RESTING: Partial<Plan> = { loadEnds: 0.01, haste: 0.3 };
 
 const KEY = { key: "a", namespace: "" };
 const TAGS = tagsOf("a");
@@ -27,14 +29,21 @@ const call = (process: number, operation: Operation, callers = 1): Step => ({
   callers,
 });
 const get = (process: number): Step => call(process, { do: "get", ...KEY });
-const set = (process: number, more: { ttl?: number } = {}): Step =>
-  call(process, { do: "set", ...KEY, tags: TAGS, ...more });
+const set = (process: number): Step => call(process, { do: "set", ...KEY, tags: TAGS });
 const remove = (process: number): Step => call(process, { do: "delete", ...KEY });
 const invalidate = (process: number, tag: string): Step =>
   call(process, { do: "invalidateTags", namespace: "", tags: [tag] });
 const load = (process: number, more: Partial<Extract<Operation, { do: "getOrSet" }>> = {}): Step =>
   call(process, { do: "getOrSet", ...KEY, tags: TAGS, lateTags: [], outcome: "value", ...more });
-const wait = (ms: number): Step[] => Array.from({ length: ms / 400 }, () => ({ do: "wait", ms: 400 }));
+/** Everything that a process sends is answered. */
+const answered = (process: number): Step[] =>
+  Array.from({ length: 10 }, (): Step[] => [
+    { do: "serve", process, rank: 0, count: ALL },
+    { do: "deliver", process, rank: 0, count: ALL },
+  ]).flat();
+/** Time passes at most until the next timer is due, so these run on the way. */
+const wait = (ms: number): Step[] =>
+  Array.from({ length: ms / 200 }, (): Step[] => [{ do: "wait", ms: 400 }, { do: "tick" }]).flat();
 
 const STALE = { ttl: 0.4, staleIfError: 60 };
 
@@ -56,14 +65,14 @@ export const DRILLS: readonly Drill[] = [
     name: "a stale value that is invalidated behind a lease",
     settings: { stale: true, processes: 3 },
     program: [
-      [set(0, { ttl: 0.4 })],
-      wait(800),
+      [load(0, STALE), ...answered(0), { do: "load", rank: 0 }, ...answered(0), ...wait(800)],
       [load(0, { ...STALE, outcome: "error" })],
       [load(1, STALE)],
-      [invalidate(2, "all")],
+      [invalidate(2, "all"), ...answered(2)],
       [{ do: "load", rank: 0 }],
       [get(1)],
     ],
+    plan: RESTING,
   },
   {
     name: "loads that outlast several renewals of their leases",
@@ -84,13 +93,12 @@ export const DRILLS: readonly Drill[] = [
     name: "a caller that joins a load whose late tag was invalidated",
     settings: { lateTags: true },
     program: [
-      [load(0, { lateTags: ["late"] })],
-      [invalidate(1, "late")],
-      wait(1_600),
+      [load(0, { lateTags: ["late"] }), ...answered(0)],
+      [invalidate(1, "late"), ...answered(1), ...wait(1_600)],
       [load(0, { lateTags: ["late"] })],
       [{ do: "load", rank: 0 }],
     ],
-    plan: { loadEnds: 0.01 },
+    plan: RESTING,
   },
   {
     name: "the near tier",
@@ -124,10 +132,10 @@ export const DRILLS: readonly Drill[] = [
     name: "a set that arrives after the next one",
     settings: {},
     program: [
+      [set(0), ...answered(0)],
       [set(0)],
-      [set(0), { do: "reset", process: 0, arrives: true }],
+      [{ do: "reset", process: 0, arrives: true }],
       [set(0)],
-      [get(1)],
       [get(1)],
       [get(1)],
       [get(1)],

@@ -28,7 +28,13 @@ const one = (name: string, file: string, find: string, replace: string): Mutatio
 
 export const MUTATIONS: readonly Mutation[] = [
   one(
-    "context.stale is handed in although it was invalidated",
+    "context.stale is what the caller saw before it waited for a lease",
+    LEASE,
+    "return behind === undefined\n        ? { ticket }",
+    "return behind === undefined || options.seen !== undefined\n        ? { ticket, stale: options.seen }",
+  ),
+  one(
+    "context.stale is handed in although it was invalidated while the lease was taken",
     LEASE,
     "if (!(await leases.hasStamps(behind))) return undefined;",
     "",

@@ -54,7 +54,7 @@ export function drawPlan(seed: number, drill?: string): Plan {
   return {
     ...plan,
     ...others,
-    ...(program === undefined ? {} : { program }),
+    ...(program === undefined ? {} : { program, steps: 2 * program.flat().length + 80 }),
     isConnected: true,
     settings: { ...plan.settings, ...narrow, ...settings },
     troubles: { ...CALM, ...troubles },
