@@ -34,7 +34,7 @@ export async function startSentinel(): Promise<RedisSentinel> {
     const first = keep(await startRedis());
     // Without the delay a diskless replication waits five seconds for more replicas.
     await first.cli("CONFIG", "SET", "repl-diskless-sync-delay", "0");
-    const second = keep(await startRedis({ args: ["--replicaof", `127.0.0.1 ${first.port}`] }));
+    const second = keep(await startRedis({ args: ["--replicaof", "127.0.0.1", String(first.port)] }));
     await until(async () => (await second.cli("INFO", "replication")).includes("master_link_status:up"), {
       what: "the replica follows the master",
     });

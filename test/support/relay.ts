@@ -247,6 +247,18 @@ export class Relay {
     this.#follow({});
   }
 
+  /** Resets connections, and refuses new ones as long as `work` runs. */
+  async whileAway(work: () => Promise<void>): Promise<void> {
+    const { port } = this;
+    await this.stop();
+    try {
+      await work();
+    } finally {
+      this.#listener.listen(port, "127.0.0.1");
+      await once(this.#listener, "listening");
+    }
+  }
+
   /** Ends every connection and listens no more. */
   async stop(): Promise<void> {
     for (const passage of this.#passages) passage.destroy();

@@ -2,13 +2,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { CircuitOpenError } from "../../../src/core/errors.ts";
-import { whileOutOfReach } from "../../support/kv/out-of-reach.ts";
 import { Load } from "../../support/load.ts";
 import { timed } from "../../support/opened.ts";
 import { soon } from "../../support/pace.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { startSentinel } from "../../support/redis-sentinel.ts";
+import { Relay } from "../../support/relay.ts";
 import { until } from "../../support/until.ts";
 
 // Nothing here may depend on a probe of the circuit breaker: the first would come after the test.
@@ -120,14 +120,14 @@ describe("a server that cannot be reached", () => {
 
 describe("what is owed", () => {
   it("is delivered within a second of the store's return, without a call", async () => {
-    const server = await ownServer();
-    const mine = open({ kvUrl: server.url, operationTimeout: 0.2 });
-    const other = open({ kvUrl: server.url });
+    await using relay = await Relay.start((await ownServer()).port);
+    const mine = open({ kvUrl: relay.url, operationTimeout: 0.2 });
+    const other = open({ kvUrl: relay.url });
     for (const cache of [mine, other]) cache.on("error", () => {});
     await mine.set("tagged", "old", { tags: ["t"] });
     await mine.set("deleted", "old");
     expect(await other.get("tagged")).toBe("old");
-    await whileOutOfReach(server, async () => {
+    await relay.whileAway(async () => {
       for (let call = 0; call < 6; call++) await timed(mine.invalidateTags("t"));
       await timed(mine.delete("deleted"));
       expect((await timed(mine.get("k"))).outcome).toBeInstanceOf(CircuitOpenError);
