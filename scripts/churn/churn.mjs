@@ -1,4 +1,4 @@
-// `npm run churn -- --minutes 10 --keys 1000000 --near on`: keeps two caches on one server busy with entries that come and
+// `npm run churn -- --minutes 10 --keys 1000000 --near on --encryption on`: keeps two caches on one server busy with entries that come and
 // go, and looks whether anything stays behind: heap, buffers, handles, listeners, keys of the server. Exit code 1 if so.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,6 +18,7 @@ const { values: options } = parseArgs({
     minutes: { type: "string", default: "10" },
     keys: { type: "string", default: "1000000" },
     near: { type: "string", default: "off" },
+    encryption: { type: "string", default: "off" },
   },
 });
 
@@ -55,8 +56,9 @@ function startServer(folder, port) {
 
 async function main() {
   const [minutes, keys] = [amount("minutes"), Math.ceil(amount("keys"))];
-  if (options.near !== "on" && options.near !== "off") {
-    throw new Error(`--near must be "on" or "off", got ${JSON.stringify(options.near)}.`);
+  for (const name of /** @type {const} */ (["near", "encryption"])) {
+    if (options[name] !== "on" && options[name] !== "off")
+      throw new Error(`--${name} must be "on" or "off", got ${JSON.stringify(options[name])}.`);
   }
   if (buildIfStale() !== 0) return 1;
   const folder = mkdtempSync(join(tmpdir(), "xcache-churn-"));
@@ -65,7 +67,7 @@ async function main() {
   const serverEnd = once(server, "exit");
   try {
     const url = `redis://127.0.0.1:${port}/0`;
-    const args = ["--expose-gc", WORK, url, String(minutes), String(keys), options.near];
+    const args = ["--expose-gc", WORK, url, String(minutes), String(keys), options.near, options.encryption];
     const work = spawn(process.execPath, args, { stdio: "inherit" });
     const end = () => work.kill("SIGTERM");
     for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) process.once(signal, end);

@@ -1,5 +1,5 @@
 // The process that `npm run churn` looks at: works on the store, and says now and then what it holds.
-// Arguments: address of the server, minutes, keys, "on" or "off" for the near tier. Needs --expose-gc.
+// Arguments: address of the server, minutes, keys, "on" or "off" for the near tier and for encryption. Needs --expose-gc.
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as pause } from "node:timers/promises";
 import { growth, printRow, verdict } from "./report.mjs";
@@ -10,7 +10,7 @@ import { waitingTimers } from "./timers.mjs";
 /** @type {typeof import("../../src/index.ts")} */
 const { XCache } = await import(new URL("../../dist/index.js", import.meta.url).href);
 
-const [url = "", minutesText, keysText, near] = process.argv.slice(2);
+const [url = "", minutesText, keysText, near, encryption] = process.argv.slice(2);
 const [minutes, keyCount] = [Number(minutesText), Number(keysText)];
 const gc = globalThis.gc ?? (() => Promise.reject(new Error("Run node with --expose-gc.")));
 
@@ -40,6 +40,7 @@ const open = () =>
     kvUrl: url,
     keyPrefix: "churn",
     nearCache: near === "on",
+    ...(encryption === "on" && { encryption: { keys: { k: "c".repeat(64) }, use: "k" } }),
     operationTimeout: 30,
     circuitBreaker: { failureThreshold: 1_000_000 },
   });
