@@ -67,9 +67,8 @@ const exactNow = (): number => timeOrigin + sinceOrigin();
 
 /** Every exact reading is the newest coarse one as well. */
 const now = (): number => {
-  const reading = exactNow();
-  coarseNow.note(reading);
-  return reading;
+  coarseNow.latest = timeOrigin + sinceOrigin();
+  return coarseNow.latest;
 };
 
 /** Every 32nd reading comes from the clock itself, because the interval cannot fire while promises keep the loop busy. */
@@ -78,7 +77,7 @@ const HITS_PER_READING = 32;
 /** Caches a reading and refreshes it twice a second while it is in use; without readers the interval stops. */
 class CoarseReading {
   readonly #take: () => number;
-  #value = 0;
+  latest = 0;
   #readings = 0;
   #asked = false;
   #resting = true;
@@ -87,28 +86,24 @@ class CoarseReading {
     this.#take = take;
   }
 
-  note(reading: number): void {
-    this.#value = reading;
-  }
-
   read(): number {
     if (this.#resting) this.#wake();
     this.#asked = true;
     if (++this.#readings >= HITS_PER_READING) {
       this.#readings = 0;
-      this.#value = this.#take();
+      this.latest = this.#take();
     }
-    return this.#value;
+    return this.latest;
   }
 
   #wake(): void {
     this.#resting = false;
-    this.#value = this.#take();
+    this.latest = this.#take();
     outsideCallers(() => {
       const interval = setInterval(() => {
         if (this.#asked) {
           this.#asked = false;
-          this.#value = this.#take();
+          this.latest = this.#take();
         } else {
           this.#resting = true;
           clearInterval(interval);
