@@ -90,6 +90,7 @@ export class XCache implements AsyncDisposable {
       loadLimitMs: root.config.loadLimit * 1000,
       namespace: () => this.#namespace,
       own: (value) => namespace.own(value),
+      freezes: namespace.freezes === true,
       signal: () => root.signal,
       stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
@@ -147,6 +148,17 @@ export class XCache implements AsyncDisposable {
     const { gets } = this.#telemetry;
     if (value !== undefined && !gets.timesNext && !isGetHitTraced()) return this.#hit(key, value as T);
     return gets.timesNext || isGetTraced() ? this.#instrumentedGet(key) : this.#getFromStore(key);
+  }
+
+  /**
+   * What this process itself holds, at once: in the memory store, or in the near tier while it is kept up to date. The
+   * store is not asked and nothing is loaded; a hit counts as one.
+   */
+  peek<T = unknown>(key: string): T | undefined {
+    requireKey(key);
+    const value = this.#namespace.peek(key);
+    if (value !== undefined) this.#telemetry.hit(key);
+    return value as T | undefined;
   }
 
   /** The present entries only; one round trip per shard. */

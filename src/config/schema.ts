@@ -243,10 +243,10 @@ export const FIELDS: Fields = {
         description: "Approximate limit on the memory of values.",
       },
       values: {
-        shape: choice(["copy", "shared"]),
+        shape: choice(["copy", "shared", "frozen"]),
         default: "copy",
         description:
-          "Whether callers get copies or the cached objects themselves, which they must not modify.",
+          "Whether callers get copies, the cached objects themselves, which they must not modify, or frozen ones.",
       },
     }),
     default: false,

@@ -18,8 +18,11 @@ export interface NearCacheConfig {
   readonly maxEntries?: number;
   /** Most bytes of values kept, about. Default: 67108864 (64 MiB). */
   readonly maxBytes?: number;
-  /** `shared` returns the cached objects themselves, which callers must not modify. Default: copy. */
-  readonly values?: "copy" | "shared";
+  /**
+   * `shared` returns the cached objects themselves, which callers must not modify; `frozen` one deeply frozen copy, which
+   * they cannot. Default: copy.
+   */
+  readonly values?: "copy" | "shared" | "frozen";
 }
 
 export interface CircuitBreakerConfig {

@@ -130,6 +130,8 @@ export interface Namespace {
   admit(key: string, options: AdmissionOptions): MaybePromise<Admission>;
   /** The value for another caller: a copy, or the value itself where values are shared. */
   own(value: unknown): unknown;
+  /** Callers get frozen values, also from their own loads. Default: no. */
+  readonly freezes?: boolean;
 
   child(name: string): Namespace;
 }

@@ -214,12 +214,17 @@ describe("types", () => {
       | {
           readonly maxEntries?: number;
           readonly maxBytes?: number;
-          readonly values?: "copy" | "shared";
+          readonly values?: "copy" | "shared" | "frozen";
         }
       | undefined
     >();
     expectTypeOf<ResolvedConfig["nearCache"]>().toEqualTypeOf<
-      false | { readonly maxEntries: number; readonly maxBytes: number; readonly values: "copy" | "shared" }
+      | false
+      | {
+          readonly maxEntries: number;
+          readonly maxBytes: number;
+          readonly values: "copy" | "shared" | "frozen";
+        }
     >();
     expectTypeOf<ResolvedConfig["circuitBreaker"]["resetTimeout"]>().toEqualTypeOf<number>();
     expectTypeOf<ResolvedConfig["serialization"]>().toEqualTypeOf<"msgpack" | "json">();

@@ -1,4 +1,5 @@
 // MemoryBackend: the in-process store, bounded by entries and bytes.
+
 import type {
   Backend,
   BackendHost,
@@ -13,6 +14,7 @@ import { checkBackendOptions } from "../../core/backend-options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
+import type { Handing } from "../../core/frozen.ts";
 import { MOST_ENTRIES } from "../../core/limits.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { RecordTable } from "./records.ts";
@@ -26,8 +28,11 @@ export interface MemoryBackendOptions {
    * `maxEntries` is given.
    */
   readonly maxBytes?: number;
-  /** `copy`: every caller gets its own copy. `shared`: the stored object itself, which is faster; do not change it. Default: copy. */
-  readonly values?: "copy" | "shared";
+  /**
+   * `copy`: every caller gets its own copy. `shared`: the stored object itself, which is faster; do not change it.
+   * `frozen`: one deeply frozen copy for all callers; what is not plain data is copied. Default: copy.
+   */
+  readonly values?: "copy" | "shared" | "frozen";
 }
 
 const DEFAULT_MAX_ENTRIES = 100_000;
@@ -44,7 +49,7 @@ export class MemoryBackend implements Backend {
   readonly name = "memory";
   readonly capabilities: Capabilities = { shared: false, scan: true, ttlResolutionMs: 1 };
   readonly maxEntries: number;
-  readonly values: "copy" | "shared";
+  readonly values: Handing;
   #maxBytes: number | undefined;
   #store: MemoryStore | undefined;
   #records: RecordTable | undefined;
@@ -142,6 +147,7 @@ export class MemoryBackend implements Backend {
   }
 }
 
+const HANDINGS: readonly unknown[] = ["copy", "shared", "frozen"] satisfies Handing[];
 const OPTION_NAMES = ["maxEntries", "maxBytes", "values"];
 
 function checkOptions(options: unknown): asserts options is MemoryBackendOptions {
@@ -165,10 +171,10 @@ function checkOptions(options: unknown): asserts options is MemoryBackendOptions
       `maxBytes must be a whole number of bytes of at least 1, got ${describeArrival(maxBytes)}`,
     );
   }
-  if (values !== undefined && values !== "copy" && values !== "shared") {
+  if (values !== undefined && !HANDINGS.includes(values)) {
     throw new ConfigError(
       "CONFIG_INVALID",
-      `values must be "copy" or "shared", got ${describeArrival(values)}`,
+      `values must be "copy", "shared" or "frozen", got ${describeArrival(values)}`,
     );
   }
 }

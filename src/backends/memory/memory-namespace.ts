@@ -1,4 +1,5 @@
 // One namespace of the memory store; its operations are synchronous.
+
 import { requireShareable } from "../../core/arguments.ts";
 import { ChangeLog } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
@@ -6,6 +7,7 @@ import type { Codec } from "../../core/codec.ts";
 import { LocalCounters } from "../../core/counters.ts";
 import { CodecError } from "../../core/errors.ts";
 import { nextTurn } from "../../core/event-loop.ts";
+import { frozen, type Handing, isMadeFrozen } from "../../core/frozen.ts";
 import {
   type Admission,
   type AdmissionOptions,
@@ -27,8 +29,8 @@ export interface MemoryCore {
   readonly table: Table<TagSet>;
   readonly clock: Clock;
   readonly codec: Codec;
-  /** Return the stored object itself instead of a copy. */
-  readonly sharesValues: boolean;
+  /** What callers get of the stored objects. */
+  readonly values: Handing;
   /** Whether values are measured because the store is bounded by bytes. */
   readonly measuresBytes: boolean;
 }
@@ -48,6 +50,7 @@ const NO_TAGS: readonly string[] = [];
 export class MemoryNamespace implements Namespace {
   readonly changes: ChangeLog;
   readonly counters: LocalCounters;
+  readonly freezes: boolean;
   readonly page: Page;
   readonly #core: MemoryCore;
   readonly #table: Table<TagSet>;
@@ -57,6 +60,7 @@ export class MemoryNamespace implements Namespace {
 
   constructor(core: MemoryCore, onOpen: (namespace: MemoryNamespace) => void, parent?: MemoryNamespace) {
     this.#core = core;
+    this.freezes = core.values === "frozen";
     this.#table = core.table;
     this.#onOpen = onOpen;
     this.page = core.table.openPage();
@@ -76,7 +80,10 @@ export class MemoryNamespace implements Namespace {
 
   peek(key: string): unknown {
     const value = this.page.peek(key);
-    return value === undefined || this.#core.sharesValues ? value : this.#core.codec.copyTrusted(value);
+    const { values } = this.#core;
+    if (value === undefined || values === "shared" || (values === "frozen" && Object.isFrozen(value)))
+      return value;
+    return this.#core.codec.copyTrusted(value);
   }
 
   get(key: string, callback: ReadCallback<unknown>): void {
@@ -191,7 +198,10 @@ export class MemoryNamespace implements Namespace {
   }
 
   own(value: unknown): unknown {
-    return this.#core.sharesValues ? value : this.#core.codec.copy(value);
+    const { values, codec } = this.#core;
+    if (values === "shared") return value;
+    if (values === "copy") return codec.copy(value);
+    return isMadeFrozen(value) ? value : frozen(codec.copy(value));
   }
 
   /** Every key present throughout the scan, in steps; keys added meanwhile do not prolong it. */
@@ -222,9 +232,8 @@ export class MemoryNamespace implements Namespace {
   }
 
   #stored(value: unknown): unknown {
-    if (!this.#core.sharesValues) return this.#core.codec.copy(value);
-    requireShareable(value);
-    return value;
+    if (this.#core.values === "shared") requireShareable(value);
+    return this.own(value);
   }
 
   #measure(key: string, value: unknown): number {

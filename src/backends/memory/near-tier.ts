@@ -1,5 +1,7 @@
 // The near tier in front of a shared store: the memory store's table with one page per namespace.
+
 import type { Clock } from "../../core/clock.ts";
+import type { Handing } from "../../core/frozen.ts";
 import type { KeptStamps, NearPage, NearTier } from "../../core/near/pushed-near.ts";
 import type { Page } from "./layout/page.ts";
 import { Sweeper } from "./sweeper.ts";
@@ -8,7 +10,7 @@ import { Table } from "./table.ts";
 export interface NearOptions {
   readonly maxEntries: number;
   readonly maxBytes: number;
-  readonly values: "copy" | "shared";
+  readonly values: Handing;
 }
 
 /** Approximate bytes of an entry besides its key and value. */
@@ -17,12 +19,12 @@ const ENTRY_BYTES = 100;
 const DECODED_GROWTH = 2;
 
 export class MemoryNearTier implements NearTier {
-  readonly sharesValues: boolean;
+  readonly values: Handing;
   readonly #table: Table<KeptStamps>;
   readonly #sweeper: Sweeper;
 
   constructor({ maxEntries, maxBytes, values }: NearOptions, clock: Clock) {
-    this.sharesValues = values === "shared";
+    this.values = values;
     this.#table = new Table({ maxEntries, maxBytes, clock });
     this.#sweeper = new Sweeper(this.#table, clock);
     this.#sweeper.start();

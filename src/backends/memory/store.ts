@@ -3,6 +3,7 @@
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
+import type { Handing } from "../../core/frozen.ts";
 import type { Namespace, Store } from "../../core/namespace.ts";
 import { Observers } from "../../core/shared/observers.ts";
 import type { Page } from "./layout/page.ts";
@@ -15,7 +16,7 @@ import type { TagSet } from "./tag-set.ts";
 export interface MemorySettings {
   readonly maxEntries: number;
   readonly maxBytes: number;
-  readonly values: "copy" | "shared";
+  readonly values: Handing;
 }
 
 export class MemoryStore implements Store {
@@ -39,7 +40,7 @@ export class MemoryStore implements Store {
       table,
       clock,
       codec,
-      sharesValues: backend.values === "shared",
+      values: backend.values,
       measuresBytes: backend.maxBytes !== Number.POSITIVE_INFINITY,
     };
     this.#sweeper = new Sweeper(table, clock);

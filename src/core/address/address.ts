@@ -1,4 +1,5 @@
 // The parsed form of every kind of store address.
+import type { Handing } from "../frozen.ts";
 
 export interface HostPort {
   /** Without brackets. */
@@ -55,7 +56,7 @@ export interface SentinelOptions extends TlsOptions, LinkOptions, NatOptions {
 export interface MemoryOptions {
   readonly maxEntries?: number;
   readonly maxBytes?: number;
-  readonly values?: "copy" | "shared";
+  readonly values?: Handing;
 }
 
 export interface FileOptions {

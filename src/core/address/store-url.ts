@@ -155,7 +155,7 @@ function memcached(parts: Parts): StoreAddress {
 const MEMORY_OPTIONS: UrlOptions<MemoryOptions> = {
   maxEntries: wholeNumber(1),
   maxBytes: wholeNumber(1),
-  values: oneOf("copy", "shared"),
+  values: oneOf("copy", "shared", "frozen"),
 };
 
 function memory(parts: Parts): StoreAddress {

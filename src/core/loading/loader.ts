@@ -45,6 +45,8 @@ export interface LoaderHost {
   namespace(): Namespace;
   /** The value for another caller, also while the cache is disconnected. */
   own(value: unknown): unknown;
+  /** See Namespace. */
+  readonly freezes?: boolean;
   /** Aborts when the cache disconnects. */
   signal(): AbortSignal;
   /** Called once per load whose result was stored. */
@@ -293,7 +295,8 @@ export class Loader {
     const changes = this.#changes;
     const begunAt = changes.mark();
     try {
-      const value = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
+      const loaded = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
+      const value = this.#host.freezes ? this.#own(loaded) : loaded;
       const { skipped, options: final } = decided;
       const endedAt = changes.mark();
       let commit: CommitOutcome = "skipped";

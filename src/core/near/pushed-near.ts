@@ -1,7 +1,9 @@
 // The near tier of one namespace over a store with push: decoded values, served while the push channel is trusted.
+
 import type { PushChannel } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { payloadLength } from "../codec.ts";
+import type { Handing } from "../frozen.ts";
 import { InflightReads, type WatchedRead } from "../invalidation/inflight-reads.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { OutboxBackend } from "../invalidation/outbox-backend.ts";
@@ -30,8 +32,8 @@ export interface KeptStamps {
 
 /** Its limits apply to all its pages together. */
 export interface NearTier {
-  /** Returns the cached object itself instead of a copy. */
-  readonly sharesValues: boolean;
+  /** What callers get of the objects it keeps. */
+  readonly values: Handing;
   page(): NearPage;
   /** Resumes what `stop` has stopped. */
   start(): void;

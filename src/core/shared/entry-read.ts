@@ -1,6 +1,8 @@
 // Reads one entry of a shared store: what a record is worth to its namespace, and the guarded call that fetches it.
+
 import type { RecordTaker } from "../backend.ts";
 import type { XCacheError } from "../errors.ts";
+import { frozen, type Handing } from "../frozen.ts";
 import type { WatchedRead } from "../invalidation/inflight-reads.ts";
 import { isFresh } from "../invalidation/liveness.ts";
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
@@ -27,7 +29,7 @@ export class RecordReading {
   readonly stamps: NamespaceStamps;
   readonly entries: Entries;
   readonly near: Near | undefined;
-  readonly #copies: boolean;
+  readonly #values: Handing;
 
   constructor(
     store: NamespaceHost,
@@ -41,7 +43,7 @@ export class RecordReading {
     this.stamps = stamps;
     this.entries = entries;
     this.near = near;
-    this.#copies = store.near?.sharesValues !== true;
+    this.#values = store.near?.values ?? "copy";
   }
 
   /**
@@ -66,7 +68,7 @@ export class RecordReading {
     if (record.expires <= notYet && !isFresh(record, store.backend)) return UNDECIDED;
     let value: unknown;
     try {
-      value = store.codec.decode(record.payload);
+      value = this.#given(store.codec.decode(record.payload));
     } catch {
       return UNDECIDED;
     }
@@ -78,7 +80,8 @@ export class RecordReading {
     let isKept = false;
     try {
       const entry = await this.entries.live(key, record);
-      const found = entry === undefined ? undefined : this.entries.found(entry, record ?? entry);
+      const decoded = entry === undefined ? undefined : this.entries.found(entry, record ?? entry);
+      const found = decoded && { ...decoded, value: this.#given(decoded.value) };
       if (read === undefined || entry === undefined || found?.fresh !== true || record !== entry)
         return found;
       // While the store was asked, the stamps known here may have been replaced by newer ones.
@@ -95,9 +98,15 @@ export class RecordReading {
     if (read !== undefined) this.near?.end(read);
   }
 
-  /** What the caller gets of a value kept in the near tier: a copy, unless values are shared. */
+  /** What the caller gets of a value kept in the near tier. */
   own(value: unknown): unknown {
-    return this.#copies ? this.store.codec.copyTrusted(value) : value;
+    if (this.#values === "shared" || (this.#values === "frozen" && Object.isFrozen(value))) return value;
+    return this.store.codec.copyTrusted(value);
+  }
+
+  /** A value just decoded, as it is handed out. */
+  #given(value: unknown): unknown {
+    return this.#values === "frozen" ? frozen(value) : value;
   }
 
   /** Offers a value to the near tier, and returns what the caller gets. */

@@ -1,7 +1,9 @@
 // One namespace of a shared store: reads, writes, invalidations and listings of its entries.
+
 import { ChangeLog } from "../change-log.ts";
 import type { Counters } from "../counters.ts";
 import { atEndOfTurn } from "../event-loop.ts";
+import { frozen, isMadeFrozen } from "../frozen.ts";
 import type { FailoverSubject } from "../invalidation/failover.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
 import { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
@@ -95,8 +97,13 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     return value === undefined ? undefined : this.#reading.own(value);
   }
 
+  get freezes(): boolean {
+    return this.#store.near?.values === "frozen";
+  }
+
   own(value: unknown): unknown {
-    return this.#store.codec.copy(value);
+    if (!this.freezes) return this.#store.codec.copy(value);
+    return isMadeFrozen(value) ? value : frozen(this.#store.codec.copy(value));
   }
 
   get(key: string, callback: ReadCallback<unknown>): void {
