@@ -455,21 +455,25 @@ export function isGone(response: NodeResponse): boolean {
   return response.destroyed || socketOf(response)?.destroyed === true;
 }
 
-/** Calls `gone` once the client can no longer get the response, at once if it already cannot. */
-function onGone(response: NodeResponse, gone: () => void): void {
+/** Calls `gone` once the client can no longer get the response, at once if it already cannot. Returns how to stop watching. */
+export function onGone(response: NodeResponse, gone: () => void): () => void {
   if (isGone(response)) {
     gone();
-    return;
+    return () => {};
   }
   const socket = socketOf(response);
-  const once = (): void => {
+  const stop = (): void => {
     socket?.off("close", once);
     response.off("close", once);
+  };
+  const once = (): void => {
+    stop();
     gone();
   };
   response.once("close", once);
   // A pipelined response does not have the socket yet, and gets no event of its own.
   socket?.once("close", once);
+  return stop;
 }
 
 /** The fields that were sent; undefined as long as none were. */
