@@ -1,4 +1,4 @@
-// `httpCache` as a Fastify 5 plugin.
+// `httpCache` as a plugin of Fastify 4 and 5.
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
@@ -63,7 +63,7 @@ export function httpCache(
   return Object.assign(plugin, {
     [Symbol.for("skip-override")]: true,
     [Symbol.for("fastify.display-name")]: "xcache",
-    [Symbol.for("plugin-meta")]: { name: "xcache", fastify: "5.x" },
+    [Symbol.for("plugin-meta")]: { name: "xcache", fastify: ">=4" },
   });
 }
 

@@ -3,10 +3,11 @@ import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { nextTurn } from "../core/event-loop.ts";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
+import { cancelledWhen } from "./fetch-api/fetch-body.ts";
 import { copyOf, type FetchCalls, FetchExchange, type SentHead } from "./fetch-api/fetch-exchange.ts";
 import { type ClientSocket, hasCertificate } from "./node-http/node-message.ts";
 import { headWhenSent } from "./node-http/node-pass.ts";
-import type { NodeResponse } from "./node-http/node-response.ts";
+import { type NodeResponse, onGone } from "./node-http/node-response.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
@@ -98,12 +99,23 @@ class HonoCalls implements FetchCalls {
     return hasCertificate(env?.incoming?.socket);
   }
 
+  /** The response of @hono/node-server, if it is the server. */
+  get #outgoing(): NodeResponse | undefined {
+    const { outgoing } = (this.#context.env ?? {}) as { outgoing?: NodeResponse };
+    return typeof outgoing?.writeHead === "function" ? outgoing : undefined;
+  }
+
+  /** @hono/node-server neither reads nor cancels a body that it gets after its client has left. */
+  endWithClient(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const outgoing = this.#outgoing;
+    return outgoing === undefined ? body : cancelledWhen(body, (gone) => onGone(outgoing, gone));
+  }
+
   watchHead(isDetached: boolean): () => Promise<SentHead> {
     if (isDetached) return () => this.#madeOfCopy!;
     const context = this.#context;
-    const outgoing = (context.env as { outgoing?: NodeResponse } | undefined)?.outgoing;
-    if (typeof outgoing?.writeHead === "function") {
-      const sent = headWhenSent(outgoing);
+    if (this.#outgoing !== undefined) {
+      const sent = headWhenSent(this.#outgoing);
       return () => sent;
     }
     const { raw } = context.req;

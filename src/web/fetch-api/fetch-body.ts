@@ -104,6 +104,36 @@ export function observed(
   });
 }
 
+/** The same stream, cancelled when `watch` calls back; it returns how to stop watching. */
+export function cancelledWhen(
+  source: ReadableStream<Uint8Array>,
+  watch: (gone: () => void) => () => void,
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  const stop = watch(() => void reader.cancel().catch(() => {}));
+  // Reads nothing ahead: what is read belongs to the client.
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          stop();
+          controller.close();
+        } catch (error) {
+          stop();
+          throw error;
+        }
+      },
+      cancel: (reason) => {
+        stop();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 /** Reads a body that is not sent to any client. `ended` is called in place of `tap.end`. */
 export async function drain(
   source: ReadableStream<Uint8Array>,

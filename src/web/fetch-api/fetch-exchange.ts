@@ -75,6 +75,8 @@ export interface FetchCalls {
    * and waits until outer middleware has acted on it.
    */
   watchHead?(isDetached: boolean): () => Promise<SentHead>;
+  /** The same stream, cancelled when the client leaves, where the server does not see to that itself. */
+  endWithClient?(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array>;
   /** Whether the handler threw and the response comes from an error handler. */
   readonly hasThrown?: boolean;
 }
@@ -171,9 +173,19 @@ export class FetchExchange<Native> implements Exchange<Native> {
       else ended();
       return;
     }
-    const body = isStream && verdict.wantsBody ? observed(source, tap, ended) : source;
+    const body = isStream ? this.#bodyOf(source, tap, verdict.wantsBody, ended) : source;
     this.#respond(responseOf(body as Body, verdict.head));
     if (!isStream) ended();
+  }
+
+  #bodyOf(
+    source: ReadableStream<Uint8Array>,
+    tap: Tap,
+    isWanted: boolean,
+    ended: () => void,
+  ): ReadableStream<Uint8Array> {
+    const body = isWanted ? observed(source, tap, ended) : source;
+    return this.#calls.endWithClient?.(body) ?? body;
   }
 
   /** Ends the tap, if something was sent with the head that really left. */

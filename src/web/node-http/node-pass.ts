@@ -1,6 +1,6 @@
 // A response that is passed on: it stays the handler's own object and behaves as such. Only its head is seen, and gets a field.
 import { ServerResponse } from "node:http";
-import type { Http2ServerResponse } from "node:http2";
+import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import { givenHeaders, headersOf, type NodeResponse, sentHeaders, setHeaders } from "./node-response.ts";
@@ -25,6 +25,7 @@ export function observeHead(response: NodeResponse, tap: Tap): void {
       if (added.length > 0) setHeaders(response, added);
     }
     let returned: unknown;
+    if (verdict?.settled !== undefined) holdBack(response, verdict.settled);
     try {
       returned = before.apply(response, given);
     } catch (error) {
@@ -32,7 +33,6 @@ export function observeHead(response: NodeResponse, tap: Tap): void {
       if (isBlank && !response.headersSent) removeAll(response, [...fields, ...added]);
       throw error;
     }
-    if (verdict?.settled !== undefined) holdBack(response, verdict.settled);
     if (response.writeHead === writeHead) restore(response, own);
     verdict = undefined;
     return returned;
@@ -91,7 +91,7 @@ function addedFields(before: readonly string[], after: readonly string[]): strin
 
 /** Keeps the bytes of the response in this process until `settled`, without the response noticing. */
 function holdBack(response: NodeResponse, settled: Promise<unknown>): void {
-  if ("stream" in response) holdEnd(response, settled);
+  if ("stream" in response) holdLastFrame(response.stream, settled);
   else holdSocket(response, settled);
 }
 
@@ -110,22 +110,19 @@ function holdSocket(response: ServerResponse, settled: Promise<unknown>): void {
   else response.once("socket", hold);
 }
 
-/** A stream of HTTP/2 cannot be corked once it ends, so its end waits. */
-function holdEnd(response: Http2ServerResponse, settled: Promise<unknown>): void {
-  const end = response.end as (...given: unknown[]) => unknown;
-  let isEnded = false;
-  const later = (...given: unknown[]): unknown => {
-    const [chunk] = given;
-    const isRefused =
-      chunk && typeof chunk !== "string" && typeof chunk !== "function" && !(chunk instanceof Uint8Array);
-    if (isEnded || isRefused) return isEnded ? response : end.apply(response, given);
-    isEnded = true;
-    Object.defineProperty(response, "writableEnded", { value: true, configurable: true });
-    void settled.then(() => {
-      delete (response as { writableEnded?: boolean }).writableEnded;
-      end.apply(response, given);
-    });
-    return response;
+/** A stream of HTTP/2 cannot be corked once it ends, so its last frame waits. */
+function holdLastFrame(stream: ServerHttp2Stream, settled: Promise<unknown>): void {
+  const own = stream as unknown as HeldStream;
+  const { respond, _final: final } = own;
+  // A head that is known to have no body would be the last frame itself.
+  own.respond = (headers, options) => {
+    respond.call(stream, headers, { ...options, endStream: false });
+    if (options.endStream) stream.end();
   };
-  define(response, "end", later);
+  own._final = (done) => void settled.then(() => final.call(stream, done));
+}
+
+interface HeldStream {
+  respond(headers: object, options: { readonly endStream?: boolean }): void;
+  _final(done: () => void): void;
 }

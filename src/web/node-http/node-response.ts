@@ -2,6 +2,7 @@
 import { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
+import { atEndOfTurn } from "../../core/event-loop.ts";
 import type { Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
 
@@ -87,7 +88,7 @@ function setHead(response: NodeResponse, { status, message, headers }: ResponseH
  * Overridden in this order and restored in reverse: V8 then returns the object to its previous shape (up to Node 20). Any
  * other order turns it into a dictionary, which slows down node:http.
  */
-const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead", "headersSent"] as const;
+const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead"] as const;
 type Intercepted = (typeof INTERCEPTED)[number];
 
 /**
@@ -142,14 +143,15 @@ export class Interception {
     this.#override("write", (...given: unknown[]) => this.#write(given));
     this.#override("flushHeaders", () => this.#flushHeaders());
     this.#override("writeHead", (...given: unknown[]) => this.#writeHead(given));
-    onGone(response, () => this.#abort());
+    if (isDetached) response.once("close", () => this.#abort());
+    else onGone(response, () => this.#abort());
   }
 
   /** The handler is called next: fields set so far, and those `pending`, belong to outer middleware. */
   begin(pending: HeaderList = []): void {
     this.#hasBegun = true;
     this.#outer = [...headersOf(this.#sink), ...pending];
-    if (!("stream" in this.#response)) this.#outerMessage = this.#sink.statusMessage ?? "";
+    this.#outerMessage = messageOf(this.#response);
   }
 
   /** The handler threw: the response that follows comes from an error handler. */
@@ -181,6 +183,11 @@ export class Interception {
     this.#checkSent();
   }
 
+  /** A response that is discarded has no client to lose: its socket is that of a client that was served. */
+  get #isGone(): boolean {
+    return this.#isDetached ? this.#response.destroyed : isGone(this.#response);
+  }
+
   get #isSent(): boolean {
     return this.#verdict?.head !== undefined && !this.#isDetached;
   }
@@ -209,12 +216,13 @@ export class Interception {
 
   /** Only records the head: the next call may bring the whole body, whose ETag must go into the head. */
   #writeHead(given: unknown[]): unknown {
+    if (this.#isGone) this.#abort();
     if (this.#isOver) return this.#outward.writeHead.apply(this.#sink, given);
     // As an error of node itself where a head was written before.
     if (this.#isHeadWritten) return this.#native("writeHead", given);
     const [status, second, third] = given;
     const message = typeof second === "string" ? second : undefined;
-    const messageBefore = this.#sink.statusMessage;
+    const messageBefore = messageOf(this.#response);
     try {
       applyHead(this.#response, given, message === undefined ? (second ?? third) : third);
     } catch {
@@ -223,12 +231,13 @@ export class Interception {
       return this.#outward.writeHead.apply(this.#sink, given);
     }
     if ("stream" in this.#response) this.#sink.statusCode = Number(status);
-    this.#statusLine = { status: this.#sink.statusCode, message: String(this.#sink.statusMessage ?? "") };
+    this.#statusLine = { status: this.#sink.statusCode, message: messageOf(this.#response) };
     this.#isHeadWritten = true;
     this.#isHeadExplicit = !this.#isImplying;
     this.#sentMessage =
       this.#isHeadExplicit || message !== undefined ? this.#statusLine.message : messageBefore;
     this.#hold(true);
+    if (!this.#isImplying && isEndedByHead(this.#response)) this.#judge(undefined);
     return this.#response;
   }
 
@@ -240,8 +249,9 @@ export class Interception {
   /** Makes the response refuse further changes of its head, as after writeHead. */
   #hold(isHeld: boolean): void {
     if ("stream" in this.#response) {
-      if (isHeld) this.#override("headersSent", true);
-      else delete (this.#response as { headersSent?: boolean }).headersSent;
+      // All methods of the response look there.
+      if (isHeld) defineOwn(this.#response.stream, "headersSent", true);
+      else delete (this.#response.stream as { headersSent?: boolean }).headersSent;
     } else if (isHeld || (this.#response as { _header?: unknown })._header === HELD) {
       // node:http derives headersSent from it, and setHeader and removeHeader throw if it is set.
       (this.#response as { _header?: unknown })._header = isHeld ? HELD : null;
@@ -254,8 +264,8 @@ export class Interception {
     if (this.#verdict !== undefined) return this.#verdict;
     const sink = this.#sink;
     if (!this.#isHeadWritten) {
-      if (!isSendable(sink)) {
-        // Fails where node:http makes the head itself, which may be later if outer middleware delays the end.
+      if (!isSendable(this.#response)) {
+        // Fails where node makes the head itself, which may be later if outer middleware delays the end.
         this.#abort();
         return IGNORED;
       }
@@ -269,7 +279,7 @@ export class Interception {
     }
     const head: ResponseHead = {
       status: this.#statusLine.status,
-      message: "stream" in this.#response ? "" : this.#statusLine.message || "",
+      message: this.#statusLine.message,
       headers: headersOf(sink),
       isFromErrorHandler: this.#hasThrown,
     };
@@ -298,6 +308,7 @@ export class Interception {
   }
 
   #flushHeaders(): void {
+    if (this.#isGone) this.#abort();
     if (this.#isOver) {
       this.#outward.flushHeaders.call(this.#sink);
       return;
@@ -315,7 +326,7 @@ export class Interception {
 
   #write(given: unknown[]): boolean {
     const { write } = this.#outward;
-    if (this.#response.destroyed) this.#abort();
+    if (this.#isGone) this.#abort();
     if (this.#isOver) return write.apply(this.#sink, given as [unknown]);
     const [chunk, encoding] = given;
     // Throws or emits the error of node itself.
@@ -340,13 +351,12 @@ export class Interception {
 
   #end(given: unknown[]): unknown {
     const { end } = this.#outward;
-    if (this.#response.destroyed) this.#abort();
+    if (this.#isGone) this.#abort();
     if (this.#isOver || this.#isEnded) {
       return this.#isSent || this.#isOver ? end.apply(this.#sink, given as [unknown]) : this.#response;
     }
     const [chunk, encoding]: unknown[] = typeof given[0] === "function" ? [] : given;
-    // node:http ignores a chunk that is empty, 0 or false, and throws for any other that is not text or bytes.
-    if ((chunk && !isChunk(chunk)) || !isIntact(chunk, encoding)) {
+    if ((!isChunk(chunk) && !isIgnoredAtEnd(chunk, this.#response)) || !isIntact(chunk, encoding)) {
       this.#abort();
       return end.apply(this.#sink, given as [unknown]);
     }
@@ -373,7 +383,10 @@ export class Interception {
   }
 
   #completeWhenSent(): void {
-    if (this.#checkSent()) this.#complete();
+    // What the handler still does to a stream of HTTP/2 can reset it, although it has ended.
+    if ("stream" in this.#response && this.#checkSent())
+      atEndOfTurn(() => (isGone(this.#response) ? this.#abort() : this.#complete()));
+    else if (this.#checkSent()) this.#complete();
     // Outer middleware takes its time, to save a session for example.
     else this.#sink.once("finish", () => this.#checkSent() && this.#complete());
   }
@@ -401,7 +414,8 @@ export class Interception {
     if (this.#isOver) return;
     this.#isOver = true;
     if (this.#verdict === undefined) {
-      this.#hold(false);
+      // A stream of HTTP/2 that is gone takes no head any more: for the handler it was sent.
+      if (!("stream" in this.#response && isGone(this.#response))) this.#hold(false);
       this.#restoreTo("end");
       const { status, message } = this.#statusLine;
       if (this.#isHeadWritten)
@@ -441,21 +455,25 @@ export function isGone(response: NodeResponse): boolean {
   return response.destroyed || socketOf(response)?.destroyed === true;
 }
 
-/** Calls `gone` once the client can no longer get the response, at once if it already cannot. */
-function onGone(response: NodeResponse, gone: () => void): void {
+/** Calls `gone` once the client can no longer get the response, at once if it already cannot. Returns how to stop watching. */
+export function onGone(response: NodeResponse, gone: () => void): () => void {
   if (isGone(response)) {
     gone();
-    return;
+    return () => {};
   }
   const socket = socketOf(response);
-  const once = (): void => {
+  const stop = (): void => {
     socket?.off("close", once);
     response.off("close", once);
+  };
+  const once = (): void => {
+    stop();
     gone();
   };
   response.once("close", once);
   // A pipelined response does not have the socket yet, and gets no event of its own.
   socket?.once("close", once);
+  return stop;
 }
 
 /** The fields that were sent; undefined as long as none were. */
@@ -488,6 +506,7 @@ function applyHead(response: NodeResponse, given: unknown[], fields: unknown): v
       throw Object.assign(error, { code: "ERR_HTTP2_STATUS_INVALID" });
     }
     applyGiven(sink, fields);
+    if (hasRepeated(sink)) throw new TypeError("a field that has one value has several");
     return;
   }
   const blank = sinkOf(new ServerResponse(response.req));
@@ -503,10 +522,39 @@ function applyHead(response: NodeResponse, given: unknown[], fields: unknown): v
   sink.statusMessage = blank.statusMessage;
 }
 
-/** Whether node:http accepts the status line. */
-function isSendable({ statusCode, statusMessage }: Sink): boolean {
-  const code = statusCode | 0;
-  return code >= 100 && code <= 999 && !/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage ?? "");
+/** Fields that node:http2 refuses to send more than once. */
+const SINGLE = new Set(
+  `access-control-allow-credentials access-control-max-age age authorization content-encoding content-language content-length
+  content-location content-md5 content-range content-type date dnt etag expires from host last-modified location max-forwards
+  proxy-authorization range referer retry-after tk upgrade-insecure-requests user-agent x-content-type-options`.split(
+    /\s+/,
+  ),
+);
+
+function hasRepeated(sink: Sink): boolean {
+  return sink.getHeaderNames().some((name) => {
+    const value = sink.getHeader(name);
+    return Array.isArray(value) && value.length > 1 && SINGLE.has(name);
+  });
+}
+
+/** On HTTP/2 the head of a response that cannot have a body ends it, and leaves at once. */
+function isEndedByHead(response: NodeResponse): boolean {
+  if (!("stream" in response)) return false;
+  const { headRequest } = response.stream as { headRequest?: boolean };
+  return headRequest === true || [204, 205, 304].includes(response.statusCode);
+}
+
+/** Whether node accepts the head. */
+function isSendable(response: NodeResponse): boolean {
+  if ("stream" in response) return !hasRepeated(sinkOf(response));
+  const code = response.statusCode | 0;
+  return code >= 100 && code <= 999 && !/[^\t\x20-\x7e\x80-\xff]/.test(messageOf(response));
+}
+
+/** HTTP/2 has no reason phrase, and node warns when it is read. */
+function messageOf(response: NodeResponse): string {
+  return "stream" in response ? "" : String(response.statusMessage ?? "");
 }
 
 /**
@@ -521,6 +569,10 @@ function isIntact(chunk: unknown, encoding: unknown): boolean {
 
 const isChunk = (chunk: unknown): chunk is string | Uint8Array =>
   typeof chunk === "string" || chunk instanceof Uint8Array;
+
+/** Whether `end` takes it for no chunk at all: node:http anything falsy, node:http2 what is not there. Any other is refused. */
+const isIgnoredAtEnd = (chunk: unknown, response: NodeResponse): boolean =>
+  "stream" in response ? chunk === undefined || chunk === null : !chunk;
 
 /** Makes both own properties, in the order writeHead would, so that the overrides are added after them. */
 function ownStatus(sink: Sink): void {
@@ -563,7 +615,7 @@ function applyGiven(sink: Sink, given: unknown): void {
     setFields(sink, list);
   } else if (typeof given === "object" && given !== null) {
     for (const [name, value] of Object.entries(given)) {
-      if (value !== undefined) sink.setHeader(name, value as string | readonly string[]);
+      sink.setHeader(name, value as string | readonly string[]);
     }
   }
 }

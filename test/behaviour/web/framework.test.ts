@@ -1,8 +1,15 @@
 // The cache inside each framework: mounted routes, outer middleware, errors, streams, options per route.
+import { request as httpRequest, type RequestListener } from "node:http";
 import { Readable } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { httpCache as honoCache } from "../../../src/web/hono.ts";
+import { moment } from "../../support/moment.ts";
 import { until } from "../../support/until.ts";
+import { memoryCache } from "../cache/memory-cache.ts";
 import { FRAMEWORKS, type Route, site } from "./site.ts";
+import { listen } from "./subject.ts";
 
 /** A page that counts how often it was made. */
 function counted(path: string, options: Route["options"] = {}): Route & { calls: number } {
@@ -197,4 +204,25 @@ describe.each(FRAMEWORKS)("on %s", (framework) => {
     await until(() => requests === 3, { what: "the request behind it" });
     for (let time = 0; time < 3; time++) expect((await ask("/site/page")).body).toMatch(/^\/page/);
   });
+});
+
+test("on hono the body of a response whose client has left is cancelled", async () => {
+  const [isCalled, hasLeft, isCancelled] = [moment(), moment(), moment()];
+  const app = new Hono();
+  app.use(honoCache({ cache: memoryCache().cache }, app));
+  app.post("/", async (context) => {
+    isCalled.let();
+    await hasLeft.come;
+    return context.body(new ReadableStream({ cancel: isCancelled.let }, { highWaterMark: 0 }));
+  });
+  const listener = getRequestListener(app.fetch) as RequestListener;
+  const port = await listen((request, response) => {
+    request.socket.once("close", hasLeft.let);
+    listener(request, response);
+  });
+  const sent = httpRequest({ host: "127.0.0.1", port, method: "POST" }).end();
+  sent.on("error", () => {});
+  await isCalled.come;
+  sent.destroy();
+  await isCancelled.come;
 });

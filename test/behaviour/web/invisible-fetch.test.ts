@@ -8,7 +8,7 @@ import { httpCache as honoCache } from "../../../src/web/hono.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { until } from "../../support/until.ts";
 
-const PROGRAMS = Number(process.env.XCACHE_TEST_PROGRAMS ?? 1_000);
+const PROGRAMS = Number(process.env.XCACHE_TEST_PROGRAMS ?? 2_000);
 const AT_ONCE = 20;
 /** Fixed, so that a run can be repeated; another one draws other programs. */
 const SEED = Number(process.env.XCACHE_TEST_SEED ?? 1);

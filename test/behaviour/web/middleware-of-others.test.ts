@@ -22,6 +22,7 @@ import { secureHeaders } from "hono/secure-headers";
 import { streamText } from "hono/streaming";
 import { timeout } from "hono/timeout";
 import Koa from "koa";
+import Koa2 from "koa-2";
 import koaBodyParser from "koa-bodyparser";
 import koaCompress from "koa-compress";
 import koaSession from "koa-session";
@@ -148,9 +149,9 @@ function onFastify(plugins: (app: FastifyInstance) => void, more?: More): Row {
   return more === undefined ? { serve } : { serve, more };
 }
 
-function onKoa(middleware: (app: Koa) => Koa.Middleware[], more?: More): Row {
+function onKoa(middleware: (app: Koa) => Koa.Middleware[], more?: More, Application = Koa): Row {
   const serve = (place: Place): RequestListener => {
-    const app = new Koa();
+    const app = new Application();
     app.silent = true;
     app.keys = [secret];
     if (place === "inside") app.use(koaCache(options()));
@@ -221,6 +222,8 @@ const ROWS: Record<string, Row> = {
   "@fastify/helmet": onFastify((app) => void app.register(fastifyHelmet)),
   "koa-session": onKoa((app) => [koaSession({ renew: true }, app)]),
   "koa-compress": onKoa(() => [koaCompress({ threshold: 0, br: false })], asksForEncodings),
+  "koa-session on Koa 2": onKoa((app) => [koaSession({ renew: true }, app)], undefined, Koa2),
+  "koa-compress on Koa 2": onKoa(() => [koaCompress({ threshold: 0, br: false })], asksForEncodings, Koa2),
   "koa-bodyparser": onKoa(
     () => [koaBodyParser()],
     (user) => user.post("/posts", { "content-type": "application/json" }, '{"a":1}'),

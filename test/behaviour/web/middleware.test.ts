@@ -9,6 +9,7 @@ import cookieParser from "cookie-parser";
 import cookieSession from "cookie-session";
 import { doubleCsrf } from "csrf-csrf";
 import express, { type Express, type RequestHandler } from "express";
+import express4 from "express-4";
 import { rateLimit } from "express-rate-limit";
 import session from "express-session";
 import helmet from "helmet";
@@ -201,8 +202,8 @@ const ROWS: Record<string, Row> = {
   },
 };
 
-async function serve({ middleware }: Row, place: Place): Promise<number> {
-  const app = express();
+async function serve({ middleware }: Row, place: Place, create: typeof express): Promise<number> {
+  const app = create();
   // Error pages without a stack.
   app.set("env", "production");
   // Express sets it before the cache is reached, so that helmet can remove it from what it sees only.
@@ -216,12 +217,18 @@ async function serve({ middleware }: Row, place: Place): Promise<number> {
   return listen(app);
 }
 
-describe.each(Object.entries(ROWS))("%s", (_, row) => {
+/** The middleware that patches responses is tried on the older major as well. */
+const ON_EXPRESS_4 = ["express-session", "cookie-session", "compression", "passport"];
+
+describe.each([
+  ...Object.entries(ROWS).map(([name, row]) => [name, row, express] as const),
+  ...ON_EXPRESS_4.map((name) => [`${name} on Express 4`, ROWS[name]!, express4] as const),
+])("%s", (_, row, create) => {
   test("shows every user the same outside of the cache, inside of it and without it", async () => {
     // Express writes there what its handlers threw.
     vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => void vi.restoreAllMocks());
-    const visitsIn = async (place: Place) => visits(await serve(row, place), row.more);
+    const visitsIn = async (place: Place) => visits(await serve(row, place, create), row.more);
     const expected = await visitsIn("without the cache");
     expect(await visitsIn("outside"), "outside").toEqual(expected);
     expect(await visitsIn("inside"), "inside").toEqual(expected);

@@ -12,3 +12,17 @@ declare module "morgan";
 declare module "multer";
 declare module "passport";
 declare module "serve-static";
+
+// Older majors, used as their successors are.
+declare module "express-4" {
+  import express from "express";
+  export = express;
+}
+declare module "fastify-4" {
+  import Fastify from "fastify";
+  export = Fastify;
+}
+declare module "koa-2" {
+  import Koa from "koa";
+  export = Koa;
+}

@@ -1,6 +1,7 @@
 // Random handlers that use a response of node:http in every order, right and wrong, with middleware that patches it on both
 // sides. A program runs the same wherever it runs, so a server with a cache in front of it can be compared with a bare one.
 import type { ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 
@@ -198,7 +199,7 @@ function applyPatch(response: ServerResponse, kind: Patch, label: string): void 
         try {
           end.apply(this, given);
         } catch {
-          response.destroy();
+          destroy(response);
         }
       });
       return response;
@@ -208,22 +209,30 @@ function applyPatch(response: ServerResponse, kind: Patch, label: string): void 
 
 /** Runs the steps; rejects if a step throws to the framework. `next`: where the framework has one. */
 export async function perform(
-  { steps, outer, inner }: Program,
+  { steps, outer, inner, method }: Program,
   response: ServerResponse,
   trace: Trace,
   next?: (error?: unknown) => void,
 ): Promise<void> {
   const methods = response as unknown as Methods;
   const isDelayed = outer.includes("end-later") || inner.includes("end-later");
+  // On HTTP/2 the last frame waits until the pages that the request changed are invalidated.
+  const isHeld = "stream" in response && (method === "POST" || method === "DELETE");
   response.on("error", () => {});
   let isLeft = false;
   let isEnded = false;
   for (const one of steps) {
+    // A head without a body ends a stream of HTTP/2.
+    if (isHeld && (response as unknown as Http2ServerResponse).stream.writableEnded) isEnded = true;
     // What a handler still does while the end is delayed looks like the work of the middleware that delays it.
     if (isEnded && isDelayed) continue;
+    // A stream that is destroyed meanwhile is reset.
+    if (isEnded && isHeld && mayDestroy(one)) continue;
+    // When a stream of HTTP/2 closes, and so what it still accepts, is up to the connection.
+    if (isEnded && "stream" in response && one.do === "wait") continue;
     if (one.do === "call" && one.method === "end") isEnded = true;
     if (one.do === "wait") await nextTurn();
-    else if (one.do === "destroy") response.destroy();
+    else if (one.do === "destroy") destroy(response);
     else if (one.do === "throw") throw new Error("thrown by the handler");
     else if (one.do === "next") {
       if (next === undefined || isLeft) continue;
@@ -237,7 +246,20 @@ export async function perform(
   }
   // What the framework does after `next` may come to nothing because the program went on writing: it would hang.
   const isOwn = !isLeft || response.headersSent;
+  // node:http2 takes a response whose head it refused for ended, and never sends anything.
+  if ("stream" in response && response.writableEnded && !response.headersSent && !isDelayed)
+    destroy(response);
   if (!response.writableEnded && !response.destroyed && isOwn) response.end();
+}
+
+/** Without an error, a client of HTTP/2 could not distinguish it from an end. */
+export function destroy(response: ServerResponse): void {
+  response.destroy("stream" in response ? new Error("destroyed on purpose") : undefined);
+}
+
+/** On HTTP/2 a write after the end destroys the stream, and so does whatever throws. */
+function mayDestroy(one: Step): boolean {
+  return one.do === "call" ? one.method === "write" : one.do !== "next" && one.do !== "pipe";
 }
 
 function copyOf(item: unknown): unknown {
@@ -248,8 +270,15 @@ function copyOf(item: unknown): unknown {
     : item;
 }
 
+function isEmpty([chunk, encoding]: Given): boolean {
+  if (typeof chunk !== "string" || (encoding !== undefined && !isEncoding(encoding))) return false;
+  return Buffer.from(chunk, encoding as BufferEncoding).length === 0;
+}
+
 function outcomeOf(methods: Methods, method: string, given: Given, response: ServerResponse): string {
   if (typeof methods[method] !== "function") return "none";
+  // After other chunks that were not yet sent, an empty one makes node:http2 send garbage.
+  if ("stream" in response && isEmpty(given)) return "skipped";
   // Hints after the head would only garble the connection.
   if (method === "writeEarlyHints" && response.headersSent) return "skipped";
   try {

@@ -1,5 +1,6 @@
 // Expired responses: revalidated with the handler, served while it runs, and served instead of its errors.
 import { describe, expect, test } from "vitest";
+import { moment } from "../../support/moment.ts";
 import { until } from "../../support/until.ts";
 import { ADAPTERS, counting, type Script, subject } from "./subject.ts";
 
@@ -100,6 +101,30 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     await until(() => calls.length === 2, { what: "the call behind it" });
     await clock.advance(60_000);
     expect((await ask("/")).body).toBe("answer 3");
+  });
+
+  test("a refresh goes on although the client that caused it has left", async () => {
+    const mayAnswer = moment();
+    const hasLeft = moment();
+    const { ask, clock, calls } = await subject(
+      adapter,
+      async ({ call }) => {
+        if (call === 2) await mayAnswer.come;
+        return { body: `answer ${call}` };
+      },
+      { ttl: 10, staleWhileRevalidate: 20 },
+      ({ socket }, listen) => {
+        if (calls.length === 1) socket.once("close", hasLeft.let);
+        listen();
+      },
+    );
+    await ask("/");
+    await clock.advance(11_000);
+    expect((await ask("/")).body).toBe("answer 1");
+    await hasLeft.come;
+    mayAnswer.let();
+    await until(async () => (await ask("/")).body === "answer 2", { what: "the refreshed response" });
+    expect(calls).toHaveLength(2);
   });
 
   test("stale-while-revalidate answers immediately and refreshes in the background", async () => {
