@@ -1,0 +1,48 @@
+// Invalidation from the database's own stream of changes.
+import { type Clock, systemClock } from "../core/clock.ts";
+import { Catalogue } from "./feed/catalogue.ts";
+import { Feed } from "./feed/feed.ts";
+import { durableSlot, feedSettings, type PostgresFeedOptions, requireName } from "./feed/feed-options.ts";
+import type { IsVisible } from "./feed/gate.ts";
+import { LogicalLeader } from "./feed/logical-leader.ts";
+
+export type { CacheForFeed, FeedMetrics, FeedOptions, PostgresFeedOptions } from "./feed/feed-options.ts";
+export type { FeedStatus } from "./feed/feed-status.ts";
+export type { PostgresConnection } from "./feed/library.ts";
+export { type RowId, rowsTag, rowTag } from "./tracking/table-tags.ts";
+export type { Feed };
+
+/** What tests put in place of the real thing. */
+export interface FeedInternals {
+  readonly clock?: Clock;
+  readonly timeoutMs?: number;
+  readonly isVisible?: IsVisible;
+}
+
+/**
+ * Invalidates what any program commits to PostgreSQL, through logical replication. Begins at once, in the background. Throws
+ * ConfigError for invalid options.
+ */
+export function postgresFeed(options: PostgresFeedOptions): Feed {
+  return startPostgresFeed(options, {});
+}
+
+/** @internal */
+export function startPostgresFeed(options: PostgresFeedOptions, internals: FeedInternals): Feed {
+  const settings = feedSettings("postgresFeed", options, ["publication", "slot"]);
+  const { publication = "xcache", slot } = options;
+  requireName("postgresFeed", "publication", publication);
+  const durable = durableSlot("postgresFeed", slot);
+  const { clock = systemClock, isVisible } = internals;
+  const leader = new LogicalLeader({ publication, durable, ...(isVisible && { isVisible }) });
+  return new Feed(options, settings, {
+    leader,
+    identity: `${publication} ${durable ?? ""}`,
+    readCatalogue: (sql) => Catalogue.read(sql, publication, settings.tables),
+    clock,
+    timeoutMs: internals.timeoutMs ?? linkTimeout(settings.silentForMs),
+  });
+}
+
+/** Longer than the server takes between two signs of life. */
+const linkTimeout = (silentForMs: number): number => Math.max(10_000, 5 * silentForMs);

@@ -1,0 +1,117 @@
+// The options of a feed, and their validation.
+import { requireFlag, requireOptions } from "../../core/arguments.ts";
+import type { CacheForSessions } from "../../core/db-session.ts";
+import { ttlToMs } from "../../core/entry-options.ts";
+import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { bareName } from "../tracking/table-tags.ts";
+import type { RecordStore } from "./beats.ts";
+import type { PostgresConnection } from "./library.ts";
+
+/** The cache operations that a feed needs; an `XCache` has them. */
+export interface CacheForFeed extends Pick<CacheForSessions, "invalidateTags"> {
+  namespace(name: string): RecordStore;
+}
+
+/** Where a feed counts; a `CacheMetrics` is one. */
+export interface FeedMetrics {
+  increment(metric: string, value?: number, tags?: Readonly<Record<string, string>>): void;
+  gauge(metric: string, value: number, tags?: Readonly<Record<string, string>>): void;
+  timing(metric: string, seconds: number, tags?: Readonly<Record<string, string>>): void;
+}
+
+export interface FeedOptions {
+  /** A connection string, or the configuration of a `pg.Client`, of the primary server. */
+  readonly connection: PostgresConnection;
+  /** The cache that is invalidated: the one that the sessions use. */
+  readonly cache: CacheForFeed;
+  /** The tables whose changes must arrive. The feed is down while one of them is not covered. */
+  readonly tables: string | readonly string[];
+  /** Invalidate single rows by `rowTag`, and tag reads by primary key with it. Default: false. */
+  readonly rows?: boolean;
+  /** Seconds without proof that all changes have arrived, after which readers bypass the cache. Default: 2. */
+  readonly silentFor?: number;
+  /** Default: none. */
+  readonly metrics?: FeedMetrics;
+}
+
+export interface PostgresFeedOptions extends FeedOptions {
+  /** Default: `xcache`. */
+  readonly publication?: string;
+  /**
+   * `temporary`: nothing is retained for a feed that is gone; after any break everything published is dropped. `durable`:
+   * the server retains what a short break misses, under this name. Default: `temporary`.
+   */
+  readonly slot?: "temporary" | { readonly durable: string };
+}
+
+export interface FeedSettings {
+  readonly tables: readonly string[];
+  readonly rows: boolean;
+  readonly silentForMs: number;
+}
+
+const COMMON = ["connection", "cache", "tables", "rows", "silentFor", "metrics"];
+const DEFAULT_SILENT_FOR = 2;
+
+/** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
+export function feedSettings(caller: string, options: FeedOptions, more: readonly string[]): FeedSettings {
+  requireOptions(options, [...COMMON, ...more]);
+  const { connection, cache, tables, rows, silentFor = DEFAULT_SILENT_FOR, metrics } = options;
+  const isConnection = typeof connection === "string" ? connection !== "" : isObject(connection);
+  expect(
+    caller,
+    isConnection,
+    "connection",
+    "a connection string or the configuration of a pg.Client",
+    connection,
+  );
+  const isCache = [cache?.invalidateTags, cache?.namespace].every((method) => typeof method === "function");
+  expect(caller, isCache, "cache", "an XCache", cache);
+  const names: readonly unknown[] = Array.isArray(tables) ? tables : [tables];
+  const areNames =
+    names.length > 0 && names.every((name) => typeof name === "string" && name !== "" && name !== "*");
+  expect(caller, areNames, "tables", "a table's name or a list of names", tables);
+  const isMetrics =
+    metrics === undefined ||
+    [metrics?.increment, metrics?.gauge, metrics?.timing].every((method) => typeof method === "function");
+  expect(caller, isMetrics, "metrics", "a CacheMetrics", metrics);
+  const bare = (names as readonly string[]).map(bareName);
+  return {
+    tables: [...new Set(bare)].sort(),
+    rows: requireFlag(rows, "rows", false),
+    silentForMs: ttlToMs(silentFor, "silentFor"),
+  };
+}
+
+/** Throws ConfigError ARGUMENT_INVALID. */
+export function requireName(caller: string, what: string, value: unknown): asserts value is string {
+  // The longest identifier of PostgreSQL.
+  const isName = typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 63;
+  expect(caller, isName, what, "a name of 1 to 63 bytes", value);
+}
+
+/** Throws ConfigError ARGUMENT_INVALID. */
+export function durableSlot(caller: string, slot: unknown): string | undefined {
+  if (slot === undefined || slot === "temporary") return undefined;
+  const name: unknown = isObject(slot) ? slot.durable : undefined;
+  const isSlot = typeof name === "string" && /^[a-z0-9_]{1,63}$/.test(name);
+  expect(caller, isSlot, "slot", `"temporary" or { durable: name }, of a-z, 0-9 and _`, name ?? slot);
+  return name;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+function expect(
+  caller: string,
+  holds: boolean,
+  what: string,
+  expected: string,
+  arrived: unknown,
+): asserts holds {
+  // A connection holds a password.
+  const shown =
+    what === "connection" && typeof arrived === "string" ? "an empty string" : describeArrival(arrived);
+  if (!holds)
+    throw new ConfigError("ARGUMENT_INVALID", `${caller}(): ${what} must be ${expected}; got ${shown}.`);
+}
