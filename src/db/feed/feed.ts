@@ -12,7 +12,7 @@ import { Beats } from "./beats.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { FeedOptions, FeedSettings } from "./feed-options.ts";
 import { FeedCounts, type FeedStatus, healthOf } from "./feed-status.ts";
-import { beatMs, CATALOGUE_MS, isLocked, type Leader, type LeaderHost } from "./leader.ts";
+import { beatMs, catalogueMs, isLocked, type Leader, type LeaderHost } from "./leader.ts";
 import { clientsOf } from "./library.ts";
 import { type LinkOptions, SqlLink } from "./link.ts";
 import { Liveness } from "./liveness.ts";
@@ -175,7 +175,7 @@ export class Feed implements ChangeFeed, AsyncDisposable {
       let nextCatalogue = clock.now();
       while (!this.#isClosed) {
         if (clock.now() >= nextCatalogue) {
-          nextCatalogue = clock.now() + CATALOGUE_MS;
+          nextCatalogue = clock.now() + catalogueMs(this.#settings.silentForMs);
           this.#catalogue = await this.#parts.readCatalogue(sql);
         }
         const cache = await this.#beats.identity();

@@ -33,7 +33,7 @@ export interface Leader {
 }
 
 /** How often a changed schema or publication is looked for. */
-export const CATALOGUE_MS = 5_000;
+export const catalogueMs = (silentForMs: number): number => 2.5 * silentForMs;
 
 /** How often a feed proves that it is alive. */
 export const beatMs = (silentForMs: number): number => silentForMs / 8;

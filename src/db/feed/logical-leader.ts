@@ -3,7 +3,7 @@ import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { readServer, type ServerFacts } from "./catalogue.ts";
 import { Gate, type IsVisible } from "./gate.ts";
-import { beatMs, CATALOGUE_MS, type Leader, type LeaderHost } from "./leader.ts";
+import { beatMs, catalogueMs, type Leader, type LeaderHost } from "./leader.ts";
 import { ReplicationLink, type SqlLink } from "./link.ts";
 import { endOfRecords, lsnOf, lsnText } from "./lsn.ts";
 import type { Relation, StreamMessage } from "./pgoutput.ts";
@@ -198,7 +198,7 @@ class Leadership {
 
   async #loop(): Promise<void> {
     const { clock } = this.#host;
-    let nextCatalogue = clock.now() + CATALOGUE_MS;
+    let nextCatalogue = clock.now() + catalogueMs(this.#host.silentForMs);
     let pauseMs = FIRST_PAUSE_MS;
     for (;;) {
       this.#requireOpen();
@@ -210,7 +210,7 @@ class Leadership {
       // With transactions in the gate only a look, which takes a new snapshot, can prove a claim.
       if (this.#gate.isEmpty && (await this.#proveUpTo(this.#position))) pauseMs = FIRST_PAUSE_MS;
       if (clock.now() >= nextCatalogue) {
-        nextCatalogue = clock.now() + CATALOGUE_MS;
+        nextCatalogue = clock.now() + catalogueMs(this.#host.silentForMs);
         await this.#refresh();
       }
       const isWaiting = !this.#gate.isEmpty || this.#gap !== undefined || this.#claim !== undefined;
@@ -257,6 +257,8 @@ class Leadership {
     const { at } = this.#claim;
     this.#claim = undefined;
     this.#nextBeat = this.#host.clock.now() + beatMs(this.#host.silentForMs);
+    // Else a server whose other tables change would retain all of that.
+    this.#confirm(true);
     await this.#host.proven(at);
     return true;
   }

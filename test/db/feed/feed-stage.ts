@@ -27,6 +27,8 @@ export interface MemberOptions extends Partial<PostgresFeedOptions> {
   /** Its own store instead of the shared one. */
   readonly kvUrl?: string;
   readonly keyPrefix?: string;
+  /** Instead of this server. */
+  readonly primary?: object;
 }
 
 export interface FeedStage {
@@ -97,9 +99,12 @@ export function feedStage(settings: Readonly<Record<string, string>> = {}): Feed
       await made.name();
       return made;
     },
-    start({ internals = {}, kvUrl = redis.url, keyPrefix = `t${prefixes}`, ...options } = {}) {
+    start({ internals = {}, kvUrl = redis.url, keyPrefix = `t${prefixes}`, primary, ...options } = {}) {
       const cache = new XCache({ kvUrl, keyPrefix });
-      const connection = { ...server.at(name), ...(options.connection as object) };
+      const connection = (primary ?? {
+        ...server.at(name),
+        ...(options.connection as object),
+      }) as object as Record<string, unknown>;
       const feed = startPostgresFeed(
         { silentFor: 30, tables: "users", cache, ...options, connection },
         internals,
