@@ -2,11 +2,24 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { Catalogue } from "./feed/catalogue.ts";
 import { Feed } from "./feed/feed.ts";
-import { durableSlot, feedSettings, type PostgresFeedOptions, requireName } from "./feed/feed-options.ts";
+import {
+  durableSlot,
+  feedSettings,
+  type NotifyFeedOptions,
+  type PostgresFeedOptions,
+  requireName,
+} from "./feed/feed-options.ts";
 import type { IsVisible } from "./feed/gate.ts";
 import { LogicalLeader } from "./feed/logical-leader.ts";
+import { NotifyLeader } from "./feed/notify-leader.ts";
 
-export type { CacheForFeed, FeedMetrics, FeedOptions, PostgresFeedOptions } from "./feed/feed-options.ts";
+export type {
+  CacheForFeed,
+  FeedMetrics,
+  FeedOptions,
+  NotifyFeedOptions,
+  PostgresFeedOptions,
+} from "./feed/feed-options.ts";
 export type { FeedStatus } from "./feed/feed-status.ts";
 export type { PostgresConnection } from "./feed/library.ts";
 export { type RowId, rowsTag, rowTag } from "./tracking/table-tags.ts";
@@ -41,6 +54,31 @@ export function startPostgresFeed(options: PostgresFeedOptions, internals: FeedI
     readCatalogue: (sql) => Catalogue.read(sql, publication, settings.tables),
     clock,
     timeoutMs: internals.timeoutMs ?? linkTimeout(settings.silentForMs),
+  });
+}
+
+/**
+ * For servers without logical replication: triggers notify of changed tables, so rows are always dropped together, and
+ * commits that notify are serialised by PostgreSQL. Throws ConfigError for invalid options.
+ */
+export function postgresNotifyFeed(options: NotifyFeedOptions): Feed {
+  return startNotifyFeed(options, {});
+}
+
+/** @internal */
+export function startNotifyFeed(
+  options: NotifyFeedOptions,
+  { clock = systemClock, timeoutMs }: Omit<FeedInternals, "isVisible">,
+): Feed {
+  const settings = feedSettings("postgresNotifyFeed", options, ["channel"]);
+  const { channel = "xcache" } = options;
+  requireName("postgresNotifyFeed", "channel", channel);
+  return new Feed(options, settings, {
+    leader: new NotifyLeader(channel),
+    identity: `notify ${channel}`,
+    readCatalogue: (sql) => Catalogue.ofTriggers(sql, channel, settings.tables),
+    clock,
+    timeoutMs: timeoutMs ?? linkTimeout(settings.silentForMs),
   });
 }
 

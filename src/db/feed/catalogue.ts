@@ -5,18 +5,24 @@ import { bareName } from "../tracking/table-tags.ts";
 import type { Row } from "./library.ts";
 import type { SqlLink } from "./link.ts";
 
-/**
- * Every relation, with its kind, its parents (partitioned or inherited from), its primary key and a digest of its
- * columns, as far as it is published or related to one that is. Text comparison is exact under a deterministic collation only.
- */
-const QUERY = `
-WITH RECURSIVE published AS (
+const IN_PUBLICATION = `
   SELECT c.oid, to_jsonb(t) ->> 'rowfilter' AS filter
   FROM pg_publication_tables t
   JOIN pg_namespace n ON n.nspname = t.schemaname
   JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename
-  WHERE t.pubname = $1
-), above AS (
+  WHERE t.pubname = $1`;
+
+/** A trigger for each statement of every kind; pg_trigger.h has the bits. */
+const WITH_TRIGGER = `
+  SELECT t.tgrelid AS oid, NULL AS filter FROM pg_trigger t
+  WHERE t.tgname = $1 AND t.tgenabled IN ('O', 'A') AND t.tgtype & 1 = 0 AND t.tgtype & 60 = 60`;
+
+/**
+ * Every relation, with its kind, its parents (partitioned or inherited from), its primary key and a digest of its
+ * columns, as far as it is published or related to one that is. Text comparison is exact under a deterministic collation only.
+ */
+const relatedTo = (published: string): string => `
+WITH RECURSIVE published AS (${published}), above AS (
   SELECT oid AS member, oid FROM published
   UNION SELECT above.member, i.inhparent FROM above JOIN pg_inherits i ON i.inhrelid = above.oid
 ), below AS (
@@ -70,7 +76,7 @@ export async function readServer(link: SqlLink): Promise<ServerFacts> {
 }
 
 function problem(message: string, hint = "Run `xcache db feed --check` against this database."): ConfigError {
-  return new ConfigError("FEATURE_DISABLED", `postgresFeed: ${message}`, { hint });
+  return new ConfigError("FEATURE_DISABLED", `feed: ${message}`, { hint });
 }
 
 /** A table that a change of a published relation is a change of: itself, and those it is a part of. */
@@ -120,10 +126,23 @@ export class Catalogue {
     if (found.everything !== "true") {
       throw problem(`publication ${shown} must publish insert, update, delete and truncate`, SQL_HINT);
     }
-    const rows = await link.query(QUERY, [publication]);
-    const missing = tables.filter((table) => !isCovered(rows.map(relationOf), bareName(table)));
+    const rows = await link.query(relatedTo(IN_PUBLICATION), [publication]);
+    const missing = tables.filter((table) => !isCovered(rows, table, true));
     if (missing.length > 0) {
       throw problem(`publication ${shown} does not tell of every change of ${missing.join(", ")}`, SQL_HINT);
+    }
+    return new Catalogue(rows);
+  }
+
+  /** Throws ConfigError unless `tables` and all their parts have the trigger. */
+  static async ofTriggers(link: SqlLink, trigger: string, tables: readonly string[]): Promise<Catalogue> {
+    const rows = await link.query(relatedTo(WITH_TRIGGER), [trigger]);
+    const missing = tables.filter((table) => !isCovered(rows, table, false));
+    if (missing.length > 0) {
+      throw problem(
+        `there is no trigger ${JSON.stringify(trigger)} for every change of ${missing.join(", ")}`,
+        SQL_HINT,
+      );
     }
     return new Catalogue(rows);
   }
@@ -159,16 +178,20 @@ function relationOf(row: Row): RelatedRelation {
   };
 }
 
-/** Whether the changes of every part of the tables of that name are published, without a row filter. */
-function isCovered(relations: readonly RelatedRelation[], name: string): boolean {
+/**
+ * Whether the changes of every part of the tables of that name are published, without a row filter. `tellsOfParts`: those of a
+ * partitioned table include those of its partitions.
+ */
+function isCovered(rows: readonly Row[], table: string, tellsOfParts: boolean): boolean {
+  const [relations, name] = [rows.map(relationOf), bareName(table)];
   const byOid = new Map(relations.map((relation) => [relation.oid, relation]));
   const isWhole = (oid: number, isWithin: boolean): boolean => {
     const relation = byOid.get(oid);
     if (relation === undefined || relation.isFiltered) return false;
     // A partitioned table that is published for its parts needs nothing more of them.
     const isTold = isWithin || relation.isPublished;
-    const isEnough = isTold || relation.kind === "p";
-    const isOfParts = relation.kind === "p" && isTold;
+    const isEnough = isTold || (tellsOfParts && relation.kind === "p");
+    const isOfParts = tellsOfParts && relation.kind === "p" && isTold;
     return isEnough && relation.children.every((child) => isWhole(child, isOfParts));
   };
   const named = relations.filter((relation) => bareName(relation.name) === name);
@@ -176,7 +199,7 @@ function isCovered(relations: readonly RelatedRelation[], name: string): boolean
     named.length > 0 &&
     named.every(({ oid, children, kind }) => {
       const isEmptyRoot = kind === "p" && children.length === 0;
-      return isEmptyRoot || isWhole(oid, isPartOfPublished(oid, relations));
+      return isEmptyRoot || isWhole(oid, tellsOfParts && isPartOfPublished(oid, relations));
     })
   );
 }

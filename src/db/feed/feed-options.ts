@@ -44,6 +44,11 @@ export interface PostgresFeedOptions extends FeedOptions {
   readonly slot?: "temporary" | { readonly durable: string };
 }
 
+export interface NotifyFeedOptions extends FeedOptions {
+  /** The name of the triggers and of the channel they notify. Default: `xcache`. */
+  readonly channel?: string;
+}
+
 export interface FeedSettings {
   readonly tables: readonly string[];
   readonly rows: boolean;

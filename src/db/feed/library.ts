@@ -42,6 +42,6 @@ async function loadPg(): Promise<Pg> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
-    throw new MissingPeerError("pg", "postgresFeed", { cause: error });
+    throw new MissingPeerError("pg", "A feed of PostgreSQL", { cause: error });
   }
 }

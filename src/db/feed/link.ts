@@ -89,6 +89,11 @@ export class SqlLink extends Link {
     const client = await options.open({ application_name: "xcache feed" });
     return new SqlLink(client, options).connected();
   }
+
+  /** Calls `listener` with the payload of every notification that this connection listens for. */
+  onNotification(listener: (payload: string) => void): void {
+    this.client.on("notification", ({ payload = "" }: { readonly payload?: string }) => listener(payload));
+  }
 }
 
 export class ReplicationLink extends Link {

@@ -136,7 +136,7 @@ class Leadership {
     if (found !== undefined && (found.plugin !== "pgoutput" || found.here !== "true")) {
       throw new ConfigError(
         "CONFIG_INVALID",
-        `postgresFeed: the replication slot ${durable} belongs to another database or plugin`,
+        `feed: the replication slot ${durable} belongs to another database or plugin`,
         { hint: "Choose another name for the durable slot." },
       );
     }

@@ -150,7 +150,7 @@ test.each([false, true])(
     await Promise.all([...readers, disturbing]);
     relays.database.restore();
     expect(history.violations).toEqual([]);
-  expect((await members[1]!.cache.getStats()).totalHits).toBeGreaterThan(0);
+    expect((await members[1]!.cache.getStats()).totalHits).toBeGreaterThan(0);
 
     // In the end nothing old is left in any cache.
     for (const member of members) {

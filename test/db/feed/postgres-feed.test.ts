@@ -184,7 +184,7 @@ describe("before it is alive, a feed", () => {
     const missing = stage.start({ publication: "nobody" });
     await expect(missing.feed.ready()).rejects.toMatchObject({
       code: "FEATURE_DISABLED",
-      message: 'postgresFeed: there is no publication "nobody"',
+      message: 'feed: there is no publication "nobody"',
     });
     await stage.outside.query("CREATE TABLE accounts (id int PRIMARY KEY)");
     const uncovered = stage.start({ tables: ["users", "accounts"] });
