@@ -24,6 +24,23 @@ describe("a commit of another program", () => {
     expect(first.feed.health()).toEqual({ name: "feed", ok: true, detail: "leader" });
   });
 
+  test("is counted in the metrics", async () => {
+    const counted = new Map<string, number>();
+    const add = (metric: string, value = 1) => void counted.set(metric, (counted.get(metric) ?? 0) + value);
+    const metrics = { increment: add, gauge: (metric: string, value: number) => void counted.set(metric, value), timing: add };
+    const app = await stage.member({ metrics, silentFor: 1 });
+    await stage.outside.query("UPDATE users SET name = 'Ada' WHERE id = 1");
+    await becomes(app, "Ada");
+    await until(() => counted.get("cache.feed.alive") === 1, { what: "it is reported as alive" });
+    expect(Object.fromEntries(counted)).toEqual({
+      "cache.feed.alive": 1,
+      "cache.feed.gaps.total": 1,
+      "cache.feed.leader_changes.total": 1,
+      "cache.feed.invalidations.total": 1,
+      "cache.feed.lag": expect.any(Number),
+    });
+  });
+
   test("that rolls back invalidates nothing", async () => {
     const app = await stage.member();
     await stage.outside.query("BEGIN; UPDATE users SET name = 'x' WHERE id = 1; ROLLBACK");
