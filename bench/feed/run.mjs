@@ -5,8 +5,8 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { XCache } from "../../dist/index.js";
 import { postgresFeed, postgresNotifyFeed, rowsTag, rowTag } from "../../dist/db/feed.js";
+import { XCache } from "../../dist/index.js";
 
 const connection = process.env.DATABASE_URL ?? "";
 const kvUrl = process.env.XCACHE_KV_URL ?? "redis://localhost:6379/0";

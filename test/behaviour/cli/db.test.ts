@@ -3,7 +3,15 @@ import { expect, test } from "vitest";
 import { jsonLines, xcache } from "./installed.ts";
 
 test("--sql prints the statements and connects to nothing", async () => {
-  const { code, stdout, stderr } = await xcache(["db", "feed", "--sql", "--table", "users", "--table", "App.Orders"]);
+  const { code, stdout, stderr } = await xcache([
+    "db",
+    "feed",
+    "--sql",
+    "--table",
+    "users",
+    "--table",
+    "App.Orders",
+  ]);
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout).toContain('CREATE PUBLICATION xcache FOR TABLE users, "App"."Orders";\n');
   const notify = await xcache(["db", "feed", "--sql", "--notify", "--table", "users", "--json"]);

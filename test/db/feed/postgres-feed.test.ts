@@ -27,7 +27,11 @@ describe("a commit of another program", () => {
   test("is counted in the metrics", async () => {
     const counted = new Map<string, number>();
     const add = (metric: string, value = 1) => void counted.set(metric, (counted.get(metric) ?? 0) + value);
-    const metrics = { increment: add, gauge: (metric: string, value: number) => void counted.set(metric, value), timing: add };
+    const metrics = {
+      increment: add,
+      gauge: (metric: string, value: number) => void counted.set(metric, value),
+      timing: add,
+    };
     const app = await stage.member({ metrics, silentFor: 1 });
     await stage.outside.query("UPDATE users SET name = 'Ada' WHERE id = 1");
     await becomes(app, "Ada");
