@@ -2,14 +2,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
-import type { Load } from "../../core/options.ts";
-
-/** The part of a cache that keeps the record. */
-export interface RecordStore {
-  get<T>(key: string): Promise<T | undefined>;
-  set(key: string, value: unknown, options?: { readonly ttl?: number }): Promise<void>;
-  getOrSet<T>(key: string, load: Load<T>, options?: { readonly ttl?: number }): Promise<T>;
-}
+import type { RecordStore } from "./feed-options.ts";
 
 interface BeatRecord {
   /** Identifies the cache: its processes elect one leader among themselves. */

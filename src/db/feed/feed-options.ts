@@ -3,9 +3,18 @@ import { requireFlag, requireOptions } from "../../core/arguments.ts";
 import type { CacheForSessions } from "../../core/db-session.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
+import type { Load } from "../../core/options.ts";
 import { bareName } from "../tracking/table-tags.ts";
-import type { RecordStore } from "./beats.ts";
-import type { PostgresConnection } from "./library.ts";
+
+/** A connection string, or the configuration of a `pg.Client`. */
+export type PostgresConnection = string | Readonly<Record<string, unknown>>;
+
+/** The part of a cache that keeps the record. */
+export interface RecordStore {
+  get<T>(key: string): Promise<T | undefined>;
+  set(key: string, value: unknown, options?: { readonly ttl?: number }): Promise<void>;
+  getOrSet<T>(key: string, load: Load<T>, options?: { readonly ttl?: number }): Promise<T>;
+}
 
 /** The cache operations that a feed needs; an `XCache` has them. */
 export interface CacheForFeed extends Pick<CacheForSessions, "invalidateTags"> {

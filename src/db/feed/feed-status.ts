@@ -1,4 +1,5 @@
 // What a feed reports about itself: status, health check and metrics.
+import type { ChangeFeed } from "../../core/db-session.ts";
 import type { HealthCheckItem } from "../../core/stats.ts";
 import type { FeedMetrics } from "./feed-options.ts";
 
@@ -23,6 +24,20 @@ export interface FeedStatus {
   readonly elections: number;
   /** Transactions whose changes were invalidated here. */
   readonly invalidations: number;
+}
+
+/** A running feed. */
+export interface Feed extends ChangeFeed, AsyncDisposable {
+  /**
+   * Resolves when the feed is alive. Rejects with ConfigError or MissingPeerError if the database is not set up for it, with
+   * ConnectionError when it is closed; waits for a server that cannot be reached.
+   */
+  ready(): Promise<void>;
+  status(): FeedStatus;
+  /** For a health endpoint, next to the checks of `cache.detailedHealthCheck()`. */
+  health(): HealthCheckItem;
+  /** Idempotent. Ends the connections; a temporary slot goes with them, a durable one stays. */
+  close(): Promise<void>;
 }
 
 /** The counts of a feed, also sent to the metrics. */

@@ -1,7 +1,7 @@
 // A feed of one database into one cache: one of the cache's processes leads, the others follow its heartbeat.
 import { outsideCallers } from "../../core/async-context.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { ChangeFeed, RowKey } from "../../core/db-session.ts";
+import type { RowKey } from "../../core/db-session.ts";
 import { ConfigError, ConnectionError, MissingPeerError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
@@ -11,7 +11,7 @@ import { bareName } from "../tracking/table-tags.ts";
 import { Beats } from "./beats.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { FeedOptions, FeedSettings } from "./feed-options.ts";
-import { FeedCounts, type FeedStatus, healthOf } from "./feed-status.ts";
+import { type Feed, FeedCounts, type FeedStatus, healthOf } from "./feed-status.ts";
 import { beatMs, catalogueMs, isLocked, type Leader, type LeaderHost } from "./leader.ts";
 import { clientsOf } from "./library.ts";
 import { type LinkOptions, SqlLink } from "./link.ts";
@@ -41,8 +41,7 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** A running feed. */
-export class Feed implements ChangeFeed, AsyncDisposable {
+export class RunningFeed implements Feed {
   readonly #options: FeedOptions;
   readonly #settings: FeedSettings;
   readonly #parts: FeedParts;
@@ -62,7 +61,6 @@ export class Feed implements ChangeFeed, AsyncDisposable {
   #sql: SqlLink | undefined;
   #waiters: Waiter[] = [];
 
-  /** @internal */
   constructor(options: FeedOptions, settings: FeedSettings, parts: FeedParts) {
     const { clock, timeoutMs, identity } = parts;
     this.#options = options;
@@ -78,30 +76,22 @@ export class Feed implements ChangeFeed, AsyncDisposable {
     this.#loops = outsideCallers(() => Promise.all([this.#run(), this.#follow()]));
   }
 
-  /** Whether cached reads may be served: every commit visible `silentFor` seconds ago has been invalidated. */
   isAlive(): boolean {
     return this.#liveness.isAlive;
   }
 
-  /** Whether the feed tells of the changes of this table. */
   covers(table: string): boolean {
     return this.#tables.has(bareName(table));
   }
 
-  /** The primary key by which reads of this table may be tagged. undefined: by table only. */
   rowKey(table: string): RowKey | undefined {
     return this.#settings.rows ? this.#catalogue?.keys.get(bareName(table)) : undefined;
   }
 
-  /** Whether writes of sessions must also invalidate the rows of their tables. */
   get rows(): boolean {
     return this.#settings.rows;
   }
 
-  /**
-   * Resolves when the feed is alive. Rejects with ConfigError or MissingPeerError if the database is not set up for it, with
-   * ConnectionError when it is closed; waits for a server that cannot be reached.
-   */
   ready(): Promise<void> {
     if (this.isAlive()) return Promise.resolve();
     if (this.#isClosed) return Promise.reject(closedError());
@@ -128,12 +118,10 @@ export class Feed implements ChangeFeed, AsyncDisposable {
     };
   }
 
-  /** For a health endpoint, next to the checks of `cache.detailedHealthCheck()`. */
   health(): HealthCheckItem {
     return healthOf(this.status());
   }
 
-  /** Idempotent. Ends the connections; a temporary slot goes with them, a durable one stays. */
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;

@@ -1,6 +1,7 @@
 // The parts of node-postgres that a feed uses, described structurally; the package is loaded when a feed connects.
 import type { EventEmitter } from "node:events";
 import { MissingPeerError } from "../../core/errors.ts";
+import type { PostgresConnection } from "./feed-options.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -16,9 +17,6 @@ export interface FeedClient extends EventEmitter {
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Row[] }>;
   end(): Promise<void>;
 }
-
-/** A connection string, or the configuration of a `pg.Client`. */
-export type PostgresConnection = string | Readonly<Record<string, unknown>>;
 
 export type OpenClient = (extra?: Readonly<Record<string, unknown>>) => Promise<FeedClient>;
 

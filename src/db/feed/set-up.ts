@@ -1,7 +1,8 @@
 // What a database needs for a feed: the statements that set it up, and checks of what is there. Nothing here changes a database.
 import { systemClock } from "../../core/clock.ts";
 import { bareName } from "../tracking/table-tags.ts";
-import { clientsOf, type PostgresConnection, type Row } from "./library.ts";
+import type { PostgresConnection } from "./feed-options.ts";
+import { clientsOf, type Row } from "./library.ts";
 import { SqlLink } from "./link.ts";
 
 export interface SetUp {

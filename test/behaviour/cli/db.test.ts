@@ -1,6 +1,10 @@
 // db feed: what it prints, and how it refuses.
-import { expect, test } from "vitest";
-import { jsonLines, xcache } from "./installed.ts";
+import { beforeAll, expect, test } from "vitest";
+import { installedProgram, jsonLines, xcache } from "./installed.ts";
+
+beforeAll(() => {
+  installedProgram();
+});
 
 test("--sql prints the statements and connects to nothing", async () => {
   const { code, stdout, stderr } = await xcache([

@@ -2,7 +2,8 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
-import { type Feed, type PostgresFeedOptions, startPostgresFeed } from "../../../src/db/feed.ts";
+import { startPostgresFeed } from "../../../src/db/feed/start.ts";
+import type { Feed, PostgresFeedOptions } from "../../../src/db/feed.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";

@@ -1,7 +1,7 @@
 // Invalidation by triggers that notify, for servers without logical replication.
 import { expect, test } from "vitest";
 import { setUpSql } from "../../../src/db/feed/set-up.ts";
-import { startNotifyFeed } from "../../../src/db/feed.ts";
+import { startNotifyFeed } from "../../../src/db/feed/start.ts";
 import { tableTag } from "../../../src/index.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,7 @@
 // The parts of a feed that need no server: snapshots, positions, messages and heartbeats.
 import { describe, expect, test } from "vitest";
-import { Beats, type RecordStore } from "../../../src/db/feed/beats.ts";
+import { Beats } from "../../../src/db/feed/beats.ts";
+import type { RecordStore } from "../../../src/db/feed/feed-options.ts";
 import { Gate } from "../../../src/db/feed/gate.ts";
 import { Liveness } from "../../../src/db/feed/liveness.ts";
 import { endOfRecords, lsnOf, lsnText } from "../../../src/db/feed/lsn.ts";
