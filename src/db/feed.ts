@@ -1,6 +1,7 @@
 // Invalidation from the database's own stream of changes.
-import type { NotifyFeedOptions, PostgresFeedOptions } from "./feed/feed-options.ts";
+import type { NotifyFeedOptions, PostgresFeedOptions, SqliteFeedOptions } from "./feed/feed-options.ts";
 import type { Feed } from "./feed/feed-status.ts";
+import { startSqliteFeed } from "./feed/sqlite-feed.ts";
 import { startNotifyFeed, startPostgresFeed } from "./feed/start.ts";
 
 export type {
@@ -10,6 +11,8 @@ export type {
   NotifyFeedOptions,
   PostgresConnection,
   PostgresFeedOptions,
+  SqliteDatabase,
+  SqliteFeedOptions,
 } from "./feed/feed-options.ts";
 export type { Feed, FeedStatus } from "./feed/feed-status.ts";
 export { type RowId, rowsTag, rowTag } from "./tracking/table-tags.ts";
@@ -28,4 +31,12 @@ export function postgresFeed(options: PostgresFeedOptions): Feed {
  */
 export function postgresNotifyFeed(options: NotifyFeedOptions): Feed {
   return startNotifyFeed(options, {});
+}
+
+/**
+ * Invalidates the tables when any other connection, of this process or another, has committed to a file of SQLite. Sessions
+ * look at the file before each read. Throws ConfigError for invalid options.
+ */
+export function sqliteFeed(options: SqliteFeedOptions): Feed {
+  return startSqliteFeed(options);
 }

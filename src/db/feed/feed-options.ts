@@ -58,19 +58,32 @@ export interface NotifyFeedOptions extends FeedOptions {
   readonly channel?: string;
 }
 
+/** A connection of better-sqlite3, node:sqlite or libsql. */
+export interface SqliteDatabase {
+  prepare(sql: string): { get(): unknown };
+}
+
+export interface SqliteFeedOptions extends Pick<FeedOptions, "cache" | "tables" | "metrics"> {
+  /** A connection to the file that nothing else uses: what it commits itself would go unnoticed. */
+  readonly database: SqliteDatabase;
+  /** Seconds between two looks at the file; a session looks before every read. Default: 0.1. */
+  readonly interval?: number;
+}
+
 export interface FeedSettings {
   readonly tables: readonly string[];
   readonly rows: boolean;
   readonly silentForMs: number;
 }
 
-const COMMON = ["connection", "cache", "tables", "rows", "silentFor", "metrics"];
+const COMMON = ["cache", "tables", "metrics"];
+const OF_POSTGRES = ["connection", "rows", "silentFor"];
 const DEFAULT_SILENT_FOR = 2;
 
 /** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
 export function feedSettings(caller: string, options: FeedOptions, more: readonly string[]): FeedSettings {
-  requireOptions(options, [...COMMON, ...more]);
-  const { connection, cache, tables, rows, silentFor = DEFAULT_SILENT_FOR, metrics } = options;
+  const tables = feedTables(caller, options, [...OF_POSTGRES, ...more]);
+  const { connection, rows, silentFor = DEFAULT_SILENT_FOR } = options;
   const isConnection = typeof connection === "string" ? connection !== "" : isObject(connection);
   expect(
     caller,
@@ -79,6 +92,17 @@ export function feedSettings(caller: string, options: FeedOptions, more: readonl
     "a connection string or the configuration of a pg.Client",
     connection,
   );
+  return { tables, rows: requireFlag(rows, "rows", false), silentForMs: ttlToMs(silentFor, "silentFor") };
+}
+
+/** Checks what all feeds have, and returns the bare names of the tables. Throws ConfigError. */
+export function feedTables(
+  caller: string,
+  options: Pick<FeedOptions, "cache" | "tables" | "metrics">,
+  more: readonly string[],
+): readonly string[] {
+  requireOptions(options, [...COMMON, ...more]);
+  const { cache, tables, metrics } = options;
   const isCache = [cache?.invalidateTags, cache?.namespace].every((method) => typeof method === "function");
   expect(caller, isCache, "cache", "an XCache", cache);
   const names: readonly unknown[] = Array.isArray(tables) ? tables : [tables];
@@ -89,12 +113,7 @@ export function feedSettings(caller: string, options: FeedOptions, more: readonl
     metrics === undefined ||
     [metrics?.increment, metrics?.gauge, metrics?.timing].every((method) => typeof method === "function");
   expect(caller, isMetrics, "metrics", "a CacheMetrics", metrics);
-  const bare = (names as readonly string[]).map(bareName);
-  return {
-    tables: [...new Set(bare)].sort(),
-    rows: requireFlag(rows, "rows", false),
-    silentForMs: ttlToMs(silentFor, "silentFor"),
-  };
+  return [...new Set((names as readonly string[]).map(bareName))].sort();
 }
 
 /** Throws ConfigError ARGUMENT_INVALID. */
@@ -116,7 +135,7 @@ export function durableSlot(caller: string, slot: unknown): string | undefined {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
-function expect(
+export function expect(
   caller: string,
   holds: boolean,
   what: string,

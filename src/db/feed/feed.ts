@@ -34,6 +34,8 @@ export interface FeedParts {
 const NAMESPACE = "xcache-feed";
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+/** So that no call takes longer than a store is given. */
+const MOST_TAGS_AT_ONCE = 500;
 
 /** A caller of `ready`. */
 interface Waiter {
@@ -226,17 +228,21 @@ export class RunningFeed implements Feed {
 
   /** Nothing counts as invalidated before the cache has confirmed it. */
   async #deliver(tags: readonly string[], isOver: () => boolean): Promise<void> {
-    if (tags.length === 0) return;
+    for (let at = 0; at < tags.length; at += MOST_TAGS_AT_ONCE) {
+      await this.#deliverPart(tags.slice(at, at + MOST_TAGS_AT_ONCE), isOver);
+    }
+  }
+
+  async #deliverPart(tags: readonly string[], isOver: () => boolean): Promise<void> {
     for (let retryMs = FIRST_RETRY_MS / 2; ; retryMs = Math.min(LONGEST_RETRY_MS / 5, 2 * retryMs)) {
       try {
         await this.#options.cache.invalidateTags(tags);
+        this.#waiting = undefined;
         return;
       } catch (error) {
         if (this.#isClosed || isOver()) throw error;
         this.#waiting = "the cache does not confirm invalidations";
         await this.#pause(retryMs);
-      } finally {
-        this.#waiting = undefined;
       }
     }
   }
