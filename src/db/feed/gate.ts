@@ -3,13 +3,13 @@
 import type { TransactionTags } from "./transaction-tags.ts";
 import type { XidSnapshot } from "./xid-snapshot.ts";
 
-/** Beyond so many tags, waiting transactions keep the names of their tables only. */
+/** Above this number of tags, waiting transactions keep the names of their tables only. */
 const MOST_TAGS = 100_000;
 
 /** Whether snapshots taken from now on see a transaction. */
 export type IsVisible = (snapshot: XidSnapshot, xid: number) => boolean;
 
-export const isVisible: IsVisible = (snapshot, xid) => snapshot.sees(xid);
+const isVisible: IsVisible = (snapshot, xid) => snapshot.sees(xid);
 
 export class Gate {
   readonly #isVisible: IsVisible;

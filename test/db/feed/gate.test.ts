@@ -29,7 +29,7 @@ async function invisibleCommit(app: Member): Promise<() => Promise<unknown>> {
       ).rowCount === 1,
     { what: "the commit waits" },
   );
-  await until(() => app.feed.status().position !== position, { what: "the stream has told of it" });
+  await until(() => app.feed.status().position !== position, { what: "the stream has sent it" });
   return async () => {
     await outside.query("ALTER SYSTEM RESET synchronous_standby_names");
     await outside.query("SELECT pg_reload_conf()");

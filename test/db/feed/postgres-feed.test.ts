@@ -1,4 +1,4 @@
-// Invalidation from PostgreSQL's stream of changes: whoever writes, and however.
+// Invalidation from the stream of changes of PostgreSQL: every kind of write, by any program.
 import { describe, expect, test } from "vitest";
 import { rowsTag, rowTag } from "../../../src/db/feed.ts";
 import { tableTag } from "../../../src/index.ts";
