@@ -47,12 +47,12 @@ async function readAround(
   await stage.outside.query(
     "CREATE TABLE orders (id int PRIMARY KEY); ALTER PUBLICATION xcache ADD TABLE orders",
   );
-  const app = await stage.member({ silentFor: 2, ...options });
+  const app = await stage.member({ silentFor: 8, ...options });
   expect(await app.name()).toBe("u1");
   const show = await invisibleCommit(app);
   // The feed looks at what waits again and again, and proves that it is alive.
   let { silence = 0 } = app.feed.status();
-  for (let proof = 0; proof < 3; proof++) {
+  for (let proof = 0; proof < 2; proof++) {
     await until(
       () => {
         const [before, now] = [silence, app.feed.status().silence ?? 0];
