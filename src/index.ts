@@ -87,7 +87,7 @@ export type {
   HealthResult,
   OperationMetrics,
 } from "./core/stats.ts";
-export { tableTag } from "./db/tracking/cached-tables.ts";
+export { tableTag } from "./db/tracking/table-tags.ts";
 export {
   asCached,
   type CacheControls,

@@ -60,6 +60,7 @@ export const sidebar: readonly SidebarGroup[] = [
   group("Around your application", "guide", {
     http: "HTTP responses",
     databases: "Databases",
+    feed: "Changes from the database",
     ecosystem: "Other libraries",
     extras: "Optional packages",
     testing: "Testing",

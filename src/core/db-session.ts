@@ -18,6 +18,27 @@ export interface CacheForSessions {
   readonly tables?: Readonly<Record<string, TableSettings>>;
 }
 
+/** A column of a primary key, and how its values are compared. */
+export interface KeyColumn {
+  readonly name: string;
+  readonly kind: "integer" | "text" | "uuid";
+}
+
+/** The primary key of a table, in order. */
+export type RowKey = readonly KeyColumn[];
+
+/** A stream of the database's changes that invalidates what any program commits, as sessions see it. */
+export interface ChangeFeed {
+  /** Whether cached reads of the covered tables may be served now. */
+  isAlive(): boolean;
+  /** Whether the changes of this table arrive. */
+  covers(table: string): boolean;
+  /** The primary key by which reads of this table are tagged. undefined: by table only. */
+  rowKey(table: string): RowKey | undefined;
+  /** Whether some reads are tagged by row. */
+  readonly rows: boolean;
+}
+
 /** What a session tracker caches, and where. */
 export interface SessionScope {
   readonly cache: CacheForSessions;
@@ -25,6 +46,8 @@ export interface SessionScope {
   readonly tables: readonly string[];
   /** Seconds. Default: the smallest of the tables', else the cache's own. */
   readonly ttl?: number;
+  /** Default: only commits through the sessions invalidate. */
+  readonly feed?: ChangeFeed;
 }
 
 /**

@@ -1,6 +1,6 @@
 // The options of `cachedDependency`, and their validation.
 import { requireOptions } from "../core/arguments.ts";
-import type { CacheForSessions, SessionAdapter } from "../core/db-session.ts";
+import type { CacheForSessions, ChangeFeed, SessionAdapter } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 
@@ -13,15 +13,17 @@ export interface DependencyOptions {
   readonly tableName: string | readonly string[];
   /** For a library without built-in support. Default: detected from the session. */
   readonly adapter?: SessionAdapter;
+  /** Invalidates what other programs commit, such as `postgresFeed`. While it is silent, reads bypass the cache. Default: none. */
+  readonly feed?: ChangeFeed;
 }
 
-const OPTION_NAMES: readonly (keyof DependencyOptions)[] = ["cache", "ttl", "tableName", "adapter"];
+const OPTION_NAMES: readonly (keyof DependencyOptions)[] = ["cache", "ttl", "tableName", "adapter", "feed"];
 
 /** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
 export function checkDependencyOptions(given: unknown): asserts given is DependencyOptions {
   expectThat(typeof given === "object" && given !== null, "the options", "an object with a tableName", given);
   requireOptions(given, OPTION_NAMES);
-  const { cache, ttl, tableName, adapter } = given as DependencyOptions;
+  const { cache, ttl, tableName, adapter, feed } = given as DependencyOptions;
   expectThat(
     cache === undefined || isSessionCache(cache),
     "cache",
@@ -41,6 +43,13 @@ export function checkDependencyOptions(given: unknown): asserts given is Depende
     "adapter",
     "a SessionAdapter",
     adapter,
+  );
+  expectThat(
+    feed === undefined ||
+      [feed?.isAlive, feed?.covers, feed?.rowKey].every((part) => typeof part === "function"),
+    "feed",
+    "a feed, such as that of postgresFeed",
+    feed,
   );
 }
 

@@ -69,13 +69,18 @@ function wrapperOf(dependency: AnyDependency, wrapSession: (session: unknown) =>
 
 function trackerFor(
   cache: CacheForSessions,
-  { ttl, ...options }: DependencyOptions,
+  { ttl, feed, ...options }: DependencyOptions,
   { trackSessions }: DependencyParts,
   trackers: WeakMap<CacheForSessions, SessionTracker>,
 ): SessionTracker {
   let tracker = trackers.get(cache);
   if (tracker === undefined) {
-    tracker = trackSessions({ cache, tables: tableNames(options), ...(ttl === undefined ? {} : { ttl }) });
+    tracker = trackSessions({
+      cache,
+      tables: tableNames(options),
+      ...(ttl === undefined ? {} : { ttl }),
+      ...(feed === undefined ? {} : { feed }),
+    });
     trackers.set(cache, tracker);
   }
   return tracker;

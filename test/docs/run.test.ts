@@ -12,12 +12,13 @@ let database: PostgresAddress;
 
 beforeAll(async () => {
   expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
-  postgres = await startPostgres();
+  postgres = await startPostgres({ wal_level: "logical" });
   database = postgres.at(await postgres.createDatabase());
   const client = new pg.Client(database);
   await client.connect();
   await client.query("CREATE TABLE users (id int PRIMARY KEY, name text NOT NULL)");
   await client.query("INSERT INTO users VALUES (1, 'Grace')");
+  await client.query("CREATE PUBLICATION xcache FOR TABLE users");
   await client.end();
 });
 afterAll(() => postgres.stop());

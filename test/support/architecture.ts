@@ -54,7 +54,13 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   backends: [["wire"], ["memory", "kv", "memcached", "disk"]],
   "backends/kv": [["resp"], ["server"], ["commands"], ["cluster", "sentinel"], [OWN_FILES]],
   web: [["message"], ["protocol", "node-http", "fetch-api"], ["engine"], [OWN_FILES]],
-  db: [["sql"], ["tracking"], ["pg"], ["drizzle", "knex", "kysely", "prisma", "typeorm"], [OWN_FILES]],
+  db: [
+    ["sql"],
+    ["tracking"],
+    ["pg", "feed"],
+    ["drizzle", "knex", "kysely", "prisma", "typeorm"],
+    [OWN_FILES],
+  ],
   metrics: [[OWN_FILES], ["recording"], ["collectors", "history", "opentelemetry"], ["prometheus", "statsd"]],
 };
 

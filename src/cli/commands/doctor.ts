@@ -5,7 +5,8 @@ import { redactUrl } from "../../core/redact.ts";
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { type Finding, runChecks } from "../doctor/checks.ts";
+import { runChecks } from "../doctor/checks.ts";
+import { findingLines } from "../doctor/finding-lines.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withOpenSession } from "../session.ts";
@@ -37,7 +38,7 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
       await out.lines(tableLines(rows));
       await out.line("");
       await out.line(out.data.bold("Findings"));
-      for (const finding of findings) await out.lines(findingLines(context, finding));
+      for (const finding of findings) await out.lines(findingLines(out, finding));
     }
     await out.flush();
     if (!isReached) return EXIT.unreachable;
@@ -66,11 +67,4 @@ function settingValue(config: LayeredConfig["config"], field: FieldName): unknow
     return Object.fromEntries(tables);
   }
   return toWire(value);
-}
-
-function findingLines({ out }: CommandContext, { state, name, detail, advice }: Finding): readonly string[] {
-  const { green, yellow, red, cyan } = out.data;
-  const mark = { ok: green("ok"), warning: yellow("warning"), problem: red("problem") }[state];
-  const line = `  ${mark} ${name.replaceAll("_", " ")}: ${escapeControls(detail)}`;
-  return advice === null ? [line] : [line, `      ${cyan("→")} ${escapeControls(advice)}`];
 }

@@ -41,6 +41,27 @@ const TOOLS: readonly CommandSpec[] = [
     load: () => import("../commands/extras.ts"),
   },
   {
+    name: "db",
+    group: "Tools",
+    summary: "check or prepare a database whose changes invalidate the cache",
+    detail:
+      "db feed --check looks at the server's settings, privileges, publication, slots and retention, and exits 1 if there is a problem. db feed --sql prints the statements that set it up. Neither changes the database.",
+    arguments: [{ name: "<topic>", summary: "feed", completes: ["feed"] }],
+    options: [
+      { flags: "--check", summary: "check the database" },
+      { flags: "--sql", summary: "print what to run" },
+      { flags: "--connection <url>", summary: "PostgreSQL address (default: DATABASE_URL)" },
+      { flags: "--publication <name>", summary: "publication, or channel with --notify (default: xcache)" },
+      { flags: "--table <name>", summary: "a table whose reads are cached; repeatable", parse: repeated },
+      { flags: "--notify", summary: "with --sql: triggers for servers without logical replication" },
+    ],
+    examples: [
+      ["xcache db feed --check --table users", "with DATABASE_URL set"],
+      ["xcache db feed --sql --table users --table orders > feed.sql", "for an administrator"],
+    ],
+    load: () => import("../commands/db.ts"),
+  },
+  {
     name: "completion",
     group: "Tools",
     summary: "print a shell script that completes commands, flags, tags and keys",

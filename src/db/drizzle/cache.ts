@@ -1,9 +1,10 @@
 // drizzle's `cache` option: results of `$withCache()` are cached until a commit changes their tables.
 import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
-import { ANY_TABLE, tableTag } from "../tracking/cached-tables.ts";
+import { ANY_TABLE } from "../tracking/cached-tables.ts";
 import { LibraryCache } from "../tracking/library-cache.ts";
 import { trackSessions } from "../tracking/session.ts";
+import { tableTag } from "../tracking/table-tags.ts";
 import { wrongArgument } from "../tracking/watch-options.ts";
 
 export interface DrizzleCacheOptions {

@@ -1,4 +1,5 @@
 // Classifies SQL text as far as the text proves. An uncertain statement is never cached and counts as writing every table.
+import { type PointRead, pointRead } from "./point-read.ts";
 import { tablesRead } from "./query-tables.ts";
 import { type CallKind, callKind, isVolatileWord, mayLiteralDenoteNow } from "./sql-functions.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
@@ -7,7 +8,12 @@ type Write = { readonly kind: "write"; readonly tables: readonly string[]; reado
 
 export type Statement =
   /** Its result depends only on its text, its values, the rows of these tables and the session settings. */
-  | { readonly kind: "read"; readonly tables: readonly string[] }
+  | {
+      readonly kind: "read";
+      readonly tables: readonly string[];
+      /** Present if it selects by equality from one table. */
+      readonly point?: PointRead | undefined;
+    }
   | Write
   /** Not cacheable, and changes no table. */
   | { readonly kind: "harmless"; readonly effects: Effects }
@@ -125,7 +131,7 @@ function query(tokens: readonly Token[], dialect: SqlDialect): Statement {
   // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
     ? { kind: "harmless", effects }
-    : { kind: "read", tables };
+    : { kind: "read", tables, ...(tables.length === 1 && { point: pointRead(tokens) }) };
 }
 
 /** INSERT, REPLACE, UPDATE, DELETE or MERGE. */

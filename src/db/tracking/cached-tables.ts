@@ -1,6 +1,9 @@
 // The tables whose reads are cached, with the tags and ttl of their entries.
 import type { SessionScope, StatementOptions, TableSettings } from "../../core/db-session.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
+import type { PointRead } from "../sql/point-read.ts";
+import { pointTag } from "./point-tag.ts";
+import { bareName, rowsTag, tableTag } from "./table-tags.ts";
 import type { Writes } from "./transaction.ts";
 
 /** Instead of a name: all tables. Reads then also carry its tag, for statements that may have written any table. */
@@ -28,6 +31,7 @@ export class CachedTables {
   optionsFor(
     tables: readonly string[],
     options: StatementOptions = {},
+    row?: string,
   ): GetOrSetOptions & { readonly tags: readonly string[] } {
     const settings = tables.map(
       (table) => this.#named.get(table.toLowerCase()) ?? settingsOf(this.#scope, table),
@@ -36,7 +40,7 @@ export class CachedTables {
     const ttl = options.ttl ?? this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
     const tagged = this.#isAny ? [...tables, ANY_TABLE] : tables;
     const tags = [
-      ...tagged.map(tableTag),
+      ...(row === undefined ? tagged.map(tableTag) : [row, ...tagged.map(rowsTag)]),
       ...settings.flatMap(({ tags = [] }) => tags),
       ...(options.tags ?? []),
     ];
@@ -51,7 +55,21 @@ export class CachedTables {
   /** The tags of the written tables, whether they are cached here or elsewhere. */
   tagsOf(writes: Writes): readonly string[] {
     const tables = writes.anything ? [...writes.tables, ...this.#named.keys()] : [...writes.tables];
-    return [...new Set(tables.map(tableTag))];
+    // Which rows a statement has written is not known.
+    const rows = this.#scope.feed?.rows ? tables.map(rowsTag) : [];
+    return [...new Set([...tables.map(tableTag), ...rows])];
+  }
+
+  /** Whether cached reads of these tables may be served. */
+  areServed(tables: readonly string[]): boolean {
+    const { feed } = this.#scope;
+    return feed === undefined || feed.isAlive() || !tables.some((table) => feed.covers(table));
+  }
+
+  /** The tag of the row that a read returns by its primary key. undefined: it depends on the table. */
+  rowOf(table: string, point: PointRead | undefined, values: readonly unknown[]): string | undefined {
+    const key = point && this.#scope.feed?.rowKey(table);
+    return key && point && pointTag(table, key, point, values);
   }
 }
 
@@ -61,19 +79,4 @@ function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): Ta
   const bare = bareName(table);
   const found = Object.entries(tables).find(([name]) => bareName(name) === bare);
   return found?.[1] ?? {};
-}
-
-/**
- * The tag that reads of a table carry: for `invalidateTags`, or for `tables.<name>.tags` of a table that changes with it.
- * Schema and case are ignored: `tableTag('App."User"')` equals `tableTag("user")`.
- */
-export function tableTag(table: string): string {
-  return `table:${bareName(table)}`;
-}
-
-/** In lower case, without schema and quotes. */
-function bareName(table: string): string {
-  const last = /(?:"((?:[^"]|"")+)"|[^".]+)$/.exec(table);
-  const name = last === null ? table : (last[1]?.replaceAll('""', '"') ?? last[0]);
-  return name.toLowerCase();
 }

@@ -18,6 +18,8 @@ export interface CacheableRead<Result> {
   /** As the statement names them. */
   readonly tables: readonly string[];
   readonly options: StatementOptions | undefined;
+  /** The tag of the one row that it can return. Its result is stored only if there is such a row. */
+  readonly row: string | undefined;
   restore(data: unknown): Result | undefined;
 }
 
@@ -59,7 +61,8 @@ export class ReadCache {
     }
     // Values that are not an array are left to the driver, which has its own error for them.
     if (!Array.isArray(values) || !this.#tables.include(only.tables)) return undefined;
-    return { text, values, tables: only.tables, options, restore };
+    const row = this.#tables.rowOf(only.tables[0] ?? "", only.point, values);
+    return { text, values, tables: only.tables, options, row, restore };
   }
 
   /**
@@ -96,10 +99,11 @@ export class ReadCache {
   }
 
   async #plan<Result>(
-    { text, values, tables, options: own }: CacheableRead<Result>,
+    { text, values, tables, options: own, row }: CacheableRead<Result>,
     { fingerprint }: Settings,
   ): Promise<Plan | undefined> {
-    const options = this.#tables.optionsFor(tables, own);
+    if (!this.#tables.areServed(tables)) return undefined;
+    const options = this.#tables.optionsFor(tables, own, row);
     // Other tags make another entry: invalidating them would not drop one that was stored without them. So does another
     // ttl: nobody is answered from an entry that lives longer than asked for.
     const scope = JSON.stringify([fingerprint, options.ttl ?? null, ...options.tags]);
@@ -123,7 +127,8 @@ export class ReadCache {
         async () => {
           fetching = fetch();
           const fetched = await fetching;
-          return fetched.isShareable ? fetched.data : undefined;
+          const isStored = fetched.isShareable && (read.row === undefined || hasRow(fetched.data));
+          return isStored ? fetched.data : undefined;
         },
         { ...options, forceLoad },
       );
@@ -135,6 +140,12 @@ export class ReadCache {
     const result = read.restore(data);
     return result === undefined ? undefined : { result };
   }
+}
+
+/** Whether a result has a row, in the form of any library. An unknown form counts as empty. */
+function hasRow(data: unknown): boolean {
+  const rows = Array.isArray(data) ? data : (data as { readonly rows?: unknown } | null)?.rows;
+  return Array.isArray(rows) && rows.length > 0;
 }
 
 /** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */

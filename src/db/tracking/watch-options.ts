@@ -1,6 +1,6 @@
 // Options of the integrations that are set up in a library instead of through `cachedDependency`, and argument checks.
 import { requireOptions } from "../../core/arguments.ts";
-import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
+import type { CacheForSessions, ChangeFeed, SessionTracker } from "../../core/db-session.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { trackSessions } from "./session.ts";
@@ -11,21 +11,28 @@ export interface WatchOptions {
   readonly tableName: string | readonly string[];
   /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
   readonly ttl?: number;
+  /** Invalidates what other programs commit. While it is silent, reads bypass the cache. Default: none. */
+  readonly feed?: ChangeFeed;
 }
 
-const OPTION_NAMES: readonly (keyof WatchOptions)[] = ["cache", "tableName", "ttl"];
+const OPTION_NAMES: readonly (keyof WatchOptions)[] = ["cache", "tableName", "ttl", "feed"];
 
 /** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
 export function trackerOf(caller: string, options: WatchOptions): SessionTracker {
   requireOptions(options, OPTION_NAMES);
-  const { cache, tableName, ttl } = options;
+  const { cache, tableName, ttl, feed } = options;
   const tables: readonly unknown[] = Array.isArray(tableName) ? tableName : [tableName];
   if (tables.length === 0 || !tables.every((name) => typeof name === "string" && name !== "")) {
     throw invalid(caller, "tableName", "a table name or a list of names", tableName);
   }
   requireCache(caller, cache);
   if (ttl !== undefined) ttlToMs(ttl);
-  return trackSessions({ cache, tables: tables as string[], ...(ttl === undefined ? {} : { ttl }) });
+  return trackSessions({
+    cache,
+    tables: tables as string[],
+    ...(ttl === undefined ? {} : { ttl }),
+    ...(feed === undefined ? {} : { feed }),
+  });
 }
 
 /** Throws ConfigError ARGUMENT_INVALID. */

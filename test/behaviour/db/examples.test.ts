@@ -3,9 +3,11 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { whyStale } from "../../../scripts/build/build.mjs";
 import { type PostgresServer, startPostgres } from "../../support/postgres.ts";
+import { until } from "../../support/until.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../examples");
 
@@ -14,7 +16,7 @@ let app: ChildProcess | undefined;
 
 beforeAll(async () => {
   expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
-  server = await startPostgres();
+  server = await startPostgres({ wal_level: "logical" });
 });
 afterAll(() => server?.stop());
 afterEach(async () => {
@@ -64,6 +66,19 @@ test.each(["pg", "knex", "kysely", "drizzle", "typeorm", "prisma"])("%s", async 
   for (const _ of ["loaded", "cached"]) expect(await userAt(address)).toEqual({ id: 1, name: "Ada" });
   expect(await userAt(`${address}?name=Grace`, "PUT")).toEqual({ id: 1, name: "Grace" });
   expect(await userAt(address)).toEqual({ id: 1, name: "Grace" });
+});
+
+test("feed", async () => {
+  const database = await server.createDatabase();
+  const address = await start("feed", database);
+  for (const _ of ["loaded", "cached"]) expect(await userAt(address)).toEqual({ id: 1, name: "Ada" });
+  const outside = new pg.Client(server.at(database));
+  await outside.connect();
+  await outside.query("UPDATE users SET name = 'Grace' WHERE id = 1");
+  await outside.end();
+  await until(async () => ((await userAt(address)) as { readonly name: string }).name === "Grace", {
+    what: "the change of another program is seen",
+  });
 });
 
 /** As its README says. None of prisma's engines is run for it. */

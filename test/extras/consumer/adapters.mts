@@ -19,6 +19,7 @@ import { DataSource } from "typeorm";
 import { createStorage } from "unstorage";
 import { cachedDependency, XCache } from "xcache";
 import { drizzleCache, drizzleSessions } from "xcache/db/drizzle";
+import { postgresFeed, rowsTag, rowTag } from "xcache/db/feed";
 import { knexSessions } from "xcache/db/knex";
 import { cachedDialect, kyselySessions } from "xcache/db/kysely";
 import { pgSessions } from "xcache/db/pg";
@@ -62,6 +63,11 @@ cachedDialect(pool, watched);
 const source = new DataSource({ type: "postgres", cache: { provider: typeormCache({ cache }) } });
 const adapter = cachedAdapter(new PrismaPg(pool), watched);
 const extend = prismaCache(watched);
+const feed = postgresFeed({ connection: {}, cache, tables: "users", rows: true });
+void cachedDependency(() => pool, { ...watched, feed });
+void cache.invalidateTags([rowTag("users", 42), rowsTag("users")]);
+// @ts-expect-error a slot is temporary, or durable under a name
+postgresFeed({ connection: {}, cache, tables: "users", slot: "durable" });
 const sessions = [
   cachedDependency(() => pool, { ...watched, adapter: pgSessions }),
   cachedDependency(() => knex({ client: "pg" }), { ...watched, adapter: knexSessions }),

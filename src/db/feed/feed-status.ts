@@ -1,0 +1,83 @@
+// What a feed reports about itself: status, health check and metrics.
+import type { ChangeFeed } from "../../core/db-session.ts";
+import type { HealthCheckItem } from "../../core/stats.ts";
+import type { FeedMetrics } from "./feed-options.ts";
+
+export interface FeedStatus {
+  /** `leader`: this process reads the stream. `follower`: another one does. `down`: neither is known. */
+  readonly role: "leader" | "follower" | "down";
+  /** Whether cached reads may be served. */
+  readonly alive: boolean;
+  /** Seconds since the moment up to which every visible commit is known to be invalidated; undefined: never yet. */
+  readonly silence: number | undefined;
+  /** Seconds from the latest commit to its invalidation. Only the leader knows. */
+  readonly lag: number | undefined;
+  /** The position in the write-ahead log that has been received, such as `0/1A2B3C4`. Only the leader knows. */
+  readonly position: string | undefined;
+  /** What is being waited for. */
+  readonly waiting: string | undefined;
+  /** Why it is down, without credentials. */
+  readonly error: string | undefined;
+  /** How often everything was dropped, since changes may have been missed. */
+  readonly gaps: number;
+  /** How often this process became the leader. */
+  readonly elections: number;
+  /** Transactions whose changes were invalidated here. */
+  readonly invalidations: number;
+}
+
+/** A running feed. */
+export interface Feed extends ChangeFeed, AsyncDisposable {
+  /**
+   * Resolves when the feed is alive. Rejects with ConfigError or MissingPeerError if the database is not set up for it, with
+   * ConnectionError when it is closed; waits for a server that cannot be reached.
+   */
+  ready(): Promise<void>;
+  status(): FeedStatus;
+  /** For a health endpoint, next to the checks of `cache.detailedHealthCheck()`. */
+  health(): HealthCheckItem;
+  /** Idempotent. Ends the connections; a temporary slot goes with them, a durable one stays. */
+  close(): Promise<void>;
+}
+
+/** The counts of a feed, also sent to the metrics. */
+export class FeedCounts {
+  readonly #metrics: FeedMetrics | undefined;
+  gaps = 0;
+  elections = 0;
+  invalidations = 0;
+  lag: number | undefined;
+
+  constructor(metrics: FeedMetrics | undefined) {
+    this.#metrics = metrics;
+  }
+
+  gap(): void {
+    this.gaps++;
+    this.#metrics?.increment("cache.feed.gaps.total", 1);
+  }
+
+  elected(): void {
+    this.elections++;
+    this.#metrics?.increment("cache.feed.leader_changes.total", 1);
+  }
+
+  invalidated(transactions: number, lag: number): void {
+    this.invalidations += transactions;
+    this.lag = lag;
+    this.#metrics?.increment("cache.feed.invalidations.total", transactions);
+    this.#metrics?.timing("cache.feed.lag", lag);
+  }
+
+  alive(isAlive: boolean): void {
+    this.#metrics?.gauge("cache.feed.alive", isAlive ? 1 : 0);
+  }
+}
+
+export function healthOf(status: FeedStatus): HealthCheckItem {
+  const { alive, role, silence, error, waiting } = status;
+  const since = silence === undefined ? "has never been alive" : `silent for ${silence.toFixed(1)} s`;
+  const reason = error ?? waiting;
+  const detail = alive ? role : reason === undefined ? since : `${since}: ${reason}`;
+  return { name: "feed", ok: alive, detail };
+}

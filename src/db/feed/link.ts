@@ -1,0 +1,180 @@
+// Connections of a feed to PostgreSQL: one for queries with a deadline, one that replicates.
+import type { Clock } from "../../core/clock.ts";
+import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
+import { withDeadline } from "../../core/resilience/with-deadline.ts";
+import type { FeedClient, OpenClient, Row } from "./library.ts";
+import { lsnText } from "./lsn.ts";
+import { decodeMessage, type StreamMessage, statusUpdate } from "./pgoutput.ts";
+
+export interface LinkOptions {
+  readonly open: OpenClient;
+  readonly clock: Clock;
+  /** After so long without an answer a connection counts as lost. */
+  readonly timeoutMs: number;
+}
+
+/** A connection whose answers have a deadline. */
+class Link {
+  protected readonly client: FeedClient;
+  protected readonly options: LinkOptions;
+  #failure: Error | undefined;
+  #failed: (error: Error) => void = () => {};
+
+  constructor(client: FeedClient, options: LinkOptions) {
+    this.client = client;
+    this.options = options;
+    client.on("error", (error: Error) => this.#fail(error));
+    client.on("end", () => this.#fail(new ConnectionError("the connection to PostgreSQL was closed")));
+  }
+
+  /** Why it is of no use any more. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Calls `listener` once, when the connection is lost. */
+  onFailure(listener: (error: Error) => void): void {
+    this.#failed = listener;
+    if (this.#failure !== undefined) listener(this.#failure);
+  }
+
+  async query(text: string, values?: readonly unknown[]): Promise<readonly Row[]> {
+    const { rows } = await this.within("a query", this.client.query(text, values));
+    return rows;
+  }
+
+  /** Does not wait for a server that no longer answers. */
+  close(): void {
+    this.#fail(new ConnectionError("the connection to PostgreSQL was closed", { code: "DISCONNECTED" }));
+    // Ending sends a message and waits for the server to close; both may hang.
+    this.client.end().catch(() => {});
+    this.client.connection?.stream.destroy();
+  }
+
+  /** The process may end while the connection is open. */
+  release(): void {
+    this.client.connection?.stream.unref?.();
+  }
+
+  protected async connected(): Promise<this> {
+    try {
+      await this.within("the login", this.client.connect());
+      return this;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  protected within<T>(what: string, work: Promise<T>): Promise<T> {
+    const { clock, timeoutMs } = this.options;
+    return withDeadline(clock, timeoutMs, work, () => {
+      const error = new OperationTimeoutError(
+        `PostgreSQL did not answer ${what} within ${timeoutMs / 1_000} s`,
+      );
+      this.#fail(error);
+      throw error;
+    });
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#failed(error);
+  }
+}
+
+export class SqlLink extends Link {
+  static async open(options: LinkOptions): Promise<SqlLink> {
+    const client = await options.open({ application_name: "xcache feed" });
+    return new SqlLink(client, options).connected();
+  }
+
+  /** Calls `listener` with the payload of every notification that this connection listens for. */
+  onNotification(listener: (payload: string) => void): void {
+    this.client.on("notification", ({ payload = "" }: { readonly payload?: string }) => listener(payload));
+  }
+}
+
+export class ReplicationLink extends Link {
+  /** When the server was last heard. */
+  heardAt = 0;
+
+  static async open(options: LinkOptions): Promise<ReplicationLink> {
+    const client = await options.open({ application_name: "xcache feed", replication: "database" });
+    if (client.connection === undefined) {
+      throw new ConnectionError(
+        "the native bindings of pg cannot replicate; use the JavaScript client of the package pg",
+      );
+    }
+    return new ReplicationLink(client, options).connected();
+  }
+
+  /** Held until the connection ends, with whatever ends it. */
+  async tryLock(key: bigint): Promise<boolean> {
+    const [row] = await this.query(`SELECT pg_try_advisory_lock(${key}) AS locked`);
+    return row?.locked === true;
+  }
+
+  /** The server ends a connection over which nobody acknowledges for so long, and with it frees lock and slot. */
+  async endWhenSilent(ms: number): Promise<void> {
+    await this.query(`SET wal_sender_timeout = ${Math.round(ms)}`);
+  }
+
+  /**
+   * Waits for all transactions that are writing now, however long they take. Returns the name of a snapshot that sees
+   * exactly what the slot will not send; it lasts until the next command.
+   */
+  async createSlot(name: string, isTemporary: boolean): Promise<string> {
+    const kind = isTemporary ? "TEMPORARY LOGICAL" : "LOGICAL";
+    const text = `CREATE_REPLICATION_SLOT ${quoted(name)} ${kind} pgoutput EXPORT_SNAPSHOT`;
+    const { rows } = await this.client.query(text);
+    return String(rows[0]?.snapshot_name);
+  }
+
+  /** Resolves once the stream has begun; `listener` gets every message of it. */
+  async start(
+    slot: string,
+    publication: string,
+    hasMessages: boolean,
+    listener: (message: StreamMessage) => void,
+  ): Promise<void> {
+    const { connection } = this.client;
+    if (connection === undefined) return;
+    const { clock } = this.options;
+    connection.on("copyData", ({ chunk }: { readonly chunk: Buffer }) => {
+      this.heardAt = clock.now();
+      listener(decodeMessage(chunk));
+    });
+    const options = [
+      "proto_version '1'",
+      `publication_names ${literal(quoted(publication))}`,
+      ...(hasMessages ? ["messages 'true'"] : []),
+    ];
+    const text = `START_REPLICATION SLOT ${quoted(slot)} LOGICAL ${lsnText(0n)} (${options.join(", ")})`;
+    const started = new Promise<void>((resolve, reject) => {
+      connection.once("replicationStart", resolve);
+      // Settles only when the stream ends.
+      this.client.query(text).then(() => reject(new ConnectionError("the stream has ended")), reject);
+    });
+    await this.within("START_REPLICATION", started);
+    this.heardAt = clock.now();
+  }
+
+  /** Confirms everything up to `position`; `wantsReply`: the server is to say how far it is. */
+  confirm(position: bigint, wantsReply: boolean): void {
+    const { clock } = this.options;
+    if (this.failure !== undefined) return;
+    this.client.connection?.sendCopyFromChunk(
+      statusUpdate(position, clock.wall?.() ?? clock.now(), wantsReply),
+    );
+  }
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

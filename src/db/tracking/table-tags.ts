@@ -1,0 +1,52 @@
+// The tags of tables and of single rows, by which reads are invalidated.
+import { ConfigError, describeArrival } from "../../core/errors.ts";
+
+/**
+ * The tag that reads of a table carry: for `invalidateTags`, or for `tables.<name>.tags` of a table that changes with it.
+ * Schema and case are ignored: `tableTag('App."User"')` equals `tableTag("user")`.
+ */
+export function tableTag(table: string): string {
+  return `table:${bareName(table)}`;
+}
+
+/** In lower case, without schema and quotes. */
+export function bareName(table: string): string {
+  const last = /(?:"((?:[^"]|"")+)"|[^".]+)$/.exec(table);
+  const name = last === null ? table : (last[1]?.replaceAll('""', '"') ?? last[0]);
+  return name.toLowerCase();
+}
+
+/** A value of a primary key, or the values of its columns in the order of the key. */
+export type RowId = string | number | bigint | readonly (string | number | bigint)[];
+
+/**
+ * The tag of one row, such as `row:users:42`: a feed with `rows: true` invalidates it when the row changes. `id` is the
+ * primary key as the database prints it. An entry that carries it must also carry `rowsTag(table)`. Throws ConfigError.
+ */
+export function rowTag(table: string, id: RowId): string {
+  const values = Array.isArray(id) ? (id as readonly unknown[]) : [id];
+  if (values.length === 0 || !values.every(isKeyValue)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `rowTag(): id must be a string, a number, a bigint or a list of them; got ${describeArrival(id)}.`,
+    );
+  }
+  return rowTagOf(table, values.map(String));
+}
+
+/** The tag for changes whose rows are not known: a truncation, a gap in the stream, a write of a session. */
+export function rowsTag(table: string): string {
+  return `rows:${bareName(table)}`;
+}
+
+export function rowTagOf(table: string, values: readonly string[]): string {
+  return `row:${bareName(table)}:${values.map(escaped).join(":")}`;
+}
+
+const isKeyValue = (value: unknown): boolean =>
+  typeof value === "string" || typeof value === "bigint" || Number.isFinite(value);
+
+/** So that the columns of one key cannot be taken for those of another. */
+function escaped(value: string): string {
+  return value.replace(/[%:]/g, (character) => (character === ":" ? "%3a" : "%25"));
+}

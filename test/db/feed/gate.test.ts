@@ -1,0 +1,79 @@
+// The visibility gate on a real server. With a synchronous standby that is not there, a commit is in the stream but in no
+// snapshot until somebody stops waiting: what takes microseconds otherwise takes as long as the test wants.
+import { expect, test } from "vitest";
+import { until } from "../../support/until.ts";
+import { feedStage, type Member, type MemberOptions } from "./feed-stage.ts";
+
+const stage = feedStage();
+
+/** Commits what no snapshot sees yet. Returns what makes it visible. */
+async function invisibleCommit(app: Member): Promise<() => Promise<unknown>> {
+  const { outside } = stage;
+  const writer = await stage.outsider();
+  const { rows } = await writer.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  await outside.query("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  await outside.query("SELECT pg_reload_conf()");
+  await until(
+    async () =>
+      (await writer.query("SHOW synchronous_standby_names")).rows[0].synchronous_standby_names !== "",
+    { what: "commits wait for a standby" },
+  );
+  const { position } = app.feed.status();
+  const committing = writer.query("UPDATE users SET name = 'Ada' WHERE id = 1");
+  await until(
+    async () =>
+      (
+        await outside.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'", [
+          rows[0]?.pid,
+        ])
+      ).rowCount === 1,
+    { what: "the commit waits" },
+  );
+  await until(() => app.feed.status().position !== position, { what: "the stream has sent it" });
+  return async () => {
+    await outside.query("ALTER SYSTEM RESET synchronous_standby_names");
+    await outside.query("SELECT pg_reload_conf()");
+    await committing;
+  };
+}
+
+/**
+ * Reads between the commit and its visibility, as any reader may after an invalidation, and again long after. `early`: how
+ * much was invalidated before it was visible.
+ */
+async function readAround(
+  options: MemberOptions,
+): Promise<{ readonly early: number; readonly later: unknown }> {
+  await stage.outside.query(
+    "CREATE TABLE orders (id int PRIMARY KEY); ALTER PUBLICATION xcache ADD TABLE orders",
+  );
+  const app = await stage.member({ silentFor: 8, ...options });
+  expect(await app.name()).toBe("u1");
+  const show = await invisibleCommit(app);
+  // The feed looks at what waits again and again, and proves that it is alive.
+  let { silence = 0 } = app.feed.status();
+  for (let proof = 0; proof < 2; proof++) {
+    await until(
+      () => {
+        const [before, now] = [silence, app.feed.status().silence ?? 0];
+        silence = now;
+        return now < before;
+      },
+      { what: "the feed proves that it is alive" },
+    );
+  }
+  const early = app.feed.status().invalidations;
+  expect(await app.name()).toBe("u1");
+  await show();
+  await stage.outside.query("INSERT INTO orders VALUES (1)");
+  await until(() => app.feed.status().invalidations === 2, { what: "a later commit was invalidated" });
+  return { early, later: await app.name() };
+}
+
+test("an invisible commit is not invalidated, and the feed is alive meanwhile; once visible it is", async () => {
+  expect(await readAround({})).toEqual({ early: 0, later: "Ada" });
+});
+
+test("without the gate the old row is stored again, for its whole ttl", async () => {
+  expect(await readAround({ internals: { isVisible: () => true } })).toEqual({ early: 1, later: "u1" });
+});
