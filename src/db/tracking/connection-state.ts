@@ -1,8 +1,8 @@
 // What is known about a connection across its users: statement order, transaction and session settings.
-import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
-import type { Statement } from "../sql/statement.ts";
+import type { BypassListener, ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
+import { type Statement, statementsIn } from "../sql/statement.ts";
 import { querySettings, type Settings } from "./settings.ts";
-import { Transaction, type Writes } from "./transaction.ts";
+import { Transaction, Writes } from "./transaction.ts";
 
 /** Delivers what was committed. Never rejects. */
 export type CommitListener = (writes: Writes) => Promise<void>;
@@ -29,7 +29,9 @@ export class ConnectionState {
     this.driver = driver;
     this.transaction = new Transaction(driver.dialect);
     // The code that began the transaction may end it without the tracker.
-    driver.onCommit?.(() => this.#committed());
+    driver.onCommit?.(() => this.#deliver(this.transaction.committed()));
+    driver.onBypass?.(this.#bypassed);
+    if (driver.hasTransaction === true) this.transaction.executed([], [], "open", undefined);
   }
 
   /** Resolves when everybody knows what the latest commit has written. */
@@ -43,11 +45,37 @@ export class ConnectionState {
     this.#users.add(user);
   }
 
-  #committed(): void {
-    const writes = this.transaction.committed();
+  #deliver(writes: Writes): void {
     const users = [...this.#users];
-    this.#users.clear();
+    if (!this.transaction.isOpen) this.#users.clear();
     if (!writes.isEmpty) this.#delivery = Promise.all(users.map((user) => user(writes)));
+  }
+
+  readonly #bypassed: BypassListener = async (text, failure) => {
+    const { driver, transaction } = this;
+    const statements = statementsIn(text, driver.dialect);
+    const committed =
+      failure === undefined
+        ? transaction.executed(statements, [], "idle", driver.status?.())
+        : this.#failedPast(statements, failure.error);
+    this.noteEffects(statements);
+    this.#deliver(committed);
+    await this.#delivery;
+  };
+
+  /** Returns what may have been committed. */
+  #failedPast(statements: readonly Statement[], error: unknown): Writes {
+    const { driver, transaction } = this;
+    const atStake = transaction.atStake(statements);
+    const hasCommit = statements.some(({ kind }) => kind === "commit");
+    const isRefusal = driver.isRefusal(error);
+    if (driver.dialect === "sqlite") {
+      if (driver.status === undefined) transaction.outcomeUnknown(statements);
+      else if (this.status === "idle") transaction.end();
+    } else if (hasCommit) transaction.end();
+    else if (transaction.isOpen && isRefusal) transaction.aborted();
+    const isKnown = isRefusal && !(hasCommit && statements.length > 1);
+    return isKnown || (transaction.isOpen && !hasCommit) ? new Writes() : atStake;
   }
 
   get status(): TransactionStatus {
