@@ -89,7 +89,7 @@ class RemoteDriver extends SqliteDriver {
   }
 }
 
-const COLUMNS = ["fingerprint", "file", "sample", "isolation", "unshareable", "tables"];
+const COLUMNS = ["fingerprint", "file", "sample", "isolation", "unshareable", "tables", "functions", "stamp"];
 
 /** The callback returns arrays of values, in the order of the columns queried. */
 function namedRows(rows: unknown): readonly Record<string, unknown>[] {

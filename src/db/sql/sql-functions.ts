@@ -67,6 +67,12 @@ const LOCKING = /^pg_(try_)?advisory_(xact_)?/;
 /** What a call means for the statement that contains it. */
 export type CallKind = "none" | "plain" | "volatile" | "lock" | "hold" | "setting" | "unknown";
 
+/** A function that a statement calls. */
+export interface Call {
+  readonly name: string;
+  readonly kind: Extract<CallKind, "plain" | "volatile" | "unknown">;
+}
+
 function listOf(words: string, kind: CallKind): [string, CallKind][] {
   return words
     .trim()

@@ -5,20 +5,31 @@ import type {
   SessionStatement,
   StatementOptions,
 } from "../../core/db-session.ts";
+import { callsOf, settled } from "../sql/settled-statement.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { readKey } from "./read-key.ts";
-import type { Settings } from "./settings.ts";
+import { areShareable, type Names, type Settings, sourcesOf } from "./settings.ts";
 
 /** A statement that may be answered from the cache. */
 export interface CacheableRead<Result> {
   readonly text: string;
   readonly values: readonly unknown[];
   /** As the statement names them. */
-  readonly tables: readonly string[];
+  readonly names: Names;
+  readonly statement: Statement;
   readonly options: StatementOptions | undefined;
   restore(data: unknown): Result | undefined;
+}
+
+/** Whether the read may be cached under these settings. */
+export function isShareable(
+  { statement, names }: Pick<CacheableRead<unknown>, "statement" | "names">,
+  settings: Settings,
+): boolean {
+  if (!areShareable(settings, names.tables)) return false;
+  return settled(statement, (name) => settings.functions.get(name) ?? "own").kind === "read";
 }
 
 /** What the database returned, and whether every reader of the same key would get the same. */
@@ -59,7 +70,8 @@ export class ReadCache {
     }
     // Values that are not an array are left to the driver, which has its own error for them.
     if (!Array.isArray(values) || !this.#tables.include(only.tables)) return undefined;
-    return { text, values, tables: only.tables, options, restore };
+    const names = { tables: only.tables, functions: callsOf(only).map(({ name }) => name) };
+    return { text, values, names, statement: only, options, restore };
   }
 
   /**
@@ -96,10 +108,11 @@ export class ReadCache {
   }
 
   async #plan<Result>(
-    { text, values, tables, options: own }: CacheableRead<Result>,
-    { fingerprint }: Settings,
+    { text, values, names: { tables }, options: own }: CacheableRead<Result>,
+    settings: Settings,
   ): Promise<Plan | undefined> {
-    const options = this.#tables.optionsFor(tables, own);
+    const { fingerprint } = settings;
+    const options = this.#tables.optionsFor(sourcesOf(settings, tables), own);
     // Other tags make another entry: invalidating them would not drop one that was stored without them. So does another
     // ttl: nobody is answered from an entry that lives longer than asked for.
     const scope = JSON.stringify([fingerprint, options.ttl ?? null, ...options.tags]);
