@@ -14,7 +14,6 @@ import { type ConnectionSource, PoolCheckout } from "../tracking/pool-checkout.t
 import { isPlain } from "../tracking/read-cache.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult } from "./library.ts";
-import { SAMPLE, sampleDigest } from "./sample.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -145,9 +144,14 @@ class PostgresDriver implements ConnectionDriver {
   }
 
   async query(text: string, values: readonly string[]): Promise<readonly Row[]> {
-    this.#sample ??= sampleDigest((await this.#all(SAMPLE, []))[0]);
+    this.#sample ??= await this.#digest();
     const [row] = await this.#all(text, values);
     return [{ ...row, fingerprint: `${String(row?.fingerprint)}${this.#sample}` }];
+  }
+
+  async #digest(): Promise<string> {
+    const { SAMPLE, sampleDigest } = await import("./sample.ts");
+    return sampleDigest((await this.#all(SAMPLE, []))[0]);
   }
 
   isRefusal(error: unknown): boolean {

@@ -115,7 +115,7 @@ const CHANGING_TEXT = /\b(now|today|tomorrow|yesterday)\b/i;
 const ESCAPED_LETTER = /\\[0-9a-z]/i;
 
 /** As `mayDenoteNow`, for a literal: whether its escapes count depends on its kind and on a setting. */
-export const mayLiteralDenoteNow = (text: string): boolean => ESCAPED_LETTER.test(text) || mayDenoteNow(text);
+export const mayLiteralDenoteNow = (text: string): boolean => mayDenoteNow(text) || ESCAPED_LETTER.test(text);
 
 /** Whether a literal or a value may denote the current time, as in `'today'::date`. */
 export function mayDenoteNow(text: string): boolean {

@@ -56,12 +56,20 @@ export function statementsIn(sql: string | undefined, dialect: SqlDialect): read
   if (statements !== undefined) return statements;
   const tokens = tokensOf(sql, dialect);
   statements =
-    tokens === undefined ? [ANYTHING] : statementsOf(tokens).map((statement) => classify(statement, dialect));
+    tokens === undefined
+      ? [{ ...ANYTHING, tables: [firstTable(sql, dialect)].flat() }]
+      : statementsOf(tokens).map((statement) => classify(statement, dialect));
   if (key.length <= LONGEST_CACHED) {
     if (classified.size >= MOST_CACHED) classified.delete(classified.keys().next().value ?? "");
     classified.set(key, statements);
   }
   return statements;
+}
+
+/** The table that a text writes which is not read to its end. */
+function firstTable(sql: string, dialect: SqlDialect): string | readonly string[] {
+  const start = tokensOf(/^[^('$]{0,300}/.exec(sql)?.[0] ?? "", dialect) ?? [];
+  return changedTable(start).name ?? [];
 }
 
 function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {

@@ -12,7 +12,12 @@ export class CachedTables {
 
   constructor(scope: SessionScope) {
     this.#scope = scope;
-    this.#named = new Map(scope.tables.map((table) => [bareName(table), settingsOf(scope, table)]));
+    this.#named = new Map(
+      scope.tables.map((table) => {
+        const isConfigured = Object.hasOwn(scope.cache.tables ?? {}, table);
+        return [bareName(table), settingsOf(scope, isConfigured ? table : bareName(table))];
+      }),
+    );
   }
 
   get #isAny(): boolean {
@@ -36,7 +41,7 @@ export class CachedTables {
     const ttl = options.ttl ?? this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
     const tagged = this.#isAny ? [...tables, ANY_TABLE] : tables;
     const tags = [
-      ...tagged.map(tableTag),
+      ...tagged.map(tagOf),
       ...settings.flatMap(({ tags = [] }) => tags),
       ...(options.tags ?? []),
     ];
@@ -51,14 +56,19 @@ export class CachedTables {
   /** The tags of the written tables, whether they are cached here or elsewhere. */
   tagsOf(writes: Writes): readonly string[] {
     const tables = writes.anything ? [...writes.tables, ...this.#named.keys()] : [...writes.tables];
-    return [...new Set(tables.map(tableTag))];
+    return [...new Set(tables.map(tagOf))];
   }
+}
+
+/** The tag of a table by its name alone, as a statement has it: a dot in it is part of the name. */
+function tagOf(name: string): string {
+  return `table:${name.toLowerCase()}`;
 }
 
 /** An exact name wins over one that differs in schema, quotes or case. */
 function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): TableSettings {
   if (Object.hasOwn(tables, table)) return tables[table] ?? {};
-  const bare = bareName(table);
+  const bare = table.toLowerCase();
   const found = Object.entries(tables).find(([name]) => bareName(name) === bare);
   return found?.[1] ?? {};
 }
@@ -68,7 +78,7 @@ function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): Ta
  * Schema and case are ignored: `tableTag('App."User"')` equals `tableTag("user")`.
  */
 export function tableTag(table: string): string {
-  return `table:${bareName(table)}`;
+  return tagOf(bareName(table));
 }
 
 /** In lower case, without schema and quotes. */

@@ -20,8 +20,9 @@ export class ConnectionState {
   #tail: Promise<unknown> | undefined;
   #settings: Settings | undefined;
   #catalogue: Catalogue | undefined;
-  /** The fingerprint from before any change was seen. */
+  /** The fingerprint from before any change by a statement of its users. */
   #original: string | undefined;
+  #wasChangedHere = false;
   #changes = 0;
   #queries = 0;
   #refusesQueries = false;
@@ -163,8 +164,10 @@ export class ConnectionState {
       const settings = known?.fingerprint === asked.fingerprint ? combined(known, asked) : asked;
       this.#catalogue = settings.catalogue;
       this.#canQuerySettings = true;
-      if (this.#changes === 0) this.#original = settings.fingerprint;
-      if (changes === this.#changes) this.#settings = settings;
+      // What a pool's hook for new connections has sent was answered before this question.
+      const isFirst = this.#original === undefined && !this.#wasChangedHere;
+      if (isFirst || this.#changes === 0) this.#original = settings.fingerprint;
+      if (isFirst || changes === this.#changes) this.#settings = settings;
       return settings;
     } catch (error) {
       if (this.driver.isRefusal(error)) this.#refusesQueries = true;
@@ -221,7 +224,10 @@ export class ConnectionState {
       const effects =
         statement.kind === "write" || statement.kind === "harmless" ? statement.effects : undefined;
       const hasOther = effects?.settings === true || (statement.kind === "begin" && !statement.isPlain);
-      if (hasOther) this.settingsChanged();
+      if (hasOther) {
+        this.#wasChangedHere = true;
+        this.settingsChanged();
+      }
       if (hasOther && this.status !== "idle") this.#wasOpenWithOtherSettings = true;
       if (effects?.locks === "session") this.#holdsLock = true;
     }

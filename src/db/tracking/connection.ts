@@ -4,7 +4,7 @@ import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { CommitListener, ConnectionState } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";
-import { type CacheableRead, type Fetched, isShareable, type ReadCache } from "./read-cache.ts";
+import { type CacheableRead, type Fetched, isBounded, isShareable, type ReadCache } from "./read-cache.ts";
 import type { Settings } from "./settings.ts";
 import type { Writes } from "./transaction.ts";
 
@@ -76,7 +76,8 @@ export class WatchedConnection implements TrackedConnection {
     try {
       const data = await (keeping === undefined ? execute() : keeping.fetch());
       const isSame = present?.fingerprint === settings.fingerprint && changes === this.state.changes;
-      return { data, isShareable: isSame && keeping?.isCacheable?.(data) !== false };
+      const isShared = isSame && isBounded(data) && keeping?.isCacheable?.(data) !== false;
+      return { data, isShareable: isShared };
     } catch (error) {
       await this.#failed([], error, wasUsable, wasOpen);
       throw error;

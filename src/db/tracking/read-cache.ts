@@ -150,6 +150,26 @@ export class ReadCache {
   }
 }
 
+/** Larger results would hold the event loop while they are stored. About as many bytes. */
+const LARGEST_RESULT = 4_000_000;
+
+/** Whether a result is small enough to be cached. */
+export function isBounded(data: unknown): boolean {
+  return sizeLeft(data, LARGEST_RESULT) > 0;
+}
+
+function sizeLeft(value: unknown, size: number): number {
+  if (typeof value === "string") return size - value.length;
+  if (typeof value !== "object" || value === null) return size - 8;
+  if (ArrayBuffer.isView(value)) return size - value.byteLength;
+  let left = size - 8;
+  for (const each of Array.isArray(value) ? value : Object.values(value)) {
+    left = sizeLeft(each, left);
+    if (left <= 0) break;
+  }
+  return left;
+}
+
 /** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
 export function isPlain(value: unknown): boolean {
   if (typeof value !== "object" || value === null)
