@@ -155,7 +155,17 @@ export interface ConnectionDriver {
   answered?(): Promise<boolean>;
   /**
    * Calls `listener` when the database reports any commit on this connection, also one that did not go
-   * through the tracker. Absent: such commits go unnoticed.
+   * through the tracker. Absent: such commits go unnoticed, unless `onBypass` reports them.
    */
   onCommit?(listener: () => void): void;
+  /** Calls `listener` after each statement on this connection that did not go through the tracker. */
+  onBypass?(listener: BypassListener): void;
+  /** A transaction was open before the connection was tracked. Default: no, or as `status` says. */
+  readonly hasTransaction?: boolean;
 }
+
+/** Resolves when what the statement committed is invalidated. Never rejects. `failure`: what it failed with. */
+export type BypassListener = (
+  text: string | undefined,
+  failure: { readonly error: unknown } | undefined,
+) => Promise<void>;

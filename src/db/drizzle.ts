@@ -88,15 +88,16 @@ function overPostgres(session: DrizzleDatabase<PgSession>, tracker: SessionTrack
   const { client, schema, options } = session.session;
   const watched = pgSessions.wrap(client, tracker);
   const ownSession = sameClass(session.session, watched, session.dialect, schema, options);
-  const database = sameClass(session, session.dialect, ownSession, schema);
+  const database = sameClass(session, session.dialect, ownSession, schema, session.nestedIndex);
   return Object.assign(database, { $client: watched, $cache: session.$cache });
 }
 
 function overRemote(session: DrizzleDatabase<RemoteSession>, tracker: SessionTracker): object {
   const { schema, logger, cache } = session.session;
-  const { client, batch } = watchRemote(session.session, tracker);
+  const { nestedIndex } = session;
+  const { client, batch } = watchRemote(session.session, tracker, nestedIndex !== undefined);
   const ownSession = sameClass(session.session, client, session.dialect, schema, batch, { logger, cache });
-  const database = sameClass(session, session.resultKind, session.dialect, ownSession, schema);
+  const database = sameClass(session, session.resultKind, session.dialect, ownSession, schema, nestedIndex);
   return Object.assign(database, { $cache: session.$cache });
 }
 

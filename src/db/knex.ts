@@ -3,9 +3,16 @@ import { EventEmitter } from "node:events";
 import type { Knex } from "knex";
 import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/db-session.ts";
 import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client.ts";
-import { isKnex, type KnexClient, type KnexConnection, type KnexSession } from "./knex/library.ts";
+import {
+  isKnex,
+  type KnexClient,
+  type KnexConnection,
+  type KnexSession,
+  type QueryObject,
+} from "./knex/library.ts";
 import { watchClient } from "./pg/client.ts";
 import type { PgClient } from "./pg/library.ts";
+import { bypassOf } from "./tracking/bypass.ts";
 import { perSession } from "./tracking/proxy.ts";
 
 const wrapped = perSession(wrapSession);
@@ -58,19 +65,34 @@ function derivedClient(client: KnexClient, derived: WatchedClass): KnexClient {
   return watched;
 }
 
+/** The connection of a transaction that began elsewhere, and how statements are sent over it. */
+interface Held {
+  readonly connection: TrackedConnection;
+  own<Result>(send: () => Result): Result;
+}
+
 /** The transaction began unwatched, so its reads are never cached; its commit still invalidates. */
-async function connectionOf(client: KnexClient, tracker: SessionTracker): Promise<TrackedConnection> {
+async function heldBy(session: KnexSession, tracker: SessionTracker): Promise<Held> {
+  const { client } = session;
   const connection = await client.acquireConnection();
-  return client.driverName === "pg"
-    ? watchClient(connection as PgClient, tracker).connection
-    : sqliteConnection(connection, tracker, (query) => client._query(connection, query));
+  if (client.driverName === "pg")
+    return { connection: watchClient(connection as PgClient, tracker).connection, own: (send) => send() };
+  const bypass = bypassOf(connection);
+  // Each transaction sends its statements with a client of its own.
+  for (let each: KnexSession | undefined = session; each !== undefined; each = each.parentTransaction)
+    bypass.watch(each.client, "_query", (_, { sql }) => sql);
+  const own = bypass.own.bind(bypass);
+  const send = (query: QueryObject) => own(() => client._query(connection, query));
+  return { connection: sqliteConnection(connection, tracker, send, true), own };
 }
 
 function wrapTransaction(session: KnexSession, tracker: SessionTracker): KnexSession {
   const { client } = session;
-  const connection = connectionOf(client, tracker);
-  const run = async <Result>(text: string, execute: () => Promise<Result>): Promise<Result> =>
-    (await connection).run({ text, execute, commands: (result) => commandsOf(result) });
+  const held = heldBy(session, tracker);
+  const run = async <Result>(text: string, send: () => Promise<Result>): Promise<Result> => {
+    const { connection, own } = await held;
+    return connection.run({ text, execute: () => own(send), commands: (result) => commandsOf(result) });
+  };
   class Watched extends (client.constructor as WatchedClass) {
     override query(...[connectionHeld, query]: Parameters<KnexClient["query"]>) {
       const text = typeof query === "string" ? query : query.sql;

@@ -28,10 +28,16 @@ export const typeormSessions: SessionAdapter<TypeormSession> = {
     isDataSource(session) || isManager(session) || isRunner(session),
   wrap(session, tracker) {
     if (isDataSource(session)) return watchedSource(session, tracker);
-    if (isManager(session)) return watchedSource(session.dataSource, tracker).manager;
-    return withManager(watchedRunner(session, tracker), watchedSource(session.dataSource, tracker));
+    if (!isManager(session)) return watchedOwner(session, tracker);
+    return session.queryRunner === undefined
+      ? watchedSource(session.dataSource, tracker).manager
+      : watchedOwner(session.queryRunner, tracker).manager;
   },
 };
+
+function watchedOwner(runner: QueryRunner, tracker: SessionTracker): QueryRunner {
+  return withManager(watchedRunner(runner, tracker), watchedSource(runner.dataSource, tracker));
+}
 
 /**
  * For `cache.provider` of a data source: queries with `.cache()` are cached until a commit changes their tables. Throws

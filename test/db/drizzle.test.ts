@@ -1,7 +1,7 @@
 // Sessions of drizzle over PostgreSQL, and its `cache` option; those over SQLite are with the other libraries'.
 import { eq } from "drizzle-orm";
 import { NodePgDatabase } from "drizzle-orm/node-postgres";
-import { describe, expect, expectTypeOf, test } from "vitest";
+import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { ConfigError } from "../../src/core/errors.ts";
 import { drizzleCache } from "../../src/db/drizzle.ts";
 import { cachedDependency, testDatabase } from "./database.ts";
@@ -97,6 +97,18 @@ describe("drizzle's cache option", () => {
     await db.changeBehind("Bob");
     expect(await marked()).toEqual([{ id: 1, name: "Ada" }]);
     expect(await db.cache.keys()).toHaveLength(1);
+  });
+
+  test("may have its invalidate watched or replaced", async () => {
+    const cache = drizzleCache({ cache: db.cache });
+    const session = drizzle({ client: cache.client(db.pool()), cache: cache as never });
+    const spy = vi.spyOn(session.$cache, "invalidate");
+    await session.$cache.invalidate({ tables: users });
+    expect(spy).toHaveBeenCalledOnce();
+    expect(db.cache.invalidated).toEqual([["table:users"]]);
+    spy.mockRestore();
+    await session.$cache.invalidate({ tables: "orders" });
+    expect(db.cache.invalidated).toHaveLength(2);
   });
 
   test("refuses to invalidate something that is not a table", async () => {

@@ -8,6 +8,8 @@ import { kyselyRows, postgresDialect, type Schema } from "./kysely-session.ts";
 import { libraryRules } from "./library-rules.ts";
 
 const db = testDatabase();
+/** The id of the type int4range. */
+const RANGE = 3904;
 const open = (max = 4): Kysely<Schema> => new Kysely<Schema>({ dialect: postgresDialect(db, { max }) });
 
 libraryRules("kysely over PostgreSQL", { database: db, open: async () => open(), rows: kyselyRows });
@@ -89,6 +91,23 @@ describe("kysely", () => {
     await session.commit().execute();
     expect(db.cache.invalidated).toEqual([["table:users"]]);
     expect(await db.cache.keys()).toEqual([]);
+  });
+
+  test("keeps rows apart that pools parse differently, whatever the type", async () => {
+    const parsed = (found: string) => ({
+      getTypeParser: (oid: number) => (value: string) => (oid === RANGE ? `${found} ${value}` : value),
+    });
+    await db.raw.query("CREATE TABLE spans (span int4range); INSERT INTO spans VALUES ('[1,2)')");
+    for (const name of ["one", "two", "one"]) {
+      const dialect = postgresDialect(db, { types: parsed(name) as never });
+      const session = cachedDependency(() => new Kysely<never>({ dialect }), {
+        cache: db.cache,
+        tableName: "*",
+      })();
+      const { rows } = await sql<{ span: string }>`select span from spans`.execute(session);
+      expect(rows).toEqual([{ span: `${name} [1,2)` }]);
+    }
+    expect(await db.cache.keys()).toHaveLength(2);
   });
 
   test("keeps its types, and is of its class", async () => {

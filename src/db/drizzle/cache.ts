@@ -34,6 +34,7 @@ const TABLE_NAME = Symbol.for("drizzle:Name");
  */
 export class DrizzleCache implements Cache {
   readonly tracker: SessionTracker;
+  declare invalidate: (change: DrizzleChange) => Promise<void>;
   readonly #cache: CacheForSessions;
   readonly #isGlobal: boolean;
   readonly #reads = new LibraryCache();
@@ -43,6 +44,16 @@ export class DrizzleCache implements Cache {
     this.#isGlobal = global;
     const scope = { cache, tables: [ANY_TABLE], ...(ttl === undefined ? {} : { ttl }) };
     this.tracker = this.#reads.tracker(trackSessions(scope));
+    let invalidate: DrizzleCache["invalidate"] = (change) => this.#invalidate(change);
+    Object.defineProperty(this, "invalidate", {
+      configurable: true,
+      enumerable: true,
+      get: () => invalidate,
+      // drizzle assigns `onMutate`, which it also calls before a commit: that is ignored. Others replace it.
+      set: (given: typeof invalidate) => {
+        if (given !== this.onMutate) invalidate = given;
+      },
+    });
   }
 
   strategy(): "explicit" | "all" {
@@ -58,16 +69,10 @@ export class DrizzleCache implements Cache {
   async onMutate(): Promise<void> {}
 
   /** Behind `db.$cache.invalidate({ tables, tags })`. */
-  get invalidate(): (change: DrizzleChange) => Promise<void> {
-    return async ({ tables = [], tags = [] }) =>
-      this.#cache.invalidateTags([
-        ...[tables].flat().map((table) => tableTag(nameOf(table))),
-        ...[tags].flat(),
-      ]);
+  async #invalidate({ tables = [], tags = [] }: DrizzleChange): Promise<void> {
+    const ofTables = [tables].flat().map((table) => tableTag(nameOf(table)));
+    await this.#cache.invalidateTags([...ofTables, ...[tags].flat()]);
   }
-
-  /** drizzle assigns `onMutate` to this property, which is ignored. */
-  set invalidate(_: (change: DrizzleChange) => Promise<void>) {}
 }
 
 function nameOf(table: string | DrizzleTable): string {

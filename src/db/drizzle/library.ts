@@ -27,7 +27,7 @@ export type RemoteBatch = (
 ) => Promise<unknown>;
 
 export interface RemoteSession extends SessionParts {
-  readonly client: RemoteCallback;
+  client: RemoteCallback;
   readonly batchCLient?: RemoteBatch;
 }
 
@@ -35,6 +35,8 @@ export interface DrizzleDatabase<Session> {
   readonly dialect: object;
   readonly session: Session;
   readonly resultKind?: string;
+  /** Of a transaction: how many it is nested in. */
+  readonly nestedIndex?: number;
   readonly $client?: unknown;
   $cache?: unknown;
 }
@@ -46,13 +48,13 @@ function kindOf(session: object): unknown {
 }
 
 export function isPgDatabase(session: object): session is DrizzleDatabase<PgSession> {
-  if (kindOf(session) !== "NodePgDatabase") return false;
+  if (!["NodePgDatabase", "NodePgTransaction"].includes(String(kindOf(session)))) return false;
   const { client } = (session as DrizzleDatabase<PgSession>).session;
   return isPool(client) || isClient(client);
 }
 
 export function isRemoteDatabase(session: object): session is DrizzleDatabase<RemoteSession> {
-  return kindOf(session) === "SqliteRemoteDatabase";
+  return ["SqliteRemoteDatabase", "SQLiteProxyTransaction"].includes(String(kindOf(session)));
 }
 
 /** Its driver is synchronous, so it cannot use an async cache. */

@@ -1,6 +1,7 @@
 // Watches the callback of drizzle's sqlite-proxy.
-import type { CacheableResult, SessionTracker } from "../../core/db-session.ts";
+import type { BypassListener, CacheableResult, SessionTracker } from "../../core/db-session.ts";
 import { snapshot } from "../../core/snapshot.ts";
+import { type Bypass, bypassOf } from "../tracking/bypass.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { RemoteBatch, RemoteCallback, RemoteSession } from "./library.ts";
 
@@ -11,8 +12,14 @@ export interface WatchedRemote {
   readonly batch: RemoteBatch | undefined;
 }
 
-export function watchRemote({ client, batchCLient }: RemoteSession, tracker: SessionTracker): WatchedRemote {
-  const connection = tracker.connection(client, () => new RemoteDriver(client));
+export function watchRemote(
+  session: RemoteSession,
+  tracker: SessionTracker,
+  isTransaction: boolean,
+): WatchedRemote {
+  const { batchCLient } = session;
+  const { client, bypass } = originalOf(session);
+  const connection = tracker.connection(client, () => new RemoteDriver(client, bypass, isTransaction));
   return {
     client: (text, given, method) => {
       const values = snapshot(given);
@@ -33,6 +40,23 @@ export function watchRemote({ client, batchCLient }: RemoteSession, tracker: Ses
   };
 }
 
+interface Original {
+  readonly client: RemoteCallback;
+  readonly bypass: Bypass;
+}
+
+/** By the callback that has taken its place in a session. */
+const originals = new WeakMap<RemoteCallback, RemoteCallback>();
+
+/** The callback as the application gave it. The session's own statements, such as the end of a transaction, are watched. */
+function originalOf(session: RemoteSession): Original {
+  const client = originals.get(session.client) ?? session.client;
+  const bypass = bypassOf(client);
+  session.client = bypass.watched(client, (text) => text);
+  originals.set(session.client, client);
+  return { client, bypass };
+}
+
 /** The shape of the rows depends on the method, so the method is stored with them. */
 function keeping(method: string, send: () => Promise<Answer>): CacheableResult<Answer> {
   return {
@@ -46,8 +70,17 @@ function keeping(method: string, send: () => Promise<Answer>): CacheableResult<A
 
 /** There may be a network between the callback and the file: only an error with a SQLite code is a refusal. */
 class RemoteDriver extends SqliteDriver {
-  constructor(client: RemoteCallback) {
+  readonly hasTransaction: boolean;
+  readonly #bypass: Bypass;
+
+  constructor(client: RemoteCallback, bypass: Bypass, hasTransaction: boolean) {
     super({ all: async (text, values) => namedRows((await client(text, [...values], "all")).rows) });
+    this.#bypass = bypass;
+    this.hasTransaction = hasTransaction;
+  }
+
+  onBypass(listener: BypassListener): void {
+    this.#bypass.listen(listener);
   }
 
   override isRefusal(error: unknown): boolean {
@@ -56,7 +89,7 @@ class RemoteDriver extends SqliteDriver {
   }
 }
 
-const COLUMNS = ["fingerprint", "file", "sample", "isolation", "unshareable", "tables"];
+const COLUMNS = ["fingerprint", "file", "sample", "isolation", "unshareable", "tables", "functions", "stamp"];
 
 /** The callback returns arrays of values, in the order of the columns queried. */
 function namedRows(rows: unknown): readonly Record<string, unknown>[] {

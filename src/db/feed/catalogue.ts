@@ -107,13 +107,13 @@ export class Catalogue {
       }
     }
     this.changed = changed;
-    this.names = new Set(relations.map(({ name }) => bareName(name)));
+    this.names = new Set(relations.map(({ name }) => name.toLowerCase()));
     this.keys = new Map(
       relations.flatMap(({ name, namesakes, key }) => {
         const columns = key.flatMap(({ name: column, type, exact }) => keyColumn(column, type, exact) ?? []);
         // Under a name of several tables nobody knows which one a statement means.
         const isCertain = namesakes === 1 && columns.length > 0 && columns.length === key.length;
-        return isCertain ? [[bareName(name), columns] as const] : [];
+        return isCertain ? [[name.toLowerCase(), columns] as const] : [];
       }),
     );
   }
@@ -194,7 +194,7 @@ function isCovered(rows: readonly Row[], table: string, tellsOfParts: boolean): 
     const isOfParts = tellsOfParts && relation.kind === "p" && isTold;
     return isEnough && relation.children.every((child) => isWhole(child, isOfParts));
   };
-  const named = relations.filter((relation) => bareName(relation.name) === name);
+  const named = relations.filter((relation) => relation.name.toLowerCase() === name);
   return (
     named.length > 0 &&
     named.every(({ oid, children, kind }) => {

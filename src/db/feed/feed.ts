@@ -7,7 +7,6 @@ import { toError } from "../../core/events.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { redactError } from "../../core/redact.ts";
 import type { HealthCheckItem } from "../../core/stats.ts";
-import { bareName } from "../tracking/table-tags.ts";
 import { Beats } from "./beats.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { FeedOptions, FeedSettings } from "./feed-options.ts";
@@ -83,11 +82,11 @@ export class RunningFeed implements Feed {
   }
 
   covers(table: string): boolean {
-    return this.#tables.has(bareName(table));
+    return this.#tables.has(table.toLowerCase());
   }
 
   rowKey(table: string): RowKey | undefined {
-    return this.#settings.rows ? this.#catalogue?.keys.get(bareName(table)) : undefined;
+    return this.#settings.rows ? this.#catalogue?.keys.get(table.toLowerCase()) : undefined;
   }
 
   get rows(): boolean {

@@ -126,7 +126,7 @@ function publicationFindings(
     const advice = "`xcache db feed --sql` prints the statement that creates it.";
     return [finding("publication", false, { detail: `there is no publication ${publication}`, advice })];
   }
-  const names = published.map(({ name }) => bareName(String(name)));
+  const names = published.map(({ name }) => String(name).toLowerCase());
   const missing = tables.filter((table) => !names.includes(bareName(table)));
   const named = (flag: string, value: boolean): string =>
     published

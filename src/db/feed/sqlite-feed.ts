@@ -5,7 +5,6 @@ import { ttlToMs } from "../../core/entry-options.ts";
 import { ConnectionError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import type { HealthCheckItem } from "../../core/stats.ts";
-import { bareName } from "../tracking/table-tags.ts";
 import { expect, feedTables, type SqliteFeedOptions } from "./feed-options.ts";
 import { type Feed, FeedCounts, type FeedStatus, healthOf } from "./feed-status.ts";
 import { Pauses } from "./signal.ts";
@@ -57,7 +56,7 @@ class SqliteFeed implements Feed {
   }
 
   covers(table: string): boolean {
-    return this.#tables.includes(bareName(table));
+    return this.#tables.includes(table.toLowerCase());
   }
 
   rowKey(): undefined {

@@ -1,5 +1,5 @@
 // The tags that one transaction of the stream invalidates.
-import { rowsTag, rowTagOf, tableTag } from "../tracking/table-tags.ts";
+import { rowsTagOfTable, rowTagOf, tagOfTable } from "../tracking/table-tags.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Relation, Tuple } from "./pgoutput.ts";
 
@@ -81,8 +81,8 @@ export class TransactionTags {
   tags(): readonly string[] {
     const names = [...this.#names];
     const whole = this.#rows === undefined ? names : [...this.#whole];
-    const rows = this.#withRows ? [...whole.map(rowsTag), ...(this.#rows ?? [])] : [];
-    return [...names.map(tableTag), ...rows];
+    const rows = this.#withRows ? [...whole.map(rowsTagOfTable), ...(this.#rows ?? [])] : [];
+    return [...names.map(tagOfTable), ...rows];
   }
 
   #row(name: string, key: readonly number[] | undefined, tuple: Tuple): void {
@@ -94,5 +94,7 @@ export class TransactionTags {
 
 /** For changes that are not known one by one. */
 export function tagsOfAll(names: Iterable<string>, withRows: boolean): readonly string[] {
-  return [...names].flatMap((name) => (withRows ? [tableTag(name), rowsTag(name)] : [tableTag(name)]));
+  return [...names].flatMap((name) =>
+    withRows ? [tagOfTable(name), rowsTagOfTable(name)] : [tagOfTable(name)],
+  );
 }

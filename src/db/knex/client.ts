@@ -1,9 +1,15 @@
 // Watches knex's client. It derives a class, because transactions instantiate the class of the client.
-import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
+import type {
+  BypassListener,
+  SessionStatement,
+  SessionTracker,
+  TrackedConnection,
+} from "../../core/db-session.ts";
 import { watchClient, wrapClient } from "../pg/client.ts";
 import { LeasedClient } from "../pg/leased-client.ts";
 import type { PgClient } from "../pg/library.ts";
 import { PooledClients } from "../pg/pooled-clients.ts";
+import { bypassOf } from "../tracking/bypass.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { KnexClient, KnexClientClass, KnexConnection, QueryObject } from "./library.ts";
 
@@ -89,12 +95,16 @@ export function sqliteConnection(
   connection: KnexConnection,
   tracker: SessionTracker,
   send: (query: QueryObject) => Promise<QueryObject>,
+  hasTransaction = false,
 ): TrackedConnection {
   const all = async (sql: string, bindings: readonly string[]) =>
     (await send({ sql, bindings, method: "raw", options: {} })).response;
-  return tracker.connection(
-    connection,
-    () => new SqliteDriver({ all, inTransaction: () => connection.inTransaction }),
+  const onBypass = (listener: BypassListener): void => bypassOf(connection).listen(listener);
+  return tracker.connection(connection, () =>
+    Object.assign(new SqliteDriver({ all, inTransaction: () => connection.inTransaction }), {
+      onBypass,
+      hasTransaction,
+    }),
   );
 }
 

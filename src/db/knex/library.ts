@@ -40,6 +40,8 @@ export interface KnexSession {
   readonly client: KnexClient;
   readonly context: object;
   readonly isTransaction?: boolean;
+  /** That of a nested transaction. */
+  readonly parentTransaction?: KnexSession;
   commit?(value?: unknown): Promise<unknown>;
   rollback?(error?: unknown): Promise<unknown>;
 }

@@ -1,19 +1,19 @@
 // A watched kysely connection. It takes one of kysely's own connections when a query first needs it.
 import type {
+  BypassListener,
   ConnectionDriver,
   SessionStatement,
   SessionTracker,
   TrackedConnection,
-  TransactionStatus,
 } from "../../core/db-session.ts";
 import { snapshot } from "../../core/snapshot.ts";
 import { isServerRefusal } from "../pg/driver.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
+import { bypassOf } from "../tracking/bypass.ts";
 import { type ConnectionSource, PoolCheckout } from "../tracking/pool-checkout.ts";
 import { isPlain } from "../tracking/read-cache.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult } from "./library.ts";
-import { SAMPLE, sampleDigest } from "./sample.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -104,7 +104,7 @@ function statementOf<R>(
   connection: DatabaseConnection,
   query: CompiledQuery,
 ): SessionStatement<QueryResult<R>> {
-  const execute = () => connection.executeQuery<R>(query);
+  const execute = () => bypassOf(connection).own(() => connection.executeQuery<R>(query));
   return {
     text: query.sql,
     values: query.parameters,
@@ -118,10 +118,18 @@ function restore<R>(data: unknown): QueryResult<R> | undefined {
   return isResult ? (data as QueryResult<R>) : undefined;
 }
 
-function driverOf(connection: DatabaseConnection, dialect: SqlDialect): ConnectionDriver {
+function driverOf(
+  connection: DatabaseConnection,
+  dialect: SqlDialect,
+  hasTransaction = false,
+): ConnectionDriver {
+  const bypass = bypassOf(connection);
+  bypass.watch(connection, "executeQuery", ({ sql }) => sql);
   const all = async (text: string, values: readonly string[]): Promise<readonly Row[]> =>
-    (await connection.executeQuery<Row>(queryOf(text, values))).rows;
-  return dialect === "sqlite" ? new SqliteDriver({ all }) : new PostgresDriver(all);
+    (await bypass.own(() => connection.executeQuery<Row>(queryOf(text, values)))).rows;
+  const driver = dialect === "sqlite" ? new SqliteDriver({ all }) : new PostgresDriver(all);
+  const onBypass = (listener: BypassListener): void => bypass.listen(listener);
+  return Object.assign(driver, { onBypass, hasTransaction });
 }
 
 class PostgresDriver implements ConnectionDriver {
@@ -136,9 +144,14 @@ class PostgresDriver implements ConnectionDriver {
   }
 
   async query(text: string, values: readonly string[]): Promise<readonly Row[]> {
-    this.#sample ??= sampleDigest((await this.#all(SAMPLE, []))[0]);
+    this.#sample ??= await this.#digest();
     const [row] = await this.#all(text, values);
     return [{ ...row, fingerprint: `${String(row?.fingerprint)}${this.#sample}` }];
+  }
+
+  async #digest(): Promise<string> {
+    const { SAMPLE, sampleDigest } = await import("./sample.ts");
+    return sampleDigest((await this.#all(SAMPLE, []))[0]);
   }
 
   isRefusal(error: unknown): boolean {
@@ -161,26 +174,27 @@ function queryOf(sql: string, parameters: readonly unknown[]): CompiledQuery {
   } as CompiledQuery;
 }
 
-/** A transaction that began unwatched: it is open until it commits or rolls back, and its reads are not cached. */
+/** A transaction that began elsewhere. The code that began it may end it past the tracker. */
 export function foreignTransaction(
   executor: Pick<QueryExecutor, "provideConnection">,
   dialect: SqlDialect,
   tracker: SessionTracker,
 ): Source {
-  let isOver = false;
-  const connection: DatabaseConnection = {
-    async executeQuery<R>(query: CompiledQuery) {
-      const result = await executor.provideConnection((held) => held.executeQuery<R>(query));
-      if (/^(commit|rollback)$/i.test(query.sql)) isOver = true;
-      return result;
+  const tracked = new WeakMap<DatabaseConnection, TrackedConnection>();
+  return {
+    // It is a single connection, about which the tracker must not learn as about those of a pool.
+    get pool() {
+      return {};
     },
-    async *streamQuery<R>(query: CompiledQuery, chunkSize?: number) {
-      const held = await executor.provideConnection(async (found) => found);
-      yield* held.streamQuery<R>(query, chunkSize);
+    async take() {
+      const connection = await executor.provideConnection(async (held) => held);
+      if (!tracked.has(connection)) {
+        const made = tracker.connection(connection, () => driverOf(connection, dialect, true));
+        tracked.set(connection, made);
+      }
+      return connection;
     },
+    giveBack: () => {},
+    track: (connection) => tracked.get(connection)!,
   };
-  const driver = driverOf(connection, dialect);
-  const status = (): TransactionStatus => (isOver ? "idle" : "open");
-  const tracked = tracker.connection(connection, () => Object.assign(driver, { status }));
-  return { pool: executor, take: async () => connection, giveBack: () => {}, track: () => tracked };
 }

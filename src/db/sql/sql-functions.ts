@@ -67,6 +67,12 @@ const LOCKING = /^pg_(try_)?advisory_(xact_)?/;
 /** What a call means for the statement that contains it. */
 export type CallKind = "none" | "plain" | "volatile" | "lock" | "hold" | "setting" | "unknown";
 
+/** A function that a statement calls. */
+export interface Call {
+  readonly name: string;
+  readonly kind: Extract<CallKind, "plain" | "volatile" | "unknown">;
+}
+
 function listOf(words: string, kind: CallKind): [string, CallKind][] {
   return words
     .trim()
@@ -109,7 +115,7 @@ const CHANGING_TEXT = /\b(now|today|tomorrow|yesterday)\b/i;
 const ESCAPED_LETTER = /\\[0-9a-z]/i;
 
 /** As `mayDenoteNow`, for a literal: whether its escapes count depends on its kind and on a setting. */
-export const mayLiteralDenoteNow = (text: string): boolean => ESCAPED_LETTER.test(text) || mayDenoteNow(text);
+export const mayLiteralDenoteNow = (text: string): boolean => mayDenoteNow(text) || ESCAPED_LETTER.test(text);
 
 /** Whether a literal or a value may denote the current time, as in `'today'::date`. */
 export function mayDenoteNow(text: string): boolean {

@@ -12,57 +12,69 @@ export interface Token {
 export type SqlDialect = "postgres" | "sqlite";
 
 interface Rule {
-  readonly kind: Token["kind"] | "space" | "comment" | "escaped" | "dollar" | "ambiguous";
+  readonly kind: Token["kind"] | "space" | "comment" | "quoted" | "dollar" | "ambiguous";
+  /** How it begins: most characters leave one rule to try. */
+  readonly first: RegExp;
   readonly pattern: RegExp;
 }
 
 const POSTGRES = { dialect: "postgres" } as const;
 const SQLITE = { dialect: "sqlite" } as const;
 
-/** Tried in order. */
+/** Tried in order. A pattern must not repeat a group without bound: a long literal would exhaust the stack. */
 const RULES: readonly (Rule & { readonly dialect?: SqlDialect })[] = [
   // Not \s: PostgreSQL treats every character beyond ASCII as a letter.
-  { kind: "space", pattern: /[ \t\n\r\f\v]+/y },
+  { kind: "space", first: /[ \t\n\r\f\v]/, pattern: /[ \t\n\r\f\v]+/y },
   // A carriage return alone ends a comment in one database and not in the other.
-  { kind: "ambiguous", pattern: /--[^\n\r]*\r(?!\n)/y },
-  { kind: "space", pattern: /--[^\n]*/y },
-  { kind: "comment", pattern: /\/\*/y },
-  { kind: "escaped", pattern: /e'([^'\\]*(?:(?:''|\\[\s\S])[^'\\]*)*)'/iy, ...POSTGRES },
+  { kind: "ambiguous", first: /-/, pattern: /--[^\n\r]*\r(?!\n)/y },
+  { kind: "space", first: /-/, pattern: /--[^\n]*/y },
+  { kind: "comment", first: /\//, pattern: /\/\*/y },
+  { kind: "quoted", first: /e/i, pattern: /e'/iy, ...POSTGRES },
   // Unicode strings have their own escapes.
-  { kind: "ambiguous", pattern: /u&['"]/iy },
-  { kind: "text", pattern: /[bxn]'([^'\\]*(?:''[^'\\]*)*)'/iy },
-  { kind: "word", pattern: /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y },
+  { kind: "ambiguous", first: /u/i, pattern: /u&['"]/iy },
+  { kind: "text", first: /[bxn]/i, pattern: /[bxn]'([^'\\]*)'(?!')/iy },
+  { kind: "ambiguous", first: /[bxn]/i, pattern: /[bxn]'/iy },
+  { kind: "word", first: /[A-Za-z_\u0080-\uffff]/, pattern: /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y },
   {
     kind: "number",
+    first: /[\d.]/,
     pattern: /(?:0[xob][\da-f_]+|\d[\d_]*(?:\.[\d_]*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?)/iy,
   },
-  // Whether a backslash escapes the following quote depends on a setting.
-  { kind: "ambiguous", pattern: /'[^'\\]*(?:(?:''|\\[^'])[^'\\]*)*\\'/y, ...POSTGRES },
-  { kind: "text", pattern: /'([^']*(?:''[^']*)*)'/y },
-  { kind: "name", pattern: /"([^"]*(?:""[^"]*)*)"/y },
-  { kind: "name", pattern: /`([^`]*(?:``[^`]*)*)`/y, ...SQLITE },
-  { kind: "name", pattern: /\[([^\]]*)\]/y, ...SQLITE },
-  { kind: "value", pattern: /\$\d+|\?\d*/y },
-  { kind: "value", pattern: /[:@$][A-Za-z_]\w*/y, ...SQLITE },
-  { kind: "dollar", pattern: /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y, ...POSTGRES },
-  { kind: "mark", pattern: /[-+*/<>=~!@#%^&|`?()[\],;:.]/y },
+  { kind: "quoted", first: /['"]/, pattern: /['"]/y },
+  { kind: "quoted", first: /[`[]/, pattern: /[`[]/y, ...SQLITE },
+  { kind: "value", first: /[$?]/, pattern: /\$\d+|\?\d*/y },
+  { kind: "value", first: /[:@$]/, pattern: /[:@$][A-Za-z_]\w*/y, ...SQLITE },
+  { kind: "dollar", first: /\$/, pattern: /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y, ...POSTGRES },
+  { kind: "mark", first: /[-+*/<>=~!@#%^&|`?()[\],;:.]/, pattern: /[-+*/<>=~!@#%^&|`?()[\],;:.]/y },
 ];
 
-const RULES_OF: Record<SqlDialect, readonly Rule[]> = {
-  postgres: RULES.filter((rule) => rule.dialect !== "sqlite"),
-  sqlite: RULES.filter((rule) => rule.dialect !== "postgres"),
+const ASCII = 128;
+
+/** The rules for each character of ASCII, and last those for all others. */
+function rulesOf(dialect: SqlDialect): readonly (readonly Rule[])[] {
+  const rules = RULES.filter((rule) => rule.dialect === undefined || rule.dialect === dialect);
+  return Array.from({ length: ASCII + 1 }, (_, code) =>
+    rules.filter(({ first }) => first.test(String.fromCharCode(code))),
+  );
+}
+
+const RULES_OF: Record<SqlDialect, ReturnType<typeof rulesOf>> = {
+  postgres: rulesOf("postgres"),
+  sqlite: rulesOf("sqlite"),
 };
 
 /** Old servers read `1from` as two tokens, newer ones refuse it. */
 const STARTS_WORD = /[A-Za-z_\u0080-\uffff]/;
 
-/** undefined: ambiguous or not understood. */
+/** Longer texts would hold the event loop. */
+const MOST_TOKENS = 200_000;
+
+/** undefined: ambiguous, not understood or too long. */
 export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | undefined {
   const tokens: Token[] = [];
-  const rules = RULES_OF[dialect];
   for (let at = 0; at < sql.length; ) {
-    const found = firstMatch(rules, sql, at);
-    if (found === undefined) return undefined;
+    const found = firstMatch(RULES_OF[dialect], sql, at);
+    if (found === undefined || tokens.length > MOST_TOKENS) return undefined;
     const { kind, match } = found;
     let end = at + match[0].length;
     if (kind === "comment" || kind === "dollar") {
@@ -70,14 +82,16 @@ export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | u
       if (closed === undefined) return undefined;
       if (kind === "dollar") tokens.push({ kind: "text", text: sql.slice(end, closed - match[0].length) });
       end = closed;
-    } else if (kind === "word") tokens.push({ kind, text: match[0].toLowerCase() });
-    else if (kind === "escaped") tokens.push({ kind: "text", text: match[1] ?? "" });
-    else if (kind === "number" || kind === "value") {
+    } else if (kind === "quoted") {
+      const closed = endOfQuoted(sql, end, match[0], dialect);
+      if (closed === undefined) return undefined;
+      tokens.push(quotedToken(sql.slice(end, closed - 1), match[0]));
+      end = closed;
+    } else if (kind === "word") {
+      tokens.push({ kind, text: match[0].toLowerCase() });
+    } else if (kind === "number" || kind === "value") {
       if (STARTS_WORD.test(sql[end] ?? "")) return undefined;
       tokens.push({ kind, text: match[0] });
-    } else if (kind === "name") {
-      const quote = match[0][0] ?? "";
-      tokens.push({ kind, text: (match[1] ?? "").replaceAll(quote + quote, quote) });
     } else if (kind === "ambiguous") return undefined;
     else if (kind !== "space") tokens.push({ kind, text: match[1] ?? match[0] });
     at = end;
@@ -85,22 +99,44 @@ export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | u
   return tokens;
 }
 
-const PUNCTUATION: ReadonlySet<string> = new Set(["(", ")", ",", ";", "=", "*", "<", ">"]);
-
 function firstMatch(
-  rules: readonly Rule[],
+  rules: readonly (readonly Rule[])[],
   sql: string,
   at: number,
 ): { readonly kind: Rule["kind"]; readonly match: readonly [string, string?] } | undefined {
-  // Most of a long list of values: no need to try the other rules.
-  const character = sql[at] as string;
-  if (PUNCTUATION.has(character)) return { kind: "mark", match: [character] };
-  for (const { kind, pattern } of rules) {
+  for (const { kind, pattern } of rules[Math.min(sql.charCodeAt(at), ASCII)] ?? []) {
     pattern.lastIndex = at;
     const match = pattern.exec(sql);
     if (match !== null) return { kind, match: match as unknown as [string, string?] };
   }
   return undefined;
+}
+
+const CLOSING: Readonly<Record<string, string>> = { "[": "]", "e'": "'", "E'": "'" };
+
+function quotedToken(content: string, opening: string): Token {
+  if (opening.endsWith("'")) return { kind: "text", text: content };
+  return { kind: "name", text: opening === "[" ? content : content.replaceAll(opening + opening, opening) };
+}
+
+/** The index after a literal or a quoted name whose content begins at `start`. undefined: not closed, or ambiguous. */
+function endOfQuoted(sql: string, start: number, opening: string, dialect: SqlDialect): number | undefined {
+  const closing = CLOSING[opening] ?? opening;
+  // Whether a backslash escapes the following quote depends on a setting.
+  const isUnsure = opening === "'" && dialect === "postgres";
+  const isEscaped = opening.length === 2;
+  const pattern = isUnsure || isEscaped ? /['\\]/g : undefined;
+  for (let at = start; ; ) {
+    if (pattern !== undefined) pattern.lastIndex = at;
+    const found = pattern === undefined ? sql.indexOf(closing, at) : (pattern.exec(sql)?.index ?? -1);
+    if (found < 0) return undefined;
+    const next = sql[found + 1];
+    if (sql[found] === "\\") {
+      if (isUnsure && next === "'") return undefined;
+      at = found + 2;
+    } else if (next === closing && closing !== "]") at = found + 2;
+    else return found + 1;
+  }
 }
 
 /** PostgreSQL's comments nest, SQLite's do not. */

@@ -1,22 +1,31 @@
 // Classifies SQL text as far as the text proves. An uncertain statement is never cached and counts as writing every table.
 import { type PointRead, pointRead } from "./point-read.ts";
 import { tablesRead } from "./query-tables.ts";
-import { type CallKind, callKind, isVolatileWord, mayLiteralDenoteNow } from "./sql-functions.ts";
+import { type Call, type CallKind, callKind, isVolatileWord, mayLiteralDenoteNow } from "./sql-functions.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
 
-type Write = { readonly kind: "write"; readonly tables: readonly string[]; readonly effects: Effects };
+interface Write extends Calling {
+  readonly kind: "write";
+  readonly tables: readonly string[];
+  readonly effects: Effects;
+}
+
+/** `settled()` decides what the calls add to a statement. */
+interface Calling {
+  readonly calls?: readonly Call[];
+}
 
 export type Statement =
-  /** Its result depends only on its text, its values, the rows of these tables and the session settings. */
-  | {
+  /** Its result depends only on its text, its values, the rows of these tables, its calls and the session settings. */
+  | ({
       readonly kind: "read";
       readonly tables: readonly string[];
       /** Present if it selects by equality from one table. */
       readonly point?: PointRead | undefined;
-    }
+    } & Calling)
   | Write
   /** Not cacheable, and changes no table. */
-  | { readonly kind: "harmless"; readonly effects: Effects }
+  | ({ readonly kind: "harmless"; readonly effects: Effects } & Calling)
   /** `isPlain`: at an isolation level that the settings already report. */
   | { readonly kind: "begin"; readonly isPlain: boolean }
   | { readonly kind: "commit" }
@@ -33,7 +42,7 @@ export interface Effects {
   readonly settings: boolean;
 }
 
-const NO_EFFECTS: Effects = { anything: false, locks: undefined, settings: false };
+export const NO_EFFECTS: Effects = { anything: false, locks: undefined, settings: false };
 const HARMLESS: Statement = { kind: "harmless", effects: NO_EFFECTS };
 const ANYTHING: Write = {
   kind: "write",
@@ -53,12 +62,20 @@ export function statementsIn(sql: string | undefined, dialect: SqlDialect): read
   if (statements !== undefined) return statements;
   const tokens = tokensOf(sql, dialect);
   statements =
-    tokens === undefined ? [ANYTHING] : statementsOf(tokens).map((statement) => classify(statement, dialect));
+    tokens === undefined
+      ? [{ ...ANYTHING, tables: [firstTable(sql, dialect)].flat() }]
+      : statementsOf(tokens).map((statement) => classify(statement, dialect));
   if (key.length <= LONGEST_CACHED) {
     if (classified.size >= MOST_CACHED) classified.delete(classified.keys().next().value ?? "");
     classified.set(key, statements);
   }
   return statements;
+}
+
+/** The table that a text writes which is not read to its end. */
+function firstTable(sql: string, dialect: SqlDialect): string | readonly string[] {
+  const start = tokensOf(/^[^('$]{0,300}/.exec(sql)?.[0] ?? "", dialect) ?? [];
+  return changedTable(start).name ?? [];
 }
 
 function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {
@@ -114,6 +131,7 @@ function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {
     case "copy":
       return copy(tokens);
     case "truncate":
+    case "refresh":
       return { ...ANYTHING, tables: namesIn(tokens.slice(1)) };
     default:
       return ANYTHING;
@@ -125,13 +143,12 @@ function query(tokens: readonly Token[], dialect: SqlDialect): Statement {
   if (changesWithin(tokens) || tokens.some((token) => isWord(token, "into"))) {
     return { ...ANYTHING, tables: changedWithin(tokens) };
   }
-  const { isPlain, effects } = analyse(tokens, dialect);
-  if (effects.anything) return { kind: "write", tables: [], effects };
+  const { isPlain, effects, calls } = analyse(tokens, dialect);
   const tables = isPlain ? tablesRead(tokens) : undefined;
   // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
-    ? { kind: "harmless", effects }
-    : { kind: "read", tables, ...(tables.length === 1 && { point: pointRead(tokens) }) };
+    ? { kind: "harmless", effects, ...calls }
+    : { kind: "read", tables, ...calls, ...(tables.length === 1 && { point: pointRead(tokens) }) };
 }
 
 /** INSERT, REPLACE, UPDATE, DELETE or MERGE. */
@@ -139,9 +156,9 @@ function change(tokens: readonly Token[], dialect: SqlDialect): Statement {
   const { at, name } = changedTable(tokens);
   if (name === undefined) return ANYTHING;
   // The column list of the table looks like a call.
-  const { effects } = analyse(tokens.slice(at + 1), dialect);
+  const { effects, calls } = analyse(tokens.slice(at + 1), dialect);
   const hasInner = tokens.some((token) => isWord(token, "with"));
-  return { kind: "write", tables: [name], effects: { ...effects, anything: effects.anything || hasInner } };
+  return { kind: "write", tables: [name], effects: { ...effects, anything: hasInner }, ...calls };
 }
 
 function changedTable(tokens: readonly Token[]): { readonly at: number; readonly name: string | undefined } {
@@ -254,27 +271,42 @@ function isCommonTable(tokens: readonly Token[], start: number): boolean {
   return isMark(tokens[at], "(") && (isMark(first, "(") || QUERY_WORDS.some((word) => isWord(first, word)));
 }
 
+interface Analysis {
+  /** Nothing but its calls can keep a read from being cached. */
+  readonly isPlain: boolean;
+  /** Without those of its calls. */
+  readonly effects: Effects;
+  readonly calls: Calling;
+}
+
 /** What the calls, keywords and literals in a statement imply. */
-function analyse(tokens: readonly Token[], dialect: SqlDialect): { isPlain: boolean; effects: Effects } {
-  const calls = new Set<CallKind>();
+function analyse(tokens: readonly Token[], dialect: SqlDialect): Analysis {
+  const kinds = new Set<CallKind>();
+  const calls = new Map<string, Call>();
   tokens.forEach((token, at) => {
-    if (token.kind === "text" && mayLiteralDenoteNow(token.text)) calls.add("volatile");
+    if (token.kind === "text" && mayLiteralDenoteNow(token.text)) kinds.add("volatile");
     if (token.kind === "word" && !isMark(tokens[at - 1], ".") && isVolatileWord(token.text, dialect)) {
-      calls.add("volatile");
+      kinds.add("volatile");
     }
     if (
       isWord(token, "for") &&
       ["update", "share", "no", "key"].some((word) => isWord(tokens[at + 1], word))
     ) {
-      calls.add("lock");
+      kinds.add("lock");
     }
     if ((token.kind !== "word" && token.kind !== "name") || !isMark(tokens[at + 1], "(")) return;
     if (isNoCall(tokens, at)) return;
     const schema = isMark(tokens[at - 1], ".") ? (tokens[at - 2]?.text ?? "") : undefined;
-    calls.add(token.kind === "name" ? "unknown" : callKind(token.text, schema, dialect));
+    const kind = token.kind === "name" ? "unknown" : callKind(token.text, schema, dialect);
+    if (kind === "plain" || kind === "volatile" || kind === "unknown") {
+      const isKnown = calls.get(token.text)?.kind === "unknown";
+      if (!isKnown) calls.set(token.text, { name: token.text, kind });
+    } else if (kind !== "none") kinds.add(kind);
   });
-  const anything = calls.has("unknown");
-  const isPlain = [...calls].every((kind) => kind === "none" || kind === "plain");
-  const locks = calls.has("hold") ? "session" : anything || calls.has("lock") ? "transaction" : undefined;
-  return { isPlain, effects: { anything, locks, settings: anything || calls.has("setting") } };
+  const locks = kinds.has("hold") ? "session" : kinds.has("lock") ? "transaction" : undefined;
+  return {
+    isPlain: kinds.size === 0,
+    effects: { anything: false, locks, settings: kinds.has("setting") },
+    calls: calls.size === 0 ? {} : { calls: [...calls.values()] },
+  };
 }

@@ -3,7 +3,7 @@ import type { SessionScope, StatementOptions, TableSettings } from "../../core/d
 import type { GetOrSetOptions } from "../../core/options.ts";
 import type { PointRead } from "../sql/point-read.ts";
 import { pointTag } from "./point-tag.ts";
-import { bareName, rowsTag, tableTag } from "./table-tags.ts";
+import { bareName, rowsTagOfTable, tagOfTable } from "./table-tags.ts";
 import type { Writes } from "./transaction.ts";
 
 /** Instead of a name: all tables. Reads then also carry its tag, for statements that may have written any table. */
@@ -15,7 +15,12 @@ export class CachedTables {
 
   constructor(scope: SessionScope) {
     this.#scope = scope;
-    this.#named = new Map(scope.tables.map((table) => [bareName(table), settingsOf(scope, table)]));
+    this.#named = new Map(
+      scope.tables.map((table) => {
+        const isConfigured = Object.hasOwn(scope.cache.tables ?? {}, table);
+        return [bareName(table), settingsOf(scope, isConfigured ? table : bareName(table))];
+      }),
+    );
   }
 
   get #isAny(): boolean {
@@ -40,7 +45,7 @@ export class CachedTables {
     const ttl = options.ttl ?? this.#scope.ttl ?? (ttls.length === 0 ? undefined : Math.min(...ttls));
     const tagged = this.#isAny ? [...tables, ANY_TABLE] : tables;
     const tags = [
-      ...(row === undefined ? tagged.map(tableTag) : [row, ...tagged.map(rowsTag)]),
+      ...(row === undefined ? tagged.map(tagOfTable) : [row, ...tagged.map(rowsTagOfTable)]),
       ...settings.flatMap(({ tags = [] }) => tags),
       ...(options.tags ?? []),
     ];
@@ -56,8 +61,8 @@ export class CachedTables {
   tagsOf(writes: Writes): readonly string[] {
     const tables = writes.anything ? [...writes.tables, ...this.#named.keys()] : [...writes.tables];
     // Which rows a statement has written is not known.
-    const rows = this.#scope.feed?.rows ? tables.map(rowsTag) : [];
-    return [...new Set([...tables.map(tableTag), ...rows])];
+    const rows = this.#scope.feed?.rows ? tables.map(rowsTagOfTable) : [];
+    return [...new Set([...tables.map(tagOfTable), ...rows])];
   }
 
   /** Whether cached reads of these tables may be served. */
@@ -76,7 +81,7 @@ export class CachedTables {
 /** An exact name wins over one that differs in schema, quotes or case. */
 function settingsOf({ cache: { tables = {} } }: SessionScope, table: string): TableSettings {
   if (Object.hasOwn(tables, table)) return tables[table] ?? {};
-  const bare = bareName(table);
+  const bare = table.toLowerCase();
   const found = Object.entries(tables).find(([name]) => bareName(name) === bare);
   return found?.[1] ?? {};
 }

@@ -1,19 +1,28 @@
 // What is known about a connection across its users: statement order, transaction and session settings.
-import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
-import type { Statement } from "../sql/statement.ts";
-import { querySettings, type Settings } from "./settings.ts";
-import { Transaction, type Writes } from "./transaction.ts";
+import type { BypassListener, ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
+import { callsOf, settled } from "../sql/settled-statement.ts";
+import { type Statement, statementsIn } from "../sql/statement.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { combined, covers, type Names, type Settings } from "./settings.ts";
+import { Transaction, Writes } from "./transaction.ts";
 
-/** Delivers what was committed. Never rejects. */
-export type CommitListener = (writes: Writes) => Promise<void>;
+/** Delivers what was committed, or what is about to be known of it. Never rejects. */
+export type CommitListener = (writes: Writes | Promise<Writes>) => Promise<void>;
+
+/** Loaded with the first question: most programs that use a cache have no database session. */
+let questions: Promise<typeof import("./settings-query.ts")> | undefined;
+
+const NO_NAMES: Names = { tables: [], functions: [] };
 
 export class ConnectionState {
   readonly driver: ConnectionDriver;
   readonly transaction: Transaction;
   #tail: Promise<unknown> | undefined;
   #settings: Settings | undefined;
-  /** The fingerprint from before any change was seen. */
+  #catalogue: Catalogue | undefined;
+  /** The fingerprint from before any change by a statement of its users. */
   #original: string | undefined;
+  #wasChangedHere = false;
   #changes = 0;
   #queries = 0;
   #refusesQueries = false;
@@ -24,12 +33,18 @@ export class ConnectionState {
   /** Those who have used the present transaction. */
   readonly #users = new Set<CommitListener>();
   #delivery: Promise<unknown> = Promise.resolve();
+  /** The statement under way commits, and what it commits is delivered when it has returned. */
+  commitsItself = false;
 
   constructor(driver: ConnectionDriver) {
     this.driver = driver;
     this.transaction = new Transaction(driver.dialect);
     // The code that began the transaction may end it without the tracker.
-    driver.onCommit?.(() => this.#committed());
+    driver.onCommit?.(() => {
+      if (!this.commitsItself) this.#deliver(this.transaction.committed());
+    });
+    driver.onBypass?.(this.#bypassed);
+    if (driver.hasTransaction === true) this.transaction.executed([], [], "open", undefined);
   }
 
   /** Resolves when everybody knows what the latest commit has written. */
@@ -43,11 +58,45 @@ export class ConnectionState {
     this.#users.add(user);
   }
 
-  #committed(): void {
-    const writes = this.transaction.committed();
+  #deliver(writes: Writes): void {
     const users = [...this.#users];
-    this.#users.clear();
-    if (!writes.isEmpty) this.#delivery = Promise.all(users.map((user) => user(writes)));
+    if (!this.transaction.isOpen) this.#users.clear();
+    if (writes.isEmpty) return;
+    const touched = this.#touchedWhenAnswered(writes);
+    this.#delivery = Promise.all(users.map((user) => user(touched)));
+  }
+
+  /** The database may not have finished its answer to the commit. */
+  async #touchedWhenAnswered(writes: Writes): Promise<Writes> {
+    await this.driver.answered?.();
+    return this.touchedBy(writes);
+  }
+
+  readonly #bypassed: BypassListener = async (text, failure) => {
+    const { driver, transaction } = this;
+    const statements = statementsIn(text, driver.dialect).map((statement) => this.settledAsKnown(statement));
+    const committed =
+      failure === undefined
+        ? transaction.executed(statements, [], "idle", driver.status?.())
+        : this.#failedPast(statements, failure.error);
+    this.noteEffects(statements);
+    this.#deliver(committed);
+    await this.#delivery;
+  };
+
+  /** Returns what may have been committed. */
+  #failedPast(statements: readonly Statement[], error: unknown): Writes {
+    const { driver, transaction } = this;
+    const atStake = transaction.atStake(statements);
+    const hasCommit = statements.some(({ kind }) => kind === "commit");
+    const isRefusal = driver.isRefusal(error);
+    if (driver.dialect === "sqlite") {
+      if (driver.status === undefined) transaction.outcomeUnknown(statements);
+      else if (this.status === "idle") transaction.end();
+    } else if (hasCommit) transaction.end();
+    else if (transaction.isOpen && isRefusal) transaction.aborted();
+    const isKnown = isRefusal && !(hasCommit && statements.length > 1);
+    return isKnown || (transaction.isOpen && !hasCommit) ? new Writes() : atStake;
   }
 
   get status(): TransactionStatus {
@@ -103,20 +152,22 @@ export class ConnectionState {
   }
 
   /** undefined: the database does not answer. `refresh`: query again, even if they are known. */
-  async settings(tables: readonly string[], refresh: boolean): Promise<Settings | undefined> {
+  async settings(names: Names, refresh: boolean): Promise<Settings | undefined> {
     const known = this.#settings;
-    if (!refresh && known !== undefined && tables.every((table) => known.checkedTables.has(table)))
-      return known;
-    if (this.#refusesQueries || (this.status !== "idle" && !this.#canQuerySettings)) return undefined;
+    if (!refresh && known !== undefined && covers(known, names)) return known;
+    if (!this.#mayQuery) return undefined;
     const changes = this.#changes;
     this.#queries++;
     try {
-      const settings = await querySettings(this.driver, [
-        ...new Set([...(known?.checkedTables ?? []), ...tables]),
-      ]);
+      questions ??= import("./settings-query.ts");
+      const asked = await (await questions).querySettings(this.driver, names, this.#catalogue);
+      const settings = known?.fingerprint === asked.fingerprint ? combined(known, asked) : asked;
+      this.#catalogue = settings.catalogue;
       this.#canQuerySettings = true;
-      if (this.#changes === 0) this.#original = settings.fingerprint;
-      if (changes === this.#changes) this.#settings = settings;
+      // What a pool's hook for new connections has sent was answered before this question.
+      const isFirst = this.#original === undefined && !this.#wasChangedHere;
+      if (isFirst || this.#changes === 0) this.#original = settings.fingerprint;
+      if (isFirst || changes === this.#changes) this.#settings = settings;
       return settings;
     } catch (error) {
       if (this.driver.isRefusal(error)) this.#refusesQueries = true;
@@ -126,7 +177,45 @@ export class ConnectionState {
 
   /** Tries the settings query outside a transaction, so that it is safe inside one. */
   async probeSettings(): Promise<void> {
-    if (!this.#canQuerySettings) await this.settings([], false);
+    if (!this.#canQuerySettings) await this.settings(NO_NAMES, false);
+  }
+
+  get #mayQuery(): boolean {
+    if (this.#refusesQueries || !this.isUsable) return false;
+    const { status } = this;
+    return status === "idle" || (status === "open" && this.#canQuerySettings && !this.transaction.isAborted);
+  }
+
+  /** The statements with what their calls add to them. A function that the catalogue cannot be asked about may do anything. */
+  async settled(statements: readonly Statement[]): Promise<readonly Statement[]> {
+    const names = statements.flatMap((statement) => callsOf(statement).map(({ name }) => name));
+    if (names.length === 0) return statements;
+    const isKnown = (): boolean => names.every((name) => this.#catalogue?.trustOf(name) !== undefined);
+    if (!isKnown()) await this.settings({ tables: [], functions: [...new Set(names)] }, true);
+    return statements.map((statement) => this.settledAsKnown(statement));
+  }
+
+  /** Like `settled`, without a question. */
+  settledAsKnown(statement: Statement): Statement {
+    if (this.#refusesQueries) return settled(statement);
+    return settled(statement, (name) => this.#catalogue?.trustOf(name) ?? "own");
+  }
+
+  /** What was written with everything that was written along. */
+  async touchedBy(written: Writes): Promise<Writes> {
+    if (written.isEmpty || written.anything || this.#refusesQueries) return written;
+    if (!this.#mayQuery) return this.touchedBefore(written);
+    if (this.#catalogue === undefined) await this.settings(NO_NAMES, false);
+    return this.#catalogue?.touchedBy(this.driver, written) ?? written;
+  }
+
+  /** As far as it is known without a question. */
+  touchedBefore(written: Writes): Writes {
+    if (written.isEmpty || this.#refusesQueries) return written;
+    const touched = this.#catalogue?.touchedBefore(written);
+    const writes = written.copy();
+    writes.add(touched?.tables ?? [], touched?.anything ?? true);
+    return writes;
   }
 
   /** Records what statements did besides reading and writing; call it after the transaction was updated. */
@@ -135,7 +224,10 @@ export class ConnectionState {
       const effects =
         statement.kind === "write" || statement.kind === "harmless" ? statement.effects : undefined;
       const hasOther = effects?.settings === true || (statement.kind === "begin" && !statement.isPlain);
-      if (hasOther) this.settingsChanged();
+      if (hasOther) {
+        this.#wasChangedHere = true;
+        this.settingsChanged();
+      }
       if (hasOther && this.status !== "idle") this.#wasOpenWithOtherSettings = true;
       if (effects?.locks === "session") this.#holdsLock = true;
     }

@@ -4,8 +4,9 @@ import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { CommitListener, ConnectionState } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";
-import type { Fetched, ReadCache } from "./read-cache.ts";
-import { areShareable, type Settings } from "./settings.ts";
+import { type CacheableRead, type Fetched, isBounded, isShareable, type ReadCache } from "./read-cache.ts";
+import type { Settings } from "./settings.ts";
+import type { Writes } from "./transaction.ts";
 
 /** What watched connections report to. */
 export interface Watcher {
@@ -15,6 +16,8 @@ export interface Watcher {
   /** Delivers what was committed. */
   readonly committed: CommitListener;
 }
+
+type Read = CacheableRead<unknown>;
 
 /** Outside of a transaction, code of the database may commit in between. */
 const mayCommitWithin = (statement: Statement): boolean =>
@@ -42,12 +45,8 @@ export class WatchedConnection implements TrackedConnection {
    * Runs a read whose result is to be stored under `settings`, after querying whether this connection still has them: they
    * may have been changed past the tracker.
    */
-  fetch<Result>(
-    statement: SessionStatement<Result>,
-    settings: Settings,
-    tables: readonly string[],
-  ): Promise<Fetched> {
-    return this.state.inTurn(() => this.#fetch(statement, settings, tables, true));
+  fetch<Result>(statement: SessionStatement<Result>, settings: Settings, read: Read): Promise<Fetched> {
+    return this.state.inTurn(() => this.#fetch(statement, settings, read, true));
   }
 
   async #run<Result>(statement: SessionStatement<Result>, statements: readonly Statement[]): Promise<Result> {
@@ -55,11 +54,11 @@ export class WatchedConnection implements TrackedConnection {
     const read = reads.readOf(statement, statement.cacheable?.restore, statements);
     if (read === undefined) return this.#execute(statement, statements);
     const queries = this.state.queries;
-    const settings = await this.#eligible(read.tables, false);
+    const settings = await this.#eligible(read, false);
     if (settings === undefined) return this.#execute(statement, statements);
     const isFresh = queries !== this.state.queries;
     const answer = await reads.whileConnected(read, settings, () =>
-      this.#fetch(statement, settings, read.tables, !isFresh),
+      this.#fetch(statement, settings, read, !isFresh),
     );
     return answer === undefined ? this.#execute(statement, statements) : answer.result;
   }
@@ -67,29 +66,30 @@ export class WatchedConnection implements TrackedConnection {
   async #fetch<Result>(
     { cacheable: keeping, execute }: SessionStatement<Result>,
     settings: Settings,
-    tables: readonly string[],
+    read: Read,
     checksSettings: boolean,
   ): Promise<Fetched> {
     const changes = this.state.changes;
-    const present = checksSettings ? await this.#eligible(tables, true) : settings;
+    const present = checksSettings ? await this.#eligible(read, true) : settings;
     const wasUsable = this.state.isUsable;
     const wasOpen = this.state.status !== "idle";
     try {
       const data = await (keeping === undefined ? execute() : keeping.fetch());
       const isSame = present?.fingerprint === settings.fingerprint && changes === this.state.changes;
-      return { data, isShareable: isSame && keeping?.isCacheable?.(data) !== false };
+      const isShared = isSame && isBounded(data) && keeping?.isCacheable?.(data) !== false;
+      return { data, isShareable: isShared };
     } catch (error) {
       await this.#failed([], error, wasUsable, wasOpen);
       throw error;
     }
   }
 
-  /** The settings, if reads of these tables over this connection may be cached now. `refresh`: query them again. */
-  async #eligible(tables: readonly string[], refresh: boolean): Promise<Settings | undefined> {
+  /** The settings, if the read over this connection may be cached now. `refresh`: query them again. */
+  async #eligible(read: Read, refresh: boolean): Promise<Settings | undefined> {
     const { state } = this;
     if (!this.#mayCache(state.status)) return undefined;
-    const settings = await state.settings(tables, refresh);
-    if (settings === undefined || !areShareable(settings, tables)) return undefined;
+    const settings = await state.settings(read.names, refresh);
+    if (settings === undefined || !isShareable(read, settings)) return undefined;
     // The reply may have revealed a transaction that did not begin here.
     const { status } = state;
     return status === "idle" || (settings.readsCommitted && this.#mayCache(status)) ? settings : undefined;
@@ -102,21 +102,25 @@ export class WatchedConnection implements TrackedConnection {
 
   async #execute<Result>(
     statement: SessionStatement<Result>,
-    statements: readonly Statement[],
+    unsettled: readonly Statement[],
   ): Promise<Result> {
     const { state } = this;
     const { driver, transaction } = state;
-    if (statements[0]?.kind === "begin" && state.status === "idle") await state.probeSettings();
+    if (unsettled[0]?.kind === "begin" && state.status === "idle") await state.probeSettings();
+    const statements = await state.settled(unsettled);
     const wasUsable = state.isUsable;
     const before = state.status;
     const wasOpen = before !== "idle";
     state.usedBy(this.#watcher.committed);
     let result: Result;
+    state.commitsItself = statements.some(({ kind }) => kind === "commit");
     try {
       result = await statement.execute();
     } catch (error) {
       await this.#failed(statements, error, wasUsable, wasOpen);
       throw error;
+    } finally {
+      state.commitsItself = false;
     }
     const committed = transaction.executed(
       statements,
@@ -125,7 +129,8 @@ export class WatchedConnection implements TrackedConnection {
       driver.status?.(),
     );
     state.noteEffects(statements);
-    await Promise.all([this.#watcher.committed(committed), state.delivery]);
+    const touched = await state.touchedBy(committed);
+    await Promise.all([this.#watcher.committed(touched), state.delivery]);
     return result;
   }
 
@@ -141,21 +146,22 @@ export class WatchedConnection implements TrackedConnection {
     if (!wasUsable) return;
     const { invalidations, tables } = this.#watcher;
     const mayHaveCommitted = statements.some(({ kind }) => kind === "commit");
-    const atStake = tables.tagsOf(transaction.atStake(statements));
     const isSqlite = driver.dialect === "sqlite";
+    const written = transaction.atStake(statements);
+    const tagsOf = (writes: Writes): readonly string[] => tables.tagsOf(writes);
     if (driver.isRefusal(error)) {
       // Statements before the refused one may have been committed: by a COMMIT among them, or in SQLite one by one.
       const isAutocommit = isSqlite && !wasOpen;
       const isPartial = statements.length > 1 && (mayHaveCommitted || isAutocommit);
       // A procedure or DO block may have committed before it failed.
       const isProcedure = !wasOpen && statements.some(mayCommitWithin);
-      if (isPartial || isProcedure) await invalidations.deliver(atStake);
+      if (isPartial || isProcedure) await invalidations.deliver(tagsOf(await state.touchedBy(written)));
       if (isSqlite) await this.#refusedBySqlite(statements, wasOpen);
       else if (mayHaveCommitted || statements.some(({ kind }) => kind === "rollback")) transaction.end();
       else if (wasOpen) transaction.aborted();
     } else if (mayHaveCommitted || !wasOpen) {
       transaction.end();
-      await invalidations.deliverUnknown(atStake, driver.answered?.());
+      await invalidations.deliverUnknown(tagsOf(state.touchedBefore(written)), driver.answered?.());
     } else if (isSqlite) {
       transaction.outcomeUnknown(statements);
     } else {

@@ -13,6 +13,8 @@ export class Invalidations {
   readonly #clock: Clock;
   /** Tags whose latest delivery the cache has not confirmed: reads that carry one are not served from the cache. */
   readonly #pending = new Map<string, object>();
+  /** Deliveries whose tags are not known yet. */
+  readonly #later = new Set<Promise<void>>();
   /** Commits that may still take effect: their tags, and when to stop repeating them. */
   readonly #unknown = new Map<object, { readonly tags: readonly string[]; readonly until: number }>();
   #timer: Timer | undefined;
@@ -36,8 +38,16 @@ export class Invalidations {
     }
   }
 
+  /** For tags that are not known yet: until they are delivered, reads wait. */
+  async deliverLater(tags: Promise<readonly string[]>): Promise<void> {
+    const delivery = tags.then((known) => this.deliver(known));
+    this.#later.add(delivery);
+    await delivery.finally(() => this.#later.delete(delivery));
+  }
+
   /** Whether no invalidation of these tags is pending, after retrying those that are. */
   async isDelivered(tags: readonly string[]): Promise<boolean> {
+    if (this.#later.size > 0) await Promise.allSettled(this.#later);
     if (this.#pending.size === 0) return true;
     await this.deliver(tags.filter((tag) => this.#pending.has(tag)));
     return !tags.some((tag) => this.#pending.has(tag));

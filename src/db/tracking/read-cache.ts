@@ -5,22 +5,33 @@ import type {
   SessionStatement,
   StatementOptions,
 } from "../../core/db-session.ts";
+import { callsOf, settled } from "../sql/settled-statement.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { readKey } from "./read-key.ts";
-import type { Settings } from "./settings.ts";
+import { areShareable, type Names, type Settings, sourcesOf } from "./settings.ts";
 
 /** A statement that may be answered from the cache. */
 export interface CacheableRead<Result> {
   readonly text: string;
   readonly values: readonly unknown[];
   /** As the statement names them. */
-  readonly tables: readonly string[];
+  readonly names: Names;
+  readonly statement: Statement;
   readonly options: StatementOptions | undefined;
   /** The tag of the one row that it can return. Its result is stored only if there is such a row. */
   readonly row: string | undefined;
   restore(data: unknown): Result | undefined;
+}
+
+/** Whether the read may be cached under these settings. */
+export function isShareable(
+  { statement, names }: Pick<CacheableRead<unknown>, "statement" | "names">,
+  settings: Settings,
+): boolean {
+  if (!areShareable(settings, names.tables)) return false;
+  return settled(statement, (name) => settings.functions.get(name) ?? "own").kind === "read";
 }
 
 /** What the database returned, and whether every reader of the same key would get the same. */
@@ -61,8 +72,9 @@ export class ReadCache {
     }
     // Values that are not an array are left to the driver, which has its own error for them.
     if (!Array.isArray(values) || !this.#tables.include(only.tables)) return undefined;
+    const names = { tables: only.tables, functions: callsOf(only).map(({ name }) => name) };
     const row = this.#tables.rowOf(only.tables[0] ?? "", only.point, values);
-    return { text, values, tables: only.tables, options, row, restore };
+    return { text, values, names, statement: only, options, row, restore };
   }
 
   /**
@@ -99,11 +111,15 @@ export class ReadCache {
   }
 
   async #plan<Result>(
-    { text, values, tables, options: own, row }: CacheableRead<Result>,
-    { fingerprint }: Settings,
+    { text, values, names: { tables }, options: own, row }: CacheableRead<Result>,
+    settings: Settings,
   ): Promise<Plan | undefined> {
-    if (!this.#tables.areServed(tables)) return undefined;
-    const options = this.#tables.optionsFor(tables, own, row);
+    const { fingerprint } = settings;
+    const sources = sourcesOf(settings, tables);
+    if (!this.#tables.areServed(sources)) return undefined;
+    // What is more than one table in the database, such as partitions, does not tell of its rows by the name that was read.
+    const isOneTable = sources.length === 1 && sources[0]?.toLowerCase() === tables[0]?.toLowerCase();
+    const options = this.#tables.optionsFor(sources, own, isOneTable ? row : undefined);
     // Other tags make another entry: invalidating them would not drop one that was stored without them. So does another
     // ttl: nobody is answered from an entry that lives longer than asked for.
     const scope = JSON.stringify([fingerprint, options.ttl ?? null, ...options.tags]);
@@ -146,6 +162,26 @@ export class ReadCache {
 function hasRow(data: unknown): boolean {
   const rows = Array.isArray(data) ? data : (data as { readonly rows?: unknown } | null)?.rows;
   return Array.isArray(rows) && rows.length > 0;
+}
+
+/** Larger results would hold the event loop while they are stored. About as many bytes. */
+const LARGEST_RESULT = 4_000_000;
+
+/** Whether a result is small enough to be cached. */
+export function isBounded(data: unknown): boolean {
+  return sizeLeft(data, LARGEST_RESULT) > 0;
+}
+
+function sizeLeft(value: unknown, size: number): number {
+  if (typeof value === "string") return size - value.length;
+  if (typeof value !== "object" || value === null) return size - 8;
+  if (ArrayBuffer.isView(value)) return size - value.byteLength;
+  let left = size - 8;
+  for (const each of Array.isArray(value) ? value : Object.values(value)) {
+    left = sizeLeft(each, left);
+    if (left <= 0) break;
+  }
+  return left;
 }
 
 /** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */

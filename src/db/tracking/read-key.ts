@@ -2,17 +2,47 @@
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { mayDenoteNow } from "../sql/sql-functions.ts";
 
-/** undefined: a value has no exact text, or one like "now" whose meaning changes. */
+/** Larger values would hold the event loop while a key is made of them. */
+const MOST_CHARACTERS = 1_000_000;
+const MOST_VALUES = 20_000;
+
+/** undefined: a value has no exact text, or one like "now" whose meaning changes, or the text or the values are too large. */
 export function readKey(
   fingerprint: string,
   text: string,
   values: readonly unknown[],
   tables: readonly string[],
 ): string | undefined {
-  const texts = values.map(valueText);
-  if (texts.includes(undefined)) return undefined;
-  const digest = nodeCrypto().hash("sha256", JSON.stringify([fingerprint, text, texts]), "base64url");
+  const texts = text.length > MOST_CHARACTERS ? undefined : textsOf(values);
+  if (texts === undefined) return undefined;
+  const parts = [fingerprint, withoutComments(text), texts];
+  const digest = nodeCrypto().hash("sha256", JSON.stringify(parts), "base64url");
   return `sql:${tables.join(",")}:${digest}`;
+}
+
+/** Without the comments around it, which carry the trace of a request. One with another inside is left as it is. */
+function withoutComments(sql: string): string {
+  const text = sql.trim();
+  const isOne = (comment: string): boolean => !/\/\*|\*\//.test(comment.slice(2, -2));
+  const start = text.endsWith("*/") ? text.lastIndexOf("/*") : -1;
+  if (start >= 0 && text.length - start >= 4 && isOne(text.slice(start))) {
+    return withoutComments(text.slice(0, start));
+  }
+  const end = text.startsWith("/*") ? text.indexOf("*/", 2) + 2 : 0;
+  return end >= 4 && isOne(text.slice(0, end)) ? withoutComments(text.slice(end)) : text;
+}
+
+function textsOf(values: readonly unknown[]): readonly string[] | undefined {
+  if (values.length > MOST_VALUES) return undefined;
+  const texts: string[] = [];
+  let characters = 0;
+  for (const value of values) {
+    const text = valueText(value);
+    characters += text?.length ?? 0;
+    if (text === undefined || characters > MOST_CHARACTERS) return undefined;
+    texts.push(text);
+  }
+  return texts;
 }
 
 /** Different values give different texts; undefined where that is not certain. */
@@ -40,11 +70,12 @@ function objectText(value: object): string | undefined {
   // Drivers send the local time and its offset.
   if (value instanceof Date) return `d${value.getTime()} ${value.getTimezoneOffset()}`;
   if (ArrayBuffer.isView(value)) {
+    if (value.byteLength > MOST_CHARACTERS) return undefined;
     return `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64url")}`;
   }
   if (Array.isArray(value)) {
-    const texts = value.map(valueText);
-    return texts.includes(undefined) ? undefined : `a${JSON.stringify(texts)}`;
+    const texts = textsOf(value);
+    return texts && `a${JSON.stringify(texts)}`;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   // A class instance may be serialised in its own way.

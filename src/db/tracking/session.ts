@@ -14,8 +14,8 @@ import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
 import { ConnectionState } from "./connection-state.ts";
 import { invalidations } from "./invalidation.ts";
-import { ReadCache } from "./read-cache.ts";
-import { areShareable, combined, type Settings } from "./settings.ts";
+import { isShareable, ReadCache } from "./read-cache.ts";
+import { combined, covers, type Settings } from "./settings.ts";
 
 /** Shared by all trackers: one transaction may be used through several of them. */
 const states = new WeakMap<object, ConnectionState>();
@@ -39,7 +39,10 @@ class Sessions implements SessionTracker {
     const tables = new CachedTables(scope);
     const delivery = invalidations(scope.cache, clock);
     const reads = new ReadCache(scope.cache, tables, delivery);
-    const committed: Watcher["committed"] = (writes) => delivery.deliver(tables.tagsOf(writes));
+    const committed: Watcher["committed"] = (writes) =>
+      writes instanceof Promise
+        ? delivery.deliverLater(writes.then((known) => tables.tagsOf(known)))
+        : delivery.deliver(tables.tagsOf(writes));
     this.#watcher = { tables, reads, invalidations: delivery, committed };
   }
 
@@ -61,14 +64,14 @@ class Sessions implements SessionTracker {
     const known = this.#pools.get(pool);
     const statements = known === undefined ? [] : statementsIn(statement.text, known.dialect);
     const read = this.#watcher.reads.readOf(statement, statement.restore, statements);
-    if (known === undefined || read === undefined || !covers(known, read.tables)) {
+    if (known === undefined || read === undefined || !covers(known.settings, read.names)) {
       return this.#run(pool, acquire, (acquired) => acquired.connection.run(acquired.statement));
     }
     const { settings } = known;
-    if (areShareable(settings, read.tables)) {
+    if (isShareable(read, settings)) {
       const answer = await this.#watcher.reads.fromPool(read, settings, () =>
         this.#run(pool, acquire, (acquired) =>
-          watched(acquired.connection).fetch(acquired.statement, settings, read.tables),
+          watched(acquired.connection).fetch(acquired.statement, settings, read),
         ),
       );
       if (answer !== undefined) return answer.result;
@@ -112,8 +115,4 @@ function watched(connection: TrackedConnection): WatchedConnection {
     "ARGUMENT_INVALID",
     "pooled(): expected a connection of the same tracker, got another object.",
   );
-}
-
-function covers({ settings }: PoolSettings, tables: readonly string[]): boolean {
-  return tables.every((table) => settings.checkedTables.has(table));
 }

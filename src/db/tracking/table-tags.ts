@@ -6,8 +6,11 @@ import { ConfigError, describeArrival } from "../../core/errors.ts";
  * Schema and case are ignored: `tableTag('App."User"')` equals `tableTag("user")`.
  */
 export function tableTag(table: string): string {
-  return `table:${bareName(table)}`;
+  return tagOfTable(bareName(table));
 }
+
+/** Of a table by its name alone, as a statement or the database has it: a dot in it is part of the name. */
+export const tagOfTable = (name: string): string => `table:${name.toLowerCase()}`;
 
 /** In lower case, without schema and quotes. */
 export function bareName(table: string): string {
@@ -31,16 +34,20 @@ export function rowTag(table: string, id: RowId): string {
       `rowTag(): id must be a string, a number, a bigint or a list of them; got ${describeArrival(id)}.`,
     );
   }
-  return rowTagOf(table, values.map(String));
+  return rowTagOf(bareName(table), values.map(String));
 }
 
 /** The tag for changes whose rows are not known: a truncation, a gap in the stream, a write of a session. */
 export function rowsTag(table: string): string {
-  return `rows:${bareName(table)}`;
+  return rowsTagOfTable(bareName(table));
 }
 
-export function rowTagOf(table: string, values: readonly string[]): string {
-  return `row:${bareName(table)}:${values.map(escaped).join(":")}`;
+/** As tagOfTable. */
+export const rowsTagOfTable = (name: string): string => `rows:${name.toLowerCase()}`;
+
+/** Of a table by its name alone. */
+export function rowTagOf(name: string, values: readonly string[]): string {
+  return `row:${name.toLowerCase()}:${values.map(escaped).join(":")}`;
 }
 
 const isKeyValue = (value: unknown): boolean =>

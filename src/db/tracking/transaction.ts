@@ -58,6 +58,11 @@ export class Transaction {
     return this.#isOpen;
   }
 
+  /** A statement was refused, so that nothing else is accepted before a rollback. */
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
   /** Whether reads may be cached while the database reports an open transaction. */
   get mayCache(): boolean {
     return this.#isKnown && !this.#readsDatabase;

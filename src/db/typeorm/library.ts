@@ -52,11 +52,10 @@ export function isDataSource(session: object): session is DataSource {
   return looksRight && driver !== undefined && TYPES.includes(driver.options.type);
 }
 
-/** A manager outside any transaction. */
+/** That of a transaction has a query runner. */
 export function isManager(session: object): session is EntityManager {
-  const { dataSource, getRepository, queryRunner } = session as Partial<EntityManager>;
-  const looksRight = typeof getRepository === "function" && queryRunner === undefined;
-  return looksRight && typeof dataSource === "object" && isDataSource(dataSource);
+  const { dataSource, getRepository } = session as Partial<EntityManager>;
+  return typeof getRepository === "function" && typeof dataSource === "object" && isDataSource(dataSource);
 }
 
 export function isRunner(session: object): session is QueryRunner {

@@ -1,6 +1,7 @@
 // A typeorm query runner over SQLite whose queries are watched.
-import type { SessionTracker, TrackedConnection } from "../../core/db-session.ts";
+import type { BypassListener, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { snapshot } from "../../core/snapshot.ts";
+import { type Bypass, bypassOf } from "../tracking/bypass.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { OpenRunner, QueryRunner, SqliteHandle } from "./library.ts";
 
@@ -16,6 +17,11 @@ const tracked = new WeakMap<SessionTracker, WeakMap<SqliteHandle, TrackedConnect
 
 export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker): QueryRunner {
   const open = runner as unknown as OpenRunner;
+  const send = async (...args: Parameters<OpenRunner["query"]>): Promise<unknown> => {
+    const bypass = bypassOf((await open.connect()) as unknown as SqliteHandle);
+    bypass.watch(open, "query", (text) => text);
+    return bypass.own(() => open.query(...args));
+  };
   const query: OpenRunner["query"] = async (text, given = [], isStructured = false) => {
     const values = snapshot(given);
     const connection = connectionOf((await open.connect()) as unknown as SqliteHandle, tracker);
@@ -23,10 +29,10 @@ export function watchedSqliteRunner(runner: QueryRunner, tracker: SessionTracker
     const outcome = await connection.run<Outcome>({
       text,
       values,
-      execute: async () => ({ result: await open.query(text, values, isStructured) }),
+      execute: async () => ({ result: await send(text, values, isStructured) }),
       cacheable: {
         async fetch() {
-          fetched = (await open.query(text, values, true)) as Structured;
+          fetched = (await send(text, values, true)) as Structured;
           return fetched.raw;
         },
         restore: (rows) => (Array.isArray(rows) ? { rows } : undefined),
@@ -57,11 +63,18 @@ function connectionOf(handle: SqliteHandle, tracker: SessionTracker): TrackedCon
 }
 
 class HandleDriver extends SqliteDriver {
+  readonly #bypass: Bypass;
+
   constructor(handle: SqliteHandle) {
     super({
       all: async (text, values) => handle.prepare(text).all(...values),
       inTransaction: () => handle.inTransaction,
     });
+    this.#bypass = bypassOf(handle);
+  }
+
+  onBypass(listener: BypassListener): void {
+    this.#bypass.listen(listener);
   }
 
   /** The library wraps the driver's error. */

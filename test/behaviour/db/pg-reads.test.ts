@@ -1,6 +1,7 @@
 // Which reads of a node-postgres session are cached, and that they look as the library's own.
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { tableTag } from "../../../src/db/tracking/table-tags.ts";
 import { cachedDependency, testDatabase } from "../../db/database.ts";
 
 const db = testDatabase();
@@ -28,6 +29,45 @@ describe("a read is cached", () => {
     const held = await pool.connect();
     expect((await session.query(READ, [1])).rows).toEqual([{ id: 1, name: "Ada" }]);
     held.release();
+  });
+
+  test("without a connection, although a hook sets up every connection of the pool", async () => {
+    const pool = db.pool();
+    pool.on("connect", (client) => {
+      client.query("SET timezone = 'UTC'").catch(() => {});
+      client.query("SET statement_timeout = 60000").catch(() => {});
+    });
+    let taken = 0;
+    pool.on("acquire", () => taken++);
+    const session = watched(pool);
+    for (let round = 0; round < 10; round++) await session.query(READ, [1]);
+    expect(taken).toBeLessThanOrEqual(2);
+    const client = await session.connect();
+    await client.query("SET timezone = 'Asia/Tokyo'");
+    client.release();
+    for (let round = 0; round < 3; round++) await session.query("SELECT name FROM users");
+    expect(await isCached(session, READ, [1])).toBe(true);
+  });
+
+  test("whatever trace a comment around it carries", async () => {
+    const session = watched(db.pool());
+    const read = (id: number) =>
+      session.query(`/* a ${id} */ SELECT name FROM users /*traceparent='00-${id}'*/`);
+    for (let id = 0; id < 3; id++) await read(id);
+    expect(await db.cache.keys()).toHaveLength(1);
+    await session.query("SELECT name FROM users WHERE name <> '/*x*/'");
+    await session.query("SELECT name FROM users WHERE name <> '/*y*/'");
+    expect(await db.cache.keys()).toHaveLength(3);
+  });
+
+  test("of a table whose name has a dot, until it is written", async () => {
+    await db.raw.query('CREATE TABLE "a.b" (id int); CREATE TABLE b (id int)');
+    const session = watched(db.pool(), '"a.b"');
+    for (let round = 0; round < 2; round++) await session.query('SELECT id FROM "a.b"');
+    expect(await db.cache.cache.tags((await db.cache.keys())[0]!)).toEqual([tableTag('"a.b"')]);
+    await session.query("INSERT INTO b VALUES (1)");
+    await session.query('INSERT INTO public."a.b" VALUES (1)');
+    expect(db.cache.invalidated).toEqual([["table:b"], ["table:a.b"]]);
   });
 
   test("through a client, a pooled client, and a transaction that only reads", async () => {
@@ -320,12 +360,26 @@ describe("the session", () => {
 });
 
 describe("a read goes to the database", () => {
+  test("whose result is too large to be cached", async () => {
+    const session = watched(db.pool());
+    const rows = (length: number) =>
+      session.query(`SELECT repeat(name, ${length}) AS text FROM users, generate_series(1, 100)`);
+    for (let round = 0; round < 2; round++) expect((await rows(20_000)).rowCount).toBe(100);
+    expect(await db.cache.keys()).toEqual([]);
+    for (let round = 0; round < 2; round++) await rows(2_000);
+    expect(await db.cache.keys()).toHaveLength(1);
+  });
+
   test.each([
     ["of a table that is not named", "SELECT orders.id, name FROM users LEFT JOIN orders ON true", undefined],
     ["that locks", "SELECT name FROM users FOR SHARE", undefined],
     ["that is about the moment", "SELECT name FROM users WHERE now() > $1", ["2020-01-01"]],
     ["whose value is the moment", "SELECT name FROM users WHERE $1::timestamptz > '2020-01-01'", ["now"]],
-    ["with a function that nobody knows", "SELECT name, pg_catalog.hashtext(name) FROM users", undefined],
+    [
+      "with a function that nobody knows",
+      "SELECT name, pg_catalog.pg_stat_clear_snapshot() FROM users",
+      undefined,
+    ],
   ])("%s", async (_, text, values) => {
     expect(await isCached(watched(db.pool()), text, values)).toBe(false);
   });

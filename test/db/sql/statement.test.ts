@@ -1,11 +1,12 @@
 // What is concluded from the text of a statement; whatever cannot be proven is no read, and a write of everything.
 import { describe, expect, test } from "vitest";
+import { settled } from "../../../src/db/sql/settled-statement.ts";
 import { type Statement, statementsIn } from "../../../src/db/sql/statement.ts";
 
 const only = (sql: string, dialect: "postgres" | "sqlite" = "postgres"): Statement => {
   const statements = statementsIn(sql, dialect);
   expect(statements).toHaveLength(1);
-  return statements[0]!;
+  return settled(statements[0]!);
 };
 
 const ANYTHING = { kind: "write", effects: { anything: true, settings: true } };
