@@ -1,4 +1,4 @@
-// `httpCache` as Express 5 middleware.
+// `httpCache` as middleware of Express 4 and 5.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";

@@ -1,4 +1,4 @@
-// `httpCache` as Koa 3 middleware.
+// `httpCache` as middleware of Koa 2 and 3.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";

@@ -14,7 +14,7 @@ export interface Got {
   readonly body: string;
 }
 
-export const notWhole = (end: "broken" | "hung"): Got => ({
+const notWhole = (end: "broken" | "hung"): Got => ({
   end,
   status: 0,
   message: "",
