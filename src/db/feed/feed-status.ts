@@ -54,23 +54,32 @@ export class FeedCounts {
 
   gap(): void {
     this.gaps++;
-    this.#metrics?.increment("cache.feed.gaps.total", 1);
+    this.#report((metrics) => metrics.increment("cache.feed.gaps.total", 1));
   }
 
   elected(): void {
     this.elections++;
-    this.#metrics?.increment("cache.feed.leader_changes.total", 1);
+    this.#report((metrics) => metrics.increment("cache.feed.leader_changes.total", 1));
   }
 
   invalidated(transactions: number, lag: number): void {
     this.invalidations += transactions;
     this.lag = lag;
-    this.#metrics?.increment("cache.feed.invalidations.total", transactions);
-    this.#metrics?.timing("cache.feed.lag", lag);
+    this.#report((metrics) => metrics.increment("cache.feed.invalidations.total", transactions));
+    this.#report((metrics) => metrics.timing("cache.feed.lag", lag));
   }
 
   alive(isAlive: boolean): void {
-    this.#metrics?.gauge("cache.feed.alive", isAlive ? 1 : 0);
+    this.#report((metrics) => metrics.gauge("cache.feed.alive", isAlive ? 1 : 0));
+  }
+
+  /** Metrics that fail are no reason to stop. */
+  #report(send: (metrics: FeedMetrics) => void): void {
+    try {
+      if (this.#metrics !== undefined) send(this.#metrics);
+    } catch {
+      // The measurement is lost.
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Connections of a feed to PostgreSQL: one for queries with a deadline, one that replicates.
 import type { Clock } from "../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
+import { toError } from "../../core/events.ts";
 import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import type { FeedClient, OpenClient, Row } from "./library.ts";
 import { lsnText } from "./lsn.ts";
@@ -23,8 +24,8 @@ class Link {
   constructor(client: FeedClient, options: LinkOptions) {
     this.client = client;
     this.options = options;
-    client.on("error", (error: Error) => this.#fail(error));
-    client.on("end", () => this.#fail(new ConnectionError("the connection to PostgreSQL was closed")));
+    client.on("error", (error: Error) => this.fail(error));
+    client.on("end", () => this.fail(new ConnectionError("the connection to PostgreSQL was closed")));
   }
 
   /** Why it is of no use any more. */
@@ -45,7 +46,7 @@ class Link {
 
   /** Does not wait for a server that no longer answers. */
   close(): void {
-    this.#fail(new ConnectionError("the connection to PostgreSQL was closed", { code: "DISCONNECTED" }));
+    this.fail(new ConnectionError("the connection to PostgreSQL was closed", { code: "DISCONNECTED" }));
     // Ending sends a message and waits for the server to close; both may hang.
     this.client.end().catch(() => {});
     this.client.connection?.stream.destroy();
@@ -72,12 +73,12 @@ class Link {
       const error = new OperationTimeoutError(
         `PostgreSQL did not answer ${what} within ${timeoutMs / 1_000} s`,
       );
-      this.#fail(error);
+      this.fail(error);
       throw error;
     });
   }
 
-  #fail(error: Error): void {
+  protected fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.#failed(error);
@@ -144,7 +145,12 @@ export class ReplicationLink extends Link {
     const { clock } = this.options;
     connection.on("copyData", ({ chunk }: { readonly chunk: Buffer }) => {
       this.heardAt = clock.now();
-      listener(decodeMessage(chunk));
+      try {
+        listener(decodeMessage(chunk));
+      } catch (error) {
+        // It would be thrown out of the socket, and end the process.
+        this.fail(toError(error));
+      }
     });
     const options = [
       "proto_version '1'",

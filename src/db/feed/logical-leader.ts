@@ -304,14 +304,6 @@ class Leadership {
   }
 
   #received(message: StreamMessage): void {
-    try {
-      this.#take(message);
-    } catch (error) {
-      this.#fail(error as Error);
-    }
-  }
-
-  #take(message: StreamMessage): void {
     switch (message.kind) {
       case "keepalive":
         this.#advance(message.end);

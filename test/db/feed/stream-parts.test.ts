@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { Beats } from "../../../src/db/feed/beats.ts";
 import type { RecordStore } from "../../../src/db/feed/feed-options.ts";
+import { FeedCounts } from "../../../src/db/feed/feed-status.ts";
 import { Gate } from "../../../src/db/feed/gate.ts";
 import { Liveness } from "../../../src/db/feed/liveness.ts";
 import { endOfRecords, lsnOf, lsnText } from "../../../src/db/feed/lsn.ts";
@@ -175,4 +176,16 @@ test("a feed is alive for as long after its latest proof as it may be silent", a
   expect([liveness.isAlive, liveness.silence]).toEqual([true, 2]);
   await clock.advance(1);
   expect(liveness.isAlive).toBe(false);
+});
+
+test("metrics that fail do not stop a feed", () => {
+  const fail = (): never => {
+    throw new Error("no collector");
+  };
+  const counts = new FeedCounts({ increment: fail, gauge: fail, timing: fail });
+  counts.gap();
+  counts.elected();
+  counts.invalidated(2, 0.5);
+  counts.alive(true);
+  expect(counts).toMatchObject({ gaps: 1, elections: 1, invalidations: 2, lag: 0.5 });
 });
