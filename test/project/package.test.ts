@@ -34,7 +34,7 @@ const manifest = readJson<Manifest>("package.json");
 const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("package-lock.json").packages;
 
 /** What an installation may weigh: a tenth more than it does. Whoever needs more changes it here, and says why. */
-const BUDGET = { packedBytes: 570_000, unpackedBytes: 2_200_000, files: 250, packages: 3 };
+const BUDGET = { packedBytes: 563_000, unpackedBytes: 2_100_000, files: 250, packages: 3 };
 
 const exportTargets = Object.values(manifest.exports).flatMap((target) =>
   typeof target === "string" ? [target] : Object.values(target),
