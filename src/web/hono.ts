@@ -61,8 +61,12 @@ export function httpCache<E extends Env = Env>(
   };
 }
 
+/** Requests of background refreshes: they have the environment of a client that does not wait for them. */
+const copies = new WeakSet<Request>();
+
 class HonoCalls implements FetchCalls {
   readonly #context: Context;
+  readonly #isOfCopy: boolean;
   readonly #next: Next;
   readonly #engine: unknown;
   readonly #app: HonoApplication | undefined;
@@ -75,6 +79,7 @@ class HonoCalls implements FetchCalls {
 
   constructor(context: Context, next: Next, engine: unknown, app: HonoApplication | undefined) {
     this.#context = context;
+    this.#isOfCopy = copies.has(context.req.raw);
     this.#next = next;
     this.#engine = engine;
     this.#app = app;
@@ -107,7 +112,7 @@ class HonoCalls implements FetchCalls {
 
   /** @hono/node-server neither reads nor cancels a body that it gets after its client has left. */
   endWithClient(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const outgoing = this.#outgoing;
+    const outgoing = this.#isOfCopy ? undefined : this.#outgoing;
     return outgoing === undefined ? body : cancelledWhen(body, (gone) => onGone(outgoing, gone));
   }
 
@@ -138,6 +143,8 @@ class HonoCalls implements FetchCalls {
   #sendThrough(app: HonoApplication, copy: Request): Promise<Response> {
     const { env, req } = this.#context;
     const sent = copyOf(req.raw);
+    copies.add(sent);
+    copies.add(copy);
     return new Promise((resolve, reject) => {
       const arrived: Arrived = async (context, next) => {
         this.#outerOfCopy = outerOf(context);

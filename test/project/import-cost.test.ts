@@ -10,7 +10,7 @@ import { yamlFolder } from "../config/file.ts";
 const DIST = join(import.meta.dirname, "../../dist");
 
 /** Imports that are carried out before the module is, relative to it. */
-const STATIC_IMPORT = /^(?:import|export) [^;]*?from '([^']+)'|^import '([^']+)'/gm;
+const STATIC_IMPORT = /^(?:import|export) [^;]*?from "([^"]+)"|^import "([^"]+)"/gm;
 
 /** What is read when a file of dist is imported: the text by file, and the names of what comes from elsewhere. */
 function readWith(entry: string): { readonly files: Map<string, string>; readonly foreign: Set<string> } {

@@ -128,7 +128,10 @@ export class ReplyQueue<A extends Awaiting> {
 
   /** The oldest has got its reply. */
   shift(): void {
-    this.#bytes -= (this.#awaiting[this.#answered] as A).bytes;
+    const { bytes } = this.#awaiting[this.#answered] as A;
+    this.#bytes -= bytes;
+    // Those behind it have not been on their way for longer.
+    if (bytes > SMALL_REQUEST) this.arrived();
     this.#awaiting[this.#answered++] = undefined as never;
     if (this.#answered === this.#awaiting.length) {
       this.#awaiting = [];

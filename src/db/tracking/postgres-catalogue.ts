@@ -2,7 +2,7 @@
 import type { Trust } from "../sql/settled-statement.ts";
 
 /** Fields and records of a text that the database returns. */
-export const FIELD = "\u001e";
+const FIELD = "\u001e";
 export const RECORD = "\u001f";
 
 const FIRST_OWN_OID = 16_384;

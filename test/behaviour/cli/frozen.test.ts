@@ -12,7 +12,7 @@ const folder = testFolder();
 const PASSWORD = "s3cret";
 
 /** What needs no store has no place here. */
-const WITHOUT_STORE = ["extras", "completion"];
+const WITHOUT_STORE = ["extras", "completion", "db"];
 const LINES: readonly (readonly [args: readonly string[], code: number])[] = [
   [["ping"], 3],
   [["stats"], 3],

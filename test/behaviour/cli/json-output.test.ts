@@ -163,6 +163,7 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
     },
   ],
   [["completion", "bash"], { shell: "string", script: "string" }],
+  [["db", "feed", "--sql", "--table", "users"], { sql: "string" }],
 ];
 
 /** The shape of a value: names of types, those of the first item of a list. */
@@ -234,6 +235,7 @@ const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[
   [["import", join(folder, "none.jsonl")], 2],
   [["extras", "none"], 2],
   [["completion", "csh"], 2],
+  [["db", "feed"], 2],
 ];
 
 test.each(MISTAKES)("xcache %j --json tells its mistake in these fields", async (args, exitCode) => {

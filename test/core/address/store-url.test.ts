@@ -240,7 +240,7 @@ describe("what is no address", () => {
     ["memory://?max_entries=0", "the option max_entries must be a whole number of at least 1"],
     ["memory://?max_entries=1e3", "the option max_entries must be a whole number of at least 1"],
     ["memory://?max_bytes=9999999999999999", "the option max_bytes must be a whole number of at least 1"],
-    ["memory://?values=frozen", 'the option values must be copy or shared, got "frozen"'],
+    ["memory://?values=own", 'the option values must be copy or shared or frozen, got "own"'],
     ["file://", "a directory must be an absolute path"],
     ["file:///", "a directory must be an absolute path"],
     ["file://dir", "a directory must be an absolute path"],
