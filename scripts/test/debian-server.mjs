@@ -54,15 +54,18 @@ async function packagesOf(suite) {
   const index = await download(`dists/${suite}/main/binary-amd64/Packages.xz`);
   const text = run("xz", ["-dc"], index);
   return new Map(
-    text.trim().split("\n\n").map((paragraph) => {
-      const fields = Object.fromEntries(
-        paragraph.split("\n").flatMap((line) => {
-          const [, field, value] = /^([\w-]+): (.*)$/.exec(line) ?? [];
-          return field === undefined ? [] : [[field, value ?? ""]];
-        }),
-      );
-      return [fields.Package ?? "", fields];
-    }),
+    text
+      .trim()
+      .split("\n\n")
+      .map((paragraph) => {
+        const fields = Object.fromEntries(
+          paragraph.split("\n").flatMap((line) => {
+            const [, field, value] = /^([\w-]+): (.*)$/.exec(line) ?? [];
+            return field === undefined ? [] : [[field, value ?? ""]];
+          }),
+        );
+        return [fields.Package ?? "", fields];
+      }),
   );
 }
 
