@@ -189,9 +189,9 @@ function isCovered(rows: readonly Row[], table: string, tellsOfParts: boolean): 
     const relation = byOid.get(oid);
     if (relation === undefined || relation.isFiltered) return false;
     // A partitioned table that is published for its parts needs nothing more of them.
-    const isTold = isWithin || relation.isPublished;
-    const isEnough = isTold || (tellsOfParts && relation.kind === "p");
-    const isOfParts = tellsOfParts && relation.kind === "p" && isTold;
+    const isReported = isWithin || relation.isPublished;
+    const isEnough = isReported || (tellsOfParts && relation.kind === "p");
+    const isOfParts = tellsOfParts && relation.kind === "p" && isReported;
     return isEnough && relation.children.every((child) => isWhole(child, isOfParts));
   };
   const named = relations.filter((relation) => relation.name.toLowerCase() === name);

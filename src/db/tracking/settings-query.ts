@@ -66,7 +66,7 @@ SELECT (SELECT file || char(31) FROM pragma_database_list WHERE name = 'main') |
          WHERE instr(char(31) || ?2 || char(31), char(31) || lower(name) || char(31)) > 0 GROUP BY lower(name))), '') AS functions,
        '' AS stamp`;
 
-/** Queries the database. Rejects with the driver's error. `known`: what earlier questions have told of it. */
+/** Queries the database. Rejects with the driver's error. `known`: what earlier questions have found out. */
 export async function querySettings(
   driver: ConnectionDriver,
   names: Names,
