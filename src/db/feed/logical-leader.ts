@@ -188,7 +188,7 @@ class Leadership {
       );
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
-      // object_not_in_prerequisite_state: what the slot needs has been removed. It is made anew the next time.
+      // object_not_in_prerequisite_state: what the slot needs has been removed. The next attempt recreates it.
       if (code === "55000" && this.#options.durable !== undefined) {
         await this.#sql.query("SELECT pg_drop_replication_slot($1)", [slot]);
       }
