@@ -20,6 +20,7 @@ export type {
   CircuitBreakerConfig,
   CompressionConfig,
   NearCacheConfig,
+  ResolvedTable,
   TableConfig,
 } from "./config/types.ts";
 export type { StatsOptions } from "./core/arguments.ts";
@@ -56,6 +57,7 @@ export type {
   TrackedConnection,
   TransactionStatus,
 } from "./core/db-session.ts";
+export type { Duration } from "./core/duration.ts";
 export type { EncryptionConfig } from "./core/encryption-settings.ts";
 export {
   AlertDeliveryError,
@@ -75,7 +77,7 @@ export {
 } from "./core/errors.ts";
 export type { CacheEvent, CacheEvents, Listener } from "./core/events.ts";
 export { decodeRecord, encodeRecord } from "./core/frame/frame.ts";
-export type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions } from "./core/options.ts";
+export type { GetOrSetOptions, Load, LoadAs, LoadContext, SetOptions, Tags } from "./core/options.ts";
 export type { Entry, Lease, Payload, Stamp, StampSet, StoreRecord, TagStamp, Token } from "./core/record.ts";
 export type {
   CacheStats,

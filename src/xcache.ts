@@ -4,7 +4,7 @@ import { Instruments } from "./cache/instruments.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
-import type { CacheConfig, TableConfig } from "./config/types.ts";
+import type { CacheConfig, ResolvedTable } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
   requireClock,
@@ -118,7 +118,7 @@ export class XCache implements AsyncDisposable {
   }
 
   /** The configured settings of database tables, by name. */
-  get tables(): Readonly<Record<string, TableConfig>> {
+  get tables(): Readonly<Record<string, ResolvedTable>> {
     return this.#root.config.tables;
   }
 

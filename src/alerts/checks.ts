@@ -1,4 +1,5 @@
 // Argument checks whose errors say what was expected and what arrived, and never show a secret.
+import { OR_TEXT, toSeconds } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { suggestName } from "../core/suggest-name.ts";
 
@@ -27,15 +28,16 @@ export interface SecondsRule {
   readonly orNever?: boolean;
 }
 
-/** Takes seconds, returns milliseconds. */
+/** Takes a duration, returns milliseconds. */
 export function requireSeconds(
   field: string,
   value: unknown,
   { least, orNever = false }: SecondsRule,
 ): number {
-  const isNumber = typeof value === "number" && value >= least;
-  if (isNumber && (orNever || Number.isFinite(value))) return value * 1000;
-  const expected = `a ${orNever ? "" : "finite "}number of seconds, at least ${least}${orNever ? ", or Infinity" : ""}`;
+  const seconds = toSeconds(value);
+  const isNumber = typeof seconds === "number" && seconds >= least;
+  if (isNumber && (orNever || Number.isFinite(seconds))) return seconds * 1000;
+  const expected = `a ${orNever ? "" : "finite "}number of seconds, at least ${least}${orNever ? ", or Infinity" : ""}, ${OR_TEXT}`;
   throw refusal(field, expected, describeArrival(value));
 }
 

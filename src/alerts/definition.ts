@@ -1,5 +1,6 @@
 // The definition of an alert, and its validation.
 import { requireOptions } from "../core/arguments.ts";
+import type { Duration } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireNumber, requireOneOf, requireSeconds, requireStrings, requireText } from "./checks.ts";
 import { type AlertComparison, COMPARISON_IDS } from "./condition.ts";
@@ -15,10 +16,10 @@ export interface AlertRule {
   /** In the metric's own unit: fractions 0 to 1, times in seconds, `circuit_breaker_open` 1 or 0. */
   readonly threshold: number;
   readonly comparison: AlertComparison;
-  /** Seconds the condition must hold before the alert fires. Default: 0, at the first check. */
-  readonly for?: number;
-  /** Seconds after which a firing alert is sent again; Infinity: never. Default: the manager's. */
-  readonly repeatInterval?: number;
+  /** How long the condition must hold before the alert fires. Default: 0, at the first check. */
+  readonly for?: Duration;
+  /** Time after which a firing alert is sent again; Infinity: never. Default: the manager's. */
+  readonly repeatInterval?: Duration;
 }
 
 interface WebhookDestinations {

@@ -1,6 +1,7 @@
 // class AlertManager: watches a cache's metrics and notifies webhooks and people when one crosses a threshold.
 import { requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
+import type { Duration } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactError } from "../core/redact.ts";
 import { requireSeconds } from "./checks.ts";
@@ -23,8 +24,8 @@ import { WebhookDestination } from "./webhook.ts";
 export type AlertDeliveries = Readonly<DeliveryCounts> & { readonly pending: number };
 
 export interface StopOptions {
-  /** Seconds to wait for deliveries in flight. Default: 10. */
-  readonly timeout?: number;
+  /** How long to wait for deliveries in flight. Default: 10 seconds. */
+  readonly timeout?: Duration;
 }
 
 const DEFAULT_STOP_SECONDS = 10;

@@ -1,6 +1,7 @@
 // The options of an alert manager, and their validation.
 import { hostname } from "node:os";
 import { requireOptions } from "../core/arguments.ts";
+import type { Duration } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { refusal, requireSeconds, requireText } from "./checks.ts";
 import { requireRepeat } from "./definition.ts";
@@ -9,8 +10,8 @@ import { type CheckedSmtp, requireSmtp, type SmtpOptions } from "./smtp.ts";
 import type { MetricsSource } from "./snapshot.ts";
 
 export interface AlertManagerOptions {
-  /** Seconds between two checks of the cache. Default: 30. */
-  readonly interval?: number;
+  /** Time between two checks of the cache. Default: 30 seconds. */
+  readonly interval?: Duration;
   /** The mail server for alerts with `emailRecipients`. */
   readonly smtp?: SmtpOptions;
   /**
@@ -18,10 +19,10 @@ export interface AlertManagerOptions {
    * signed.
    */
   readonly webhookSecret?: string | readonly string[];
-  /** Seconds after which a firing alert is sent again; Infinity: never. Default: 14,400 (four hours). */
-  readonly repeatInterval?: number;
-  /** Seconds one delivery attempt may take. Default: 30. */
-  readonly deliveryTimeout?: number;
+  /** Time after which a firing alert is sent again; Infinity: never. Default: four hours. */
+  readonly repeatInterval?: Duration;
+  /** How long one delivery attempt may take. Default: 30 seconds. */
+  readonly deliveryTimeout?: Duration;
   /** The name of this process in messages. Default: the host name. */
   readonly instance?: string;
   /** Called for every failed attempt, and when the cache's metrics cannot be read. Default: emits a process warning. */

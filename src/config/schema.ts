@@ -15,7 +15,6 @@ import {
   implementing,
   integer,
   lifetime,
-  list,
   type Member,
   type Members,
   mapOf,
@@ -24,15 +23,15 @@ import {
   span,
   switchable,
   text,
+  textOrTexts,
   timeout,
 } from "./shape.ts";
 import type {
-  CircuitBreakerConfig,
   CompressionAlgorithm,
   CompressionConfig,
   NearCacheConfig,
   ResolvedConfig,
-  TableConfig,
+  ResolvedTable,
 } from "./types.ts";
 
 export interface Field<T> extends Member<T> {
@@ -81,10 +80,10 @@ const password: Shape<string | PasswordFunction> = {
   fromText: (line) => line,
 };
 
-const table = record<TableConfig>({
+const table = record<ResolvedTable>({
   ttl: { shape: lifetime, default: undefined, unit: "s", description: "Default: `default_ttl`." },
   tags: {
-    shape: list(name, "strings"),
+    shape: textOrTexts(name),
     default: undefined,
     description: "Tags of every entry of the table, besides the table's own tag.",
   },
@@ -203,7 +202,7 @@ export const FIELDS: Fields = {
   },
   tables: {
     shape: mapOf(table, name, "a map from table name to { ttl, tags }"),
-    default: Object.freeze(Object.create(null) as Record<string, TableConfig>),
+    default: Object.freeze(Object.create(null) as Record<string, ResolvedTable>),
     description: "Per-table ttl and tags for `cachedDependency`.",
   },
   enableMetrics: {
@@ -270,7 +269,7 @@ export const FIELDS: Fields = {
     description: "Connections for ordinary commands.",
   },
   circuitBreaker: {
-    shape: record<Required<CircuitBreakerConfig>>({
+    shape: record<ResolvedConfig["circuitBreaker"]>({
       failureThreshold: {
         shape: integer(1),
         default: 5,

@@ -1,6 +1,7 @@
 // The value types of configuration fields: what is expected, how it is checked, and how it is parsed from text.
+import { HOUR_MS, OR_TEXT, toSeconds, warnOfMilliseconds } from "../core/duration.ts";
 import { isPlainRecord, toSnake } from "../core/wire.ts";
-import { keyAt, type Place, rejectKey, rejectValue } from "./place.ts";
+import { keyAt, labelOf, type Place, rejectKey, rejectValue } from "./place.ts";
 
 export interface Shape<T> {
   /** Completes "must be ...". */
@@ -73,21 +74,44 @@ function number(expected: string, allowed: (value: number) => boolean): Shape<nu
 /** A shorter time would round down to 0 ms. */
 const SHORTEST_SECONDS = 0.001;
 
-/** A ttl. */
-export const lifetime = number(
-  "a number of seconds, at least 0.001, or Infinity",
+function duration(expected: string, allowed: (seconds: number) => boolean): Shape<number> {
+  return {
+    expected,
+    check(value, place) {
+      const seconds = toSeconds(value);
+      return typeof seconds === "number" && allowed(seconds) ? seconds : rejectValue(place, expected, value);
+    },
+    fromText(text) {
+      const seconds = toSeconds(text.trim());
+      return typeof seconds === "number" ? seconds : numberFromText(text);
+    },
+  };
+}
+
+const anyLifetime = duration(
+  `a number of seconds, at least 0.001, or Infinity, ${OR_TEXT}`,
   (value) => value >= SHORTEST_SECONDS,
 );
 
+/** A ttl. */
+export const lifetime: Shape<number> = {
+  ...anyLifetime,
+  check(value, place) {
+    const seconds = anyLifetime.check(value, place);
+    if (seconds >= HOUR_MS && typeof value === "number") warnOfMilliseconds(seconds, labelOf(place));
+    return seconds;
+  },
+};
+
 /** A finite wait. */
-export const timeout = number(
-  "a finite number of seconds, at least 0.001",
+export const timeout = duration(
+  `a finite number of seconds, at least 0.001, ${OR_TEXT}`,
   (value) => value >= SHORTEST_SECONDS && value < Number.POSITIVE_INFINITY,
 );
 
 /** A finite time that may be 0. */
-export const span = number(
-  "a finite number of seconds, at least 0",
+export const span = duration(
+  `a finite number of seconds, at least 0, ${OR_TEXT}`,
   (value) => value >= 0 && value < Number.POSITIVE_INFINITY,
 );
 
@@ -133,13 +157,28 @@ export function choice<const T extends string>(
   };
 }
 
-export function list<T>(item: Shape<T>, items: string): Shape<readonly T[]> {
+function list<T>(item: Shape<T>, items: string): Shape<readonly T[]> {
   const expected = `a list of ${items}`;
   return {
     expected,
     check(value, place) {
       if (!Array.isArray(value)) return rejectValue(place, expected, value);
       return Object.freeze(Array.from(value, (each, at) => item.check(each, keyAt(place, String(at)))));
+    },
+  };
+}
+
+/** A list of texts, or one. */
+export function textOrTexts(item: Shape<string>): Shape<readonly string[]> {
+  const expected = "a string or a list of strings";
+  const texts = list(item, "strings");
+  return {
+    expected,
+    check(value, place) {
+      if (Array.isArray(value)) return texts.check(value, place);
+      return typeof value === "string" && value !== ""
+        ? Object.freeze([item.check(value, place)])
+        : rejectValue(place, expected, value);
     },
   };
 }

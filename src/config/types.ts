@@ -2,14 +2,16 @@
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
 import type { PasswordFunction } from "../core/credentials.ts";
+import type { Duration } from "../core/duration.ts";
 import type { EncryptionConfig, EncryptionSettings } from "../core/encryption-settings.ts";
+import type { Tags } from "../core/options.ts";
 
 /** Settings of one database table, used by `cachedDependency`. */
 export interface TableConfig {
-  /** Seconds, at least 0.001; Infinity never expires. Default: the cache's `defaultTtl`. */
-  readonly ttl?: number;
-  /** Tags every entry of the table carries besides the table's own. Default: none. */
-  readonly tags?: readonly string[];
+  /** Seconds or a text such as "5m", at least 0.001; Infinity never expires. Default: the cache's `defaultTtl`. */
+  readonly ttl?: Duration;
+  /** Tags every entry of the table carries besides the table's own, one or a list. Default: none. */
+  readonly tags?: Tags;
 }
 
 /** Limits of the near tier. */
@@ -28,8 +30,8 @@ export interface NearCacheConfig {
 export interface CircuitBreakerConfig {
   /** Consecutive failures that open the circuit. Default: 5. */
   readonly failureThreshold?: number;
-  /** Seconds the circuit stays open before one call probes the store. Default: 30. */
-  readonly resetTimeout?: number;
+  /** How long the circuit stays open before one call probes the store. Default: 30 seconds. */
+  readonly resetTimeout?: Duration;
 }
 
 /** `zstd` needs Node 22.15 or later and is rejected elsewhere. */
@@ -44,7 +46,10 @@ export interface CompressionConfig {
 
 export type Serialization = "msgpack" | "json";
 
-/** Everything is optional: `new XCache()` connects to `redis://localhost:6379/0`. */
+/**
+ * Everything is optional: `new XCache()` connects to `redis://localhost:6379/0`. Durations are numbers of seconds or texts
+ * such as "500ms", "30s", "5m", "2h" and "7d".
+ */
 export interface CacheConfig {
   /**
    * Address of the store: `redis://`, `rediss://`, `unix://`, `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name`
@@ -59,8 +64,8 @@ export interface CacheConfig {
    * and an expiry. Default: the one in `kvUrl`.
    */
   readonly password?: string | PasswordFunction;
-  /** Seconds, at least 0.001; Infinity never expires. Used when an operation sets no ttl. Default: 300. */
-  readonly defaultTtl?: number;
+  /** Used when an operation sets no ttl. At least 0.001 seconds; Infinity never expires. Default: 300 seconds. */
+  readonly defaultTtl?: Duration;
   /** First part of every stored key; caches with different prefixes share nothing. 1 to 256 bytes. Default: `xcache`. */
   readonly keyPrefix?: string;
   /** Enables `fuzzySearch`. Default: false. */
@@ -77,28 +82,34 @@ export interface CacheConfig {
   readonly metrics?: Collector;
   /** Keeps hot entries in this process, coherent with the store; `true` uses the default limits. Default: false. */
   readonly nearCache?: boolean | NearCacheConfig;
-  /** Seconds any store operation may take, including the wait for a connection. Default: 1. */
-  readonly operationTimeout?: number;
-  /** Seconds to wait for a connection. Default: 5. */
-  readonly connectTimeout?: number;
+  /** How long any store operation may take, including the wait for a connection. Default: 1 second. */
+  readonly operationTimeout?: Duration;
+  /** How long to wait for a connection. Default: 5 seconds. */
+  readonly connectTimeout?: Duration;
   /** Connections for ordinary commands, 1 to 1024. Default: 1. */
   readonly poolSize?: number;
   /** When calls to a failing store are suspended, and for how long. */
   readonly circuitBreaker?: CircuitBreakerConfig;
   /** Compresses large values; `true` uses the defaults. Default: false. */
   readonly compression?: boolean | CompressionConfig;
-  /** Seconds after expiry during which a stale value may be returned when a load fails; 0: never. Default: 0. */
-  readonly staleIfError?: number;
-  /** Seconds after expiry during which a stale value is returned while one load refreshes it; 0: never. Default: 0. */
-  readonly staleWhileRevalidate?: number;
-  /** Seconds that others wait for a load, in this process and elsewhere, before one of them loads itself. Default: 60. */
-  readonly loadLimit?: number;
+  /** How long after expiry a stale value may be returned when a load fails; 0: never. Default: 0. */
+  readonly staleIfError?: Duration;
+  /** How long after expiry a stale value is returned while one load refreshes it; 0: never. Default: 0. */
+  readonly staleWhileRevalidate?: Duration;
+  /** How long others wait for a load, in this process and elsewhere, before one of them loads itself. Default: 60 seconds. */
+  readonly loadLimit?: Duration;
   /** Shortens default ttls at random by up to this fraction, 0 to less than 1. Default: 0. */
   readonly ttlJitter?: number;
   /** How values are serialized. `json` is human-readable and larger. Default: `msgpack`. */
   readonly serialization?: Serialization;
   /** Encrypts entries in shared stores with AES-256-GCM. Default: off. */
   readonly encryption?: false | EncryptionConfig | EncryptionSettings;
+}
+
+/** A table's settings, checked; the ttl in seconds. */
+export interface ResolvedTable {
+  readonly ttl?: number;
+  readonly tags?: readonly string[];
 }
 
 /** A configuration with every field checked and present. Frozen; durations in seconds. */
@@ -111,7 +122,7 @@ export interface ResolvedConfig {
   readonly keyPrefix: string;
   readonly enableFuzzy: boolean;
   /** Without a prototype, so that a table named `constructor` finds nothing else. */
-  readonly tables: Readonly<Record<string, TableConfig>>;
+  readonly tables: Readonly<Record<string, ResolvedTable>>;
   readonly enableMetrics: boolean;
   readonly metricsRetentionDays: number;
   /** Undefined: created from `kvUrl`. */
@@ -122,7 +133,7 @@ export interface ResolvedConfig {
   readonly operationTimeout: number;
   readonly connectTimeout: number;
   readonly poolSize: number;
-  readonly circuitBreaker: Required<CircuitBreakerConfig>;
+  readonly circuitBreaker: { readonly failureThreshold: number; readonly resetTimeout: number };
   readonly compression: false | Required<CompressionConfig>;
   readonly staleIfError: number;
   readonly staleWhileRevalidate: number;

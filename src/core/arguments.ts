@@ -1,5 +1,6 @@
 // Argument checks: each error says what was expected and what arrived.
 import type { Clock } from "./clock.ts";
+import { type Duration, OR_TEXT, toSeconds } from "./duration.ts";
 import { CodecError, ConfigError, describeArrival } from "./errors.ts";
 import { CACHE_EVENTS, type CacheEvent } from "./events.ts";
 import { requireKey } from "./keys.ts";
@@ -133,21 +134,25 @@ export interface StatsOptions {
   readonly exact?: boolean;
   /** Counts of all processes instead of this cache object's. */
   readonly fleet?: boolean;
-  /** With `fleet`: how far back, in seconds. Default: an hour. */
-  readonly since?: number;
+  /** With `fleet`: how far back. Default: an hour. */
+  readonly since?: Duration;
   /** With `exact`: stops the scan when it aborts. */
   readonly signal?: AbortSignal;
 }
 
-type StatsRequest = Required<Omit<StatsOptions, "signal">> & { readonly signal: AbortSignal | undefined };
+interface StatsRequest extends Required<Omit<StatsOptions, "signal" | "since">> {
+  /** Seconds. */
+  readonly since: number;
+  readonly signal: AbortSignal | undefined;
+}
 
 const HOUR_SECONDS = 3_600;
 
 export function requireStatsOptions(options: StatsOptions): StatsRequest {
   requireOptions(options, ["exact", "fleet", "since", "signal"]);
-  const { since = HOUR_SECONDS } = options;
+  const since = toSeconds(options.since ?? HOUR_SECONDS);
   if (typeof since !== "number" || !(since > 0))
-    throw wrong("since must be a number of seconds above 0", since);
+    throw wrong(`since must be a number of seconds above 0, ${OR_TEXT}`, options.since);
   return {
     exact: requireFlag(options.exact, "exact", false),
     fleet: requireFlag(options.fleet, "fleet", false),

@@ -1,5 +1,6 @@
 // Resolves a caller's options to what a store needs: validated, in milliseconds, with the defaults filled in.
 import { requireFlag, requireOptions } from "./arguments.ts";
+import { HOUR_MS, OR_TEXT, toSeconds, warnOfMilliseconds } from "./duration.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
 import { isTag, requireTags } from "./keys.ts";
 import type { EntryOptions } from "./namespace.ts";
@@ -40,30 +41,37 @@ const NO_TAGS: readonly string[] = Object.freeze([]);
 
 /** A lifetime in milliseconds. `name` is the caller's name for it. */
 export function ttlToMs(ttl: unknown, name = "ttl"): number {
-  if (typeof ttl !== "number" || !(ttl >= 0.001)) {
+  const seconds = toSeconds(ttl);
+  if (typeof seconds !== "number" || !(seconds >= 0.001)) {
     throw new ConfigError(
       "ARGUMENT_INVALID",
-      `${name} must be a number of seconds of at least 0.001 (Infinity: never expires), got ${describeArrival(ttl)}`,
+      `${name} must be a number of seconds of at least 0.001 (Infinity: never expires), ${OR_TEXT}, got ${describeArrival(ttl)}`,
     );
   }
-  const ms = ttl * 1000;
+  if (seconds >= HOUR_MS && typeof ttl === "number") warnOfMilliseconds(seconds, name);
+  return wholeMs(seconds);
+}
+
+function wholeMs(seconds: number): number {
+  const ms = seconds * 1000;
   // The product may be just below the exact decimal number of milliseconds because of a rounding error.
   return ms === Number.POSITIVE_INFINITY ? ms : Math.floor(ms + ms * Number.EPSILON);
 }
 
-function windowToMs(seconds: unknown, name: string, otherwise: number): number {
-  if (seconds === undefined) return otherwise * 1000;
+function windowToMs(given: unknown, name: string, otherwise: number): number {
+  if (given === undefined) return otherwise * 1000;
+  const seconds = toSeconds(given);
   if (typeof seconds !== "number" || !(seconds >= 0)) {
     throw new ConfigError(
       "ARGUMENT_INVALID",
-      `${name} must be a number of seconds of at least 0, got ${describeArrival(seconds)}`,
+      `${name} must be a number of seconds of at least 0, ${OR_TEXT}, got ${describeArrival(given)}`,
     );
   }
   return seconds * 1000;
 }
 
 function defaultTtlMs(defaults: EntryDefaults): number {
-  const ms = ttlToMs(defaults.defaultTtl, "defaultTtl");
+  const ms = wholeMs(defaults.defaultTtl);
   if (defaults.ttlJitter === 0 || ms === Number.POSITIVE_INFINITY) return ms;
   return Math.max(1, Math.floor(ms * (1 - defaults.ttlJitter * defaults.random())));
 }
@@ -137,9 +145,9 @@ function isLoadOption(name: string, value: unknown): boolean {
   if (value === undefined) return LOAD_OPTIONS.includes(name as keyof GetOrSetOptions);
   switch (name) {
     case "ttl":
-      return typeof value === "number" && value >= 0.001;
+      return isAtLeast(value, 0.001);
     case "tags":
-      return Array.isArray(value) && value.every(isTag);
+      return isTag(value) || (Array.isArray(value) && value.every(isTag));
     case "lock":
     case "forceLoad":
       return typeof value === "boolean";
@@ -147,10 +155,15 @@ function isLoadOption(name: string, value: unknown): boolean {
     case "staleWhileRevalidate":
     case "softTimeout":
     case "hardTimeout":
-      return typeof value === "number" && value >= 0;
+      return isAtLeast(value, 0);
     default:
       return false;
   }
+}
+
+function isAtLeast(duration: unknown, least: number): boolean {
+  const seconds = toSeconds(duration);
+  return typeof seconds === "number" && seconds >= least;
 }
 
 /** What a load decides through its context while it runs. */
@@ -174,8 +187,8 @@ export class LoadDecisions {
     return {
       signal,
       stale,
-      setTtl: (seconds) => {
-        this.#options = { ...this.#options, ttlMs: ttlToMs(seconds) };
+      setTtl: (ttl) => {
+        this.#options = { ...this.#options, ttlMs: ttlToMs(ttl) };
       },
       setTags: (tags) => {
         this.#options = {

@@ -1,6 +1,7 @@
 // A driver for unstorage 1.
 import type { Driver, TransactionOptions } from "unstorage";
 import { requireOptions } from "../core/arguments.ts";
+import type { Duration } from "../core/duration.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import type { XCache } from "../xcache.ts";
 import { type CacheSource, resolveCacheSource } from "./cache-source.ts";
@@ -10,20 +11,20 @@ export type { CacheSource } from "./cache-source.ts";
 export interface UnstorageDriverOptions {
   /** The namespace of the cache that the driver uses. Default: `unstorage`. */
   readonly namespace?: string;
-  /** Lifetime in seconds if `setItem` does not set one; 0 means no expiry. Default: no expiry. */
-  readonly ttl?: number;
+  /** Lifetime if `setItem` does not set one, in seconds or as a text such as "5m"; 0 means no expiry. Default: no expiry. */
+  readonly ttl?: Duration;
 }
 
 /** The part of an operation's options that is used. */
 interface Lifetime extends TransactionOptions {
-  /** Seconds. */
-  readonly ttl?: number;
+  /** Seconds or a text such as "5m". */
+  readonly ttl?: Duration;
 }
 
 const DELETE_BATCH = 1_000;
 
 /** As in unstorage's own drivers 0 means no expiry, even if the driver has a default ttl. */
-const lifetimeOf = (ttl: number | undefined): number =>
+const lifetimeOf = (ttl: Duration | undefined): Duration =>
   ttl === undefined || ttl === 0 ? Number.POSITIVE_INFINITY : ttl;
 
 /** The current keys, each once. */

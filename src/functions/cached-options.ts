@@ -2,7 +2,7 @@
 import { requireOptions } from "../core/arguments.ts";
 import { type EntryDefaults, resolveLoadOptions } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import type { GetOrSetOptions } from "../core/options.ts";
+import type { GetOrSetOptions, Tags } from "../core/options.ts";
 import { type CacheForFunctions, isCache } from "./default-cache.ts";
 
 /**
@@ -20,10 +20,10 @@ export interface CachedOptions<
   readonly name?: string;
   /** What identifies a call instead of all its arguments: any plain data. Default: the arguments. */
   readonly key?: (this: This, ...args: Args) => unknown;
-  /** Labels for invalidateTags, fixed or derived from the arguments. Default: none. */
-  readonly tags?: readonly string[] | ((this: This, ...args: Args) => readonly string[]);
+  /** Labels for invalidateTags, one or a list, fixed or derived from the arguments. Default: none. */
+  readonly tags?: Tags | ((this: This, ...args: Args) => Tags);
   /** Further labels, derived from the result. Default: none. */
-  readonly resultTags?: (this: This, result: Result, ...args: Args) => readonly string[];
+  readonly resultTags?: (this: This, result: Result, ...args: Args) => Tags;
   /** Whether to store a result; it is returned either way. Default: always. */
   readonly when?: (this: This, result: Result, ...args: Args) => boolean;
 }
@@ -73,15 +73,18 @@ export function checkOptions(given: unknown): asserts given is UncheckedOptions 
     name,
   );
   expectThat(
-    tags === undefined || typeof tags === "function" || isListOfStrings(tags),
+    tags === undefined || typeof tags === "function" || typeof tags === "string" || isListOfStrings(tags),
     "tags",
-    "a list of strings or a function that returns one",
+    "a string, a list of strings or a function that returns them",
     tags,
   );
   for (const [field, value] of Object.entries({ key, resultTags, when })) {
     expectThat(value === undefined || typeof value === "function", field, "a function", value);
   }
-  resolveLoadOptions(typeof tags === "object" ? { ...forEveryCall, tags } : forEveryCall, ANY_DEFAULTS);
+  resolveLoadOptions(
+    tags === undefined || typeof tags === "function" ? forEveryCall : { ...forEveryCall, tags },
+    ANY_DEFAULTS,
+  );
 }
 
 function isListOfStrings(value: unknown): boolean {

@@ -1,7 +1,7 @@
 // Turns a call of a wrapped function into a getOrSet: its key, options and load.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import type { GetOrSetOptions, LoadContext } from "../core/options.ts";
+import type { GetOrSetOptions, LoadContext, Tags } from "../core/options.ts";
 import { snapshot } from "../core/snapshot.ts";
 import { type ArgumentKeys, argumentKeys } from "./argument-key.ts";
 import type { UncheckedOptions } from "./cached-options.ts";
@@ -44,8 +44,8 @@ export class CallPlan {
   readonly identityFor: (self: unknown) => Identity;
   readonly #cache: CacheForFunctions | undefined;
   readonly #key: Callback<unknown> | undefined;
-  readonly #tags: Callback<readonly string[]> | undefined;
-  readonly #resultTags: Callback<readonly string[]> | undefined;
+  readonly #tags: Callback<Tags> | undefined;
+  readonly #resultTags: Callback<Tags> | undefined;
   readonly #when: Callback<boolean> | undefined;
   /** Options of every call; undefined if there are none, so that a hit need not check them. */
   readonly #options: GetOrSetOptions | undefined;
@@ -56,10 +56,13 @@ export class CallPlan {
     this.identityFor = identityFor;
     this.#cache = cache;
     this.#key = key as Callback<unknown> | undefined;
-    this.#resultTags = resultTags as Callback<readonly string[]> | undefined;
+    this.#resultTags = resultTags as Callback<Tags> | undefined;
     this.#when = when as Callback<boolean> | undefined;
-    this.#tags = typeof tags === "function" ? (tags as Callback<readonly string[]>) : undefined;
-    const given = typeof tags === "object" ? { ...forEveryCall, tags: [...tags] } : forEveryCall;
+    this.#tags = typeof tags === "function" ? (tags as Callback<Tags>) : undefined;
+    const given =
+      tags === undefined || typeof tags === "function"
+        ? forEveryCall
+        : { ...forEveryCall, tags: typeof tags === "string" ? [tags] : [...tags] };
     this.#options = Object.keys(given).length === 0 ? undefined : given;
   }
 

@@ -1,14 +1,15 @@
 // The options of `cachedDependency`, and their validation.
 import { requireOptions } from "../core/arguments.ts";
 import type { CacheForSessions, ChangeFeed, SessionAdapter } from "../core/db-session.ts";
+import type { Duration } from "../core/duration.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 
 export interface DependencyOptions {
   /** Default: the one passed to setDefaultCache, looked up on each call. */
   readonly cache?: CacheForSessions;
-  /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
-  readonly ttl?: number;
+  /** Seconds or a text such as "5m". Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
+  readonly ttl?: Duration;
   /** The table or tables whose reads are cached; `*`: all tables a statement names. */
   readonly tableName: string | readonly string[];
   /** For a library without built-in support. Default: detected from the session. */

@@ -1,6 +1,7 @@
 // `cachedDependency`: wraps a function that provides database sessions, so that reads are cached and commits invalidate.
 
 import type { CacheForSessions, SessionAdapter, SessionScope, SessionTracker } from "../core/db-session.ts";
+import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { defaultCache } from "./default-cache.ts";
 import {
@@ -78,7 +79,7 @@ function trackerFor(
     tracker = trackSessions({
       cache,
       tables: tableNames(options),
-      ...(ttl === undefined ? {} : { ttl }),
+      ...(ttl === undefined ? {} : { ttl: ttlToMs(ttl) / 1_000 }),
       ...(feed === undefined ? {} : { feed }),
     });
     trackers.set(cache, tracker);

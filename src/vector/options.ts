@@ -1,6 +1,7 @@
 // Options of a semantic cache: their types, defaults and checks.
 import { requireClock, requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
+import { type Duration, OR_TEXT, toSeconds } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { requireNamespace } from "../core/keys.ts";
 import type { XCache } from "../xcache.ts";
@@ -23,8 +24,8 @@ export interface SemanticCacheOptions {
   readonly dimensions?: number;
   /** Names the model: vectors stored under another name are not compared. Default: that of the embedder, else "default". */
   readonly model?: string;
-  /** Seconds to wait for the embedder, and for the index while it is being built. Default: 5. */
-  readonly timeout?: number;
+  /** How long to wait for the embedder, and for the index while it is being built. Default: 5 seconds. */
+  readonly timeout?: Duration;
   /** Up to this many vectors search is exact; beyond, it is approximate if `usearch` is installed. Default: 20,000. */
   readonly exactUpTo?: number;
   /** The most vectors in memory; further answers are found by exact text only. Default: 100,000. */
@@ -67,14 +68,15 @@ export interface Settings {
 export function settingsOf(options: SemanticCacheOptions): Settings {
   requireOptions(options, NAMES);
   const { cache, namespace, embed = lexicalEmbedder(), metric = "cosine" } = options;
-  const { timeout = DEFAULT_TIMEOUT, clock = systemClock } = options;
+  const { clock = systemClock } = options;
+  const timeout = toSeconds(options.timeout ?? DEFAULT_TIMEOUT);
   const { exactUpTo = DEFAULT_EXACT_UP_TO, maxVectors = DEFAULT_MAX_VECTORS } = options;
   requireThat(isCache(cache), "cache must be an XCache", cache);
   requireNamespace(namespace);
   requireClock(clock);
   requireThat(typeof embed === "function", "embed must be a function", embed);
   requireThat(METRICS.includes(metric), `metric must be one of ${METRICS.join(", ")}`, metric);
-  requireThat(isSeconds(timeout), "timeout must be a number of seconds above 0", timeout);
+  requireThat(isSeconds(timeout), `timeout must be a number of seconds above 0, ${OR_TEXT}`, options.timeout);
   requireThat(isCount(exactUpTo) || exactUpTo === 0, "exactUpTo must be a whole number", exactUpTo);
   requireThat(isCount(maxVectors), "maxVectors must be a whole number above 0", maxVectors);
   const model = options.model ?? embed.model ?? "default";
@@ -115,7 +117,7 @@ export function requireThreshold(threshold: unknown, metric: DistanceName): numb
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0;
 
-const isSeconds = (value: unknown): boolean => typeof value === "number" && value > 0;
+const isSeconds = (value: unknown): value is number => typeof value === "number" && value > 0;
 
 const METHODS = ["namespace", "get", "getMany", "getOrSet", "set", "delete", "clear", "keys", "on"] as const;
 
@@ -124,6 +126,6 @@ function isCache(value: unknown): boolean {
   return METHODS.every((name) => typeof (value as XCache)[name] === "function");
 }
 
-export function requireThat(holds: boolean, expected: string, arrived: unknown): void {
+export function requireThat(holds: boolean, expected: string, arrived: unknown): asserts holds {
   if (!holds) throw new ConfigError("ARGUMENT_INVALID", `${expected}, got ${describeArrival(arrived)}`);
 }

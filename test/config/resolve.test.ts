@@ -4,6 +4,7 @@ import { FIELD_NAMES, FIELDS } from "../../src/config/schema.ts";
 import type { CacheConfig, CheckedConfig, ResolvedConfig } from "../../src/config/types.ts";
 import type { Backend } from "../../src/core/backend.ts";
 import type { Collector } from "../../src/core/collector.ts";
+import type { Duration } from "../../src/core/duration.ts";
 import { EncryptionSettings } from "../../src/core/encryption-settings.ts";
 import type { Wire } from "../../src/core/wire.ts";
 import { idleBackend, idleCollector } from "./store.ts";
@@ -242,7 +243,7 @@ describe("types", () => {
   it("a YAML file has the same fields in snake_case", () => {
     expectTypeOf<Wire<Omit<CacheConfig, "backend" | "metrics">>>().toHaveProperty("default_ttl");
     expectTypeOf<Wire<Required<Pick<CacheConfig, "circuitBreaker">>>>().toEqualTypeOf<{
-      readonly circuit_breaker: { readonly failure_threshold?: number; readonly reset_timeout?: number };
+      readonly circuit_breaker: { readonly failure_threshold?: number; readonly reset_timeout?: Duration };
     }>();
   });
 });

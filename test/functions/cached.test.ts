@@ -221,12 +221,12 @@ describe("the options", () => {
       [{ name: "" }, 'cached(): name must be a non-empty string; got "".'],
       [{ name: 1 }, "cached(): name must be a non-empty string; got 1."],
       [
-        { tags: "users" },
-        'cached(): tags must be a list of strings or a function that returns one; got "users".',
+        { tags: 1 },
+        "cached(): tags must be a string, a list of strings or a function that returns them; got 1.",
       ],
       [
         { tags: [1] },
-        "cached(): tags must be a list of strings or a function that returns one; got an array of 1.",
+        "cached(): tags must be a string, a list of strings or a function that returns them; got an array of 1.",
       ],
       [{ when: true }, "cached(): when must be a function; got true."],
       [{ key: "id" }, 'cached(): key must be a function; got "id".'],

@@ -57,7 +57,7 @@ export class FakeCache implements CacheForFunctions {
 
   async set(key: string, value: unknown, options?: SetOptions): Promise<void> {
     this.#revoke(key);
-    this.entries.set(key, { value, tags: options?.tags ?? [] });
+    this.entries.set(key, { value, tags: [options?.tags ?? []].flat() });
   }
 
   #revoke(key: string): void {

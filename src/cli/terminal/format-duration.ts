@@ -1,14 +1,12 @@
 // Parses and formats durations such as 90, 1.5s, 5m, 1h and 7d.
-
-const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400 };
+import { toSeconds } from "../../core/duration.ts";
 
 /** Seconds; undefined if invalid. A plain number is seconds; `never` and `Infinity` are Infinity. */
 export function parseDuration(text: string): number | undefined {
   if (text === "never" || text === "Infinity") return Number.POSITIVE_INFINITY;
-  const parts = /^(\d+(?:\.\d+)?)(ms|[smhd])?$/.exec(text.trim());
-  if (parts === null) return undefined;
-  const seconds = Number(parts[1]) * SECONDS[parts[2] ?? "s"]!;
-  return seconds > 0 ? seconds : undefined;
+  const trimmed = text.trim();
+  const seconds = toSeconds(/^\d+(\.\d+)?$/.test(trimmed) ? `${trimmed}s` : trimmed);
+  return typeof seconds === "number" && seconds > 0 ? seconds : undefined;
 }
 
 const UNITS = [

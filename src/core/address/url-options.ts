@@ -1,4 +1,5 @@
 // Parses the options after the `?` of a store address.
+import { OR_TEXT, toSeconds } from "../duration.ts";
 import { ConfigError, describeArrival } from "../errors.ts";
 import { suggestName } from "../suggest-name.ts";
 import { toSnake } from "../wire.ts";
@@ -44,10 +45,10 @@ export const word: UrlOption<string> = {
 };
 
 export const seconds = (least: number): UrlOption<number> => ({
-  expected: `a number of seconds of at least ${least}`,
+  expected: `a number of seconds of at least ${least}, ${OR_TEXT}`,
   read(text) {
-    const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : -1;
-    return value >= least ? value : undefined;
+    const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : toSeconds(text);
+    return typeof value === "number" && value >= least ? value : undefined;
   },
 });
 

@@ -1,6 +1,8 @@
 // drizzle's `cache` option: results of `$withCache()` are cached until a commit changes their tables.
 import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
+import type { Duration } from "../../core/duration.ts";
+import { ttlToMs } from "../../core/entry-options.ts";
 import { ANY_TABLE } from "../tracking/cached-tables.ts";
 import { LibraryCache } from "../tracking/library-cache.ts";
 import { trackSessions } from "../tracking/session.ts";
@@ -9,8 +11,8 @@ import { wrongArgument } from "../tracking/watch-options.ts";
 
 export interface DrizzleCacheOptions {
   readonly cache: CacheForSessions;
-  /** Seconds. Default: the smallest ttl of the tables read, else the cache's `defaultTtl`. */
-  readonly ttl?: number;
+  /** Seconds or a text such as "5m". Default: the smallest ttl of the tables read, else the cache's `defaultTtl`. */
+  readonly ttl?: Duration;
   /** Cache every query, not only those with `$withCache()`. Default: false. */
   readonly global?: boolean;
 }
@@ -42,7 +44,7 @@ export class DrizzleCache implements Cache {
   constructor({ cache, ttl, global = false }: DrizzleCacheOptions) {
     this.#cache = cache;
     this.#isGlobal = global;
-    const scope = { cache, tables: [ANY_TABLE], ...(ttl === undefined ? {} : { ttl }) };
+    const scope = { cache, tables: [ANY_TABLE], ...(ttl === undefined ? {} : { ttl: ttlToMs(ttl) / 1_000 }) };
     this.tracker = this.#reads.tracker(trackSessions(scope));
     let invalidate: DrizzleCache["invalidate"] = (change) => this.#invalidate(change);
     Object.defineProperty(this, "invalidate", {

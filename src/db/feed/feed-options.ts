@@ -1,6 +1,7 @@
 // The options of a feed, and their validation.
 import { requireFlag, requireOptions } from "../../core/arguments.ts";
 import type { CacheForSessions } from "../../core/db-session.ts";
+import type { Duration } from "../../core/duration.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import type { Load } from "../../core/options.ts";
@@ -37,8 +38,8 @@ export interface FeedOptions {
   readonly tables: string | readonly string[];
   /** Invalidate single rows by `rowTag`, and tag reads by primary key with it. Default: false. */
   readonly rows?: boolean;
-  /** Seconds without proof that all changes have arrived, after which readers bypass the cache. Default: 2. */
-  readonly silentFor?: number;
+  /** Time without proof that all changes have arrived, after which readers bypass the cache. Default: 2 seconds. */
+  readonly silentFor?: Duration;
   /** Default: none. */
   readonly metrics?: FeedMetrics;
 }
@@ -66,8 +67,8 @@ export interface SqliteDatabase {
 export interface SqliteFeedOptions extends Pick<FeedOptions, "cache" | "tables" | "metrics"> {
   /** A connection to the file that nothing else uses: what it commits itself would go unnoticed. */
   readonly database: SqliteDatabase;
-  /** Seconds between two looks at the file; a session looks before every read. Default: 0.1. */
-  readonly interval?: number;
+  /** Time between two looks at the file; a session looks before every read. Default: 0.1 seconds. */
+  readonly interval?: Duration;
 }
 
 export interface FeedSettings {

@@ -1,6 +1,7 @@
 // Options of the integrations that are set up in a library instead of through `cachedDependency`, and argument checks.
 import { requireOptions } from "../../core/arguments.ts";
 import type { CacheForSessions, ChangeFeed, SessionTracker } from "../../core/db-session.ts";
+import type { Duration } from "../../core/duration.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { trackSessions } from "./session.ts";
@@ -9,8 +10,8 @@ export interface WatchOptions {
   readonly cache: CacheForSessions;
   /** The table or tables whose reads are cached; `*`: every table a statement names. */
   readonly tableName: string | readonly string[];
-  /** Seconds. Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
-  readonly ttl?: number;
+  /** Seconds or a text such as "5m". Default: the table's in the cache's `tables`, else the cache's `defaultTtl`. */
+  readonly ttl?: Duration;
   /** Invalidates what other programs commit. While it is silent, reads bypass the cache. Default: none. */
   readonly feed?: ChangeFeed;
 }
@@ -26,11 +27,10 @@ export function trackerOf(caller: string, options: WatchOptions): SessionTracker
     throw invalid(caller, "tableName", "a table name or a list of names", tableName);
   }
   requireCache(caller, cache);
-  if (ttl !== undefined) ttlToMs(ttl);
   return trackSessions({
     cache,
     tables: tables as string[],
-    ...(ttl === undefined ? {} : { ttl }),
+    ...(ttl === undefined ? {} : { ttl: ttlToMs(ttl) / 1_000 }),
     ...(feed === undefined ? {} : { feed }),
   });
 }

@@ -2,6 +2,7 @@
 import { requireOptions } from "../../core/arguments.ts";
 import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
 import type { Collector, MetricTags } from "../../core/collector.ts";
+import { type Duration, toSeconds } from "../../core/duration.ts";
 import { datagramName, metricNamed } from "../catalogue.ts";
 import {
   isSampleRate,
@@ -23,8 +24,8 @@ export interface PushCollectorOptions {
   readonly prefix?: string;
   /** Fraction of counts and observations that is sent; gauges are always sent. Default: 1. */
   readonly sampleRate?: number;
-  /** Seconds allowed for resolving the host, and for closing. Default: 1. */
-  readonly timeout?: number;
+  /** Time allowed for resolving the host, and for closing. Default: 1 second. */
+  readonly timeout?: Duration;
   /** Whether to send tags as `|#key:value`. Default: false. */
   readonly useTags?: boolean;
 }
@@ -57,7 +58,7 @@ export class PushCollector implements Collector {
     this.#prefix = name === "" ? "" : `${name}.`;
     this.#sampleRate = requirePositive(sampleRate, "sampleRate", 1);
     this.#useTags = requireFlag(useTags, "useTags");
-    const timeoutMs = requirePositive(timeout, "timeout", 3_600) * 1000;
+    const timeoutMs = requirePositive(toSeconds(timeout), "timeout", 3_600) * 1000;
     const target = { host: requireHost(host), port: requirePort(port, 1), timeoutMs };
     this.#socket = new DatagramSocket(target, clock);
     this.#packer = new DatagramPacker((datagram) => this.#socket.send(datagram));

@@ -1,8 +1,9 @@
 // The options of the HTTP cache and their validation.
 import { requireFlag, requireOptions } from "../../core/arguments.ts";
+import { type Duration, OR_TEXT, toSeconds } from "../../core/duration.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { requireTags } from "../../core/keys.ts";
-import type { GetOrSetOptions, Load, SetOptions } from "../../core/options.ts";
+import type { GetOrSetOptions, Load, SetOptions, Tags } from "../../core/options.ts";
 import { CREDENTIAL_HEADERS } from "../message/credential.ts";
 
 /** The operations the HTTP cache needs; an XCache has them. */
@@ -30,8 +31,11 @@ export interface HttpCacheEvent<Request = unknown> {
 /** `Request` is the framework's request type. */
 export interface HttpCacheOptions<Request = unknown> {
   readonly cache: CacheForHttp;
-  /** Seconds for responses that state no lifetime; 0 stores only what the handler marked cacheable. Default: 60. */
-  readonly ttl?: number | ((request: Request, response: ResponseView) => number);
+  /**
+   * For responses that state no lifetime: seconds or a text such as "5m"; 0 stores only what the handler marked cacheable.
+   * Default: 60 seconds.
+   */
+  readonly ttl?: Duration | ((request: Request, response: ResponseView) => Duration);
   /** Builds the part of the key after the origin. Default: path and query. */
   readonly keyBuilder?: (request: Request) => string | Promise<string>;
   /**
@@ -53,22 +57,22 @@ export interface HttpCacheOptions<Request = unknown> {
   /** Whether to cache statuses other than 200. Default: false. */
   readonly cacheNonOk?: boolean;
   /** Tags for invalidateTags, in addition to the response's `Surrogate-Key` and `Cache-Tag`. Default: none. */
-  readonly tags?: readonly string[] | ((request: Request, response: ResponseView) => readonly string[]);
+  readonly tags?: Tags | ((request: Request, response: ResponseView) => Tags);
   /** Appended to an added Cache-Control after `max-age`, such as `public`. Default: nothing. */
   readonly cacheControlExtra?: string;
   /** Bytes; a larger body is passed through and not stored. Default: 5 MiB. */
   readonly maxBodyBytes?: number;
-  /** Seconds after expiry during which the stale response is served while one call refreshes it. Default: 0. */
-  readonly staleWhileRevalidate?: number;
-  /** Seconds after expiry during which the stale response is served instead of an error. Default: 0. */
-  readonly staleIfError?: number;
+  /** How long after expiry the stale response is served while one call refreshes it. Default: 0. */
+  readonly staleWhileRevalidate?: Duration;
+  /** How long after expiry the stale response is served instead of an error. Default: 0. */
+  readonly staleIfError?: Duration;
   /**
-   * Seconds that requests wait for another one that fills their key; then they go to the handler themselves, and the
-   * response is not stored. Default: 30.
+   * How long requests wait for another one that fills their key; then they go to the handler themselves, and the
+   * response is not stored. Default: 30 seconds.
    */
-  readonly fillTimeout?: number;
-  /** Seconds after its head when a response that has not ended counts as a stream, which is not stored. Default: 1. */
-  readonly streamAfter?: number;
+  readonly fillTimeout?: Duration;
+  /** How long after its head a response that has not ended counts as a stream, which is not stored. Default: 1 second. */
+  readonly streamAfter?: Duration;
   /** Request fields that select a response; added to its Vary field. Default: none. */
   readonly varyBy?: readonly string[];
   /**
@@ -141,14 +145,14 @@ const FIELD_TEXT = /^[\t\x20-\x7e]+$/;
 
 /** The options with defaults applied, in the form the engine uses. */
 export interface CheckedOptions<Request> extends Omit<HttpCacheOptions<Request>, "tags" | "methods"> {
-  readonly ttl: number | ((request: Request, response: ResponseView) => number);
+  readonly ttl: number | ((request: Request, response: ResponseView) => Duration);
   readonly shared: boolean;
   readonly credentialHeaders: readonly string[];
   readonly methods: ReadonlySet<string>;
   readonly excludePaths: readonly string[];
   readonly cacheNonOk: boolean;
   readonly tags: readonly string[];
-  readonly tagsOf: ((request: Request, response: ResponseView) => readonly string[]) | undefined;
+  readonly tagsOf: ((request: Request, response: ResponseView) => Tags) | undefined;
   readonly maxBodyBytes: number;
   readonly staleWhileRevalidate: number;
   readonly staleIfError: number;
@@ -176,12 +180,6 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
     cache !== null &&
     CACHE_METHODS.every((method) => typeof cache[method] === "function");
   expectThat(isCache, "cache", "an XCache", cache);
-  expectThat(
-    typeof ttl === "function" || isSeconds(ttl),
-    "ttl",
-    "a number of seconds of at least 0, or a function",
-    ttl,
-  );
   for (const name of CALLBACKS) {
     expectThat(
       given[name] === undefined || typeof given[name] === "function",
@@ -223,7 +221,10 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
   const bypassesCookies = !shared && given.user === undefined;
   return {
     ...given,
-    ttl,
+    ttl:
+      typeof ttl === "function"
+        ? ttl
+        : requireDuration("ttl", ttl, 60, "a number of seconds of at least 0, or a function"),
     shared,
     credentialHeaders: credentialHeaders.map((name) => name.toLowerCase()),
     methods: requireMethods(given),
@@ -232,10 +233,10 @@ export function checkOptions<Request>(given: HttpCacheOptions<Request>): Checked
     tags: typeof tags === "function" ? [] : requireTags(tags),
     tagsOf: typeof tags === "function" ? tags : undefined,
     maxBodyBytes: requireAmount("maxBodyBytes", given.maxBodyBytes, DEFAULT_BODY_BYTES),
-    staleWhileRevalidate: requireAmount("staleWhileRevalidate", given.staleWhileRevalidate, 0),
-    staleIfError: requireAmount("staleIfError", given.staleIfError, 0),
-    fillTimeout: requireAmount("fillTimeout", given.fillTimeout, 30),
-    streamAfter: requireAmount("streamAfter", given.streamAfter, 1),
+    staleWhileRevalidate: requireDuration("staleWhileRevalidate", given.staleWhileRevalidate, 0),
+    staleIfError: requireDuration("staleIfError", given.staleIfError, 0),
+    fillTimeout: requireDuration("fillTimeout", given.fillTimeout, 30),
+    streamAfter: requireDuration("streamAfter", given.streamAfter, 1),
     varyBy: varyBy.map((name) => name.toLowerCase()),
     varyCookie: requireFlag(given.varyCookie, "varyCookie", true) && bypassesCookies,
     bypassesCookies,
@@ -263,14 +264,25 @@ function requireMethods(given: HttpCacheOptions<never>): ReadonlySet<string> {
   );
 }
 
+const isAmount = (value: unknown): value is number => typeof value === "number" && value >= 0;
+
 function requireAmount(field: string, value: number | undefined, otherwise: number): number {
   if (value === undefined) return otherwise;
-  expectThat(isSeconds(value), field, "a number of at least 0", value);
+  expectThat(isAmount(value), field, "a number of at least 0", value);
   return value;
 }
 
-function isSeconds(value: unknown): boolean {
-  return typeof value === "number" && value >= 0;
+/** In seconds. */
+function requireDuration(
+  field: string,
+  value: Duration | undefined,
+  otherwise: number,
+  expected = "a number of seconds of at least 0",
+): number {
+  if (value === undefined) return otherwise;
+  const seconds = toSeconds(value);
+  expectThat(isAmount(seconds), field, `${expected}, ${OR_TEXT}`, value);
+  return seconds as number;
 }
 
 function isTextList(value: unknown): value is readonly string[] {

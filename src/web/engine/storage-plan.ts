@@ -1,5 +1,6 @@
 // Decides how a response is stored: the protocol's policy combined with the callbacks of the options. A callback that throws
 // is reported, and the response is not stored.
+import { OR_TEXT, toSeconds } from "../../core/duration.ts";
 import { requireTags } from "../../core/keys.ts";
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
@@ -87,6 +88,7 @@ function viewOf({ status, headers }: ResponseHead): ResponseView {
 }
 
 function requireSeconds(ttl: unknown): number {
-  if (typeof ttl === "number" && ttl >= 0) return ttl;
-  throw new TypeError(`ttl must return a number of seconds of at least 0, got ${typeof ttl}`);
+  const seconds = toSeconds(ttl);
+  if (typeof seconds === "number" && seconds >= 0) return seconds;
+  throw new TypeError(`ttl must return a number of seconds of at least 0, ${OR_TEXT}, got ${typeof ttl}`);
 }

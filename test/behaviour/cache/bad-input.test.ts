@@ -44,7 +44,8 @@ const notOptions: readonly Wrong[] = [
   ["a function", () => ({ ttl: 5 }), /^options must be an object, got a function$/],
 ];
 
-const TTL = "must be a number of seconds of at least 0\\.001 \\(Infinity: never expires\\), got";
+const OR_TEXT = 'or a text such as "500ms", "30s" or "5m"';
+const TTL = `must be a number of seconds of at least 0\\.001 \\(Infinity: never expires\\), ${OR_TEXT}, got`;
 const ttls = (name: string): readonly Wrong[] =>
   (
     [
@@ -71,7 +72,7 @@ const windows = (name: string): readonly Wrong[] =>
   ).map(([what, arrived, words]) => [
     what,
     arrived,
-    new RegExp(`^${name} must be a number of seconds of at least 0, got ${words}$`),
+    new RegExp(`^${name} must be a number of seconds of at least 0, ${OR_TEXT}, got ${words}$`),
   ]);
 
 const flags = (name: string): readonly Wrong[] => [

@@ -176,7 +176,7 @@ describe("asking wrongly", () => {
     [{ fleet: "yes" }, "fleet must be true or false"],
     [{ fleet: true, since: 0 }, "since must be a number of seconds above 0"],
     [{ fleet: true, since: Number.NaN }, "since must be a number of seconds above 0"],
-    [{ fleet: true, since: "1h" }, "since must be a number of seconds above 0"],
+    [{ fleet: true, since: "1 hour" }, "since must be a number of seconds above 0"],
     [{ flete: true }, "unknown option"],
   ])("%j is refused", async (options, message) => {
     const { cache } = memoryCache();

@@ -7,6 +7,7 @@ import {
   type ComprehensiveMetrics,
   cached,
   type DetailedHealth,
+  type Duration,
   type FuzzyMatch,
   type GetOrSetOptions,
   type HealthResult,
@@ -156,10 +157,21 @@ describe("options and configuration", () => {
   it("every field is optional, and undefined is not a value for it", () => {
     expectTypeOf<Record<never, never>>().toExtend<CacheConfig>();
     expectTypeOf<Record<never, never>>().toExtend<SetOptions>();
-    expectTypeOf<CacheConfig["defaultTtl"]>().toEqualTypeOf<number | undefined>();
+    expectTypeOf<CacheConfig["defaultTtl"]>().toEqualTypeOf<Duration | undefined>();
     expectTypeOf<GetOrSetOptions>().toExtend<SetOptions>();
     // @ts-expect-error leave it out instead
     compiled(() => new XCache({ defaultTtl: undefined }));
+  });
+
+  it("a duration is a number of seconds or a text with a unit, tags are one or a list", () => {
+    compiled(() => new XCache({ defaultTtl: "5m", circuitBreaker: { resetTimeout: "500ms" } }));
+    compiled(() => cache.set("k", 1, { ttl: "2h", tags: "users" }));
+    compiled(() => cache.getOrSet("k", ({ setTtl }) => setTtl("7d"), { staleIfError: "1d", tags: ["a"] }));
+    compiled(() => cached(async () => 1, { ttl: "30s", tags: "users", resultTags: () => "all" }));
+    // @ts-expect-error no unit
+    compiled(() => cache.set("k", 1, { ttl: "5" }));
+    // @ts-expect-error no number
+    compiled(() => cache.set("k", 1, { ttl: "soon" }));
   });
 
   it("takes the configuration bare or under `config`, frozen or not", () => {

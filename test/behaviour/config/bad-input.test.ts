@@ -26,9 +26,10 @@ interface Bad {
 
 const endingOf = ({ ending }: Bad, arrived: string): string => ending ?? `, got ${arrived}`;
 
-const LIFETIME = "a number of seconds, at least 0.001, or Infinity";
-const TIMEOUT = "a finite number of seconds, at least 0.001";
-const SPAN = "a finite number of seconds, at least 0";
+const OR_TEXT = 'or a text such as "500ms", "30s" or "5m"';
+const LIFETIME = `a number of seconds, at least 0.001, or Infinity, ${OR_TEXT}`;
+const TIMEOUT = `a finite number of seconds, at least 0.001, ${OR_TEXT}`;
+const SPAN = `a finite number of seconds, at least 0, ${OR_TEXT}`;
 const BOOLEAN = "true or false";
 
 const badLifetimes: Bad = {
@@ -50,7 +51,7 @@ const badLifetimes: Bad = {
     ["-1", "-1"],
     ["NaN", '"NaN"'],
     ["-Infinity", '"-Infinity"'],
-    ["60s", '"60s"'],
+    ["60 s", '"60 s"'],
     ["0x10", '"0x10"'],
     ["1_000", '"1_000"'],
     ["1,5", '"1,5"'],
@@ -63,7 +64,7 @@ const badLifetimes: Bad = {
     [".nan", "NaN"],
     ["-.inf", "-Infinity"],
     ['"60"', '"60"'],
-    ["60s", '"60s"'],
+    ["60 s", '"60 s"'],
     ["", "null"],
     ["~", "null"],
     ["[60]", "an array of 1"],
@@ -268,15 +269,15 @@ const BAD: Readonly<Record<FieldName, readonly Bad[]>> = {
     {
       at: "users.tags",
       code: [
-        ["a", '"a"'],
+        ["", '""'],
         [{}, "an object (Object)"],
         [new Set(["a"]), "an object (Set)"],
       ],
       yaml: [
-        ["a", '"a"'],
+        ['""', '""'],
         ["", "null"],
       ],
-      expected: "a list of strings",
+      expected: "a string or a list of strings",
     },
   ],
   enableMetrics: [badBooleans],

@@ -263,7 +263,11 @@ test("a body of any bytes survives storage", () => {
 
 test.each<[string, object, RegExp]>([
   ["no cache", { cache: {} }, /cache must be an XCache; got an object/],
-  ["a negative ttl", { ttl: -1 }, /ttl must be a number of seconds of at least 0, or a function; got -1/],
+  [
+    "a negative ttl",
+    { ttl: -1 },
+    /ttl must be a number of seconds of at least 0, or a function, or a text such as .*; got -1/,
+  ],
   ["a ttl that is text", { ttl: "60" }, /ttl must be .* got "60"/],
   ["an unknown option", { tll: 1 }, /unknown option "tll".*ttl/],
   ["a key builder that is none", { keyBuilder: "x" }, /keyBuilder must be a function/],
