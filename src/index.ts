@@ -23,6 +23,7 @@ export type {
   ResolvedTable,
   TableConfig,
 } from "./config/types.ts";
+export type { Credentials, PasswordFunction } from "./core/address/address.ts";
 export type { StatsOptions } from "./core/arguments.ts";
 export type {
   Backend,
@@ -41,7 +42,6 @@ export type {
 } from "./core/backend.ts";
 export type { Clock, Timer } from "./core/clock.ts";
 export type { Collector, MetricTags } from "./core/collector.ts";
-export type { Credentials, PasswordFunction } from "./core/credentials.ts";
 export type {
   AcquiredConnection,
   CacheableResult as Keeping,

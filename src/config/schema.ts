@@ -1,11 +1,12 @@
 // The table of all configuration fields: default, unit, check and meaning. A test holds docs/reference/configuration.md to it.
+
+import type { PasswordFunction } from "../core/address/address.ts";
 import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
+import { MOST_ENTRIES } from "../core/backend-options.ts";
 import type { Collector } from "../core/collector.ts";
-import type { PasswordFunction } from "../core/credentials.ts";
 import { type EncryptionConfig, EncryptionSettings } from "../core/encryption-settings.ts";
 import { ConfigError } from "../core/errors.ts";
-import { MOST_ENTRIES } from "../core/limits.ts";
 import { isPlainRecord, toSnake } from "../core/wire.ts";
 import { HIDDEN, labelOf, rejectValue } from "./place.ts";
 import {

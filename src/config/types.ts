@@ -1,7 +1,8 @@
 // The configuration as users write it, and as the library reads it with all defaults applied.
+
+import type { PasswordFunction } from "../core/address/address.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Collector } from "../core/collector.ts";
-import type { PasswordFunction } from "../core/credentials.ts";
 import type { Duration } from "../core/duration.ts";
 import type { EncryptionConfig, EncryptionSettings } from "../core/encryption-settings.ts";
 import type { Tags } from "../core/options.ts";

@@ -1,6 +1,6 @@
 // The store on Redis or Valkey: one server, the master that sentinels name, or a cluster.
 
-import type { StoreAddress } from "../../core/address/address.ts";
+import type { PasswordFunction, StoreAddress } from "../../core/address/address.ts";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
 import type {
   Backend,
@@ -14,7 +14,6 @@ import type {
   TakenMany,
 } from "../../core/backend.ts";
 import { checkBackendOptions } from "../../core/backend-options.ts";
-import type { PasswordFunction } from "../../core/credentials.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { LazyModule } from "../wire/lazy-client.ts";

@@ -10,12 +10,11 @@ import type {
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
-import { checkBackendOptions } from "../../core/backend-options.ts";
+import { checkBackendOptions, MOST_ENTRIES } from "../../core/backend-options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import type { Handing } from "../../core/frozen.ts";
-import { MOST_ENTRIES } from "../../core/limits.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { RecordTable } from "./records.ts";
 import { MemoryStore } from "./store.ts";

@@ -4,8 +4,7 @@ import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import type { FeedClient, OpenClient, Row } from "./library.ts";
-import { lsnText } from "./lsn.ts";
-import { decodeMessage, type StreamMessage, statusUpdate } from "./pgoutput.ts";
+import { decodeMessage, lsnText, type StreamMessage, statusUpdate } from "./pgoutput.ts";
 
 export interface LinkOptions {
   readonly open: OpenClient;

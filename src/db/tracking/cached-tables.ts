@@ -2,8 +2,7 @@
 import type { SessionScope, StatementOptions, TableSettings } from "../../core/db-session.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import type { PointRead } from "../sql/point-read.ts";
-import { pointTag } from "./point-tag.ts";
-import { bareName, rowsTagOfTable, tagOfTable } from "./table-tags.ts";
+import { bareName, pointTag, rowsTagOfTable, tagOfTable } from "./table-tags.ts";
 import type { Writes } from "./transaction.ts";
 
 /** Instead of a name: all tables. Reads then also carry its tag, for statements that may have written any table. */

@@ -1,5 +1,7 @@
 // The tags of tables and of single rows, by which reads are invalidated.
+import type { KeyColumn, RowKey } from "../../core/db-session.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
+import type { PointRead } from "../sql/point-read.ts";
 
 /**
  * The tag that reads of a table carry: for `invalidateTags`, or for `tables.<name>.tags` of a table that changes with it.
@@ -56,4 +58,29 @@ const isKeyValue = (value: unknown): boolean =>
 /** So that the columns of one key cannot be taken for those of another. */
 function escaped(value: string): string {
   return value.replace(/[%:]/g, (character) => (character === ":" ? "%3a" : "%25"));
+}
+
+/** The row that a read by primary key returns. undefined: the parameters may be written in more than one way. */
+export function pointTag(
+  table: string,
+  key: RowKey,
+  point: PointRead,
+  values: readonly unknown[],
+): string | undefined {
+  const texts = key.map(({ name, kind }) => {
+    const at = point.get(name);
+    return at === undefined ? undefined : keyText(values[at], kind);
+  });
+  return texts.includes(undefined) ? undefined : rowTagOf(table, texts as string[]);
+}
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** The value as the database prints it. */
+function keyText(value: unknown, kind: KeyColumn["kind"]): string | undefined {
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint") return undefined;
+  const text = String(value);
+  if (kind === "integer") return /^(?:0|-?[1-9]\d*)$/.test(text) ? text : undefined;
+  if (kind === "uuid") return UUID.test(text) ? text.toLowerCase() : undefined;
+  return text;
 }

@@ -6,7 +6,7 @@ import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
-import type { PasswordFunction } from "../../../src/core/credentials.ts";
+import type { PasswordFunction } from "../../../src/core/address/address.ts";
 import { ConfigError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { makeCertificates } from "../../support/certificate.ts";

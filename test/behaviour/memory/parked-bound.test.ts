@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { Page } from "../../../src/backends/memory/layout/page.ts";
 
-vi.mock("../../../src/core/limits.ts", () => ({ MOST_ENTRIES: 100 }));
+vi.mock("../../../src/core/backend-options.ts", () => ({ MOST_ENTRIES: 100 }));
 
 const HOST = {
   unchecked: 1_000_000,

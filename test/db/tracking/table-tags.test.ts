@@ -1,7 +1,6 @@
 // The tags of rows.
 import { describe, expect, test } from "vitest";
-import { pointTag } from "../../../src/db/tracking/point-tag.ts";
-import { type RowId, rowsTag, rowTag } from "../../../src/db/tracking/table-tags.ts";
+import { pointTag, type RowId, rowsTag, rowTag } from "../../../src/db/tracking/table-tags.ts";
 
 describe("the tag of a row", () => {
   test.each([

@@ -1,7 +1,8 @@
 // Who a connection logs in as: fixed, or as a function of the user says, again and again where that expires.
+
+import type { PasswordFunction } from "../../../core/address/address.ts";
 import { outsideCallers } from "../../../core/async-context.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
-import type { PasswordFunction } from "../../../core/credentials.ts";
 import { ConnectionError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import { redactText } from "../../../core/redact.ts";

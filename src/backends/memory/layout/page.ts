@@ -3,7 +3,7 @@
 // V8's Map leaves a deleted entry in the chain of its bucket until the whole table is rebuilt, so every miss on a key that
 // is set and deleted repeatedly would walk all its former entries. A key that expires or is deleted is therefore parked:
 // it stays in the Map without a value, and parked keys are deleted together once there are enough of them.
-import { MOST_ENTRIES } from "../../../core/limits.ts";
+import { MOST_ENTRIES } from "../../../core/backend-options.ts";
 import { isBox } from "./box.ts";
 import { type KeyName, nameOf } from "./key-name.ts";
 
