@@ -9,6 +9,8 @@ import { npmEnvironment } from "../release/npm-environment.mjs";
 import { programFromNpm } from "./npm-program.mjs";
 
 const APPS_FOLDER = fileURLToPath(new URL("../../test/extras/apps", import.meta.url));
+/** No step takes longer, on a slow machine either; what hangs is a failure. */
+const LIMIT_MS = 600_000;
 const SQLITE = "libsql@0.5";
 const REACT = ["react@19", "react-dom@19"];
 
@@ -159,7 +161,7 @@ async function call(cwd, [program = node, ...args]) {
     YARN_NPM_REGISTRY_SERVER: registry.replace(/\/$/, ""),
   };
   try {
-    return (await promisify(execFile)(program, args, { cwd, env, maxBuffer: 1e8 })).stdout;
+    return (await promisify(execFile)(program, args, { cwd, env, maxBuffer: 1e8, timeout: LIMIT_MS })).stdout;
   } catch (error) {
     const {
       stdout = "",
