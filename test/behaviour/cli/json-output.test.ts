@@ -28,6 +28,7 @@ const MINUTE = {
   total_errors: "number",
   total_evictions: "number",
   total_operations: "number",
+  active_seconds: "number",
   avg_response_time: "number",
   p50: "number",
   p95: "number",
@@ -67,6 +68,7 @@ const STATS = {
   approximate: "boolean",
   scope: "string",
   since: "string",
+  uptime_seconds: "number",
   operations_per_second: "number",
   history: [{ ...MINUTE, at: "string" }],
 };
