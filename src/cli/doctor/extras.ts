@@ -9,6 +9,8 @@ export const EXTRAS = {
   memcached: [],
   fuzzy: [],
   web: [],
+  disk: ["lmdb"],
+  prisma: ["@prisma/client", "@prisma/adapter-pg"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type ExtraName = keyof typeof EXTRAS;
