@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { runnerImport } from "vite";
 import { buildIfStale } from "../build/build.mjs";
+import { loadSource } from "../test/load-source.mjs";
 
 /**
  * @typedef {import("../../test/consistency/round.ts")} Round
@@ -16,21 +16,6 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** A run that is longer is made of several, each with a seed and servers of its own. */
 const LONGEST_ROUND_S = 150;
 const STORES = /** @type {const} */ (["one", "sentinel", "cluster"]);
-
-/**
- * Sources are TypeScript, which not every supported Node can run by itself.
- * @template T
- * @param {string} path
- * @returns {Promise<T>}
- */
-async function load(path) {
-  const { module } = await runnerImport(join(ROOT, path), {
-    configFile: false,
-    root: ROOT,
-    logLevel: "error",
-  });
-  return /** @type {T} */ (module);
-}
 
 /** @param {string} message */
 function refuse(message) {
@@ -93,8 +78,8 @@ const given = readArguments();
 const built = buildIfStale();
 if (built !== 0) process.exit(built);
 
-const { setup, teardown } = /** @type {Servers} */ (await load("test/support/servers.global.ts"));
-const { runRound, report } = /** @type {Round} */ (await load("test/consistency/round.ts"));
+const { setup, teardown } = /** @type {Servers} */ (await loadSource("test/support/servers.global.ts"));
+const { runRound, report } = /** @type {Round} */ (await loadSource("test/consistency/round.ts"));
 setup();
 let failures = 0;
 try {

@@ -1,10 +1,12 @@
 // `npm run test:extras [-- 24 full]`: packs the package and installs it from the registry into empty folders, bare, with each
-// extra and with all of them, under Node 20 and 24; then has its types read by consumers of every kind, those of the adapters
-// beside the libraries they are for. Prints a table; words choose the rows that have them all.
+// extra and with all of them, under Node 20 and 24; then into applications that have other libraries in old and new versions;
+// then has its types read by consumers of every kind, those of the adapters beside the libraries they are for. Prints a
+// table. A row is run if its title has every argument in it: `npm run test:extras -- "keyv 4, npm"`.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildIfStale } from "../build/build.mjs";
+import { APPS, MANAGERS, tryApp } from "./extras-apps.mjs";
 import {
   ADAPTER_CHECKS,
   adaptedPackages,
@@ -113,6 +115,9 @@ try {
       await report(`Node ${release}, ${name}`, () => checkSet(tarball, extras, program));
     }
   }
+  for (const app of APPS)
+    for (const [name, manager] of Object.entries(MANAGERS))
+      await report(`${app.name}, ${name}`, () => tryApp(place, tarball, app, manager(place)));
   for (const compiler of COMPILERS) {
     await report(`TypeScript ${compiler}`, () => checkTypes(tarball, compiler, TYPE_CHECKS));
     await report(`TypeScript ${compiler}, adapters`, () =>

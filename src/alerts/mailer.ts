@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { MissingPeerError } from "../core/errors.ts";
 import { requirePackage } from "../core/lazy-builtin.ts";
+import { requirePeerVersion } from "../core/peer-package.ts";
 
 /** The part of `nodemailer` we use, so that its types are not required. */
 export interface Mailer {
@@ -56,7 +57,9 @@ export interface MailError extends Error {
 /** Throws MissingPeerError. */
 export function loadMailer(load: () => unknown = () => requirePackage("nodemailer")): Mailer {
   try {
-    return load() as Mailer;
+    const mailer = load() as Mailer;
+    requirePeerVersion("nodemailer", "Email alerts");
+    return mailer;
   } catch (cause) {
     const isAbsent = (cause as NodeJS.ErrnoException).code === "MODULE_NOT_FOUND";
     if (!isAbsent) throw cause;

@@ -83,7 +83,7 @@ const PROGRAM_EXAMPLES = [
   ["xcache doctor", "start here"],
   ["xcache stats --watch", "live statistics"],
   ["xcache list --pattern 'user:*' --long", "the entries below user:"],
-  ["xcache invalidate --tag users", "remove them by tag"],
+  ["xcache invalidate --tags users", "remove them by tag"],
 ] as const;
 
 const EXIT_CODES = `

@@ -46,8 +46,11 @@ export function openSession({ flags, env }: CommandContext): Session {
   const settings = readSettings(flags, env);
   const { root, namespace: base } = openScope(withoutSideEffects(settings.config), systemClock);
   const namespace = (flags.namespace ?? []).reduce((parent, name) => parent.child(name), base);
+  const cache = new XCache(new CacheScope(root, namespace) as CacheConfig);
+  // Commands report failures themselves: no process warnings.
+  cache.on("error", () => {});
   return {
-    cache: new XCache(new CacheScope(root, namespace) as CacheConfig),
+    cache,
     namespace,
     store: root.store,
     clock: root.clock,

@@ -94,6 +94,13 @@ export const ERROR_CODES = codes({
     summary: "A feature needs a package that is not installed.",
     hint: "Run the install command given in the message.",
   },
+  PEER_VERSION: {
+    errorClass: "MissingPeerError",
+    errorType: "config",
+    retryable: false,
+    summary: "A feature needs a newer version of a package than the one that is installed.",
+    hint: "Run the install command given in the message.",
+  },
   KEY_INVALID: {
     errorClass: "InvalidKeyError",
     errorType: "key",
@@ -260,25 +267,41 @@ export class ConfigError extends XCacheError {
   }
 }
 
-/** A package that a feature needs is not installed; `installCommand` installs it with the package manager in use. */
+interface PeerDetails extends ErrorDetails {
+  readonly installCommand?: string;
+  /** The version that is installed and too old. */
+  readonly found?: string;
+  /** The oldest version that works. */
+  readonly oldest?: string;
+}
+
+/**
+ * A package that a feature needs is not installed, or in a version that is too old; `installCommand` installs it with the
+ * package manager in use.
+ */
 export class MissingPeerError extends XCacheError {
+  declare readonly code: CodesOf<"MissingPeerError">;
   readonly packageName: string;
+  /** The version that is installed and too old; undefined if none is installed. */
+  readonly foundVersion: string | undefined;
   readonly installCommand: string;
-  constructor(
-    packageName: string,
-    feature: string,
-    details: ErrorDetails & { installCommand?: string } = {},
-  ) {
+  constructor(packageName: string, feature: string, details: PeerDetails = {}) {
+    const { found, oldest } = details;
     const command = details.installCommand ?? installCommand(packageName);
+    const lack =
+      found === undefined
+        ? `the package "${packageName}", which is not installed`
+        : `${packageName} ${oldest} or later, but ${found} is installed`;
     super(
-      "MISSING_PEER",
-      `${feature} needs the package "${packageName}", which is not installed. Run: ${command}`,
+      found === undefined ? "MISSING_PEER" : "PEER_VERSION",
+      `${feature} needs ${lack}. Run: ${command}`,
       {
         hint: `Run: ${command}`,
         ...details,
       },
     );
     this.packageName = packageName;
+    this.foundVersion = found;
     this.installCommand = command;
   }
 }

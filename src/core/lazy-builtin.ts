@@ -20,7 +20,10 @@ export const nodeNet = onFirstUse(() => getPart("node:net"));
 export const nodeTls = onFirstUse(() => getPart("node:tls"));
 export const nodeZlib = onFirstUse(() => getPart("node:zlib"));
 
+/** Resolves packages as an import in this library would. */
+export const packageRequire = onFirstUse(() => getPart("node:module").createRequire(import.meta.url));
+
 /** Synchronously loads a package that may not be installed. */
 export function requirePackage(name: string): unknown {
-  return getPart("node:module").createRequire(import.meta.url)(name);
+  return packageRequire()(name);
 }

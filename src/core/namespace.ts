@@ -142,6 +142,8 @@ export interface StoreObserver {
   readonly namespace?: Namespace;
   /** A failure that no caller sees. */
   failed(error: Error): void;
+  /** Whether anybody listens for failures. Default: no. */
+  hearsErrors?(): boolean;
   breakerChanged(state: BreakerState): void;
   evicted(namespace: Namespace, key: string): void;
 }

@@ -1,6 +1,7 @@
 // Detects the package manager of a folder and builds its install command.
 import { dirname, join } from "node:path";
 import { nodeFs } from "./lazy-builtin.ts";
+import { OLDEST_SUPPORTED } from "./peer-versions.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -47,15 +48,13 @@ function namedIn(manifest: string): PackageManager | undefined {
 
 /** The arguments that add these packages in supported versions. */
 export function addWords(manager: PackageManager, packages: readonly string[]): readonly string[] {
-  const ranges = peerRanges();
-  const inRange = (name: string): string => (ranges[name] === undefined ? name : `${name}@${ranges[name]}`);
-  return [manager, ADD[manager], ...packages.map(inRange)];
+  return [manager, ADD[manager], ...packages.map((name) => `${name}${range(name)}`)];
 }
 
-/** The optional peer packages with their supported versions. */
-export function peerRanges(): Readonly<Record<string, string>> {
-  const manifest = nodeFs().readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(manifest) as { peerDependencies?: Record<string, string> }).peerDependencies ?? {};
+/** Such as `@>=6.0.0`. */
+function range(name: string): string {
+  const oldest = OLDEST_SUPPORTED[name];
+  return oldest === undefined ? "" : `@>=${oldest}`;
 }
 
 /** The command that installs a package in this folder; npm's if detection fails. */

@@ -38,6 +38,8 @@ export interface FleetMinute {
   readonly totalEvictions: number;
   /** The number of calls that the response times are based on. */
   readonly totalOperations: number;
+  /** Seconds in which this was counted, summed over the processes. */
+  readonly activeSeconds: number;
   readonly avgResponseTime: number;
   readonly p50: number;
   readonly p95: number;

@@ -3,6 +3,7 @@ import { requireFlag, requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError } from "../core/errors.ts";
+import { requirePeerVersion } from "../core/peer-package.ts";
 import { DrizzleCache, type DrizzleCacheOptions, type DrizzleChange } from "./drizzle/cache.ts";
 import {
   type DatabaseClass,
@@ -64,6 +65,8 @@ export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
   requireCache("drizzleCache", options.cache);
   requireFlag(options.global, "global", false);
   if (options.ttl !== undefined) ttlToMs(options.ttl);
+  // Older versions ignore the option `cache`.
+  requirePeerVersion("drizzle-orm", "drizzleCache", { oldest: "0.44.0" });
   const cache = new DrizzleCache(options);
   return Object.assign(cache, {
     client<Client extends object>(client: Client): Client {

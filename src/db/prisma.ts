@@ -1,6 +1,7 @@
 // prisma over its adapters for node-postgres and libsql: wraps a client, extends one, or wraps an adapter.
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ConfigError } from "../core/errors.ts";
+import { requirePeerVersion } from "../core/peer-package.ts";
 import { pgSessions } from "./pg.ts";
 import {
   type ClientParts,
@@ -8,6 +9,7 @@ import {
   isLibsqlAdapter,
   isPgAdapter,
   isPrismaClient,
+  type SqlDriverAdapter,
   type SqlDriverAdapterFactory,
 } from "./prisma/library.ts";
 import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
@@ -41,7 +43,6 @@ export function cachedAdapter<Factory extends SqlDriverAdapterFactory>(
   options: WatchOptions,
 ): Factory {
   const tracker = trackerOf("cachedAdapter", options);
-  if (!hasMethod(factory, "connect")) throw wrongAdapter("cachedAdapter");
   return watchedFactory(factory, tracker, "cachedAdapter");
 }
 
@@ -50,8 +51,10 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
   tracker: SessionTracker,
   caller: string,
 ): Factory {
+  // Before 6.6 the client was given an adapter instead of a factory.
+  if (!hasMethod(factory, "connect")) throw wrongAdapter(caller);
   const connect: SqlDriverAdapterFactory["connect"] = async () => {
-    const adapter = await factory.connect();
+    const adapter = (await factory.connect()) as SqlDriverAdapter;
     if (isLibsqlAdapter(adapter)) return watchedLibsql(adapter, tracker);
     if (!isPgAdapter(adapter)) throw wrongAdapter(caller);
     // The adapter sends everything through its pool.
@@ -63,6 +66,7 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
 /** Derives a client the way `$extends` does, with an engine whose adapter is watched. */
 function wrapClient(client: ClientParts, tracker: SessionTracker): ClientParts {
   const original = client._originalClient;
+  requirePeerVersion("@prisma/client", "A cached session of prisma", { found: original._clientVersion });
   const { _engine: engine, _engineConfig: config, _requestHandler: handler } = original;
   const adapter = watchedFactory(config.adapter!, tracker, "cachedDependency");
   const engineConfig = { ...config, adapter };
@@ -101,7 +105,7 @@ function sameClass<T extends object>(original: T, ...parts: readonly unknown[]):
 function wrongAdapter(caller: string): ConfigError {
   return new ConfigError(
     "ARGUMENT_INVALID",
-    `${caller}(): expected prisma over @prisma/adapter-pg or @prisma/adapter-libsql, got another adapter or none.`,
+    `${caller}(): expected prisma 6.6 or later over @prisma/adapter-pg or @prisma/adapter-libsql, got another adapter or none.`,
     { hint: "new PrismaClient({ adapter: new PrismaPg(pool) })" },
   );
 }

@@ -12,6 +12,7 @@ import {
   isDataSource,
   isManager,
   isRunner,
+  ownerOf,
   type QueryResultCache,
   type QueryRunner,
 } from "./typeorm/library.ts";
@@ -30,13 +31,13 @@ export const typeormSessions: SessionAdapter<TypeormSession> = {
     if (isDataSource(session)) return watchedSource(session, tracker);
     if (!isManager(session)) return watchedOwner(session, tracker);
     return session.queryRunner === undefined
-      ? watchedSource(session.dataSource, tracker).manager
+      ? watchedSource(ownerOf(session)!, tracker).manager
       : watchedOwner(session.queryRunner, tracker).manager;
   },
 };
 
 function watchedOwner(runner: QueryRunner, tracker: SessionTracker): QueryRunner {
-  return withManager(watchedRunner(runner, tracker), watchedSource(runner.dataSource, tracker));
+  return withManager(watchedRunner(runner, tracker), watchedSource(ownerOf(runner)!, tracker));
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { Keyv } from "keyv";
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { requireNamespace } from "../core/keys.ts";
-import { requiredPackage } from "../metrics/peer-package.ts";
+import { requiredPackage } from "../core/peer-package.ts";
 import type { CacheSource } from "./cache-source.ts";
 import { XCacheKeyvStore } from "./keyv.ts";
 
@@ -35,7 +35,7 @@ export function cacheManagerStore<Store extends AnyKeyv = Keyv>(
   const { namespace = "cache-manager", ttl } = options;
   const throwOnErrors = requireFlag(options.throwOnErrors, "throwOnErrors", false);
   requireNamespace(namespace);
-  const library = requiredPackage("keyv", "A store for cache-manager") as typeof import("keyv");
+  const library = requiredPackage("keyv", "A store for cache-manager", "5.0.0") as typeof import("keyv");
   const keyv = new library.Keyv({
     store: new XCacheKeyvStore(source, { throwOnErrors }),
     namespace,

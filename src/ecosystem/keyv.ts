@@ -1,5 +1,4 @@
-// A store for Keyv 5. Keyv namespaces become namespaces of the cache, so clear() is a single write.
-import type { KeyvStoreAdapter, StoredData } from "keyv";
+// A store for Keyv 4, 5 and 6. Keyv namespaces become namespaces of the cache, so clear() is a single write.
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { type CacheEvents, toError } from "../core/events.ts";
 import type { XCache } from "../xcache.ts";
@@ -15,6 +14,17 @@ export interface KeyvStoreOptions {
   readonly throwOnErrors?: boolean;
 }
 
+/** What `setMany` of Keyv takes; `ttl` in milliseconds. */
+interface KeyvEntry {
+  readonly key: string;
+  readonly value: unknown;
+  readonly ttl?: number | null | undefined;
+}
+
+/** Keyv 5 declares that nothing is returned, although it uses the list that Keyv 6 declares. */
+// biome-ignore lint/suspicious/noConfusingVoidType: what Keyv 5 declares.
+type SetManyResult = boolean[] & void;
+
 type ErrorListener = (error: Error) => void;
 
 const NAMESPACE = "keyv";
@@ -26,10 +36,9 @@ function secondsOf(ttlMs: number | undefined): number {
 }
 
 /**
- * `new Keyv({ store: new XCacheKeyvStore(cache) })`, one store per Keyv. There is deliberately no `setMany`: Keyv then calls
- * `set` for each value, which still reach the store in one batch, and reports for each whether it was stored.
+ * `new Keyv({ store: new XCacheKeyvStore(cache) })`, one store per Keyv.
  */
-export class XCacheKeyvStore implements KeyvStoreAdapter {
+export class XCacheKeyvStore {
   /** Keyv offers its iterator only for dialects it knows. */
   readonly opts = { dialect: "redis", url: "" };
   readonly #resolved: ResolvedCache;
@@ -61,19 +70,19 @@ export class XCacheKeyvStore implements KeyvStoreAdapter {
   }
 
   /** Rejects when the store fails: Keyv decides whether its caller sees the error, but does not emit it. */
-  async get<Value>(key: string): Promise<StoredData<Value> | undefined> {
+  async get<Value>(key: string): Promise<Value | undefined> {
     try {
-      return await this.#cache.get<StoredData<Value>>(key);
+      return await this.#cache.get<Value>(key);
     } catch (error) {
       this.#emit(error);
       throw error;
     }
   }
 
-  async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
+  async getMany<Value>(keys: string[]): Promise<(Value | undefined)[]> {
     return this.#readOr(
       async () => {
-        const found = await this.#cache.getMany<StoredData<Value>>(keys);
+        const found = await this.#cache.getMany<Value>(keys);
         return keys.map((key) => found.get(key));
       },
       () => keys.map(() => undefined),
@@ -85,6 +94,17 @@ export class XCacheKeyvStore implements KeyvStoreAdapter {
     if (ttl !== undefined && ttl < 0) await this.#cache.delete(key);
     else await this.#cache.set(key, value, { ttl: secondsOf(ttl) });
     return true;
+  }
+
+  /** The writes reach the store in one batch. Returns for each whether it was stored. */
+  async setMany(entries: readonly KeyvEntry[]): Promise<SetManyResult> {
+    const outcomes = await Promise.allSettled(
+      entries.map(({ key, value, ttl }) => this.set(key, value, ttl ?? undefined)),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed !== undefined && this.#throwsOnErrors) throw failed.reason;
+    for (const outcome of outcomes) if (outcome.status === "rejected") this.#emit(outcome.reason);
+    return outcomes.map(({ status }) => status === "fulfilled") as SetManyResult;
   }
 
   async delete(key: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-// xcache for Nest 11: an injectable cache that closes with the application, and caching decorators.
+// xcache for Nest 10 and later: an injectable cache that closes with the application, and caching decorators.
 export { CacheMethod, type CacheMethodOptions } from "./nest/method.ts";
 export {
   InjectXCache,

@@ -1,6 +1,7 @@
 // The approximate index for many vectors: HNSW from the package usearch, loaded on first use.
 import { createRequire } from "node:module";
 import { MissingPeerError } from "../core/errors.ts";
+import { requirePeerVersion } from "../core/peer-package.ts";
 import type { DistanceName } from "./distance.ts";
 
 /** The part of usearch that is used; it identifies vectors by bigint. */
@@ -75,6 +76,7 @@ export class Graph {
 export type OpenGraph = (metric: DistanceName, dimensions: number) => Graph | undefined;
 
 const load = createRequire(import.meta.url);
+const FEATURE = "Approximate search among many vectors";
 
 /** An empty graph; undefined if usearch lacks the metric. Throws MissingPeerError if usearch does not load. */
 export const openGraph: OpenGraph = (metric, dimensions) => {
@@ -84,8 +86,9 @@ export const openGraph: OpenGraph = (metric, dimensions) => {
   try {
     usearch = load("usearch") as Usearch;
   } catch (cause) {
-    throw new MissingPeerError("usearch", "Approximate search among many vectors", { cause });
+    throw new MissingPeerError("usearch", FEATURE, { cause });
   }
+  requirePeerVersion("usearch", FEATURE);
   const index = new usearch.Index({
     dimensions,
     metric: name,

@@ -1,5 +1,6 @@
 // `httpCache` as a plugin of Fastify 4 and 5.
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import { requirePeerVersion } from "../core/peer-package.ts";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
@@ -56,6 +57,7 @@ export function httpCache(
   const engine =
     options instanceof HTTPCacheMiddleware ? options : new HTTPCacheMiddleware<FastifyRequest>(options);
   const plugin: FastifyPluginCallback = (app, _options, done) => {
+    requirePeerVersion("fastify", "xcache/web/fastify", { found: app.version });
     addHook(app, engine);
     done();
   };

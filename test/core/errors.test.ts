@@ -17,11 +17,9 @@ import {
   UnsupportedError,
   XCacheError,
 } from "../../src/core/errors.ts";
+import { OLDEST_SUPPORTED } from "../../src/core/peer-versions.ts";
 import { EmbeddingError } from "../../src/vector/embedding.ts";
 
-const { peerDependencies } = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-) as { peerDependencies: Record<string, string> };
 const cause = new Error("underneath");
 const details = { operation: "get", hint: "Do this.", cause };
 
@@ -36,6 +34,11 @@ const MADE: Readonly<Record<ErrorCode, XCacheError>> = {
   NAME_REQUIRED: new ConfigError("NAME_REQUIRED", "said", details),
   NAME_TAKEN: new ConfigError("NAME_TAKEN", "said", details),
   MISSING_PEER: new MissingPeerError("lmdb", "The disk store", details),
+  PEER_VERSION: new MissingPeerError("lmdb", "The disk store", {
+    ...details,
+    found: "2.9.1",
+    oldest: "3.0.0",
+  }),
   KEY_INVALID: new InvalidKeyError("said", details),
   VALUE_UNSUPPORTED: new CodecError("VALUE_UNSUPPORTED", "said", details),
   VALUE_TOO_LARGE: new CodecError("VALUE_TOO_LARGE", "said", details),
@@ -104,7 +107,7 @@ describe.each(codes)("an error with the code %s", (code) => {
     expect(error.operation).toBe("get");
     expect(error.hint).toBe("Do this.");
     expect(error.cause).toBe(cause);
-    expect(error.message).toBe(code === "MISSING_PEER" ? MADE.MISSING_PEER.message : "said");
+    expect(error.message).toBe(error instanceof MissingPeerError ? MADE[code].message : "said");
   });
 
   it("is an XCacheError and an Error, with a stack", () => {
@@ -156,7 +159,7 @@ describe("the family", () => {
   it("a missing package's error has the command that installs it", () => {
     const error = new MissingPeerError("lmdb", "The disk store");
     expect(error.packageName).toBe("lmdb");
-    const command = `npm install "lmdb@${peerDependencies.lmdb}"`;
+    const command = `npm install "lmdb@>=${OLDEST_SUPPORTED.lmdb}"`;
     expect(error.installCommand).toBe(command);
     expect(error.message).toBe(
       `The disk store needs the package "lmdb", which is not installed. Run: ${command}`,

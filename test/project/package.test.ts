@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { whyStale } from "../../scripts/build/build.mjs";
+import { manifestProblems } from "../../scripts/release/check-manifest.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
@@ -155,5 +156,22 @@ describe("the dependencies", () => {
   test("are locked by name and digest, not by the address of one registry", () => {
     const addressed = Object.entries(lock).filter(([, { resolved }]) => resolved !== undefined);
     expect(addressed.map(([path]) => path)).toEqual([]);
+  });
+});
+
+describe("the release check", () => {
+  const filled = {
+    author: "Ada",
+    homepage: "https://example.org",
+    bugs: "https://example.org/bugs",
+    repository: { type: "git", url: "git+https://example.org/xcache.git" },
+  };
+
+  test("refuses fields of package.json that nobody has filled in, and those that are missing", () => {
+    expect(manifestProblems(filled)).toEqual([]);
+    expect(manifestProblems({ ...filled, repository: { url: "https://github.com/OWNER/xcache" } })).toEqual([
+      "repository still has the placeholder OWNER: fill it in before a release",
+    ]);
+    expect(manifestProblems({ ...filled, bugs: undefined })).toEqual(["bugs is missing from package.json"]);
   });
 });

@@ -1,5 +1,6 @@
 // Loads the package lmdb on first use, and types the part of its API that is used here.
 import { MissingPeerError } from "../../core/errors.ts";
+import { requirePeerVersion } from "../../core/peer-package.ts";
 import { type DiskKey, keyEncoder } from "./layout/disk-key.ts";
 
 export interface ReadTransaction {
@@ -60,7 +61,9 @@ export interface Lmdb {
 export async function loadLmdb(): Promise<Lmdb> {
   try {
     // The types of the package lack what is used here.
-    return (await import("lmdb")) as unknown as Lmdb;
+    const lmdb = (await import("lmdb")) as unknown as Lmdb;
+    requirePeerVersion("lmdb", "DiskBackend");
+    return lmdb;
   } catch (error) {
     if (isAbsence(error)) throw new MissingPeerError("lmdb", "DiskBackend", { cause: error });
     throw error;

@@ -32,6 +32,15 @@ export function connectTimedOut(name: string, limitMs: number, isAccepted: boole
   );
 }
 
+/** The type of a TLS record that reports a failure. */
+export const TLS_ALERT = 21;
+
+export function speaksPlain(name: string): ConnectionError {
+  return new ConnectionError(`${name} does not speak TLS: it answers a plain connection`, {
+    hint: "Use redis:// for this port, or the port at which the server speaks TLS.",
+  });
+}
+
 /** Its password function or its TLS files took too long. */
 export function notPrepared(name: string, limitMs: number): OperationTimeoutError {
   return new OperationTimeoutError(

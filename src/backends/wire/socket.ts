@@ -2,10 +2,10 @@
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { outsideCallers } from "../../core/async-context.ts";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock, Timer } from "../../core/clock.ts";
 import type { XCacheError } from "../../core/errors.ts";
 import { nodeTls } from "../../core/lazy-builtin.ts";
-import { connectTimedOut, tlsUnusable } from "./connection-error.ts";
+import { connectTimedOut, speaksPlain, TLS_ALERT, tlsUnusable } from "./connection-error.ts";
 
 /** Where a server listens. */
 export type Endpoint = { readonly host: string; readonly port: number } | { readonly path: string };
@@ -46,6 +46,8 @@ export interface SocketOwner {
 /** Node's own read size. */
 const READ_BYTES = 64 * 1024;
 const KEEP_ALIVE_MS = 5_000;
+/** A server without TLS waits for the rest of what it takes for a command: after this long without an answer it is asked. */
+const SILENCE_MS = 200;
 
 /** Rejects with ConnectionError, OperationTimeoutError or the signal's reason. */
 export function openSocket(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
@@ -64,8 +66,12 @@ function open(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
     const socket = tls === undefined ? connectPlain(target) : secureSocket(name, target, tls);
     if (settings.background) socket.unref();
     let isAccepted = false;
+    let silence: Timer | undefined;
+    let probe: Socket | undefined;
     const settle = (error?: XCacheError): void => {
       timer.cancel();
+      silence?.cancel();
+      probe?.destroy();
       signal?.removeEventListener("abort", abort);
       socket.off("close", end);
       if (error === undefined) {
@@ -89,12 +95,30 @@ function open(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
     socket.once("connect", () => {
       isAccepted = true;
       if (tls === undefined) settle();
+      else
+        silence = clock.after(SILENCE_MS, () => {
+          probe = probePlain(settings, () => settle(speaksPlain(name)));
+        });
     });
     if (tls !== undefined) socket.once("secureConnect", () => settle());
     // Stays for good: an "error" event without a listener would be thrown.
     socket.on("error", (error) => settle(owner.lost(error)));
     socket.on("close", end);
   });
+}
+
+/** Calls `isPlain` if the server answers a plain PING, which a TLS server takes for a broken handshake. Sends no credentials. */
+function probePlain({ endpoint, background }: SocketSettings, isPlain: () => void): Socket {
+  const probe = connectPlain({ ...endpoint });
+  if (background) probe.unref();
+  probe.on("connect", () => probe.write("PING\r\n"));
+  probe.on("data", (bytes) => {
+    // A TLS server answers with an alert, which begins with 21 (RFC 8446, section 5.1).
+    if (bytes[0] !== TLS_ALERT) isPlain();
+    probe.destroy();
+  });
+  probe.on("error", () => {});
+  return probe;
 }
 
 /**

@@ -5,13 +5,14 @@ import { redactUrl } from "../../core/redact.ts";
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { runChecks } from "../doctor/checks.ts";
+import { type Finding, runChecks } from "../doctor/checks.ts";
 import { findingLines } from "../doctor/finding-lines.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import { withOpenSession } from "../session.ts";
 import { tableLines } from "../terminal/display-width.ts";
 import { escapeControls, jsonText } from "../terminal/escape.ts";
+import type { Output } from "../terminal/output.ts";
 
 interface Setting {
   readonly name: string;
@@ -19,7 +20,7 @@ interface Setting {
   readonly origin: string;
 }
 
-export function run(context: CommandContext, _input: CommandInput): Promise<ExitCode> {
+export function run(context: CommandContext, { options }: CommandInput): Promise<ExitCode> {
   const { out, interrupt } = context;
   return withOpenSession(context, async (session) => {
     const settings = settingsOf(session.settings);
@@ -28,6 +29,7 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
     const { findings, isReached } = result;
     const isFine = findings.every(({ state }) => state !== "problem");
     if (out.json) await out.jsonLine({ ok: isFine, settings, findings });
+    else if (options.verbose !== true) await out.lines(shortLines(out, settings, findings));
     else {
       await out.line(out.data.bold("Settings"));
       const rows = settings.map(({ name, value, origin }) => [
@@ -44,6 +46,24 @@ export function run(context: CommandContext, _input: CommandInput): Promise<Exit
     if (!isReached) return EXIT.unreachable;
     return isFine ? EXIT.ok : EXIT.failed;
   });
+}
+
+/** What needs attention, or that nothing does; and the settings that somebody has made. */
+function shortLines(
+  out: Output,
+  settings: readonly Setting[],
+  findings: readonly Finding[],
+): readonly string[] {
+  const notable = findings.filter(({ state, name }) => state !== "ok" || name === "connection");
+  const made = settings.filter(({ origin }) => origin !== "default").map(({ name }) => name);
+  const isWell = findings.every(({ state }) => state === "ok");
+  return [
+    ...notable.flatMap((finding) => findingLines(out, finding)),
+    ...(isWell ? [`  ${out.data.green("ok")} all ${findings.length} checks`] : []),
+    out.data.dim(
+      `  settings: ${made.length === 0 ? "all default" : made.join(", ")}; --verbose shows all of them`,
+    ),
+  ];
 }
 
 /** Without the fields that can only be set in code. */

@@ -19,12 +19,12 @@ const BATCH_SIZE = 100;
 
 interface Options {
   readonly pattern?: string;
-  readonly tag?: readonly string[];
+  readonly tags?: readonly string[];
   readonly force?: boolean;
 }
 
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
-  const { pattern, tag: tags, force = false } = options as Options;
+  const { pattern, tags, force = false } = options as Options;
   const file = args[0] ?? "-";
   const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
   const work = async (session: Session): Promise<ExitCode> => {

@@ -13,12 +13,12 @@ interface WarmOptions {
   /** Seconds, for entries without a ttl of their own. */
   readonly ttl?: number;
   /** Added to the tags of every entry. */
-  readonly tag?: readonly string[];
+  readonly tags?: readonly string[];
 }
 
 /** Keeps entries that already exist. */
 export function warm(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
-  const { ttl: defaultTtl, tag: extraTags = [] } = options as WarmOptions;
+  const { ttl: defaultTtl, tags: extraTags = [] } = options as WarmOptions;
   return importFile(context, args[0] ?? "-", {
     onlyAbsent: true,
     prepare: ({ ttl = defaultTtl, tags, ...entry }) => ({ ...entry, ttl, tags: [...tags, ...extraTags] }),

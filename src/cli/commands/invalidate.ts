@@ -13,7 +13,7 @@ import { type Session, withSession } from "../session.ts";
 import { escapeControls } from "../terminal/escape.ts";
 
 interface Options {
-  readonly tag?: readonly string[];
+  readonly tags?: readonly string[];
   readonly pattern?: string;
   readonly keysFrom?: string;
   readonly dryRun?: boolean;
@@ -26,10 +26,10 @@ const BATCH_SIZE = 500;
 
 export async function run(context: CommandContext, input: CommandInput): Promise<ExitCode> {
   const options = input.options as unknown as Options;
-  const { tag, pattern, keysFrom, dryRun = false, yes = false } = options;
-  if ([tag, pattern, keysFrom].filter((each) => each !== undefined).length !== 1) {
+  const { tags, pattern, keysFrom, dryRun = false, yes = false } = options;
+  if ([tags, pattern, keysFrom].filter((each) => each !== undefined).length !== 1) {
     throw new CommandError(
-      "expected exactly one of --tag, --pattern and --keys-from",
+      "expected exactly one of --tags, --pattern and --keys-from",
       "See `xcache invalidate --help`; `xcache clear` removes everything.",
     );
   }
@@ -38,8 +38,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const keys = keysFrom === undefined ? [] : await readKeys(context, keysFrom);
   const work = (session: Session): Promise<ExitCode> => {
     const safeguards = { isDryRun: dryRun, isConfirmed: yes };
-    if (tag !== undefined)
-      return confirmAndRemove(context, { ...byTag(context, session, tag, options.count), ...safeguards });
+    if (tags !== undefined)
+      return confirmAndRemove(context, { ...byTag(context, session, tags, options.count), ...safeguards });
     if (pattern !== undefined)
       return confirmAndRemove(context, {
         ...byPattern(context, session, pattern, options.count),
@@ -91,7 +91,7 @@ function requireScan({ store: { backend } }: Session): void {
   if (backend.capabilities.scan) return;
   throw new UnsupportedError(`the ${backend.name} store cannot list keys, so it cannot match a pattern`, {
     operation: "invalidatePattern",
-    hint: "Invalidate by --tag, or list the keys with --keys-from.",
+    hint: "Invalidate by --tags, or list the keys with --keys-from.",
   });
 }
 

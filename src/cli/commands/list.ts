@@ -13,13 +13,13 @@ import type { Output } from "../terminal/output.ts";
 
 interface Options {
   readonly pattern?: string;
-  readonly tag?: readonly string[];
+  readonly tags?: readonly string[];
   readonly limit?: number;
   readonly long?: boolean;
 }
 
 export function run(context: CommandContext, input: CommandInput): Promise<ExitCode> {
-  const { pattern, tag: tags, limit = Number.POSITIVE_INFINITY, long = false } = input.options as Options;
+  const { pattern, tags, limit = Number.POSITIVE_INFINITY, long = false } = input.options as Options;
   const { out, stop, interrupt } = context;
   const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
   const textOf = long ? (entry: Inspection) => longLine(out, entry) : plainLine;

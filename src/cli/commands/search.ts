@@ -11,10 +11,12 @@ import type { Output } from "../terminal/output.ts";
 
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const { out, stop, interrupt } = context;
-  const { threshold = 80, limit = 10 } = options as { threshold?: number; limit?: number };
+  const text = args[0] ?? "";
+  const given = options as { threshold?: number; limit?: number };
+  const { threshold = defaultThreshold(text), limit = 10 } = given;
   const work = async (session: Session): Promise<ExitCode> => {
     // Not through the cache object, which discards its results when interrupted.
-    const matches = await fuzzySearch(keyBatches(session, stop), args[0] ?? "", { threshold, limit });
+    const matches = await fuzzySearch(keyBatches(session, stop), text, { threshold, limit });
     for (const match of matches) {
       if (out.json) await out.jsonLine({ key: match.key, score: match.score });
       else await out.line(`${padStart(String(match.score), 3)}  ${highlighted(out, match)}`);
@@ -28,6 +30,12 @@ export function run(context: CommandContext, { args, options }: CommandInput): P
     return EXIT.ok;
   };
   return withSession(context, work, { reportsProgress: true });
+}
+
+/** 80, or what lets a short text have one typo: at 80 it would have to be exact. */
+function defaultThreshold(text: string): number {
+  const { length } = [...text.replaceAll(/\s/g, "")];
+  return length === 3 || length === 4 ? Math.floor((100 * (length - 1)) / length) : 80;
 }
 
 async function* keyBatches(session: Session, stop: AbortSignal): AsyncIterable<readonly string[]> {

@@ -1,12 +1,12 @@
 // The checks of `xcache doctor` and the advice each gives.
 import { systemClock } from "../../core/clock.ts";
-import { peerRanges } from "../../core/package-manager.ts";
+import { installedVersion, OLDEST_SUPPORTED } from "../../core/peer-versions.ts";
 import { VERSION } from "../../version.ts";
 import { failureOf } from "../failure.ts";
 import type { Session } from "../session.ts";
 import { latencyText } from "../terminal/format-duration.ts";
 import { bytesText } from "../terminal/format-number.ts";
-import { EXTRA_NAMES, EXTRAS, installedVersion } from "./extras.ts";
+import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
 import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
 export interface Finding {
@@ -143,8 +143,7 @@ function checkClock({ store, clock }: Session, { backend }: ServerInfo): readonl
 
 /** Always ok: every package is optional. */
 function checkPackages(): readonly Finding[] {
-  const ranges = peerRanges();
-  return Object.keys(ranges)
+  return Object.keys(OLDEST_SUPPORTED)
     .toSorted()
     .map((name) => {
       const version = installedVersion(name);

@@ -1,14 +1,15 @@
 // The commands that read a cache and change nothing.
 import type { CommandSpec } from "../command-spec.ts";
-import { duration, integer } from "./values.ts";
+import { duration, integer, tagList } from "./values.ts";
 
 const PATTERN = {
   flags: "-p, --pattern <glob>",
   summary: "only keys that match the pattern, such as user:*",
 } as const;
-const TAG = {
-  flags: "-t, --tag <tag...>",
-  summary: "only entries with at least one of these tags",
+const TAGS = {
+  flags: "-t, --tags <tags>",
+  summary: "only entries with at least one of these comma-separated tags",
+  parse: tagList,
   completes: "tags",
 } as const;
 
@@ -63,13 +64,13 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
       "Prints keys while it scans the store with cursors; a key may appear twice if the store changes meanwhile. Control characters in keys are escaped; --json prints the exact keys.",
     options: [
       PATTERN,
-      TAG,
+      TAGS,
       { flags: "-n, --limit <n>", summary: "stop after n keys", parse: integer(1) },
       { flags: "-l, --long", summary: "also print ttl, size, age and tags" },
     ],
     examples: [
       ["xcache list --pattern 'user:*'", "quoted, so that the shell does not expand the star"],
-      ["xcache list --tag users --long", "the entries that invalidating the tag would remove"],
+      ["xcache list --tags users --long", "the entries that invalidating the tag would remove"],
       ["xcache list --json | jq -r .key", "for scripts"],
     ],
     load: () => import("../commands/list.ts"),
@@ -133,7 +134,10 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
     group: "Inspect",
     summary: "diagnose the setup and suggest fixes",
     detail:
-      "Shows every setting and its source, the connection, the server and its settings, and which optional packages are installed. Exits 1 if there is a problem, 3 if the store cannot be reached.",
+      "Checks the connection, the server, its settings and the optional packages, and prints what needs attention. Exits 1 if there is a problem, 3 if the store cannot be reached.",
+    options: [
+      { flags: "-v, --verbose", summary: "also print every setting with its source, and every check" },
+    ],
     examples: [["xcache doctor --config cache.yaml", "check the settings of a file"]],
     load: () => import("../commands/doctor.ts"),
   },
@@ -144,7 +148,7 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
     detail:
       'Writes JSON Lines with value, tags and expiry. Values that JSON cannot represent (dates, bytes, maps, ...) are written as {"$type":...} and restored by import.',
     arguments: [{ name: "<file>", summary: "output file; - is stdout", completes: "files" }],
-    options: [PATTERN, TAG, { flags: "-f, --force", summary: "replace an existing file" }],
+    options: [PATTERN, TAGS, { flags: "-f, --force", summary: "replace an existing file" }],
     examples: [["xcache export backup.jsonl --pattern 'user:*'", "only matching entries"]],
     load: () => import("../commands/export.ts"),
   },

@@ -28,7 +28,7 @@ export function lifetime(text: string): number {
   throw new InvalidArgumentError("It must be a duration above 0, such as 90, 5m, 1h or 7d, or never.");
 }
 
-/** `--tag a --tag b`. */
+/** `--namespace a --namespace b`. */
 export function repeated(text: string, previous: unknown): readonly string[] {
   return [...((previous as readonly string[] | undefined) ?? []), text];
 }

@@ -1,6 +1,6 @@
 // The commands that change a cache.
 import type { CommandSpec } from "../command-spec.ts";
-import { lifetime, repeated, tagList } from "./values.ts";
+import { lifetime, tagList } from "./values.ts";
 
 const YES = {
   flags: "-y, --yes",
@@ -26,7 +26,7 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
         parse: lifetime,
       },
       {
-        flags: "--tags <tags>",
+        flags: "-t, --tags <tags>",
         summary: "comma-separated tags",
         parse: tagList,
         completes: "tags",
@@ -54,7 +54,12 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
     detail:
       "Counts the entries, asks for confirmation and removes them. Invalidating a tag is one operation, however many entries carry it; loads in flight are not stored.",
     options: [
-      { flags: "-t, --tag <tag...>", summary: "entries with at least one of these tags", completes: "tags" },
+      {
+        flags: "-t, --tags <tags>",
+        summary: "entries with at least one of these comma-separated tags",
+        parse: tagList,
+        completes: "tags",
+      },
       { flags: "-p, --pattern <glob>", summary: "entries whose keys match the pattern" },
       {
         flags: "--keys-from <file>",
@@ -66,9 +71,9 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
       { flags: "--no-count", summary: "skip the scan that counts the entries" },
     ],
     examples: [
-      ["xcache invalidate --tag users", "asks first"],
+      ["xcache invalidate --tags users", "asks first"],
       ["xcache invalidate --pattern 'session:*' --dry-run", "how many would be removed"],
-      ["xcache list --tag old --json | xcache invalidate --keys-from - --yes", "in a pipe"],
+      ["xcache list --tags old --json | xcache invalidate --keys-from - --yes", "in a pipe"],
     ],
     load: () => import("../commands/invalidate.ts"),
   },
@@ -94,7 +99,7 @@ export const WRITE_COMMANDS: readonly CommandSpec[] = [
         summary: "ttl of entries without their own (default: default_ttl)",
         parse: lifetime,
       },
-      { flags: "--tag <tag>", summary: "tag for all entries; may be repeated", parse: repeated },
+      { flags: "-t, --tags <tags>", summary: "comma-separated tags for all entries", parse: tagList },
     ],
     examples: [["xcache warm products.jsonl --ttl 1h", "warm the cache before it gets traffic"]],
     load: async () => ({ run: (await import("../commands/import.ts")).warm }),

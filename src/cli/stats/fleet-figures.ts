@@ -4,19 +4,32 @@ import { toWire } from "../../core/wire.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Average since the first minute with data. `now`: the store's time. */
-export function operationsPerSecond({ history, totalOperations }: FleetStats, now: number): number {
-  const [first] = history;
-  if (first === undefined) return 0;
-  return totalOperations / Math.max(1, (now - Date.parse(first.at)) / 1_000);
+/** The current rate, by what was reported in this minute and the one before. `now`: the store's time. */
+export function operationsPerSecond({ history }: FleetStats, now: number): number {
+  const from = (Math.floor(now / MINUTE_MS) - 1) * MINUTE_MS;
+  const recent = history.filter(({ at }) => Date.parse(at) >= from);
+  const seconds = recent.reduce((total, minute) => total + (minute.activeSeconds || 60), 0);
+  return fleetRate(sum(recent, "totalOperations"), seconds, recent);
 }
 
-/** For JSON output. Without the uptime, which would be that of this command. */
+/**
+ * The rate of all processes together. Reports arrive at any time, each about the seconds since the one before: what counts is
+ * that time, not when they arrived. `minutes` tell how many processes there are.
+ */
+export function fleetRate(count: number, activeSeconds: number, minutes: readonly FleetMinute[]): number {
+  // A process that lives for milliseconds has no rate worth the name.
+  const seconds = Math.max(1, activeSeconds);
+  return (count / seconds) * Math.max(1, ...minutes.map(({ processes }) => processes));
+}
+
+/** For JSON output. `uptime_seconds`: since the first minute of the period in which something was counted. */
 export function statsJson(stats: FleetStats, now: number): Readonly<Record<string, unknown>> {
   const { history, uptime_seconds: _, ...figures } = toWire(stats);
+  const [first] = stats.history;
   return {
     ...figures,
     key_count: stats.totalKeys,
+    uptime_seconds: first === undefined ? 0 : Math.max(0, now - Date.parse(first.at)) / 1_000,
     operations_per_second: operationsPerSecond(stats, now),
     history,
   };
@@ -45,7 +58,7 @@ export function intervals({ since, history }: FleetStats, now: number, limit: nu
   });
 }
 
-const COUNTS = ["totalOperations", "totalHits", "totalMisses", "totalErrors"] as const;
+const COUNTS = ["totalOperations", "totalHits", "totalMisses", "totalErrors", "activeSeconds"] as const;
 type CountName = (typeof COUNTS)[number];
 export type Counts = Readonly<Record<CountName, number>>;
 

@@ -1,8 +1,8 @@
 // The readings `stats --watch` has taken so far, and the changes between them.
 import type { FleetStats } from "../../core/stats.ts";
-import { type Counts, countedBetween } from "./fleet-figures.ts";
+import { type Counts, countedBetween, fleetRate, operationsPerSecond } from "./fleet-figures.ts";
 
-/** Processes report about every ten seconds: over a shorter window a rate would only jump. */
+/** Processes report about every ten seconds: without a report for longer than this, nothing happens. */
 const RATE_MS = 15_000;
 const MAX_READINGS = 240;
 
@@ -16,7 +16,7 @@ interface Reading {
 
 /** One point of the curves. */
 export interface Point {
-  readonly operationsPerSecond: number | undefined;
+  readonly operationsPerSecond: number;
   readonly hitRate: number | undefined;
   readonly keys: number;
   readonly bytes: number;
@@ -26,14 +26,20 @@ export class WatchSeries {
   #readings: Reading[] = [];
   #points: Point[] = [];
 
-  add(stats: FleetStats, at: number): void {
+  /** `at`: by the local clock; `now`: the store's time. */
+  add(stats: FleetStats, at: number, now: number): void {
     const before = this.#readings.at(-1);
     const counted = before === undefined ? undefined : countedBetween(before.stats, stats);
     this.#readings = [...this.#readings, { at, stats, counted }].slice(-MAX_READINGS);
-    const { operations, hits, misses, seconds } = this.#recent(at);
+    const { operations, hits, misses, activeSeconds } = this.#recent(at);
     const reads = hits + misses;
+    // Until the first report arrives, the rate is that of the reports before.
+    const isNew = at - (this.#readings[0]?.at ?? at) < RATE_MS;
     const point: Point = {
-      operationsPerSecond: seconds === 0 ? undefined : operations / seconds,
+      operationsPerSecond:
+        activeSeconds === 0 && isNew
+          ? operationsPerSecond(stats, now)
+          : fleetRate(operations, activeSeconds, stats.history.slice(-2)),
       hitRate: reads === 0 ? undefined : hits / reads,
       keys: stats.totalKeys,
       bytes: stats.totalMemoryBytes,
@@ -73,15 +79,14 @@ export class WatchSeries {
     };
   }
 
-  #recent(now: number): { operations: number; hits: number; misses: number; seconds: number } {
-    const sums = { operations: 0, hits: 0, misses: 0, seconds: 0 };
-    for (const [at, reading] of this.#readings.entries()) {
-      const before = this.#readings[at - 1];
-      if (before === undefined || reading.counted === undefined || now - before.at > RATE_MS) continue;
-      sums.operations += reading.counted.totalOperations;
-      sums.hits += reading.counted.totalHits;
-      sums.misses += reading.counted.totalMisses;
-      sums.seconds += (reading.at - before.at) / 1_000;
+  #recent(now: number): { operations: number; hits: number; misses: number; activeSeconds: number } {
+    const sums = { operations: 0, hits: 0, misses: 0, activeSeconds: 0 };
+    for (const { at, counted } of this.#readings) {
+      if (counted === undefined || now - at > RATE_MS) continue;
+      sums.operations += counted.totalOperations;
+      sums.hits += counted.totalHits;
+      sums.misses += counted.totalMisses;
+      sums.activeSeconds += counted.activeSeconds;
     }
     return sums;
   }

@@ -21,7 +21,7 @@ const HELP = [
   "h  show or hide this help",
   "q  quit (so does Ctrl-C)",
   "",
-  "Rate and hit rate cover the last 15 seconds; processes report every 10 seconds.",
+  "Processes report every 10 seconds; rate and hit rate are those of the latest reports.",
 ];
 
 export function watchLines(

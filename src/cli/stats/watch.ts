@@ -100,7 +100,8 @@ class WatchDisplay {
       const stats = await unlessStopped(read(), this.#quit.signal);
       if (stats === undefined) return;
       this.#error = undefined;
-      this.#series.add(stats, this.#session.clock.now());
+      const { clock, namespace } = this.#session;
+      this.#series.add(stats, clock.now(), namespace.counters.now());
       if (this.#redraw === undefined) await this.#print(stats);
     } catch (error) {
       if (isFirst) throw error;

@@ -5,6 +5,7 @@ import { OperationTimeoutError, type XCacheError } from "../errors.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
 import { type CallHost, GuardedCall, type Outcome } from "./guarded-call.ts";
 import { countsAsFailure, failureKind } from "./store-failure.ts";
+import type { StoreNotice } from "./store-notice.ts";
 
 /** A guarded call built from callbacks. */
 class CallbackCall<T> extends GuardedCall<T> {
@@ -51,17 +52,20 @@ export interface GuardOptions {
   answersInPart?(): boolean;
   /** See Backend. */
   isTransferring?(): boolean;
+  readonly notice?: StoreNotice;
 }
 
 export class Guard implements CallHost {
   readonly breaker: CircuitBreaker;
   readonly deadlines: DeadlineQueue;
+  readonly notice: StoreNotice | undefined;
   readonly #limitMs: number;
   readonly #options: GuardOptions;
 
   constructor(clock: Clock, breaker: CircuitBreaker, limitMs: number, options: GuardOptions = {}) {
     this.breaker = breaker;
     this.deadlines = new DeadlineQueue(clock, limitMs, () => options.isTransferring?.() === true);
+    this.notice = options.notice;
     this.#limitMs = limitMs;
     this.#options = options;
   }
@@ -109,8 +113,9 @@ export class Guard implements CallHost {
 
   /** Reports a failed call to the breaker. */
   failed(pass: Pass, error: XCacheError): void {
-    if (countsAsFailure(error) && this.#options.answersInPart?.() !== true)
-      this.breaker.fail(pass, failureKind(error));
+    const isFailure = countsAsFailure(error);
+    if (isFailure) this.notice?.failed(error);
+    if (isFailure && this.#options.answersInPart?.() !== true) this.breaker.fail(pass, failureKind(error));
     else this.breaker.succeed(pass);
   }
 

@@ -3,6 +3,7 @@ import type { CircuitBreaker, Pass } from "../breaker.ts";
 import type { XCacheError } from "../errors.ts";
 import { Deadline, type DeadlineQueue } from "./deadline-queue.ts";
 import { toXCacheError } from "./store-failure.ts";
+import type { StoreNotice } from "./store-notice.ts";
 
 /** Receives the outcome of a call; only the first one counts. */
 export interface Outcome<T> {
@@ -16,6 +17,7 @@ export interface Outcome<T> {
 export interface CallHost {
   readonly breaker: CircuitBreaker;
   readonly deadlines: DeadlineQueue;
+  readonly notice?: StoreNotice | undefined;
   /** Reports a failure to the breaker. */
   failed(pass: Pass, error: XCacheError): void;
   /** The error of a missed deadline. */
@@ -55,7 +57,9 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
 
   succeed(result: T): void {
     if (!this.meet()) return;
-    this.#host.breaker.succeed(this.#pass as Pass);
+    const { breaker, notice } = this.#host;
+    breaker.succeed(this.#pass as Pass);
+    if (notice?.isFailing) notice.worked();
     this.succeeded(result);
     this.forget();
   }

@@ -17,6 +17,7 @@ import type { Namespace, Store } from "../namespace.ts";
 import type { NearTier } from "../near/pushed-near.ts";
 import { Guard } from "../resilience/guard.ts";
 import { isStoreFailure, isTransient } from "../resilience/store-failure.ts";
+import { StoreNotice } from "../resilience/store-notice.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 import { Maintenance } from "./maintenance.ts";
 import { MemoryUsageMonitor } from "./memory-usage.ts";
@@ -98,12 +99,19 @@ export class SharedStore implements Store, NamespaceHost {
     const answersInPart = (): boolean => this.backend.answersInPart();
     const isTransferring = (): boolean => this.backend.isTransferring();
     const before = (): Promise<void> | undefined => this.#before();
+    const isHeard = (): boolean => [...this.observers].some((observer) => observer.hearsErrors?.());
+    const notice = new StoreNotice({ clock, answersInPart, isHeard });
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, {
       before,
       answersInPart,
       isTransferring,
+      notice,
     });
-    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, { answersInPart, isTransferring });
+    this.#probes = new Guard(clock, this.breaker, operationTimeoutMs, {
+      answersInPart,
+      isTransferring,
+      notice,
+    });
     // Not guarded: reading the memory usage says nothing about the health of ordinary operations.
     this.#memoryUsage = new MemoryUsageMonitor(
       this.backend,

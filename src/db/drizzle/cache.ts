@@ -1,5 +1,4 @@
 // drizzle's `cache` option: results of `$withCache()` are cached until a commit changes their tables.
-import type { Cache } from "drizzle-orm/cache/core";
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
 import type { Duration } from "../../core/duration.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
@@ -34,7 +33,7 @@ const TABLE_NAME = Symbol.for("drizzle:Name");
  * Only marks the reads that drizzle looks up. They are read and stored where statements are sent, because drizzle reports
  * writes before they are committed and uses its cache inside transactions too.
  */
-export class DrizzleCache implements Cache {
+export class DrizzleCache {
   readonly tracker: SessionTracker;
   declare invalidate: (change: DrizzleChange) => Promise<void>;
   readonly #cache: CacheForSessions;

@@ -1,18 +1,17 @@
 // The parts of drizzle that are used, described structurally; the package itself is never imported.
-import type { Cache } from "drizzle-orm/cache/core";
 import { isClient, isPool, type PgClient, type PgPool } from "../pg/library.ts";
 
 const KIND = Symbol.for("drizzle:entityKind");
 
 export interface SessionOptions {
   readonly logger?: unknown;
-  readonly cache?: Cache | undefined;
+  readonly cache?: unknown;
 }
 
 interface SessionParts {
   readonly schema: unknown;
   readonly logger?: unknown;
-  readonly cache?: Cache;
+  readonly cache?: unknown;
 }
 
 export interface PgSession extends SessionParts {

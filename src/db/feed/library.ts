@@ -1,6 +1,7 @@
 // The parts of node-postgres that a feed uses, described structurally; the package is loaded when a feed connects.
 import type { EventEmitter } from "node:events";
 import { MissingPeerError } from "../../core/errors.ts";
+import { requirePeerVersion } from "../../core/peer-package.ts";
 import type { PostgresConnection } from "./feed-options.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -33,13 +34,16 @@ interface Pg {
   readonly Client: new (config: object) => FeedClient;
 }
 
+const FEATURE = "A feed of PostgreSQL";
+
 async function loadPg(): Promise<Pg> {
   try {
     const loaded = (await import("pg")) as unknown as { readonly default: Pg };
+    requirePeerVersion("pg", FEATURE);
     return loaded.default;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
-    throw new MissingPeerError("pg", "A feed of PostgreSQL", { cause: error });
+    throw new MissingPeerError("pg", FEATURE, { cause: error });
   }
 }

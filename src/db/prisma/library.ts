@@ -1,13 +1,40 @@
 // The parts of prisma that are used, described structurally; the package itself is never imported.
-import type { SqlDriverAdapterFactory } from "@prisma/client/runtime/client";
 import { isPool, type PgPool } from "../pg/library.ts";
 
-export type { SqlDriverAdapterFactory };
+/** What `new PrismaClient({ adapter })` takes from Prisma 6.6 on. */
+export interface SqlDriverAdapterFactory {
+  readonly adapterName: string;
+  connect(): Promise<object>;
+}
 
-type SqlDriverAdapter = Awaited<ReturnType<SqlDriverAdapterFactory["connect"]>>;
-export type SqlQuery = Parameters<SqlDriverAdapter["queryRaw"]>[0];
-export type ResultSet = Awaited<ReturnType<SqlDriverAdapter["queryRaw"]>>;
-type Transaction = Awaited<ReturnType<SqlDriverAdapter["startTransaction"]>>;
+export interface SqlQuery {
+  sql: string;
+  args: unknown[];
+  argTypes: unknown[];
+}
+
+export interface ResultSet {
+  columnNames: string[];
+  columnTypes: number[];
+  rows: unknown[][];
+  lastInsertId?: string;
+}
+
+interface Queryable {
+  readonly adapterName: string;
+  queryRaw(query: SqlQuery): Promise<ResultSet>;
+  executeRaw(query: SqlQuery): Promise<number>;
+}
+
+export interface SqlDriverAdapter extends Queryable {
+  executeScript(script: string): Promise<void>;
+  startTransaction(isolationLevel?: string): Promise<Transaction>;
+}
+
+interface Transaction extends Queryable {
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+}
 
 /** The adapter of libsql. */
 export interface LibsqlAdapter extends SqlDriverAdapter {
@@ -42,6 +69,7 @@ export interface ClientParts {
   readonly _engine: Engine;
   readonly _engineConfig: EngineConfig;
   readonly _requestHandler: { readonly logEmitter: unknown };
+  readonly _clientVersion?: string;
   readonly _extensions: unknown;
   $extends(extension: object): object;
   $on?: unknown;

@@ -30,7 +30,6 @@ export interface SqliteHandle {
 /** A runner with the members that its public type hides. */
 export interface OpenRunner {
   readonly driver: TypeormDriver;
-  readonly dataSource: DataSource;
   connect(): Promise<PgClient>;
   getStmt?(text: string): Promise<unknown>;
   query(text: string, values?: unknown[], isStructured?: boolean): Promise<unknown>;
@@ -54,11 +53,18 @@ export function isDataSource(session: object): session is DataSource {
 
 /** That of a transaction has a query runner. */
 export function isManager(session: object): session is EntityManager {
-  const { dataSource, getRepository } = session as Partial<EntityManager>;
-  return typeof getRepository === "function" && typeof dataSource === "object" && isDataSource(dataSource);
+  const { getRepository } = session as Partial<EntityManager>;
+  return typeof getRepository === "function" && ownerOf(session) !== undefined;
 }
 
 export function isRunner(session: object): session is QueryRunner {
-  const { startTransaction, dataSource } = session as Partial<QueryRunner & OpenRunner>;
-  return typeof startTransaction === "function" && typeof dataSource === "object" && isDataSource(dataSource);
+  const { startTransaction } = session as Partial<QueryRunner>;
+  return typeof startTransaction === "function" && ownerOf(session) !== undefined;
+}
+
+/** The data source of a manager or a query runner. typeorm 0.3 calls it `connection`. */
+export function ownerOf(session: object): DataSource | undefined {
+  const { dataSource, connection } = session as { dataSource?: object; connection?: object };
+  const owner = dataSource ?? connection;
+  return typeof owner === "object" && isDataSource(owner) ? owner : undefined;
 }

@@ -8,7 +8,7 @@ import type {
 } from "@nestjs/common";
 import type { CacheConfig } from "../../config/types.ts";
 import { requireOptions } from "../../core/arguments.ts";
-import { requiredPackage } from "../../metrics/peer-package.ts";
+import { requiredPackage } from "../../core/peer-package.ts";
 import { XCache } from "../../xcache.ts";
 import { resolveCacheSource } from "../cache-source.ts";
 

@@ -1,4 +1,4 @@
-// Next 16's `cacheHandler`: pages, route handlers, `fetch` data and images.
+// Next's `cacheHandler`: pages, route handlers, `fetch` data and images.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type {

@@ -1,11 +1,34 @@
-// Next 16's `cacheHandlers`: the results of `"use cache"`.
+// `cacheHandlers` of Next 15.3 and later: the results of `"use cache"`.
 import { createHash } from "node:crypto";
-import type { CacheEntry, CacheHandler } from "next/cache.js";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { CacheSource } from "../cache-source.ts";
 import { type NextCacheOptions, openHandlerStore } from "./options.ts";
 
-interface Stored extends Omit<CacheEntry, "value"> {
+/** A result, as Next 15 and 16 describe it. Times are seconds, but for `timestamp`. */
+export interface UseCacheEntry {
+  /** May fail or end early. */
+  value: ReadableStream<Uint8Array>;
+  tags: string[];
+  stale: number;
+  /** When it was created, in milliseconds since the epoch. */
+  timestamp: number;
+  expire: number;
+  revalidate: number;
+}
+
+/** The handler that Next 15 and 16 expect. It is described here because neither exports a type that the other has. */
+export interface UseCacheHandler {
+  get(cacheKey: string, softTags: string[]): Promise<UseCacheEntry | undefined>;
+  set(cacheKey: string, pendingEntry: Promise<UseCacheEntry>): Promise<void>;
+  refreshTags(): Promise<void>;
+  getExpiration(...tags: (string | string[])[]): Promise<number>;
+  /** Next 16. */
+  updateTags(tags: string[], durations?: { expire?: number }): Promise<void>;
+  /** Next 15. */
+  expireTags(...tags: string[]): Promise<void>;
+}
+
+interface Stored extends Omit<UseCacheEntry, "value"> {
   readonly bytes: Uint8Array;
 }
 
@@ -30,12 +53,12 @@ export function nextUseCacheHandler(
   source: CacheSource,
   options: Omit<NextCacheOptions, "buildId" | "keepStale"> = {},
   clock: Clock = systemClock,
-): CacheHandler {
+): UseCacheHandler {
   const { entries, maxAge, orMiss } = openHandlerStore(source, options, clock);
   /** Stores in flight: a read of the same key waits for them. */
   const storing = new Map<string, Promise<void>>();
 
-  async function store(key: string, pending: Promise<CacheEntry>): Promise<void> {
+  async function store(key: string, pending: Promise<UseCacheEntry>): Promise<void> {
     const { value, ...metadata } = await pending;
     // Without a lifetime it would be regenerated on every read.
     if (metadata.expire <= 0) return value.cancel();
@@ -75,6 +98,10 @@ export function nextUseCacheHandler(
       if (tags.length === 0) return;
       if (durations === undefined) await entries.expire(tags);
       else await entries.retire(tags, durations.expire);
+    },
+
+    async expireTags(...tags) {
+      if (tags.length > 0) await entries.expire(tags);
     },
   };
 }

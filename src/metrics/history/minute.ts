@@ -8,11 +8,12 @@ import type { Recorder } from "../recording/recorder.ts";
 const COUNTS = ["hits", "misses", "sets", "deletes", "invalidations", "errors", "evictions"] as const;
 type CountName = (typeof COUNTS)[number];
 
-/** Row layout: number of processes, the counts, operations, latency sum, latency buckets. */
+/** Row layout: number of processes, the counts, operations, latency sum, latency buckets, milliseconds of activity. */
 const FIRST_COUNT = 1;
 const OPERATIONS = FIRST_COUNT + COUNTS.length;
 const LATENCY_SUM = OPERATIONS + 1;
 const FIRST_BUCKET = LATENCY_SUM + 1;
+const ACTIVE_MS = FIRST_BUCKET + new Histogram().counts.length;
 
 /** Everything a recorder has counted so far. */
 export function rowOf(recorder: Recorder): CounterRow {
@@ -34,6 +35,13 @@ export function rowSince(now: CounterRow, before: CounterRow): CounterRow | unde
 /** The same row, counted for one more process. */
 export const withOneMoreProcess = (row: CounterRow): CounterRow => [(row[0] ?? 0) + 1, ...row.slice(1)];
 
+/** The row of a process that has counted for this long. */
+export function activityRow(milliseconds: number): CounterRow {
+  const row = new Array<number>(ACTIVE_MS + 1).fill(0);
+  row[ACTIVE_MS] = Math.round(milliseconds);
+  return row;
+}
+
 /** Decodes a row. A row of another version may be shorter or longer. */
 export function minuteOf(row: CounterRow, at: number): FleetMinute {
   const latency = latencyOf(row);
@@ -51,6 +59,7 @@ export function minuteOf(row: CounterRow, at: number): FleetMinute {
     totalErrors: count("errors"),
     totalEvictions: count("evictions"),
     totalOperations: row[OPERATIONS] ?? 0,
+    activeSeconds: (row[ACTIVE_MS] ?? 0) / 1_000,
     avgResponseTime: latency.mean(),
     p50: latency.quantile(0.5),
     p95: latency.quantile(0.95),

@@ -1,7 +1,7 @@
 // This process's counts for one namespace, shared by all its caches and added to the store's per-minute rows periodically.
 import type { Clock, Timer } from "../../core/clock.ts";
 import { type CounterRow, type Counters, sumOf } from "../../core/counters.ts";
-import { withOneMoreProcess } from "./minute.ts";
+import { activityRow, withOneMoreProcess } from "./minute.ts";
 
 export const MINUTE_MS = 60_000;
 /** Delay after the first count; a process writes at most once per such interval. */
@@ -26,6 +26,8 @@ export class ProcessShare {
   readonly #unwritten = new Map<number, CounterRow>();
   /** The last minute in which this process has counted itself. */
   #lastMinute: number | undefined;
+  /** When the first count came that was not collected yet. */
+  #activeSince: number | undefined;
   #retentionMs = 0;
   #timer: Timer | undefined;
   #lastTask: Promise<unknown> = Promise.resolve();
@@ -52,6 +54,7 @@ export class ProcessShare {
   }
 
   counted(): void {
+    this.#activeSince ??= this.#clock.now();
     this.#timer ??= this.#clock.after(WRITE_AFTER_MS, () => {
       // Store failures are reported by the operations themselves.
       this.add().catch(() => {});
@@ -62,12 +65,15 @@ export class ProcessShare {
   collect(): number {
     const now = this.#counters.now();
     const minute = Math.floor(now / MINUTE_MS);
+    let isActive = false;
     for (const cache of this.#caches) {
       const row = cache.take();
       if (row === undefined) continue;
       this.#credit(minute, this.#lastMinute === minute ? row : withOneMoreProcess(row));
       this.#lastMinute = minute;
+      isActive = true;
     }
+    if (isActive) this.#creditActivity(minute);
     return now;
   }
 
@@ -110,6 +116,13 @@ export class ProcessShare {
         throw error;
       }
     }
+  }
+
+  /** Rates are counts over this time: a report says nothing about the time between reports. */
+  #creditActivity(minute: number): void {
+    const now = this.#clock.now();
+    if (this.#activeSince !== undefined) this.#credit(minute, activityRow(now - this.#activeSince));
+    this.#activeSince = undefined;
   }
 
   #credit(minute: number, row: CounterRow): void {

@@ -1,5 +1,5 @@
 // The part of @opentelemetry/api we use, declared here so that our types do not depend on the package.
-import { requiredPackage } from "../peer-package.ts";
+import { requiredPackage } from "../../core/peer-package.ts";
 
 type AttributeValues = Readonly<Record<string, string | number | boolean>>;
 

@@ -1,6 +1,6 @@
 // Metric registries: the user's own, an installed client library's, or a built-in one; and the names they accept.
 import { ConfigError, describeArrival } from "../../core/errors.ts";
-import { optionalPackage } from "../peer-package.ts";
+import { optionalPackage } from "../../core/peer-package.ts";
 
 /** One line of an exposition. */
 export interface SeriesValue {

@@ -155,6 +155,7 @@ export class Telemetry implements WriteObserver {
     return {
       namespace: mine,
       failed: (error) => this.failed("background", error),
+      hearsErrors: () => this.events.on.error !== undefined,
       breakerChanged: (state) => this.events.emit("state", { what: "circuit_breaker", state }),
       evicted: (space, key) => {
         if (space !== mine) return;

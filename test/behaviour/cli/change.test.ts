@@ -71,7 +71,7 @@ describe("invalidate", () => {
 
   test("changes nothing without --yes where nobody can be asked, and exits 2", async () => {
     await fill();
-    for (const what of [["invalidate", "--tag", "users"], ["clear"]]) {
+    for (const what of [["invalidate", "--tags", "users"], ["clear"]]) {
       const { code, stdout, stderr } = await run(what);
       expect([code, stdout]).toEqual([2, ""]);
       expect(stderr).toContain("--yes");
@@ -82,7 +82,7 @@ describe("invalidate", () => {
   test("only counts with --dry-run", async () => {
     await fill();
     const [tag, pattern, keys, all] = await Promise.all([
-      run(["invalidate", "--tag", "users", "teams", "--dry-run"]),
+      run(["invalidate", "--tags", "users,teams", "--dry-run"]),
       run(["invalidate", "--pattern", "user:*", "--dry-run"]),
       run(["invalidate", "--keys-from", "-", "--dry-run"], "page\nnobody\n"),
       run(["clear", "--dry-run"]),
@@ -96,7 +96,7 @@ describe("invalidate", () => {
 
   test("removes by tag", async () => {
     await fill();
-    expect(await run(["invalidate", "--tag", "users", "--yes"])).toEqual({
+    expect(await run(["invalidate", "--tags", "users", "--yes"])).toEqual({
       code: 0,
       stdout: 'removed 2 entries with the tag "users"\n',
       stderr: "",
@@ -115,7 +115,7 @@ describe("invalidate", () => {
   test("removes the keys that list --json has found, whatever they hold, and those of plain lines", async () => {
     await fill();
     await use((cache) => cache.set("two\nlines", 1, { tags: ["teams"] }));
-    const listed = await run(["list", "--tag", "teams", "--json"]);
+    const listed = await run(["list", "--tags", "teams", "--json"]);
     const { stdout } = await run(["invalidate", "--keys-from", "-", "--yes"], `${listed.stdout}page\n`);
     expect(stdout).toBe("removed 3 entries from the list of keys\n");
     expect(await left()).toEqual(["user:1", "user:2"]);
@@ -123,7 +123,7 @@ describe("invalidate", () => {
 
   test("does not look through the store with --no-count", async () => {
     await fill();
-    expect((await run(["invalidate", "--tag", "users", "--yes", "--no-count"])).stdout).toBe(
+    expect((await run(["invalidate", "--tags", "users", "--yes", "--no-count"])).stdout).toBe(
       'removed all entries with the tag "users"\n',
     );
     expect(await left()).toEqual(["page", "team"]);

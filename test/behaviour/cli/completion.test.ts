@@ -40,8 +40,8 @@ describe("at the end of a command line", () => {
   });
 
   test("the value of a flag is what the flag takes", () => {
-    expect(at("list", "--tag", "")).toBe("tags");
-    expect(at("list", "-t", "a", "")).toBe("tags");
+    expect(at("list", "--tags", "")).toBe("tags");
+    expect(at("list", "-t", "")).toBe("tags");
     expect(at("list", "--config", "")).toBe("files");
     expect(at("search", "--limit", "")).toEqual([]);
     expect(at("get", "--prefix", "p", "")).toBe("keys");
@@ -56,8 +56,8 @@ describe("at the end of a command line", () => {
   });
 
   test("the value behind an equals sign is completed as the flag's own", () => {
-    expect(completionPosition(["list", "--tag=te"])).toMatchObject({
-      lead: "--tag=",
+    expect(completionPosition(["list", "--tags=te"])).toMatchObject({
+      lead: "--tags=",
       word: "te",
       completes: "tags",
     });
@@ -71,8 +71,8 @@ const complete = async (...words: string[]): Promise<string> =>
 test("tags and keys come live from the store, keys part by part", async () => {
   expect(await complete("get", "--timeout", "20s", "u")).toBe("parts\nuser two\nuser:\n");
   expect(await complete("--timeout", "20s", "get", "user:1")).toBe("parts\nuser:1:\n");
-  expect(await complete("list", "--timeout=20s", "--tag", "")).toBe("words\nteam:7\nusers\n");
-  expect(await complete("list", "--timeout=20s", "--tag=us")).toBe("words\n--tag=users\n");
+  expect(await complete("list", "--timeout=20s", "--tags", "")).toBe("words\nteam:7\nusers\n");
+  expect(await complete("list", "--timeout=20s", "--tags=us")).toBe("words\n--tags=users\n");
   expect(await complete("sta")).toBe("words\nstats\n");
   expect(await complete("warm", "")).toBe("files\n");
 });
@@ -103,7 +103,7 @@ describe("a line of bash", () => {
     expect(at("xcache get user:1:na")).toMatchObject({ quote: "", kept: 7 });
     expect(at(String.raw`xcache get user\:1`)).toMatchObject({ quote: "", kept: 0 });
     expect(at("xcache get user:'a b")).toMatchObject({ quote: "'", kept: 5 });
-    expect(at("xcache list --tag=x")).toMatchObject({ kept: 6 });
+    expect(at("xcache list --tags=x")).toMatchObject({ kept: 7 });
   });
 
   test("takes no candidate that the open quote cannot hold", () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXTRA_NAMES, EXTRAS } from "../../../src/cli/doctor/extras.ts";
 import { packageManagerOf } from "../../../src/core/package-manager.ts";
+import { OLDEST_SUPPORTED } from "../../../src/core/peer-versions.ts";
 import { xcache } from "./installed.ts";
 import { testFolder } from "./store.ts";
 
@@ -20,10 +21,11 @@ const project = (files: Readonly<Record<string, string>>): string => {
   return place;
 };
 
-test("the feature sets are the six of the specification, and full has the packages of all", () => {
-  expect([...EXTRA_NAMES].sort()).toEqual(["full", "fuzzy", "memcached", "monitoring", "vector", "web"]);
-  const all = Object.values(EXTRAS).flat() as string[];
-  for (const name of all) expect(EXTRAS.full as readonly string[]).toContain(name);
+test("the feature sets are the six of the specification, disk and prisma; full has all but the database library", () => {
+  const specified = ["full", "fuzzy", "memcached", "monitoring", "vector", "web"];
+  expect([...EXTRA_NAMES].sort()).toEqual([...specified, "disk", "prisma"].sort());
+  const { prisma: _, ...others } = EXTRAS;
+  for (const name of Object.values(others).flat()) expect(EXTRAS.full as readonly string[]).toContain(name);
 });
 
 test("every package is an optional peer of ours", () => {
@@ -55,7 +57,7 @@ describe("the package manager", () => {
 test("prints the command with the versions that fit", async () => {
   const cwd = project({ "pnpm-lock.yaml": "" });
   const { code, stdout } = await xcache(["extras", "monitoring", "web"], { cwd });
-  const words = EXTRAS.monitoring.map((name) => `${name}@${peerDependencies[name]}`);
+  const words = EXTRAS.monitoring.map((name) => `${name}@>=${OLDEST_SUPPORTED[name]}`);
   expect(stdout.replaceAll('"', "")).toBe(`pnpm add ${words.join(" ")}\n`);
   expect(code).toBe(0);
 });

@@ -26,7 +26,7 @@ const LINES: readonly (readonly [args: readonly string[], code: number])[] = [
   [["export", "-"], 3],
   [["set", "k", "1"], 3],
   [["delete", "k"], 3],
-  [["invalidate", "--tag", "t", "--yes"], 3],
+  [["invalidate", "--tags", "t", "--yes"], 3],
   [["clear", "--yes"], 3],
   [["warm", "lines.jsonl"], 3],
   [["import", "lines.jsonl"], 3],

@@ -48,9 +48,9 @@ describe("list", () => {
   test("keeps to a pattern, to tags, to both, and to a limit", async () => {
     const [pattern, tag, tags, both, limit] = await Promise.all([
       run("list", "--pattern", "user:*"),
-      run("list", "--tag", "team:7"),
-      run("list", "--tag", "team:7", "users"),
-      run("list", "--tag", "users", "--pattern", "*grace"),
+      run("list", "--tags", "team:7"),
+      run("list", "--tags", "team:7,users"),
+      run("list", "--tags", "users", "--pattern", "*grace"),
       run("list", "--limit", "2"),
     ]);
     expect(pattern.stdout).toBe("user:ada\nuser:grace\n");

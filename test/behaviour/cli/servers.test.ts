@@ -41,7 +41,7 @@ describe("on Redis", () => {
   });
 
   test("doctor finds what is wrong with the eviction policy, hides the password, and exits 1", async () => {
-    const { code, stdout } = await withRedis("doctor");
+    const { code, stdout } = await withRedis("doctor", "--verbose");
     expect(stdout).toMatch(/ok store: redis \d/);
     expect(stdout).toMatch(/ok tracking: /);
     expect(stdout).toMatch(/problem eviction: noeviction, .* of 512 MiB\n {6}→ .*allkeys-lru/);
@@ -130,7 +130,7 @@ describe("on Redis", () => {
     const env = { XCACHE_KV_URL: `redis://127.0.0.1:${redis.port}`, XCACHE_PASSWORD: PASSWORD };
     const [ping, text, json] = await Promise.all([
       xcache(["ping"], { env }),
-      xcache(["doctor"], { env }),
+      xcache(["doctor", "--verbose"], { env }),
       xcache(["doctor", "--json"], { env }),
     ]);
     expect(ping.code).toBe(0);
@@ -208,7 +208,7 @@ describe("on a cluster", () => {
     expect((await run("set", "extra", "1")).code).toBe(0);
     expect((await run("delete", "extra")).stdout).toBe("deleted 1 of 1 key\n");
     expect((await run("health")).stdout).toMatch(/^healthy /);
-    expect((await run("doctor")).stdout).toMatch(/ok store: redis \S+, cluster of 3 masters/);
+    expect((await run("doctor", "--verbose")).stdout).toMatch(/ok store: redis \S+, cluster of 3 masters/);
     const exported = await run("export", "-");
     expect(jsonLines(exported)).toHaveLength(30);
     expect((await run("invalidate", "--pattern", "user:*", "--yes")).stdout).toContain("removed 30 entries");
@@ -217,7 +217,7 @@ describe("on a cluster", () => {
       input: exported.stdout,
     });
     expect(again.stdout).toMatch(/^stored 30 entries/);
-    expect((await run("invalidate", "--tag", "users", "--yes")).stdout).toContain("removed 30 entries");
+    expect((await run("invalidate", "--tags", "users", "--yes")).stdout).toContain("removed 30 entries");
     expect((await run("list")).stdout).toBe("");
   });
 });
@@ -237,10 +237,10 @@ describe("on memcached", () => {
     expect((await run("set", "k", '{"a":1}', "--tags", "t")).code).toBe(0);
     expect((await run("get", "k")).stdout).toBe('{\n  "a": 1\n}\n');
     expect((await run("tags", "k")).stdout).toBe("t\n");
-    expect((await run("invalidate", "--tag", "t", "--dry-run")).stdout).toBe(
+    expect((await run("invalidate", "--tags", "t", "--dry-run")).stdout).toBe(
       'would remove all entries with the tag "t"\n',
     );
-    expect((await run("invalidate", "--tag", "t", "--yes")).stdout).toBe(
+    expect((await run("invalidate", "--tags", "t", "--yes")).stdout).toBe(
       'removed all entries with the tag "t"\n',
     );
     expect((await run("get", "k")).code).toBe(1);
@@ -249,7 +249,7 @@ describe("on memcached", () => {
     expect((await run("delete", "in")).stdout).toBe("deleted 1 of 1 key\n");
     expect((await run("stats")).stdout).toMatch(/\nkeys .* on the whole server\n/);
     expect((await run("health", "--detailed")).code).toBe(0);
-    expect((await run("doctor")).stdout).toMatch(/ok servers: 1 of 1 answer/);
+    expect((await run("doctor", "--verbose")).stdout).toMatch(/ok servers: 1 of 1 answer/);
     expect((await run("clear", "--yes")).code).toBe(0);
   });
 

@@ -104,7 +104,7 @@ describe.each(SHELLS)("in $name", ({ name }) => {
 
   test("tags are completed, quoted", async () => {
     await shell.brings(
-      "xcache list --timeout=20s --long --tag it\t --pattern user:ada\r",
+      "xcache list --timeout=20s --long --tags it\t --pattern user:ada\r",
       "#it's $(touch ran-7)",
     );
     expect(readdirSync(cwd)).toEqual(["home"]);

@@ -86,8 +86,8 @@ describe("a mistake", () => {
     [["ping", "--config", "/nowhere.yaml"], "it does not exist", "Check the path"],
     [["extras", "monitorin"], 'unknown extra "monitorin"', 'Did you mean "monitoring"?'],
     [["completion", "csh"], 'no completion script for "csh"', "bash"],
-    [["invalidate"], "--tag, --pattern and --keys-from", "xcache invalidate --help"],
-    [["invalidate", "--tag", "a", "--pattern", "b"], "one of", "xcache invalidate --help"],
+    [["invalidate"], "--tags, --pattern and --keys-from", "xcache invalidate --help"],
+    [["invalidate", "--tags", "a", "--pattern", "b"], "one of", "xcache invalidate --help"],
     [["stats", "--interval", "1s"], "need --watch", "Add --watch"],
     [["list", "--pattern", "[a"], "never closed", "Close the class"],
   ])("in `xcache %j` says what is wrong and what to do next, and exits 2", async (args, wrong, next) => {

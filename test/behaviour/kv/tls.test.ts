@@ -1,11 +1,18 @@
 // TLS: who is trusted, under which name, and what is said when somebody is not.
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ConfigError, ConnectionError, type XCacheError } from "../../../src/core/errors.ts";
+import {
+  ConfigError,
+  ConnectionError,
+  OperationTimeoutError,
+  type XCacheError,
+} from "../../../src/core/errors.ts";
 import { type Certificates, makeCertificates } from "../../support/certificate.ts";
 import { FakeServer } from "../../support/kv/fake-server.ts";
 import { opened } from "../../support/kv/opened.ts";
@@ -23,6 +30,9 @@ beforeAll(async () => {
   server = await startRedis({ tls: ours });
 });
 afterAll(() => server.stop());
+
+/** A TLS record: "this was no handshake". */
+const ALERT = Buffer.from([21, 3, 1, 0, 2, 2, 70]);
 
 /** The address of a server with TLS options. */
 function address(
@@ -172,9 +182,40 @@ describe("a mix-up of TLS and plain", () => {
     expect(error.hint).toContain("redis://");
   });
 
+  test("is named at once where the server speaks no TLS, not when connect_timeout is over", async () => {
+    await using plain = await startRedis();
+    await using backend = opened(address({ tls_verify: "false" }, plain), { connectTimeoutMs: 3_600_000 });
+    const error = await failure(backend.connect());
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toMatch(/does not speak TLS|wrong version number/);
+    expect(error.hint).toContain("redis://");
+  });
+
+  test("is never seen in a TLS server that only takes its time", async () => {
+    const quiet = createServer((socket) => socket.on("data", ([first]) => first === 22 || socket.end(ALERT)));
+    quiet.listen(0, "127.0.0.1");
+    await once(quiet, "listening");
+    const { port } = quiet.address() as AddressInfo;
+    await using backend = opened(`rediss://127.0.0.1:${port}`, { connectTimeoutMs: 600 });
+    expect(await failure(backend.connect())).toBeInstanceOf(OperationTimeoutError);
+    quiet.close();
+  });
+
   test("is told where the server speaks nothing else", async () => {
     const error = await refusal(`redis://localhost:${server.port}`);
     expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toMatch(/ended the connection before it answered, .* TLS|speaks TLS/);
     expect(error.hint).toContain("rediss://");
+  });
+
+  test("is named where the server answers with an alert", async () => {
+    const alerting = createServer((socket) => socket.on("data", () => socket.end(ALERT)));
+    alerting.listen(0, "127.0.0.1");
+    await once(alerting, "listening");
+    const { port } = alerting.address() as AddressInfo;
+    const error = await refusal(`redis://127.0.0.1:${port}`);
+    expect(error.message).toBe(`127.0.0.1:${port} speaks TLS, and the connection was plain`);
+    expect(error.hint).toContain("rediss://");
+    alerting.close();
   });
 });

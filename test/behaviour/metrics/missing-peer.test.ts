@@ -2,8 +2,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { MissingPeerError } from "../../../src/core/errors.ts";
 
-vi.mock("../../../src/metrics/peer-package.ts", async (original) => {
-  const real = await original<typeof import("../../../src/metrics/peer-package.ts")>();
+vi.mock("../../../src/core/peer-package.ts", async (original) => {
+  const real = await original<typeof import("../../../src/core/peer-package.ts")>();
   const { MissingPeerError } = await import("../../../src/core/errors.ts");
   return {
     ...real,
@@ -18,8 +18,8 @@ const { OtelCollector } = await import("../../../src/metrics/opentelemetry/otel.
 const { PullCollector } = await import("../../../src/metrics/prometheus/pull.ts");
 const { traceWithOpenTelemetry } = await import("../../../src/metrics/opentelemetry/spans.ts");
 const { optionalPackage, requiredPackage } = await vi.importActual<
-  typeof import("../../../src/metrics/peer-package.ts")
->("../../../src/metrics/peer-package.ts");
+  typeof import("../../../src/core/peer-package.ts")
+>("../../../src/core/peer-package.ts");
 
 describe("without the optional packages", () => {
   it("a PullCollector has a registry of its own", async () => {

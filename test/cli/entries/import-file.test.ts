@@ -65,7 +65,7 @@ test("export keeps to a pattern and to tags, and goes to stdout as nothing but e
   });
   const [pattern, tag] = await Promise.all([
     run(kvUrl, ["export", "-", "--pattern", "a:2"]),
-    run(kvUrl, ["export", "-", "--tag", "x", "--json"]),
+    run(kvUrl, ["export", "-", "--tags", "x", "--json"]),
   ]);
   expect(jsonLines(pattern)).toEqual([
     {
@@ -135,7 +135,7 @@ test("warm leaves alone what is there, and gives what has none a time to live an
     join(folder, "warm.jsonl"),
     '{"key":"a","value":"theirs"}\n\n{"key":"b","value":[1]}\r\n{"key":"c","value":0,"ttl_seconds":5,"tags":["own"]}\n',
   );
-  const { stdout } = await run(kvUrl, ["warm", "warm.jsonl", "--ttl", "1h", "--tag", "warmed"]);
+  const { stdout } = await run(kvUrl, ["warm", "warm.jsonl", "--ttl", "1h", "--tags", "warmed"]);
   expect(stdout).toMatch(/^stored 2 entries in \S+, 1 already existed\n$/);
   await withCache({ kvUrl }, async (cache) => {
     expect(await cache.get("a")).toBe("mine");

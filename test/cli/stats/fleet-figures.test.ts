@@ -18,6 +18,7 @@ const ZEROES = {
   totalErrors: 0,
   totalEvictions: 0,
   totalOperations: 0,
+  activeSeconds: 0,
   avgResponseTime: 0,
   p50: 0,
   p95: 0,
@@ -45,9 +46,28 @@ const stats = (history: readonly FleetMinute[], since = 0, totalKeys = 0): Fleet
   history,
 });
 
-test("a rate is over the time in which something was counted", () => {
-  expect(operationsPerSecond(stats([minute(50, 60), minute(51, 60)]), START + 52 * 60_000)).toBe(1);
-  expect(operationsPerSecond(stats([]), START)).toBe(0);
+describe("the current rate", () => {
+  const now = START + 52 * 60_000 + 5_000;
+  const active = (number: number, operations: number, activeSeconds: number, processes = 1): FleetMinute => ({
+    ...minute(number, operations),
+    activeSeconds,
+    processes,
+  });
+
+  test("is over the time in which something was counted, not over whole minutes", () => {
+    expect(operationsPerSecond(stats([active(51, 2_850, 30)]), now)).toBe(95);
+    expect(operationsPerSecond(stats([active(51, 2_850, 30), active(52, 950, 10)]), now)).toBe(95);
+  });
+
+  test("is that of all processes together", () => {
+    expect(operationsPerSecond(stats([active(51, 3 * 2_850, 90, 3)]), now)).toBe(285);
+  });
+
+  test("is 0 without recent reports, and takes rows without a time for whole minutes", () => {
+    expect(operationsPerSecond(stats([active(40, 2_850, 30)]), now)).toBe(0);
+    expect(operationsPerSecond(stats([minute(51, 60)]), now)).toBe(1);
+    expect(operationsPerSecond(stats([]), now)).toBe(0);
+  });
 });
 
 describe("what was counted between two looks", () => {
@@ -82,25 +102,48 @@ test("a curve has a stretch for every minute, or for several where there are too
 });
 
 describe("watching", () => {
-  test("tells the rate of the last quarter of a minute, and what changed since it began", () => {
+  const counted = (
+    number: number,
+    operations: number,
+    hits: number,
+    misses: number,
+    activeSeconds: number,
+  ) => ({
+    ...minute(number, operations, hits, misses),
+    activeSeconds,
+  });
+
+  test("shows a steady rate as it is at every look, from the first one on", () => {
     const series = new WatchSeries();
-    series.add(stats([minute(0, 0)], 0, 10), 0);
-    expect(series.points.at(-1)?.operationsPerSecond).toBeUndefined();
-    series.add(stats([minute(0, 100, 30, 10)], 0, 15), 10_000);
+    // A process does 95 operations a second and reports them every ten seconds; the store is read every two.
+    for (let seconds = 34; seconds < 120; seconds += 2) {
+      const reported = Math.floor(seconds / 10) * 10;
+      const minutes = [Math.min(reported, 60), Math.max(0, reported - 60)].flatMap((active, number) =>
+        active === 0 ? [] : [counted(number, active * 95, 0, 0, active)],
+      );
+      series.add(stats(minutes), seconds * 1_000, START + seconds * 1_000);
+    }
+    expect(new Set(series.points.map(({ operationsPerSecond: rate }) => rate))).toEqual(new Set([95]));
+  });
+
+  test("tells the rate of the latest reports, and what changed since it began", () => {
+    const series = new WatchSeries();
+    series.add(stats([counted(0, 0, 0, 0, 0)], 0, 10), 0, START);
+    series.add(stats([counted(0, 100, 30, 10, 10)], 0, 15), 10_000, START + 10_000);
     expect(series.points.at(-1)).toMatchObject({ operationsPerSecond: 10, hitRate: 0.75 });
-    series.add(stats([minute(0, 100, 30, 10)], 0, 12), 20_000);
+    series.add(stats([counted(0, 100, 30, 10, 10)], 0, 12), 26_000, START + 26_000);
     expect(series.points.at(-1)?.operationsPerSecond).toBe(0);
     expect(series.changes).toMatchObject({ operations: 100, keys: 2 });
   });
 
   test("begins anew when it is reset", () => {
     const series = new WatchSeries();
-    series.add(stats([minute(0, 0)], 0, 10), 0);
-    series.add(stats([minute(0, 100)], 0, 15), 10_000);
+    series.add(stats([minute(0, 0)], 0, 10), 0, START);
+    series.add(stats([minute(0, 100)], 0, 15), 10_000, START);
     series.reset();
     expect(series.changes).toMatchObject({ operations: 0, keys: 0 });
     expect(series.points).toHaveLength(1);
-    series.add(stats([minute(0, 101)], 0, 16), 20_000);
+    series.add(stats([minute(0, 101)], 0, 16), 20_000, START);
     expect(series.changes).toMatchObject({ operations: 1, keys: 1 });
   });
 });

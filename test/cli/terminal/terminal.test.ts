@@ -24,7 +24,7 @@ async function seen(args: readonly string[], more: Readonly<Record<string, strin
 
 describe("a terminal", () => {
   test("gets colours, a head and a count", async () => {
-    const { code, output, screen } = await seen(["list", "--long", "--tag", "users"]);
+    const { code, output, screen } = await seen(["list", "--long", "--tags", "users"]);
     expect(screen).toEqual([
       "     TTL        SIZE       AGE  KEY  TAGS",
       expect.stringMatching(/^ +(59m \d+s|1h) {2} +\d+ B {2} +\S+ {2}user:1 {2}#users$/),
@@ -64,7 +64,7 @@ describe("a question", () => {
   const keys = (): Promise<string> => xcache(["list"], { env }).then(({ stdout }) => stdout);
 
   test("is asked with the count before entries are removed, and a no removes nothing", async () => {
-    const terminal = new PseudoTerminal(["invalidate", "--tag", "users"], { env });
+    const terminal = new PseudoTerminal(["invalidate", "--tags", "users"], { env });
     await terminal.shows('Remove 2 entries with the tag "users"? [y/N]');
     terminal.type("n\r");
     expect(await terminal.ended()).toBe(1);
@@ -81,7 +81,7 @@ describe("a question", () => {
   });
 
   test("that is answered by yes is followed by the deed", async () => {
-    const terminal = new PseudoTerminal(["invalidate", "--tag", "users"], { env });
+    const terminal = new PseudoTerminal(["invalidate", "--tags", "users"], { env });
     await terminal.shows("[y/N]");
     terminal.type("yes\r");
     expect(await terminal.ended()).toBe(0);

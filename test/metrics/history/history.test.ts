@@ -47,6 +47,18 @@ function keeping() {
   return { clock, recorder, counters, history, leave, count };
 }
 
+it("says over how much time was counted, so that rates need not know when it was reported", async () => {
+  const { clock, history, count } = keeping();
+  for (let at = 0; at < 40; at++) {
+    count();
+    await clock.advance(500);
+  }
+  const { history: minutes, activeSeconds } = await history.fleet(OWN, 600);
+  expect(activeSeconds).toBeGreaterThan(19);
+  expect(activeSeconds).toBeLessThanOrEqual(20);
+  expect(minutes.map((minute) => minute.activeSeconds)).toEqual([activeSeconds]);
+});
+
 describe("what the store did not take", () => {
   it("is offered again every ten seconds, also by a process that has become idle", async () => {
     const { clock, counters, history, count } = keeping();

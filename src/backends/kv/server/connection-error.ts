@@ -7,7 +7,7 @@ import { type ExpectedReply, kindOf } from "./expected-reply.ts";
 
 const LOGIN = "Check the user and password, in kv_url or as username and password.";
 const AUTHORITY = "Name the authority that signed the server's certificate with tls_ca_file.";
-const NEEDS_TLS = "Check the address and whether it needs TLS (rediss://).";
+const NEEDS_TLS = "If the server speaks TLS at this port, use rediss://; otherwise check the address.";
 
 /** By the code of a system error, of TLS or of the server. */
 const HINTS: Readonly<Record<string, string>> = {
@@ -30,12 +30,24 @@ const REFUSALS: readonly (readonly [words: RegExp, hint: string])[] = [
 /** It could not be opened or was lost; `isGreeted`: the server has answered at least once. */
 export function lost(endpoint: Endpoint, cause: Error | undefined, isGreeted: boolean): ConnectionError {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code ?? "";
-  // A TLS server that is spoken to without TLS hangs up.
   const isCutShort = !isGreeted && (cause === undefined || code === "ECONNRESET" || code === "EPIPE");
-  return wire.lost(nameOf(endpoint), cause, HINTS[code] ?? (isCutShort ? NEEDS_TLS : undefined));
+  if (!isCutShort) return wire.lost(nameOf(endpoint), cause, HINTS[code]);
+  // Redis ends a plain connection to its TLS port without a word.
+  return new ConnectionError(
+    `${nameOf(endpoint)} ended the connection before it answered, as a server does that expects TLS`,
+    { hint: NEEDS_TLS, ...(cause === undefined ? {} : { cause }) },
+  );
 }
 
-export function notResp(endpoint: Endpoint, cause: unknown): ConnectionError {
+/** `first`: the first byte that arrived. */
+export function notResp(endpoint: Endpoint, cause: unknown, first: number | undefined): ConnectionError {
+  if (first === wire.TLS_ALERT) {
+    return new ConnectionError(`${nameOf(endpoint)} speaks TLS, and the connection was plain`, {
+      cause,
+      code: "PROTOCOL_VIOLATED",
+      hint: "Use rediss:// for this port.",
+    });
+  }
   return new ConnectionError(`what answers at ${nameOf(endpoint)} does not speak the protocol of Redis`, {
     cause,
     code: "PROTOCOL_VIOLATED",

@@ -395,7 +395,7 @@ export class Connection {
     try {
       isHeld = this.#reader.feed(bytes, length);
     } catch (error) {
-      this.destroy(notResp(this.endpoint, error));
+      this.destroy(notResp(this.endpoint, error, bytes[0]));
     }
     if (this.#reader.isPartial) {
       if (wasPartial && this.#pending.oldest !== oldest) this.#pending.arrived();

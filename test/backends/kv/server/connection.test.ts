@@ -453,13 +453,17 @@ describe("opening", () => {
   });
 
   test.each([
-    ["speaks HTTP", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"],
-    ["speaks TLS", "\u0015\u0003\u0003\u0000\u0002\u0002\u0028"],
-  ])("where the server %s fails with a hint", async (_, answer) => {
+    [
+      "speaks HTTP",
+      "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+      "does not speak the protocol of Redis",
+    ],
+    ["speaks TLS", "\u0015\u0003\u0003\u0000\u0002\u0002\u0028", "speaks TLS, and the connection was plain"],
+  ])("where the server %s fails with a hint", async (_, answer, words) => {
     fake.script = () => answer;
     const error = await failToOpen();
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(error.message).toContain("does not speak the protocol of Redis");
+    expect(error.message).toContain(words);
     expect(error.hint).toContain("rediss://");
   });
 

@@ -1,0 +1,73 @@
+// Versions of optional peer packages: any may be installed, and the feature that uses one says which it needs.
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { MissingPeerError } from "../../src/core/errors.ts";
+import { requiredPackage, requirePeerVersion } from "../../src/core/peer-package.ts";
+import { installedVersion, isOlder, OLDEST_SUPPORTED } from "../../src/core/peer-versions.ts";
+
+const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
+};
+
+describe("package.json", () => {
+  test("accepts every version of every optional package, prereleases included, so that no install can conflict", () => {
+    for (const [name, range] of Object.entries(manifest.peerDependencies)) {
+      expect(range, name).toBe("*");
+      expect(manifest.peerDependenciesMeta[name]?.optional, name).toBe(true);
+    }
+  });
+
+  test("names the packages whose oldest supported version is known, and no others", () => {
+    expect(Object.keys(manifest.peerDependencies).sort()).toEqual(Object.keys(OLDEST_SUPPORTED).sort());
+  });
+});
+
+test.each([
+  ["5.9.9", "6.0.0", true],
+  ["6.0.0", "6.0.0", false],
+  ["6.10.0", "6.6.0", false],
+  ["10.0.0", "6.6.0", false],
+  ["0.27.9", "0.28.0", true],
+  ["16.0.0-canary.3", "16.0.0", false],
+  ["unknown", "6.0.0", false],
+])("%s is older than %s: %s", (version, than, expected) => {
+  expect(isOlder(version, than)).toBe(expected);
+});
+
+test("the version of an installed package is found although it may not export its package.json", () => {
+  expect(installedVersion("vitest")).toMatch(/^\d+\.\d+\.\d+/);
+  expect(installedVersion("no-such-package-anywhere")).toBeUndefined();
+});
+
+describe("a package that is too old", () => {
+  const thrownBy = (work: () => unknown): unknown => {
+    try {
+      work();
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  };
+
+  test("is refused with what was found, what is needed and the command that installs it", () => {
+    const error = thrownBy(() => requirePeerVersion("nodemailer", "Email alerts", { found: "4.7.0" }));
+    expect(error).toBeInstanceOf(MissingPeerError);
+    expect(error).toMatchObject({ code: "PEER_VERSION", packageName: "nodemailer", foundVersion: "4.7.0" });
+    expect((error as Error).message).toBe(
+      'Email alerts needs nodemailer 6.0.0 or later, but 4.7.0 is installed. Run: npm install "nodemailer@>=6.0.0"',
+    );
+  });
+
+  test("is refused when it is loaded", () => {
+    expect(thrownBy(() => requiredPackage("yaml", "A test", "9999.0.0"))).toMatchObject({
+      code: "PEER_VERSION",
+      foundVersion: installedVersion("yaml"),
+    });
+  });
+
+  test("a newer one is accepted, as is one whose version nobody knows", () => {
+    expect(() => requirePeerVersion("nodemailer", "Email alerts", { found: "99.0.0" })).not.toThrow();
+    expect(() => requirePeerVersion("no-such-package-anywhere", "It", { oldest: "1.0.0" })).not.toThrow();
+  });
+});

@@ -1,0 +1,21 @@
+import * as library from "keyv";
+import { XCache } from "xcache";
+import { XCacheKeyvStore } from "xcache/ecosystem/keyv";
+import { check, works } from "./check.mjs";
+
+const Keyv = library.Keyv ?? library.default;
+const cache = new XCache({ kvUrl: "memory://" });
+const open = (namespace) => new Keyv({ store: new XCacheKeyvStore(cache), namespace });
+const [users, orders] = [open("users"), open("orders")];
+await users.set("1", { name: "Ada" }, 60_000);
+await orders.set("1", { total: 5 });
+check(await users.get("1"), { name: "Ada" }, "a value");
+check(await users.has("1"), true, "has");
+check(await users.get(["1", "2"]), [{ name: "Ada" }, null], "several values");
+const listed = [];
+for await (const pair of users.iterator("users")) listed.push(pair);
+check(listed, [["1", { name: "Ada" }]], "the iterator");
+await users.clear();
+check([await users.get("1"), await orders.get("1")], [null, { total: 5 }], "what clear() left");
+check(await orders.delete("1"), true, "delete");
+works("keyv");
