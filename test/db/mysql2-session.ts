@@ -4,14 +4,17 @@ import type { UserSession, UserTransaction } from "./library-rules.ts";
 
 type Executor = Pick<Connection, "query" | "execute">;
 
-export function mysql2Rows(pool: Pool): UserSession {
+const update = (executor: Executor, name: string): Promise<unknown> =>
+  executor.execute("UPDATE users SET name = ? WHERE id = ?", [name, 1]);
+
+export function mysql2Rows(pool: Pool, write = update): UserSession {
   let savepoints = 0;
   const row = (executor: Executor): UserTransaction => ({
     read: async () => {
       const [rows] = await executor.execute<RowDataPacket[]>("SELECT name FROM users WHERE id = ?", [1]);
       return String(rows[0]?.name);
     },
-    write: (name) => executor.execute("UPDATE users SET name = ? WHERE id = ?", [name, 1]),
+    write: (name) => write(executor, name),
     writeRaw: (name) => executor.query("update `users` set ? where id = 1", { name }),
     insertAgain: () => executor.query("INSERT INTO users VALUES (1, 'again')"),
     async nested(work) {
