@@ -1,6 +1,7 @@
 // mysql2 over MySQL 8 or MariaDB: wraps a pool or a connection, with callbacks or promises, for cachedDependency.
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { watchConnection, wrapConnection } from "./mysql2/connection.ts";
+import { leasingMysqlPool } from "./mysql2/leased-connection.ts";
 import {
   isMysqlConnection,
   isMysqlPool,
@@ -12,6 +13,9 @@ import {
 } from "./mysql2/library.ts";
 import { wrapMysqlPool } from "./mysql2/pool.ts";
 import { perSession } from "./tracking/proxy.ts";
+import { trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
+
+export type { WatchOptions } from "./tracking/watch-options.ts";
 
 export type Mysql2Session = MysqlPool | MysqlConnection | PromiseSession;
 
@@ -34,6 +38,19 @@ export const mysql2Sessions: SessionAdapter<Mysql2Session> = {
       : promisesOver(session, wrapped(connection, tracker));
   },
 };
+
+/**
+ * A pool for libraries that take one, such as kysely: reads of the named tables are cached, commits invalidate them, and a
+ * connection of the pool is taken only when a statement needs it. Throws ConfigError ARGUMENT_INVALID.
+ */
+export function cachedPool<Pool extends object>(pool: Pool, options: WatchOptions): Pool {
+  const tracker = trackerOf("cachedPool", options);
+  const given: object = pool;
+  if (isMysqlPool(given)) return leasingMysqlPool(given, tracker) as object as Pool;
+  if (typeof given === "object" && given !== null && isPromiseSession(given) && given.pool !== undefined)
+    return promisesOver(given, leasingMysqlPool(given.pool, tracker)) as object as Pool;
+  throw wrongArgument("cachedPool", "a pool of mysql2", pool);
+}
 
 function wrapped(connection: MysqlConnection, tracker: SessionTracker): MysqlConnection {
   return wrapConnection(watchConnection(connection, tracker));

@@ -132,15 +132,23 @@ export class MysqlDriver implements ConnectionDriver {
         else resolve(result);
       };
       this.#unanswered.add(settle);
-      this.#isOwn = true;
       try {
-        begin(settle);
+        this.own(() => begin(settle));
       } catch (error) {
         settle(error);
-      } finally {
-        this.#isOwn = false;
       }
     });
+  }
+
+  /** Commands that are added during the call are the tracker's, which are not reported. */
+  own<Result>(send: () => Result): Result {
+    const outer = this.#isOwn;
+    this.#isOwn = true;
+    try {
+      return send();
+    } finally {
+      this.#isOwn = outer;
+    }
   }
 
   /** The packets of the statement that `send` adds. */

@@ -93,6 +93,7 @@ const has = (value: object, ...names: readonly string[]): boolean =>
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 export function isMysqlPool(session: object): session is MysqlPool {
+  if (!isObject(session)) return false;
   const { config } = session as Partial<MysqlPool>;
   return has(session, "getConnection", "query", "execute", "promise") && isObject(config?.connectionConfig);
 }

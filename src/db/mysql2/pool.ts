@@ -1,18 +1,7 @@
 // A pool of mysql2 whose statements, and those of the connections it hands out, are watched.
-import type { PooledStatement, SessionStatement, SessionTracker } from "../../core/db-session.ts";
+import type { SessionTracker } from "../../core/db-session.ts";
 import { proxyOf } from "../tracking/proxy.ts";
-import {
-  callBack,
-  emission,
-  endAfter,
-  statementOf,
-  textOf,
-  valuesOf,
-  type WatchedConnection,
-  watchConnection,
-  wrapConnection,
-} from "./connection.ts";
-import { type Answer, restoreKept } from "./kept-result.ts";
+import { callBack, emission, endAfter, watchConnection, wrapConnection } from "./connection.ts";
 import {
   type Command,
   type MysqlConnection,
@@ -21,76 +10,35 @@ import {
   type StatementCall,
   statementCall,
 } from "./library.ts";
+import { type MysqlSource, PooledConnections } from "./pooled-connections.ts";
 
 /** After these the pool gives the connection up: the server has become a replica. */
 const READ_ONLY: ReadonlySet<unknown> = new Set([1290, 1792, 1836]);
 
-/** The connections of a pool: taken for a statement, watched, and given back. */
-export class PooledConnections {
-  readonly pool: MysqlPool;
-  readonly #tracker: SessionTracker;
-  /** The latest, which tells how results are read. */
-  #latest: WatchedConnection | undefined;
-
-  constructor(pool: MysqlPool, tracker: SessionTracker) {
-    this.pool = pool;
-    this.#tracker = tracker;
-  }
-
-  take(): Promise<WatchedConnection> {
-    return new Promise((resolve, reject) => {
-      this.pool.getConnection((error, connection) => {
-        if (connection === undefined) return reject(error);
-        this.#latest = watchConnection(connection, this.#tracker);
-        resolve(this.#latest);
-      });
-    });
-  }
-
-  giveBack({ connection }: WatchedConnection, error: unknown): void {
-    if (READ_ONLY.has((error as { readonly errno?: unknown } | undefined)?.errno)) connection.destroy();
-    else connection.release?.();
-  }
-
-  track({ tracked }: WatchedConnection): WatchedConnection["tracked"] {
-    return tracked;
-  }
-
-  statement(call: StatementCall): PooledStatement<Answer> {
-    const latest = this.#latest;
-    if (latest === undefined) return { text: undefined };
-    const { connection, driver } = latest;
-    return {
-      text: textOf(connection, driver, call),
-      values: valuesOf(call),
-      restore: (data) => restoreKept(data, { classes: driver.classes, config: connection.config }, call),
-    };
-  }
-
-  /** Runs a statement on any connection of the pool. */
-  run<Result>(
-    statement: PooledStatement<Result>,
-    over: (watched: WatchedConnection) => SessionStatement<Result>,
-  ): Promise<Result> {
-    return this.#tracker.pooled(this.pool, statement, async () => {
-      const watched = await this.take();
-      return {
-        connection: watched.tracked,
-        statement: over(watched),
-        release: (error) => this.giveBack(watched, error),
-      };
-    });
-  }
+export function connectionsOf(pool: MysqlPool): MysqlSource {
+  return {
+    pool,
+    take: () =>
+      new Promise((resolve, reject) => {
+        pool.getConnection((error, connection) =>
+          connection === undefined ? reject(error) : resolve(connection),
+        );
+      }),
+    giveBack(connection, error) {
+      if (READ_ONLY.has((error as { readonly errno?: unknown } | undefined)?.errno)) connection.destroy();
+      else connection.release?.();
+    },
+  };
 }
 
 /** The command that the pool would return, without a connection to send it. */
-function unsent(pool: MysqlPool, { options, callback }: StatementCall): Command {
+export function unsent(pool: MysqlPool, { options, callback }: StatementCall): Command {
   const idle = { config: pool.config, getConnection() {} };
   return pool.query.call(idle as unknown as MysqlPool, options, undefined, callback);
 }
 
 export function wrapMysqlPool(pool: MysqlPool, tracker: SessionTracker): MysqlPool {
-  const connections = new PooledConnections(pool, tracker);
+  const connections = new PooledConnections(connectionsOf(pool), tracker);
   /** One wrapper per connection, so that an application can compare it or use it as a map key. */
   const wrappers = new WeakMap<MysqlConnection, MysqlConnection>();
   const originals = new WeakMap<MysqlConnection, MysqlConnection>();
@@ -115,8 +63,7 @@ export function wrapMysqlPool(pool: MysqlPool, tracker: SessionTracker): MysqlPo
       );
       return command;
     }
-    const result = connections.run(connections.statement(call), (watched) => statementOf(watched, call));
-    callBack(result, callback, command);
+    callBack(connections.query(call), callback, command);
     return command;
   };
 
