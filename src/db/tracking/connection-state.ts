@@ -216,7 +216,8 @@ export class ConnectionState {
 
   /** What was written with everything that was written along. */
   async touchedBy(written: Writes): Promise<Writes> {
-    if (written.isEmpty || written.anything || this.#refusesQueries) return written;
+    if (written.isEmpty || written.anything) return written;
+    if (this.#refusesQueries) return this.#withoutCatalogue(written);
     if (!this.#mayQuery) return this.touchedBefore(written);
     if (this.#catalogue === undefined) await this.settings(NO_NAMES, false);
     return this.#catalogue?.touchedBy(this.driver, written) ?? written;
@@ -224,11 +225,17 @@ export class ConnectionState {
 
   /** As far as it is known without a question. */
   touchedBefore(written: Writes): Writes {
-    if (written.isEmpty || this.#refusesQueries) return written;
+    if (written.isEmpty) return written;
+    if (this.#refusesQueries) return this.#withoutCatalogue(written);
     const touched = this.#catalogue?.touchedBefore(written);
     const writes = written.copy();
     writes.add(touched?.tables ?? [], touched?.anything ?? true);
     return writes;
+  }
+
+  /** A substitute for PostgreSQL or SQLite may have no catalogue; a server of MySQL that refuses the question is too old. */
+  #withoutCatalogue(written: Writes): Writes {
+    return this.driver.dialect === "mysql" ? new Writes(written.tables, true) : written;
   }
 
   /** Records what statements did besides reading and writing; call it after the transaction was updated. */

@@ -3,7 +3,7 @@ import type { ConnectionDriver } from "../../core/db-session.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { isCacheableCall, type Trust } from "../sql/settled-statement.ts";
 import { type Catalogue, catalogueOf, type ResolvedTables } from "./catalogue.ts";
-import { mysqlSettings } from "./mysql-catalogue.ts";
+import { mysqlSettings } from "./mysql-settings.ts";
 import {
   DEEP_TABLES,
   FUNCTIONS,

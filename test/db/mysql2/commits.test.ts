@@ -277,7 +277,9 @@ describe("the catalogue", () => {
     const page = async () =>
       (await pool.query<RowDataPacket[]>("SELECT note_id FROM pages WHERE id = 1"))[0][0]?.note_id;
     expect(await page()).toBe(1);
-    await other.query("UPDATE users SET name = 'Bob'");
+    const limited = watched(await db.connection());
+    await limited.query("SET sql_select_limit = 1");
+    await limited.query("UPDATE users SET name = 'Bob'");
     expect(await nameOf(pool, "log")).toBe("Bob");
     await other.query("DELETE FROM users");
     expect(await nameOf(pool, "notes")).toBe(undefined);
