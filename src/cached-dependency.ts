@@ -2,6 +2,7 @@
 import { drizzleSessions } from "./db/drizzle.ts";
 import { knexSessions } from "./db/knex.ts";
 import { kyselySessions } from "./db/kysely.ts";
+import { mysql2Sessions } from "./db/mysql2.ts";
 import { pgSessions } from "./db/pg.ts";
 import { prismaSessions } from "./db/prisma.ts";
 import { trackSessions } from "./db/tracking/session.ts";
@@ -9,6 +10,9 @@ import { typeormSessions } from "./db/typeorm.ts";
 import { type CachedDependency, dependencyWrapper } from "./functions/dependency.ts";
 
 export const cachedDependency: CachedDependency = dependencyWrapper({
-  adapters: [pgSessions, knexSessions, kyselySessions, drizzleSessions, typeormSessions, prismaSessions],
+  adapters: [
+    ...[pgSessions, mysql2Sessions, knexSessions, kyselySessions],
+    ...[drizzleSessions, typeormSessions, prismaSessions],
+  ],
   trackSessions,
 });

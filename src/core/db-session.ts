@@ -137,17 +137,21 @@ export type TransactionStatus = "idle" | "open" | "failed";
 
 /** What the tracker needs to know about a connection of a library. */
 export interface ConnectionDriver {
-  readonly dialect: "postgres" | "sqlite";
+  readonly dialect: "postgres" | "sqlite" | "mysql";
   /** Identifies the database where the server cannot: address and name, or the path of a file. */
   readonly database: string;
   /** Runs one of the tracker's own queries over this connection; resolves to its rows. */
   query(text: string, values: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** The status the database reported last. Absent: it is inferred from the statements. */
   status?(): TransactionStatus | undefined;
+  /** Resolves when `status` is known, where an answer of the database may not tell it. Default: it always is. */
+  ready?(): Promise<void>;
   /** Whether a statement sent now can reach the database. Default: yes. */
   isUsable?(): boolean;
   /** Whether the database itself rejected the statement, so that it certainly had no effect. */
   isRefusal(error: unknown): boolean;
+  /** Whether the database rolled the whole transaction back because of this error. Default: it never does. */
+  isRollback?(error: unknown): boolean;
   /**
    * Resolves to true once the statement sent last is answered, even if no caller waits for it any more; to false if it
    * never will be because the connection is lost. Absent: unknown outcomes stay unknown.

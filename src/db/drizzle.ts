@@ -1,4 +1,4 @@
-// drizzle over node-postgres or sqlite-proxy: its sessions for cachedDependency, and its `cache` option.
+// drizzle over node-postgres, mysql2 or sqlite-proxy: its sessions for cachedDependency, and its `cache` option.
 import { requireFlag, requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
@@ -8,13 +8,16 @@ import { DrizzleCache, type DrizzleCacheOptions, type DrizzleChange } from "./dr
 import {
   type DatabaseClass,
   type DrizzleDatabase,
+  isMysqlDatabase,
   isPgDatabase,
   isRemoteDatabase,
   isSynchronousDatabase,
+  type MysqlSession,
   type PgSession,
   type RemoteSession,
 } from "./drizzle/library.ts";
 import { watchRemote } from "./drizzle/remote.ts";
+import { mysql2Sessions } from "./mysql2.ts";
 import { pgSessions } from "./pg.ts";
 import { perSession } from "./tracking/proxy.ts";
 import { hasMethod, requireCache, wrongArgument } from "./tracking/watch-options.ts";
@@ -25,7 +28,7 @@ export type { DrizzleCacheOptions, DrizzleChange, DrizzleTable } from "./drizzle
 export const drizzleSessions: SessionAdapter<object> = {
   name: "drizzle",
   recognises: (session): session is object =>
-    isPgDatabase(session) || isRemoteDatabase(session) || isSynchronousDatabase(session),
+    [isPgDatabase, isMysqlDatabase, isRemoteDatabase, isSynchronousDatabase].some((is) => is(session)),
   wrap: perSession(wrapSession),
 };
 
@@ -49,7 +52,7 @@ export interface XCacheForDrizzle {
     config?: object,
   ): Promise<void>;
   onMutate(change: DrizzleChange): Promise<void>;
-  /** Wraps a node-postgres pool or client: its commits invalidate, and the reads that drizzle marks are cached. */
+  /** Wraps a pool or client of node-postgres or mysql2: its commits invalidate, and the reads that drizzle marks are cached. */
   client<Client extends object>(client: Client): Client;
   invalidate(change: DrizzleChange): Promise<void>;
 }
@@ -58,7 +61,7 @@ const CACHE_OPTION_NAMES: readonly (keyof DrizzleCacheOptions)[] = ["cache", "tt
 
 /**
  * Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD,
- * as does `client` for anything but a node-postgres pool or client.
+ * as does `client` for anything but a pool or client of node-postgres or mysql2.
  */
 export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
   requireOptions(options, CACHE_OPTION_NAMES);
@@ -70,15 +73,17 @@ export function drizzleCache(options: DrizzleCacheOptions): XCacheForDrizzle {
   const cache = new DrizzleCache(options);
   return Object.assign(cache, {
     client<Client extends object>(client: Client): Client {
-      if (hasMethod(client, "query") && pgSessions.recognises(client))
-        return pgSessions.wrap(client, cache.tracker) as typeof client;
-      throw wrongArgument("drizzleCache().client", "a node-postgres pool or client", client);
+      const adapters: readonly SessionAdapter[] = [pgSessions, mysql2Sessions];
+      const adapter = hasMethod(client, "query") && adapters.find((each) => each.recognises(client));
+      if (adapter) return adapter.wrap(client, cache.tracker) as typeof client;
+      throw wrongArgument("drizzleCache().client", "a pool or client of node-postgres or mysql2", client);
     },
   });
 }
 
 function wrapSession(session: object, tracker: SessionTracker): object {
   if (isPgDatabase(session)) return overPostgres(session, tracker);
+  if (isMysqlDatabase(session)) return overMysql(session, tracker);
   if (isRemoteDatabase(session)) return overRemote(session, tracker);
   throw new ConfigError(
     "ARGUMENT_INVALID",
@@ -92,6 +97,16 @@ function overPostgres(session: DrizzleDatabase<PgSession>, tracker: SessionTrack
   const watched = pgSessions.wrap(client, tracker);
   const ownSession = sameClass(session.session, watched, session.dialect, schema, options);
   const database = sameClass(session, session.dialect, ownSession, schema, session.nestedIndex);
+  return Object.assign(database, { $client: watched, $cache: session.$cache });
+}
+
+function overMysql(session: DrizzleDatabase<MysqlSession>, tracker: SessionTracker): object {
+  const { client, schema, options } = session.session;
+  const { dialect, mode, nestedIndex } = session;
+  const watched = mysql2Sessions.wrap(client, tracker);
+  const ownSession = sameClass(session.session, watched, dialect, schema, options);
+  const own = nestedIndex === undefined ? [mode] : [nestedIndex, mode];
+  const database = sameClass(session, dialect, ownSession, schema, ...own);
   return Object.assign(database, { $client: watched, $cache: session.$cache });
 }
 

@@ -1,4 +1,4 @@
-// knex over PostgreSQL or SQLite: wraps `knex` itself, or one of its transactions, for cachedDependency.
+// knex over PostgreSQL, MySQL or SQLite: wraps `knex` itself, or one of its transactions, for cachedDependency.
 import { EventEmitter } from "node:events";
 import type { Knex } from "knex";
 import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/db-session.ts";
@@ -10,6 +10,8 @@ import {
   type KnexSession,
   type QueryObject,
 } from "./knex/library.ts";
+import { watchConnection } from "./mysql2/connection.ts";
+import type { MysqlConnection } from "./mysql2/library.ts";
 import { watchClient } from "./pg/client.ts";
 import type { PgClient } from "./pg/library.ts";
 import { bypassOf } from "./tracking/bypass.ts";
@@ -77,6 +79,10 @@ async function heldBy(session: KnexSession, tracker: SessionTracker): Promise<He
   const connection = await client.acquireConnection();
   if (client.driverName === "pg")
     return { connection: watchClient(connection as PgClient, tracker).connection, own: (send) => send() };
+  if (client.driverName === "mysql2") {
+    const { tracked, driver } = watchConnection(connection as MysqlConnection, tracker);
+    return { connection: tracked, own: (send) => driver.own(send) };
+  }
   const bypass = bypassOf(connection);
   // Each transaction sends its statements with a client of its own.
   for (let each: KnexSession | undefined = session; each !== undefined; each = each.parentTransaction)

@@ -41,6 +41,9 @@ export function cachedDialect<Given extends AnyDialect>(
     throw new ConfigError(
       "ARGUMENT_INVALID",
       "cachedDialect(): expected a PostgreSQL or SQLite dialect, got one for another database.",
+      {
+        hint: "For MySQL, watch its pool: new MysqlDialect({ pool: cachedPool(pool, options) }), from xcache/db/mysql2.",
+      },
     );
   }
   const watched: Dialect = {

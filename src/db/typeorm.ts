@@ -1,4 +1,4 @@
-// typeorm over PostgreSQL or SQLite: wraps a data source, its manager or a query runner; and its `cache` option.
+// typeorm over PostgreSQL, MySQL or SQLite: wraps a data source, its manager or a query runner; and its `cache` option.
 import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { perSession } from "./tracking/proxy.ts";

@@ -6,6 +6,7 @@ import type { CacheForSessions, SessionScope, TableSettings } from "../../src/co
 import { drizzleSessions } from "../../src/db/drizzle.ts";
 import { knexSessions } from "../../src/db/knex.ts";
 import { kyselySessions } from "../../src/db/kysely.ts";
+import { mysql2Sessions } from "../../src/db/mysql2.ts";
 import { pgSessions } from "../../src/db/pg.ts";
 import { prismaSessions } from "../../src/db/prisma.ts";
 import { trackSessions } from "../../src/db/tracking/session.ts";
@@ -14,7 +15,10 @@ import { type CachedDependency, dependencyWrapper } from "../../src/functions/de
 import { XCache } from "../../src/xcache.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 
-const ADAPTERS = [pgSessions, knexSessions, kyselySessions, drizzleSessions, typeormSessions, prismaSessions];
+const ADAPTERS = [
+  ...[pgSessions, mysql2Sessions, knexSessions, kyselySessions],
+  ...[drizzleSessions, typeormSessions, prismaSessions],
+];
 
 /** As the package puts it together. */
 export const cachedDependency: CachedDependency = cachedDependencyWith(systemClock);

@@ -124,7 +124,7 @@ describe("drizzle's cache option", () => {
   test("refuses clients of other libraries and unknown options", () => {
     for (const handed of [{}, undefined, null, "postgres://ada:secret@db/shop"])
       expect(() => drizzleCache({ cache: db.cache }).client(handed as object)).toThrow(
-        /^drizzleCache\(\)\.client\(\): expected a node-postgres pool or client, got (?!.*secret)/,
+        /^drizzleCache\(\)\.client\(\): expected a pool or client of node-postgres or mysql2, got (?!.*secret)/,
       );
     for (const wrong of [{}, { ttl: -1 }, { global: "yes" }, { tableName: "users" }]) {
       const cache = Object.keys(wrong).length === 0 ? undefined : db.cache;

@@ -4,11 +4,19 @@ import knex, { type Knex } from "knex";
 import Database from "libsql";
 import type { TestDatabase } from "./database.ts";
 import type { UserSession, UserTransaction } from "./library-rules.ts";
+import type { MysqlDatabase } from "./mysql-database.ts";
 import type { SqliteFile } from "./sqlite.ts";
 
 export function postgresKnex(db: TestDatabase, pool: Knex.PoolConfig = {}): Knex {
   const connection = { ...db.server.at(db.name) };
   const made = knex({ client: "pg", connection, pool: { min: 0, max: 4, ...pool } });
+  db.atEnd(() => made.destroy());
+  return made;
+}
+
+export function mysqlKnex(db: MysqlDatabase, pool: Knex.PoolConfig = {}): Knex {
+  const connection = { ...db.mariadb.at(db.name) };
+  const made = knex({ client: "mysql2", connection, pool: { min: 0, max: 4, ...pool } });
   db.atEnd(() => made.destroy());
   return made;
 }

@@ -4,6 +4,7 @@ import type { CacheForSessions } from "../../src/core/db-session.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { cachedDependencyWith, type TestDatabase } from "./database.ts";
+import type { MysqlDatabase } from "./mysql-database.ts";
 import { RACE_AGAIN, race, raceSeed, slowCache } from "./race.ts";
 import type { SqliteFile } from "./sqlite.ts";
 
@@ -29,7 +30,7 @@ export interface UserSession extends UserRow {
 }
 
 export interface Library<Session extends object> {
-  readonly database: TestDatabase | SqliteFile;
+  readonly database: TestDatabase | MysqlDatabase | SqliteFile;
   /** A session of the library as the application makes it. */
   open(): Promise<Session>;
   rows(session: Session): UserSession;
@@ -41,6 +42,7 @@ const undo = new Error("undo");
 export function libraryRules<Session extends object>(name: string, library: Library<Session>): void {
   const db = library.database;
   const isPostgres = "server" in db;
+  const isServer = isPostgres || "mariadb" in db;
   let clock: ManualClock;
   let session: UserSession;
 
@@ -192,7 +194,7 @@ export function libraryRules<Session extends object>(name: string, library: Libr
       const cache = slowCache(db.cache, raceSeed);
       const open = async () => watched(await library.open(), cache);
       const [one, two, three] = [await open(), await open(), await open()];
-      const outcome = isPostgres
+      const outcome = isServer
         ? await race("Ada", { readers: [one, one, two, two], writers: [one, two], rounds: 15 })
         : // It has one writer at a time, and most libraries one connection: whoever shares it is in its transaction.
           await race("Ada", { readers: [two, three], writers: [one], rounds: 30 });

@@ -3,6 +3,7 @@ import Database from "libsql";
 import { DataSource, type EntityManager, EntitySchema } from "typeorm";
 import type { TestDatabase } from "./database.ts";
 import type { UserSession, UserTransaction } from "./library-rules.ts";
+import type { MysqlDatabase } from "./mysql-database.ts";
 import type { SqliteFile } from "./sqlite.ts";
 
 export interface User {
@@ -22,6 +23,20 @@ export async function postgresSource(db: TestDatabase, cache: Cache = false): Pr
   const { user, ...address } = db.server.at(db.name);
   const source = new DataSource({
     type: "postgres",
+    ...address,
+    username: user,
+    entities: [userSchema],
+    cache,
+  });
+  await source.initialize();
+  db.atEnd(() => source.destroy());
+  return source;
+}
+
+export async function mysqlSource(db: MysqlDatabase, cache: Cache = false): Promise<DataSource> {
+  const { user, ...address } = db.mariadb.at(db.name);
+  const source = new DataSource({
+    type: "mariadb",
     ...address,
     username: user,
     entities: [userSchema],

@@ -57,7 +57,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   db: [
     ["sql"],
     ["tracking"],
-    ["pg", "feed"],
+    ["pg", "mysql2", "feed"],
     ["drizzle", "knex", "kysely", "prisma", "typeorm"],
     [OWN_FILES],
   ],

@@ -59,6 +59,11 @@ describe("findBinary", () => {
     }
   });
 
+  test("looks where servers of the system are, though a user's PATH may not name it", () => {
+    const { machine } = machineWith({ files: ["/usr/sbin/memcached"] });
+    expect(findBinary(MEMCACHED, machine)).toBe("/usr/sbin/memcached");
+  });
+
   test("takes the first on PATH, and nothing when there is none", () => {
     const { machine } = machineWith({ files: ["/usr/bin/memcached", "/usr/local/bin/memcached"] });
     expect(findBinary(MEMCACHED, machine)).toBe("/usr/local/bin/memcached");
@@ -83,13 +88,13 @@ describe("ensureBinaries", () => {
         "/usr/bin/redis-cli",
       ],
       root: true,
-      installs: ["/usr/bin/redis-server", "/usr/bin/prometheus", "/usr/bin/promtool"],
+      installs: ["redis-server", "prometheus", "promtool", "mariadbd"].map((name) => `/usr/bin/${name}`),
     });
     expect(ensureBinaries(TOOLS, machine)["redis-server"]).toBe("/usr/bin/redis-server");
     // One package brings two of them.
-    expect(installed).toEqual([["redis-server", "prometheus"]]);
+    expect(installed).toEqual([["redis-server", "prometheus", "mariadb-server-core"]]);
     expect(said).toEqual([
-      "redis-server, prometheus, promtool not found: installing redis-server, prometheus with apt-get",
+      "redis-server, prometheus, promtool, mariadbd not found: installing redis-server, prometheus, mariadb-server-core with apt-get",
     ]);
   });
 
@@ -102,22 +107,22 @@ describe("ensureBinaries", () => {
     [
       "not root on Debian",
       { files: ["/usr/bin/apt-get"] },
-      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus'",
+      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus mariadb-server-core'",
     ],
     [
       "a Mac",
       { files: ["/usr/local/bin/brew"] },
-      "Run: brew install redis memcached openssl libfaketime prometheus",
+      "Run: brew install redis memcached openssl libfaketime prometheus mariadb",
     ],
     [
       "root on Alpine",
       { files: ["/usr/bin/apk"], root: true },
-      "Run: apk add redis memcached openssl libfaketime prometheus",
+      "Run: apk add redis memcached openssl libfaketime prometheus mariadb",
     ],
     [
       "an unknown system",
       { root: true },
-      "install Redis 7 or later, memcached, openssl, faketime and Prometheus, or name them in XCACHE_TEST_REDIS_SERVER",
+      "install Redis 7 or later, memcached, openssl, faketime, Prometheus and MariaDB, or name them in XCACHE_TEST_REDIS_SERVER",
     ],
   ])("on %s stops with what to do and installs nothing", (_, situation, advice) => {
     const { machine, installed } = machineWith(situation);

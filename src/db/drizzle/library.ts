@@ -1,4 +1,5 @@
 // The parts of drizzle that are used, described structurally; the package itself is never imported.
+import { isPromiseSession, type PromiseSession } from "../mysql2/library.ts";
 import { isClient, isPool, type PgClient, type PgPool } from "../pg/library.ts";
 
 const KIND = Symbol.for("drizzle:entityKind");
@@ -19,6 +20,11 @@ export interface PgSession extends SessionParts {
   readonly options: SessionOptions;
 }
 
+export interface MysqlSession extends SessionParts {
+  readonly client: PromiseSession;
+  readonly options: SessionOptions;
+}
+
 /** Sends a statement to the database, wherever it is. */
 export type RemoteCallback = (sql: string, params: unknown[], method: string) => Promise<{ rows?: unknown }>;
 export type RemoteBatch = (
@@ -34,6 +40,8 @@ export interface DrizzleDatabase<Session> {
   readonly dialect: object;
   readonly session: Session;
   readonly resultKind?: string;
+  /** Of MySQL. */
+  readonly mode?: string;
   /** Of a transaction: how many it is nested in. */
   readonly nestedIndex?: number;
   readonly $client?: unknown;
@@ -50,6 +58,11 @@ export function isPgDatabase(session: object): session is DrizzleDatabase<PgSess
   if (!["NodePgDatabase", "NodePgTransaction"].includes(String(kindOf(session)))) return false;
   const { client } = (session as DrizzleDatabase<PgSession>).session;
   return isPool(client) || isClient(client);
+}
+
+export function isMysqlDatabase(session: object): session is DrizzleDatabase<MysqlSession> {
+  if (!["MySql2Database", "MySql2Transaction"].includes(String(kindOf(session)))) return false;
+  return isPromiseSession((session as DrizzleDatabase<MysqlSession>).session.client);
 }
 
 export function isRemoteDatabase(session: object): session is DrizzleDatabase<RemoteSession> {

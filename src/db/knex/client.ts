@@ -5,6 +5,10 @@ import type {
   SessionTracker,
   TrackedConnection,
 } from "../../core/db-session.ts";
+import { watchConnection, wrapConnection } from "../mysql2/connection.ts";
+import { LeasedConnection } from "../mysql2/leased-connection.ts";
+import type { MysqlConnection } from "../mysql2/library.ts";
+import { PooledConnections } from "../mysql2/pooled-connections.ts";
 import { watchClient, wrapClient } from "../pg/client.ts";
 import { LeasedClient } from "../pg/leased-client.ts";
 import type { PgClient } from "../pg/library.ts";
@@ -16,31 +20,74 @@ import type { KnexClient, KnexClientClass, KnexConnection, QueryObject } from ".
 export type WatchedClass = new (...args: never[]) => KnexClient;
 
 export function watchedClass(client: KnexClient, tracker: SessionTracker): WatchedClass {
-  return client.driverName === "pg" ? postgresClass(client, tracker) : sqliteClass(client, tracker);
+  if (client.driverName === "pg") return serverClass(client, overPostgres(client, tracker));
+  if (client.driverName === "mysql2") return serverClass(client, overMysql(client, tracker));
+  return sqliteClass(client, tracker);
 }
 
-/** Statements go over watched node-postgres clients, which do everything else. */
-function postgresClass(client: KnexClient, tracker: SessionTracker): WatchedClass {
+/** A connection that is taken when a statement needs it. */
+interface Lease extends KnexConnection {
+  readonly held: object | undefined;
+  release(): void;
+}
+
+/** How the connections of a database server are watched. */
+interface Server {
+  /** The same connection, watched. Call it whenever the connection is handed out. */
+  wrap(connection: KnexConnection): KnexConnection;
+  lease(): Lease;
+  /** What a stream is read from. */
+  streamed(lease: Lease): Promise<KnexConnection>;
+}
+
+function overPostgres(client: KnexClient, tracker: SessionTracker): Server {
+  const clients = new PooledClients(sourceOf<PgClient>(client), tracker);
+  return {
+    wrap: (connection) => wrapClient(watchClient(connection as PgClient, tracker)) as KnexConnection,
+    lease: () => new LeasedClient(clients, tracker),
+    streamed: async (lease) => lease,
+  };
+}
+
+function overMysql(client: KnexClient, tracker: SessionTracker): Server {
+  const connections = new PooledConnections(sourceOf<MysqlConnection>(client), tracker);
+  return {
+    wrap: (connection) =>
+      wrapConnection(watchConnection(connection as MysqlConnection, tracker)) as KnexConnection,
+    lease: () => new LeasedConnection(connections, tracker),
+    streamed: async (lease) => (await (lease as LeasedConnection).hold()) as KnexConnection,
+  };
+}
+
+function sourceOf<Connection extends object>(client: KnexClient) {
+  return {
+    pool: client.pool ?? client,
+    take: async () => (await client.acquireConnection()) as Connection,
+    giveBack: (taken: Connection) => void client.releaseConnection(taken as KnexConnection),
+  };
+}
+
+/** Statements go over watched connections of the driver, which do everything else. */
+function serverClass(client: KnexClient, server: Server): WatchedClass {
   const wrappers = new WeakMap<object, KnexConnection>();
+  const leases = new WeakSet<object>();
   const handOut = (connection: KnexConnection): KnexConnection => {
-    const wrapper = wrapClient(watchClient(connection as PgClient, tracker)) as KnexConnection;
+    const wrapper = server.wrap(connection);
     wrappers.set(connection, wrapper);
     return wrapper;
   };
   const watched = (connection: KnexConnection): KnexConnection =>
-    connection instanceof LeasedClient ? connection : (wrappers.get(connection) ?? handOut(connection));
-  const clients = new PooledClients(
-    {
-      pool: client.pool ?? client,
-      take: async () => (await client.acquireConnection()) as PgClient,
-      giveBack: (taken) => void client.releaseConnection(taken as KnexConnection),
-    },
-    tracker,
-  );
+    leases.has(connection) ? connection : (wrappers.get(connection) ?? handOut(connection));
   /** A statement outside a transaction takes a connection only when it needs one. */
   const lazy = {
-    acquireConnection: { value: async () => leased(clients, tracker) },
-    releaseConnection: { value: async (connection: LeasedClient) => connection.release() },
+    acquireConnection: {
+      value: async () => {
+        const lease = disposable(server.lease());
+        leases.add(lease);
+        return lease;
+      },
+    },
+    releaseConnection: { value: async (connection: Lease) => connection.release() },
   };
 
   return class extends (client.constructor as KnexClientClass) {
@@ -54,8 +101,14 @@ function postgresClass(client: KnexClient, tracker: SessionTracker): WatchedClas
       return super._query(watched(connection), query);
     }
 
-    override _stream(connection: KnexConnection, ...rest: [QueryObject, ...unknown[]]): Promise<unknown> {
-      return super._stream(watched(connection), ...rest);
+    override async _stream(
+      connection: KnexConnection,
+      ...rest: [QueryObject, ...unknown[]]
+    ): Promise<unknown> {
+      const source = leases.has(connection)
+        ? await server.streamed(connection as Lease)
+        : watched(connection);
+      return super._stream(source, ...rest);
     }
 
     override runner(builder: unknown): object {
@@ -64,9 +117,8 @@ function postgresClass(client: KnexClient, tracker: SessionTracker): WatchedClas
   };
 }
 
-/** knex marks a broken connection with `__knex__disposed`: the mark belongs on the client that is checked out. */
-function leased(clients: PooledClients, tracker: SessionTracker): LeasedClient {
-  const lease = new LeasedClient(clients, tracker);
+/** knex marks a broken connection with `__knex__disposed`: the mark belongs on the one that is checked out. */
+function disposable(lease: Lease): Lease {
   return Object.defineProperty(lease, "__knex__disposed", {
     set(reason: unknown) {
       if (lease.held !== undefined) Object.assign(lease.held, { __knex__disposed: reason });

@@ -46,11 +46,12 @@ export interface KnexSession {
   rollback?(error?: unknown): Promise<unknown>;
 }
 
-const DIALECTS: readonly unknown[] = ["postgresql", "sqlite3"];
+const DIALECTS: readonly unknown[] = ["postgresql", "sqlite3", "mysql"];
 
 export function isKnex(session: object): session is KnexSession {
   if (typeof session !== "function") return false;
   const { client, context } = session as Partial<KnexSession>;
   const hasParts = typeof client === "object" && client !== null && typeof context === "object";
-  return hasParts && typeof client._query === "function" && DIALECTS.includes(client.dialect);
+  if (!hasParts || typeof client._query !== "function") return false;
+  return DIALECTS.includes(client.dialect) && (client.dialect !== "mysql" || client.driverName === "mysql2");
 }

@@ -1,5 +1,5 @@
 // Which tables a SELECT reads: every name in a FROM clause, at any depth, that its own WITH clause does not define.
-import { isMark, isWord, type Token } from "./sql-tokens.ts";
+import { isMark, isWord, type SqlDialect, type Token } from "./sql-tokens.ts";
 
 /** A parenthesised part of a query, or the whole query. */
 interface Level {
@@ -19,9 +19,15 @@ const AFTER_FROM: ReadonlySet<string> = new Set([
   ...["intersect", "except", "select"],
 ]);
 /** Functions with FROM among their arguments. */
-const CALLS_WITH_FROM: ReadonlySet<string> = new Set(["extract", "substring", "trim", "overlay", "position"]);
+const CALLS_WITH_FROM: ReadonlySet<string> = new Set([
+  ...["extract", "substring", "substr", "mid", "trim", "overlay", "position"],
+]);
 /** Words after which the tables are uncertain, or the rows a sample. */
-const UNSURE_WORDS: ReadonlySet<string> = new Set(["tablesample", "rows", "table"]);
+const UNSURE_WORDS: ReadonlySet<string> = new Set(["tablesample", "rows", "table", "system_time"]);
+/** Databases of the server itself, whose tables change in other ways than by writes. */
+const SYSTEM_SCHEMAS: ReadonlySet<string> = new Set([
+  ...["mysql", "sys", "information_schema", "performance_schema"],
+]);
 
 interface CommonTable {
   readonly name: string;
@@ -31,23 +37,29 @@ interface CommonTable {
 
 interface Reference {
   readonly name: string;
-  readonly isQualified: boolean;
+  readonly schema: string | undefined;
   readonly at: number;
 }
 
 /** Table names as written, without schema. undefined: the list may be incomplete. */
-export function tablesRead(tokens: readonly Token[]): readonly string[] | undefined {
+export function tablesRead(tokens: readonly Token[], dialect: SqlDialect): readonly string[] | undefined {
   const common = commonTables(tokens);
   if (common === undefined) return undefined;
-  const references = tableReferences(tokens, common.length === 0 ? 0 : 1);
+  const references = tableReferences(tokens, common.length === 0 ? 0 : 1, dialect);
   if (references === undefined) return undefined;
+  const isOfServer = ({ schema = "" }: Reference): boolean => SYSTEM_SCHEMAS.has(schema.toLowerCase());
+  if (dialect === "mysql" && references.some(isOfServer)) return undefined;
   const isRecursive = isWord(tokens[1], "recursive");
-  const own = ({ name, isQualified, at }: Reference): boolean =>
-    !isQualified && common.some((table) => table.name === name && (isRecursive || at > table.end));
+  const own = ({ name, schema, at }: Reference): boolean =>
+    schema === undefined && common.some((table) => table.name === name && (isRecursive || at > table.end));
   return [...new Set(references.filter((reference) => !own(reference)).map(({ name }) => name))];
 }
 
-function tableReferences(tokens: readonly Token[], withs: number): readonly Reference[] | undefined {
+function tableReferences(
+  tokens: readonly Token[],
+  withs: number,
+  dialect: SqlDialect,
+): readonly Reference[] | undefined {
   const references: Reference[] = [];
   const levels: Level[] = [{ kind: "query", inFrom: false, expectsTable: false, opener: "" }];
   let withsLeft = withs;
@@ -64,7 +76,9 @@ function tableReferences(tokens: readonly Token[], withs: number): readonly Refe
     if (kind === "word" && !isNamePart(tokens, at)) {
       if (UNSURE_WORDS.has(text)) return undefined;
       // SQLite: IN followed by a table name.
-      if (text === "in" && !isMark(tokens[at + 1], "(")) return undefined;
+      if (text === "in" && dialect === "sqlite" && !isMark(tokens[at + 1], "(")) return undefined;
+      // MySQL: FORCE INDEX FOR ORDER BY.
+      if (text === "for" && isIndexWord(tokens[at - 1])) return undefined;
       // Names in an inner WITH would hide tables of the same name.
       if (text === "with" && !isOptionWith(tokens, at) && --withsLeft < 0) return undefined;
       if (text === "from") {
@@ -73,7 +87,7 @@ function tableReferences(tokens: readonly Token[], withs: number): readonly Refe
         if (isClause) Object.assign(level, { inFrom: true, expectsTable: true });
         continue;
       }
-      if (text === "join") {
+      if (text === "join" || (text === "straight_join" && level.inFrom)) {
         if (!level.inFrom) return undefined;
         level.expectsTable = true;
         continue;
@@ -91,7 +105,7 @@ function tableReferences(tokens: readonly Token[], withs: number): readonly Refe
     const end = endOfName(tokens, at);
     // A function call in place of a table: statement.ts classifies calls.
     if (!isMark(tokens[end + 1], "(")) {
-      references.push({ name: tokens[end]!.text, isQualified: end > at, at });
+      references.push({ name: tokens[end]!.text, schema: tokens[end > at ? end - 2 : -1]?.text, at });
     }
     at = end;
   }
@@ -130,10 +144,14 @@ function endsHere(next: Token | undefined): boolean {
   return next === undefined || isMark(next, ",") || isMark(next, ")") || isWord(next, "join");
 }
 
-/** `WITH ORDINALITY`, `WITH TIME ZONE`, `WITH TIES`. */
+/** `WITH ORDINALITY`, `WITH TIME ZONE`, `WITH TIES`, `WITH ROLLUP`, `WITH QUERY EXPANSION`. */
 function isOptionWith(tokens: readonly Token[], at: number): boolean {
-  return ["ordinality", "time", "ties"].some((word) => isWord(tokens[at + 1], word));
+  // At the start of a query these are names.
+  if (at === 0 || isMark(tokens[at - 1], "(")) return false;
+  return ["ordinality", "time", "ties", "rollup", "query"].some((word) => isWord(tokens[at + 1], word));
 }
+
+const isIndexWord = (token: Token | undefined): boolean => isWord(token, "index") || isWord(token, "key");
 
 /** The index of the last part of `schema.table`. */
 function endOfName(tokens: readonly Token[], start: number): number {

@@ -1,4 +1,6 @@
 // Which tables the body of a trigger writes, as far as its text proves.
+import { analyse } from "./analysis.ts";
+import { changedBy } from "./mysql-statement.ts";
 import { callKind } from "./sql-functions.ts";
 import { isMark, isWord, type SqlDialect, type Token, tokensOf } from "./sql-tokens.ts";
 
@@ -43,6 +45,35 @@ export function writtenIn(body: string, dialect: SqlDialect): BodyWrites {
   }
   return { tables: [...tables], anything: false };
 }
+
+/** The body of a trigger of MySQL. Parts of its statements may be taken for statements: more tables do no harm. */
+export function writtenByMysqlTrigger(body: string): BodyWrites {
+  const tokens = tokensOf(body, "mysql");
+  if (tokens === undefined) return ANYTHING;
+  const isUnsure = tokens.some((token) => isWord(token, "call"));
+  const calls = analyse(tokens, "mysql").calls.calls?.map(({ name }) => name) ?? [];
+  const tables = new Set<string>();
+  const columnLists = new Set<string>();
+  for (const [at, token] of tokens.entries()) {
+    if (token.kind !== "word" || !CHANGES.has(token.text) || isMark(tokens[at + 1], "(")) continue;
+    if (isWord(tokens[at - 1], "for") || isWord(tokens[at - 1], "key")) continue;
+    const end = tokens.findIndex((each, index) => index > at && isMark(each, ";"));
+    const statement = tokens.slice(at, end < 0 ? undefined : end);
+    const changed = changedBy(statement);
+    if (changed.tables.length === 0) return ANYTHING;
+    for (const table of changed.tables) tables.add(table);
+    // The table of an INSERT with its columns looks like a call.
+    if (isMark(statement[changed.at], "(")) columnLists.add(statement[changed.at - 1]?.text ?? "");
+  }
+  const isUnknown = calls.some((name) => !columnLists.has(name) && !BLOCK_WORDS.has(name));
+  return { tables: [...tables], anything: isUnsure || isUnknown };
+}
+
+const CHANGES: ReadonlySet<string> = new Set(["insert", "replace", "update", "delete"]);
+/** Keywords of a body that a parenthesis may follow. */
+const BLOCK_WORDS: ReadonlySet<string> = new Set([
+  ...["elseif", "while", "until", "return", "begin", "do", "loop", "repeat"],
+]);
 
 /** The table after INTO, UPDATE or DELETE FROM. */
 function targetAt(tokens: readonly Token[], start: number): string | undefined {

@@ -9,7 +9,7 @@ export interface Token {
   readonly text: string;
 }
 
-export type SqlDialect = "postgres" | "sqlite";
+export type SqlDialect = "postgres" | "sqlite" | "mysql";
 
 interface Rule {
   readonly kind: Token["kind"] | "space" | "comment" | "quoted" | "dollar" | "ambiguous";
@@ -20,6 +20,7 @@ interface Rule {
 
 const POSTGRES = { dialect: "postgres" } as const;
 const SQLITE = { dialect: "sqlite" } as const;
+const MYSQL = { dialect: "mysql" } as const;
 
 /** Tried in order. A pattern must not repeat a group without bound: a long literal would exhaust the stack. */
 const RULES: readonly (Rule & { readonly dialect?: SqlDialect })[] = [
@@ -27,7 +28,13 @@ const RULES: readonly (Rule & { readonly dialect?: SqlDialect })[] = [
   { kind: "space", first: /[ \t\n\r\f\v]/, pattern: /[ \t\n\r\f\v]+/y },
   // A carriage return alone ends a comment in one database and not in the other.
   { kind: "ambiguous", first: /-/, pattern: /--[^\n\r]*\r(?!\n)/y },
+  // In MySQL two minus signs begin a comment only in front of a space.
+  { kind: "space", first: /-/, pattern: /--(?:[ \t\n\f\v][^\n]*|$)/y, ...MYSQL },
+  { kind: "space", first: /#/, pattern: /#[^\n]*/y, ...MYSQL },
+  { kind: "mark", first: /-/, pattern: /-/y, ...MYSQL },
   { kind: "space", first: /-/, pattern: /--[^\n]*/y },
+  // What is in them is executed, by some versions.
+  { kind: "ambiguous", first: /\//, pattern: /\/\*M?!/y, ...MYSQL },
   { kind: "comment", first: /\//, pattern: /\/\*/y },
   { kind: "quoted", first: /e/i, pattern: /e'/iy, ...POSTGRES },
   // Unicode strings have their own escapes.
@@ -42,6 +49,8 @@ const RULES: readonly (Rule & { readonly dialect?: SqlDialect })[] = [
   },
   { kind: "quoted", first: /['"]/, pattern: /['"]/y },
   { kind: "quoted", first: /[`[]/, pattern: /[`[]/y, ...SQLITE },
+  { kind: "quoted", first: /`/, pattern: /`/y, ...MYSQL },
+  { kind: "word", first: /\$/, pattern: /\$[\w$\u0080-\uffff]*/y, ...MYSQL },
   { kind: "value", first: /[$?]/, pattern: /\$\d+|\?\d*/y },
   { kind: "value", first: /[:@$]/, pattern: /[:@$][A-Za-z_]\w*/y, ...SQLITE },
   { kind: "dollar", first: /\$/, pattern: /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y, ...POSTGRES },
@@ -61,6 +70,7 @@ function rulesOf(dialect: SqlDialect): readonly (readonly Rule[])[] {
 const RULES_OF: Record<SqlDialect, ReturnType<typeof rulesOf>> = {
   postgres: rulesOf("postgres"),
   sqlite: rulesOf("sqlite"),
+  mysql: rulesOf("mysql"),
 };
 
 /** Old servers read `1from` as two tokens, newer ones refuse it. */
@@ -85,7 +95,7 @@ export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | u
     } else if (kind === "quoted") {
       const closed = endOfQuoted(sql, end, match[0], dialect);
       if (closed === undefined) return undefined;
-      tokens.push(quotedToken(sql.slice(end, closed - 1), match[0]));
+      tokens.push(quotedToken(sql.slice(end, closed - 1), match[0], dialect));
       end = closed;
     } else if (kind === "word") {
       tokens.push({ kind, text: match[0].toLowerCase() });
@@ -114,32 +124,33 @@ function firstMatch(
 
 const CLOSING: Readonly<Record<string, string>> = { "[": "]", "e'": "'", "E'": "'" };
 
-function quotedToken(content: string, opening: string): Token {
-  if (opening.endsWith("'")) return { kind: "text", text: content };
+function quotedToken(content: string, opening: string, dialect: SqlDialect): Token {
+  const isText = opening.endsWith("'") || (dialect === "mysql" && opening === '"');
+  if (isText) return { kind: "text", text: content };
   return { kind: "name", text: opening === "[" ? content : content.replaceAll(opening + opening, opening) };
 }
 
 /** The index after a literal or a quoted name whose content begins at `start`. undefined: not closed, or ambiguous. */
 function endOfQuoted(sql: string, start: number, opening: string, dialect: SqlDialect): number | undefined {
   const closing = CLOSING[opening] ?? opening;
-  // Whether a backslash escapes the following quote depends on a setting.
-  const isUnsure = opening === "'" && dialect === "postgres";
-  const isEscaped = opening.length === 2;
-  const pattern = isUnsure || isEscaped ? /['\\]/g : undefined;
+  // Whether a backslash escapes the following quote depends on a setting, as does whether MySQL takes "a" for a name.
+  const isUnsure = dialect === "mysql" ? opening === '"' : opening === "'" && dialect === "postgres";
+  const isEscaped = opening.length === 2 || (dialect === "mysql" && opening === "'");
+  const pattern = isUnsure || isEscaped ? (opening === '"' ? /["\\]/g : /['\\]/g) : undefined;
   for (let at = start; ; ) {
     if (pattern !== undefined) pattern.lastIndex = at;
     const found = pattern === undefined ? sql.indexOf(closing, at) : (pattern.exec(sql)?.index ?? -1);
     if (found < 0) return undefined;
     const next = sql[found + 1];
     if (sql[found] === "\\") {
-      if (isUnsure && next === "'") return undefined;
+      if (isUnsure && next === closing) return undefined;
       at = found + 2;
     } else if (next === closing && closing !== "]") at = found + 2;
     else return found + 1;
   }
 }
 
-/** PostgreSQL's comments nest, SQLite's do not. */
+/** PostgreSQL's comments nest, the others' do not. */
 function endOfComment(sql: string, start: number, dialect: SqlDialect): number | undefined {
   const pattern = /\/\*|\*\//g;
   pattern.lastIndex = start + 2;

@@ -1,54 +1,12 @@
 // Classifies SQL text as far as the text proves. An uncertain statement is never cached and counts as writing every table.
-import { type PointRead, pointRead } from "./point-read.ts";
+import { ANYTHING, analyse, HARMLESS, NO_EFFECTS, type Statement } from "./analysis.ts";
+import { anythingInMysql, changedBy, classifyMysql } from "./mysql-statement.ts";
+import { changedTable, nameAfter, namesIn } from "./names.ts";
+import { pointRead } from "./point-read.ts";
 import { tablesRead } from "./query-tables.ts";
-import { type Call, type CallKind, callKind, isVolatileWord, mayLiteralDenoteNow } from "./sql-functions.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
 
-interface Write extends Calling {
-  readonly kind: "write";
-  readonly tables: readonly string[];
-  readonly effects: Effects;
-}
-
-/** `settled()` decides what the calls add to a statement. */
-interface Calling {
-  readonly calls?: readonly Call[];
-}
-
-export type Statement =
-  /** Its result depends only on its text, its values, the rows of these tables, its calls and the session settings. */
-  | ({
-      readonly kind: "read";
-      readonly tables: readonly string[];
-      /** Present if it selects by equality from one table. */
-      readonly point?: PointRead | undefined;
-    } & Calling)
-  | Write
-  /** Not cacheable, and changes no table. */
-  | ({ readonly kind: "harmless"; readonly effects: Effects } & Calling)
-  /** `isPlain`: at an isolation level that the settings already report. */
-  | { readonly kind: "begin"; readonly isPlain: boolean }
-  | { readonly kind: "commit" }
-  | { readonly kind: "rollback" }
-  | { readonly kind: "savepoint" | "rollback to" | "release"; readonly name: string };
-
-/** What a statement may do besides reading and writing the tables it names. */
-export interface Effects {
-  /** It may write tables that it does not name. */
-  readonly anything: boolean;
-  /** How long its session holds a lock, behind which it may see more than the cache. */
-  readonly locks: "transaction" | "session" | undefined;
-  /** It may change the session's settings. */
-  readonly settings: boolean;
-}
-
-export const NO_EFFECTS: Effects = { anything: false, locks: undefined, settings: false };
-const HARMLESS: Statement = { kind: "harmless", effects: NO_EFFECTS };
-const ANYTHING: Write = {
-  kind: "write",
-  tables: [],
-  effects: { anything: true, locks: "transaction", settings: true },
-};
+export { type Effects, NO_EFFECTS, type Statement } from "./analysis.ts";
 
 const LONGEST_CACHED = 10_000;
 const MOST_CACHED = 1_000;
@@ -56,15 +14,12 @@ const classified = new Map<string, readonly Statement[]>();
 
 /** The statements of a text, in order. */
 export function statementsIn(sql: string | undefined, dialect: SqlDialect): readonly Statement[] {
-  if (sql === undefined) return [ANYTHING];
+  if (sql === undefined) return [dialect === "mysql" ? anythingInMysql() : ANYTHING];
   const key = `${dialect} ${sql}`;
   let statements = classified.get(key);
   if (statements !== undefined) return statements;
   const tokens = tokensOf(sql, dialect);
-  statements =
-    tokens === undefined
-      ? [{ ...ANYTHING, tables: [firstTable(sql, dialect)].flat() }]
-      : statementsOf(tokens).map((statement) => classify(statement, dialect));
+  statements = tokens === undefined ? notUnderstood(sql, dialect) : understood(tokens, dialect);
   if (key.length <= LONGEST_CACHED) {
     if (classified.size >= MOST_CACHED) classified.delete(classified.keys().next().value ?? "");
     classified.set(key, statements);
@@ -72,10 +27,18 @@ export function statementsIn(sql: string | undefined, dialect: SqlDialect): read
   return statements;
 }
 
-/** The table that a text writes which is not read to its end. */
-function firstTable(sql: string, dialect: SqlDialect): string | readonly string[] {
+function understood(tokens: readonly Token[], dialect: SqlDialect): readonly Statement[] {
+  const statements = statementsOf(tokens);
+  return dialect === "mysql"
+    ? classifyMysql(statements)
+    : statements.map((statement) => classify(statement, dialect));
+}
+
+/** A text that is not read to its end may do anything, and writes the table that it begins with. */
+function notUnderstood(sql: string, dialect: SqlDialect): readonly Statement[] {
   const start = tokensOf(/^[^('$]{0,300}/.exec(sql)?.[0] ?? "", dialect) ?? [];
-  return changedTable(start).name ?? [];
+  if (dialect === "mysql") return [anythingInMysql(changedBy(start).tables)];
+  return [{ ...ANYTHING, tables: [changedTable(start).name ?? []].flat() }];
 }
 
 function classify(tokens: readonly Token[], dialect: SqlDialect): Statement {
@@ -144,7 +107,7 @@ function query(tokens: readonly Token[], dialect: SqlDialect): Statement {
     return { ...ANYTHING, tables: changedWithin(tokens) };
   }
   const { isPlain, effects, calls } = analyse(tokens, dialect);
-  const tables = isPlain ? tablesRead(tokens) : undefined;
+  const tables = isPlain ? tablesRead(tokens, dialect) : undefined;
   // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
     ? { kind: "harmless", effects, ...calls }
@@ -159,20 +122,6 @@ function change(tokens: readonly Token[], dialect: SqlDialect): Statement {
   const { effects, calls } = analyse(tokens.slice(at + 1), dialect);
   const hasInner = tokens.some((token) => isWord(token, "with"));
   return { kind: "write", tables: [name], effects: { ...effects, anything: hasInner }, ...calls };
-}
-
-function changedTable(tokens: readonly Token[]): { readonly at: number; readonly name: string | undefined } {
-  const first = tokens[0]?.text;
-  let at = 1;
-  // SQLite: UPDATE OR IGNORE, INSERT OR REPLACE INTO.
-  if (isWord(tokens[at], "or")) at += 2;
-  const between = first === "update" ? undefined : first === "delete" ? "from" : "into";
-  if (between !== undefined && !isWord(tokens[at++], between)) return { at, name: undefined };
-  if (isWord(tokens[at], "only")) at++;
-  while (isMark(tokens[at + 1], ".")) at += 2;
-  const name = tokens[at];
-  const isName = name?.kind === "word" || name?.kind === "name";
-  return { at, name: isName ? name.text : undefined };
 }
 
 function copy(tokens: readonly Token[]): Statement {
@@ -222,91 +171,10 @@ function changedWithin(tokens: readonly Token[]): readonly string[] {
   );
 }
 
-/** The table named right after the token at `start`. */
-function nameAfter(tokens: readonly Token[], start: number): string | undefined {
-  return changedTable([{ kind: "word", text: "update" }, ...tokens.slice(start + 1, start + 8)]).name;
-}
-
 /** Whether it contains an INSERT, UPDATE, DELETE or MERGE; the UPDATE of FOR UPDATE does not count. */
 function changesWithin(tokens: readonly Token[]): boolean {
   return tokens.some((token, at) => {
     if (token.kind !== "word" || !/^(insert|update|delete|merge)$/.test(token.text)) return false;
     return !(token.text === "update" && (isWord(tokens[at - 1], "for") || isWord(tokens[at - 1], "key")));
   });
-}
-
-/** Every name that may be a table. */
-function namesIn(tokens: readonly Token[]): readonly string[] {
-  return [
-    ...new Set(tokens.filter(({ kind }) => kind === "word" || kind === "name").map(({ text }) => text)),
-  ];
-}
-
-/** Whether a name in front of a parenthesis is certainly not that of a function. */
-function isNoCall(tokens: readonly Token[], at: number): boolean {
-  const before = tokens[at - 1];
-  // The name of a common table expression with its column list.
-  if (isWord(before, "with") || isWord(before, "recursive")) return true;
-  if (isMark(before, ",") && isCommonTable(tokens, at)) return true;
-  // An alias with its column list, or a type.
-  if (isWord(before, "as") || isMark(before, ")")) return true;
-  if (isWord(before, "tablesample")) return true;
-  const { text } = tokens[at] as Token;
-  return isWord(before, "fetch") ? text === "first" || text === "next" : text === "symmetric";
-}
-
-const QUERY_WORDS = ["select", "with", "values", "insert", "update", "delete", "merge", "table"];
-
-/** `name (columns) AS [NOT] [MATERIALIZED] (query`. */
-function isCommonTable(tokens: readonly Token[], start: number): boolean {
-  let at = start + 2;
-  while (at < tokens.length && !isMark(tokens[at], ")")) {
-    const token = tokens[at++];
-    if (token?.kind !== "word" && token?.kind !== "name" && !isMark(token, ",")) return false;
-  }
-  if (!isWord(tokens[++at], "as")) return false;
-  at++;
-  while (isWord(tokens[at], "not") || isWord(tokens[at], "materialized")) at++;
-  const first = tokens[at + 1];
-  return isMark(tokens[at], "(") && (isMark(first, "(") || QUERY_WORDS.some((word) => isWord(first, word)));
-}
-
-interface Analysis {
-  /** Nothing but its calls can keep a read from being cached. */
-  readonly isPlain: boolean;
-  /** Without those of its calls. */
-  readonly effects: Effects;
-  readonly calls: Calling;
-}
-
-/** What the calls, keywords and literals in a statement imply. */
-function analyse(tokens: readonly Token[], dialect: SqlDialect): Analysis {
-  const kinds = new Set<CallKind>();
-  const calls = new Map<string, Call>();
-  tokens.forEach((token, at) => {
-    if (token.kind === "text" && mayLiteralDenoteNow(token.text)) kinds.add("volatile");
-    if (token.kind === "word" && !isMark(tokens[at - 1], ".") && isVolatileWord(token.text, dialect)) {
-      kinds.add("volatile");
-    }
-    if (
-      isWord(token, "for") &&
-      ["update", "share", "no", "key"].some((word) => isWord(tokens[at + 1], word))
-    ) {
-      kinds.add("lock");
-    }
-    if ((token.kind !== "word" && token.kind !== "name") || !isMark(tokens[at + 1], "(")) return;
-    if (isNoCall(tokens, at)) return;
-    const schema = isMark(tokens[at - 1], ".") ? (tokens[at - 2]?.text ?? "") : undefined;
-    const kind = token.kind === "name" ? "unknown" : callKind(token.text, schema, dialect);
-    if (kind === "plain" || kind === "volatile" || kind === "unknown") {
-      const isKnown = calls.get(token.text)?.kind === "unknown";
-      if (!isKnown) calls.set(token.text, { name: token.text, kind });
-    } else if (kind !== "none") kinds.add(kind);
-  });
-  const locks = kinds.has("hold") ? "session" : kinds.has("lock") ? "transaction" : undefined;
-  return {
-    isPlain: kinds.size === 0,
-    effects: { anything: false, locks, settings: kinds.has("setting") },
-    calls: calls.size === 0 ? {} : { calls: [...calls.values()] },
-  };
 }

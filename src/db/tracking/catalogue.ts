@@ -2,6 +2,7 @@
 import type { ConnectionDriver } from "../../core/db-session.ts";
 import { type BodyWrites, writtenByFunction } from "../sql/routine-body.ts";
 import type { Trust } from "../sql/settled-statement.ts";
+import { touchedInMysql } from "./mysql-catalogue.ts";
 import { BODIES, DEEP_TOUCHED, RECORD, recordsIn, TOUCHED, TOUCHED_STAMP } from "./postgres-catalogue.ts";
 import { touchedInSqlite } from "./sqlite-catalogue.ts";
 import { Writes } from "./transaction.ts";
@@ -57,9 +58,7 @@ export class Catalogue {
     const known = this.#touched.get(key);
     if (known !== undefined) writes.add(known.tables, known.anything);
     try {
-      const isPostgres = driver.dialect === "postgres";
-      const names = [...written.tables];
-      const touched = await (isPostgres ? this.#ask(driver, key, names) : touchedInSqlite(driver, names));
+      const touched = await this.#touchedIn(driver, key, [...written.tables]);
       if (this.#touched.size > MOST_NAMES) this.#touched.clear();
       this.#touched.set(key, touched);
       writes.add(touched.tables, touched.anything);
@@ -67,6 +66,11 @@ export class Catalogue {
       writes.add([], true);
     }
     return writes;
+  }
+
+  #touchedIn(driver: ConnectionDriver, key: string, names: readonly string[]): Promise<Writes> {
+    if (driver.dialect === "postgres") return this.#ask(driver, key, names);
+    return driver.dialect === "mysql" ? touchedInMysql(driver, names) : touchedInSqlite(driver, names);
   }
 
   async #ask(driver: ConnectionDriver, key: string, names: readonly string[]): Promise<Writes> {

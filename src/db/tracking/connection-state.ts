@@ -14,6 +14,10 @@ let questions: Promise<typeof import("./settings-query.ts")> | undefined;
 
 const NO_NAMES: Names = { tables: [], functions: [] };
 
+/** Whether a statement may commit the transaction that it is in, even if it fails. */
+export const mayCommit = (statement: Statement): boolean =>
+  "effects" in statement && statement.effects.commits === true;
+
 export class ConnectionState {
   readonly driver: ConnectionDriver;
   readonly transaction: Transaction;
@@ -90,7 +94,12 @@ export class ConnectionState {
     const atStake = transaction.atStake(statements);
     const hasCommit = statements.some(({ kind }) => kind === "commit");
     const isRefusal = driver.isRefusal(error);
-    if (driver.dialect === "sqlite") {
+    if (driver.dialect === "mysql") {
+      if (hasCommit) transaction.end();
+      else if (transaction.isOpen) transaction.failed(statements);
+      const mayBePartial = statements.length > 1 || statements.some(mayCommit);
+      if (isRefusal) return mayBePartial ? atStake : new Writes();
+    } else if (driver.dialect === "sqlite") {
       if (driver.status === undefined) transaction.outcomeUnknown(statements);
       else if (this.status === "idle") transaction.end();
     } else if (hasCommit) transaction.end();
@@ -183,6 +192,8 @@ export class ConnectionState {
   get #mayQuery(): boolean {
     if (this.#refusesQueries || !this.isUsable) return false;
     const { status } = this;
+    // In MySQL a question may take the snapshot of a transaction, or begin one.
+    if (this.driver.dialect === "mysql") return status === "idle";
     return status === "idle" || (status === "open" && this.#canQuerySettings && !this.transaction.isAborted);
   }
 
@@ -190,8 +201,10 @@ export class ConnectionState {
   async settled(statements: readonly Statement[]): Promise<readonly Statement[]> {
     const names = statements.flatMap((statement) => callsOf(statement).map(({ name }) => name));
     if (names.length === 0) return statements;
-    const isKnown = (): boolean => names.every((name) => this.#catalogue?.trustOf(name) !== undefined);
-    if (!isKnown()) await this.settings({ tables: [], functions: [...new Set(names)] }, true);
+    // No stamp tells when a function of MySQL was changed.
+    const isKnown =
+      this.driver.dialect !== "mysql" && names.every((name) => this.#catalogue?.trustOf(name) !== undefined);
+    if (!isKnown) await this.settings({ tables: [], functions: [...new Set(names)] }, true);
     return statements.map((statement) => this.settledAsKnown(statement));
   }
 
@@ -203,7 +216,8 @@ export class ConnectionState {
 
   /** What was written with everything that was written along. */
   async touchedBy(written: Writes): Promise<Writes> {
-    if (written.isEmpty || written.anything || this.#refusesQueries) return written;
+    if (written.isEmpty || written.anything) return written;
+    if (this.#refusesQueries) return this.#withoutCatalogue(written);
     if (!this.#mayQuery) return this.touchedBefore(written);
     if (this.#catalogue === undefined) await this.settings(NO_NAMES, false);
     return this.#catalogue?.touchedBy(this.driver, written) ?? written;
@@ -211,11 +225,17 @@ export class ConnectionState {
 
   /** As far as it is known without a question. */
   touchedBefore(written: Writes): Writes {
-    if (written.isEmpty || this.#refusesQueries) return written;
+    if (written.isEmpty) return written;
+    if (this.#refusesQueries) return this.#withoutCatalogue(written);
     const touched = this.#catalogue?.touchedBefore(written);
     const writes = written.copy();
     writes.add(touched?.tables ?? [], touched?.anything ?? true);
     return writes;
+  }
+
+  /** A substitute for PostgreSQL or SQLite may have no catalogue; a server of MySQL that refuses the question is too old. */
+  #withoutCatalogue(written: Writes): Writes {
+    return this.driver.dialect === "mysql" ? new Writes(written.tables, true) : written;
   }
 
   /** Records what statements did besides reading and writing; call it after the transaction was updated. */

@@ -2,7 +2,7 @@
 import type { SessionStatement, TrackedConnection, TransactionStatus } from "../../core/db-session.ts";
 import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
-import type { CommitListener, ConnectionState } from "./connection-state.ts";
+import { type CommitListener, type ConnectionState, mayCommit } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { type CacheableRead, type Fetched, isBounded, isShareable, type ReadCache } from "./read-cache.ts";
 import type { Settings } from "./settings.ts";
@@ -52,6 +52,7 @@ export class WatchedConnection implements TrackedConnection {
   async #run<Result>(statement: SessionStatement<Result>, statements: readonly Statement[]): Promise<Result> {
     const { reads } = this.#watcher;
     const read = reads.readOf(statement, statement.cacheable?.restore, statements);
+    if (this.state.driver.ready !== undefined) await this.state.driver.ready();
     if (read === undefined) return this.#execute(statement, statements);
     const queries = this.state.queries;
     const settings = await this.#eligible(read, false);
@@ -69,6 +70,7 @@ export class WatchedConnection implements TrackedConnection {
     read: Read,
     checksSettings: boolean,
   ): Promise<Fetched> {
+    if (this.state.driver.ready !== undefined) await this.state.driver.ready();
     const changes = this.state.changes;
     const present = checksSettings ? await this.#eligible(read, true) : settings;
     const wasUsable = this.state.isUsable;
@@ -147,6 +149,7 @@ export class WatchedConnection implements TrackedConnection {
     const { invalidations, tables } = this.#watcher;
     const mayHaveCommitted = statements.some(({ kind }) => kind === "commit");
     const isSqlite = driver.dialect === "sqlite";
+    if (driver.dialect === "mysql") return this.#failedInMysql(statements, error, wasOpen);
     const written = transaction.atStake(statements);
     const tagsOf = (writes: Writes): readonly string[] => tables.tagsOf(writes);
     if (driver.isRefusal(error)) {
@@ -167,6 +170,31 @@ export class WatchedConnection implements TrackedConnection {
     } else {
       transaction.failed(statements);
     }
+  }
+
+  /** MySQL goes on with a transaction after an error, ends it, or has committed it before. The next answer tells. */
+  async #failedInMysql(statements: readonly Statement[], error: unknown, wasOpen: boolean): Promise<void> {
+    const { state } = this;
+    const { driver, transaction } = state;
+    const { invalidations, tables } = this.#watcher;
+    const written = transaction.atStake(statements);
+    const hasCommit = statements.some(({ kind }) => kind === "commit");
+    const commitsWithin = statements.some(mayCommit) || (hasCommit && statements.length > 1);
+    if (!driver.isRefusal(error)) {
+      if (wasOpen && !hasCommit && !commitsWithin) return transaction.failed(statements);
+      transaction.end();
+      const tags = tables.tagsOf(state.touchedBefore(written));
+      return invalidations.deliverUnknown(tags, driver.answered?.());
+    }
+    await driver.ready?.();
+    const isOver = state.status === "idle";
+    const isPartial = !wasOpen && statements.length > 1;
+    // Whatever has ended it, it may have been a commit.
+    const hasEnded = wasOpen && isOver && !hasCommit && driver.isRollback?.(error) !== true;
+    if (isPartial || commitsWithin || hasEnded)
+      await invalidations.deliver(tables.tagsOf(await state.touchedBy(written)));
+    if (isOver) transaction.end();
+    else transaction.failed(statements);
   }
 
   /** SQLite keeps a transaction open whose COMMIT failed as busy, and ends some transactions when a statement fails. */

@@ -3,6 +3,7 @@ import type { ConnectionDriver } from "../../core/db-session.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { isCacheableCall, type Trust } from "../sql/settled-statement.ts";
 import { type Catalogue, catalogueOf, type ResolvedTables } from "./catalogue.ts";
+import { mysqlSettings } from "./mysql-settings.ts";
 import {
   DEEP_TABLES,
   FUNCTIONS,
@@ -73,6 +74,7 @@ export async function querySettings(
   known?: Catalogue,
 ): Promise<Settings> {
   const { tables, functions } = names;
+  if (driver.dialect === "mysql") return settingsOfMysql(driver, names);
   const asked = [tables.join(RECORD), functions.join(RECORD)];
   if (driver.dialect === "sqlite") {
     const [row] = await driver.query(SQLITE_QUERY, asked);
@@ -94,6 +96,19 @@ export async function querySettings(
   const deep = records.filter(([, state]) => state === "deep").map(([name = ""]) => name);
   for (const name of deep) settings.catalogue.deepTables.add(name);
   return deep.length === 0 ? settings : queryDeep(driver, names);
+}
+
+async function settingsOfMysql(driver: ConnectionDriver, names: Names): Promise<Settings> {
+  const { fingerprint, place, ...answer } = await mysqlSettings(driver, names);
+  const catalogue = catalogueOf(`${driver.database}${RECORD}${place}`);
+  catalogue.learn(answer.functions, "");
+  // Its transactions read a snapshot, unless a level was set for one of them that no variable tells.
+  return {
+    ...answer,
+    fingerprint: `mysql${RECORD}${driver.database}${RECORD}${fingerprint}`,
+    readsCommitted: false,
+    catalogue,
+  };
 }
 
 /** `previous`: the answer that may have changed, with the stamp of now. */

@@ -144,7 +144,11 @@ export class Transaction {
   #record(statement: Statement, command: string | undefined, committed: Writes): void {
     switch (statement.kind) {
       case "begin":
-        // SQLite refuses a nested BEGIN; PostgreSQL only warns.
+        // SQLite refuses a nested BEGIN; PostgreSQL only warns; MySQL commits.
+        if (this.#dialect === "mysql" && this.#isOpen) {
+          this.#commit(committed);
+          this.end();
+        }
         if (this.#mayHaveEnded) this.end();
         if (!this.#isOpen) this.#isKnown = true;
         this.#isOpen = true;
@@ -158,6 +162,8 @@ export class Transaction {
         this.end();
         return;
       case "savepoint":
+        // Outside a transaction, MySQL does nothing.
+        if (!this.#isOpen && this.#dialect === "mysql") return;
         if (!this.#isOpen) this.#isOfSavepoint = true;
         this.#isOpen = true;
         this.#savepoints.push({ name: statement.name, writes: this.#writes.copy() });
@@ -175,11 +181,14 @@ export class Transaction {
       case "write":
         this.#writes.add(statement.tables, statement.effects.anything);
         this.#readsDatabase = true;
-        // PostgreSQL runs several statements of one text as one transaction, SQLite each on its own.
-        if (this.#dialect === "sqlite" && !this.#isOpen) this.#commit(committed);
+        // PostgreSQL runs several statements of one text as one transaction, the others each on its own.
+        if (this.#dialect !== "postgres" && !this.#isOpen) this.#commit(committed);
+        // It may also not have committed, so that the writes stay what the end of the transaction is about.
+        if (statement.effects.commits) this.#commit(committed);
         return;
       case "harmless":
         if (statement.effects.locks !== undefined) this.#readsDatabase = true;
+        if (statement.effects.commits) this.#commit(committed);
     }
   }
 

@@ -40,7 +40,7 @@ export class TypeormCache implements QueryResultCache {
     const tags = identifier ? [ALL, identifierTag(identifier)] : [ALL];
     const options = { tags, ttl: duration > 0 ? duration / 1_000 : undefined };
     // `query` is the statement followed by its parameters.
-    return this.#reads.mark(options, (text) => text !== undefined && query?.startsWith(text) !== false);
+    return this.#reads.mark(options, (text) => text !== undefined && isSame(text, query));
   }
 
   async storeInCache(): Promise<void> {}
@@ -56,6 +56,13 @@ export class TypeormCache implements QueryResultCache {
   remove(identifiers: string[]): Promise<void> {
     return this.#cache.invalidateTags(identifiers.map(identifierTag));
   }
+}
+
+/** mysql2 sends the values in place of the placeholders. */
+function isSame(text: string, query: string | undefined): boolean {
+  if (query === undefined || query.startsWith(text)) return true;
+  const first = query.indexOf("?");
+  return first > 0 && text.startsWith(query.slice(0, first));
 }
 
 function identifierTag(identifier: string): string {

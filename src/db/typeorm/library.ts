@@ -1,5 +1,6 @@
 // The parts of typeorm that are used, described structurally; the package itself is never imported.
 import type { DataSource, DataSourceOptions, EntityManager, QueryRunner } from "typeorm";
+import type { MysqlConnection, MysqlPool } from "../mysql2/library.ts";
 import type { PgClient, PgPool } from "../pg/library.ts";
 
 export type { DataSource, EntityManager, QueryRunner };
@@ -10,16 +11,24 @@ type CacheProvider = NonNullable<
 export type QueryResultCache = ReturnType<CacheProvider>;
 export type QueryResultCacheOptions = Parameters<QueryResultCache["getFromCache"]>[0];
 
-/** Its driver, of PostgreSQL or of SQLite. */
+/** Its driver, of PostgreSQL, MySQL or SQLite. */
 export interface TypeormDriver {
   readonly options: { readonly type: string };
   /** PostgreSQL. */
   master?: PgPool;
   slaves?: PgPool[];
+  /** MySQL. */
+  pool?: MysqlPool;
+  /** MySQL with replicas. */
+  poolCluster?: MysqlCluster;
   /** SQLite: the single connection, used by the single query runner. */
   readonly databaseConnection?: SqliteHandle;
   queryRunner?: QueryRunner | undefined;
   createQueryRunner(mode: string): QueryRunner;
+}
+
+export interface MysqlCluster {
+  getConnection(name: string, callback: (error: unknown, connection?: MysqlConnection) => void): void;
 }
 
 export interface SqliteHandle {
@@ -30,12 +39,13 @@ export interface SqliteHandle {
 /** A runner with the members that its public type hides. */
 export interface OpenRunner {
   readonly driver: TypeormDriver;
-  connect(): Promise<PgClient>;
+  connect(): Promise<PgClient | MysqlConnection>;
   getStmt?(text: string): Promise<unknown>;
   query(text: string, values?: unknown[], isStructured?: boolean): Promise<unknown>;
 }
 
-const TYPES = ["postgres", "better-sqlite3"];
+const MYSQL_TYPES = ["mysql", "mariadb"];
+const TYPES = ["postgres", "better-sqlite3", ...MYSQL_TYPES];
 
 export function driverOf(source: DataSource): TypeormDriver {
   return source.driver as unknown as TypeormDriver;
@@ -43,6 +53,10 @@ export function driverOf(source: DataSource): TypeormDriver {
 
 export function isPostgres({ options }: TypeormDriver): boolean {
   return options.type === "postgres";
+}
+
+export function isMysql({ options }: TypeormDriver): boolean {
+  return MYSQL_TYPES.includes(options.type);
 }
 
 export function isDataSource(session: object): session is DataSource {
