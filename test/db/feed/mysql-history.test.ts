@@ -59,27 +59,27 @@ interface Member {
   hits: number;
 }
 
-async function valueOf({ pool }: Member, id: number): Promise<number> {
+async function counterOf({ pool }: Member, id: number): Promise<number> {
   const [rows] = await pool.query("SELECT n FROM counters WHERE id = ?", [id]);
   return (rows as { readonly n: number }[])[0]?.n ?? Number.NaN;
 }
 
 /** As an application reads: past the cache while the feed is silent. */
 async function read(member: Member, id: number, rows: boolean): Promise<number> {
-  if (!member.feed.isAlive()) return valueOf(member, id);
+  if (!member.feed.isAlive()) return counterOf(member, id);
   const tags = rows ? [rowTag("counters", id), rowsTag("counters")] : [tableTag("counters")];
   let isHit = true;
   const value = await member.cache.getOrSet(
     `row ${id}`,
     async () => {
       isHit = false;
-      return valueOf(member, id);
+      return counterOf(member, id);
     },
     { ttl: 600, tags },
   );
   if (isHit) member.hits++;
   // It may have fallen silent meanwhile.
-  return member.feed.isAlive() ? value : valueOf(member, id);
+  return member.feed.isAlive() ? value : counterOf(member, id);
 }
 
 test.each([false, true])(
