@@ -1,26 +1,40 @@
-// How long after a commit of another program its row is gone from the cache, and what the feed costs writers.
-// Needs PostgreSQL with wal_level = logical (DATABASE_URL, a database of its own) and Redis (XCACHE_KV_URL):
+// How long after a commit of another program its row is gone from the cache, and what a feed costs writers.
+// Needs Redis (XCACHE_KV_URL) and a database of its own (DATABASE_URL): PostgreSQL with wal_level = logical, or MariaDB with a
+// binary log in the row format.
 //   node bench/feed/run.mjs [--commits 5000] [--seconds 5]
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
-import pg from "pg";
-import { postgresFeed, postgresNotifyFeed, rowsTag, rowTag } from "../../dist/db/feed.js";
+import { rowsTag, rowTag } from "../../dist/db/feed.js";
 import { XCache } from "../../dist/index.js";
 
-const connection = process.env.DATABASE_URL ?? "";
+/**
+ * @typedef {{ query(text: string): Promise<unknown>, end(): Promise<unknown> }} Client
+ * @typedef {import("../../dist/db/feed.js").Feed} Feed
+ * @typedef {{ open(options: any): Feed, setUp?: string }} BenchFeed
+ * @typedef {object} BenchDatabase
+ * @property {(address: string) => Promise<Client>} connect
+ * @property {string} setUp
+ * @property {(id: number) => string} callWrite
+ * @property {Record<string, BenchFeed>} feeds
+ */
+
+const address = process.env.DATABASE_URL ?? "";
 const kvUrl = process.env.XCACHE_KV_URL ?? "redis://localhost:6379/0";
-const TABLES = ["bench_users", "bench_pets"];
 const WRITERS = 8;
+
+/** @type {BenchDatabase} */
+const database = /^(mysql|mariadb):/.test(address)
+  ? (await import("./mysql.mjs")).mariadb
+  : (await import("./postgres.mjs")).postgres;
+
+const connected = () => database.connect(address);
 
 /** Another process, which leads: what is measured is not slowed down by who measures. */
 async function lead(/** @type {string} */ kind) {
   const cache = new XCache({ kvUrl, keyPrefix: "bench-feed" });
-  const options = { connection, cache, tables: TABLES, rows: true };
-  const feed =
-    kind === "notify"
-      ? postgresNotifyFeed({ ...options, channel: "bench" })
-      : postgresFeed({ ...options, publication: "bench" });
+  const options = { connection: address, cache, tables: ["bench_users", "bench_pets"], rows: true };
+  const feed = /** @type {BenchFeed} */ (database.feeds[kind]).open(options);
   await feed.ready();
   process.send?.("ready");
   await once(process, "message");
@@ -29,7 +43,12 @@ async function lead(/** @type {string} */ kind) {
   process.disconnect();
 }
 
-async function withLeader(/** @type {string} */ kind, /** @type {() => Promise<T>} */ work) {
+/**
+ * @template T
+ * @param {string} kind
+ * @param {() => Promise<T>} work
+ */
+async function withLeader(kind, work) {
   const leader = fork(import.meta.filename, ["--lead", kind]);
   await once(leader, "message");
   try {
@@ -47,34 +66,37 @@ const percentile = (values, share) =>
 
 const ms = (/** @type {number} */ value) => `${value.toFixed(1)} ms`;
 
-/** What another program does to user `id`, by kind. @type {Record<string, (client: pg.Client, id: number) => Promise<unknown>>} */
+const bump = (/** @type {number} */ id) => `UPDATE bench_users SET n = n + 1 WHERE id = ${id}`;
+
+/** What another program does to user `id`, by kind. @type {Record<string, (id: number) => string[]>} */
 const WRITES = {
-  update: (client, id) => client.query("UPDATE bench_users SET n = n + 1 WHERE id = $1", [id]),
-  "function that writes": (client, id) => client.query("SELECT bench_bump($1)", [id]),
-  trigger: (client, id) => client.query("UPDATE bench_pets SET n = n + 1 WHERE owner = $1", [id]),
-  "transaction of 5 statements": async (client, id) => {
-    await client.query("BEGIN");
-    for (let at = 0; at < 4; at++)
-      await client.query("UPDATE bench_users SET n = n + 1 WHERE id = $1", [id + 100 + at]);
-    await client.query("UPDATE bench_users SET n = n + 1 WHERE id = $1", [id]);
-    await client.query("COMMIT");
-  },
-  "delete and insert": (client, id) =>
-    client.query(
-      `WITH gone AS (DELETE FROM bench_users WHERE id = ${id}) SELECT 1; INSERT INTO bench_users VALUES (${id}, 0)`,
-    ),
+  update: (id) => [bump(id)],
+  "function that writes": (id) => [database.callWrite(id)],
+  trigger: (id) => [`UPDATE bench_pets SET n = n + 1 WHERE owner = ${id}`],
+  "transaction of 5 statements": (id) => [
+    "BEGIN",
+    ...[1, 2, 3, 4].map((at) => bump(id + 100 + at)),
+    bump(id),
+    "COMMIT",
+  ],
+  "delete and insert": (id) => [
+    "BEGIN",
+    `DELETE FROM bench_users WHERE id = ${id}`,
+    `INSERT INTO bench_users VALUES (${id}, 0)`,
+    "COMMIT",
+  ],
 };
 
 /** Milliseconds from a commit's return to the first miss. undefined: not within 10 s. */
 async function staleness(
   /** @type {XCache} */ cache,
-  /** @type {pg.Client} */ client,
-  /** @type {string} */ kind,
+  /** @type {Client} */ client,
+  /** @type {string[]} */ statements,
   /** @type {number} */ id,
 ) {
   const key = `user:${id}`;
   await cache.set(key, id, { ttl: 600, tags: [rowTag("bench_users", id), rowsTag("bench_users")] });
-  await WRITES[kind]?.(client, id);
+  for (const statement of statements) await client.query(statement);
   const committed = performance.now();
   while ((await cache.get(key)) !== undefined) if (performance.now() - committed > 10_000) return undefined;
   return performance.now() - committed;
@@ -87,61 +109,46 @@ async function throughput(/** @type {number} */ seconds) {
   let commits = 0;
   await Promise.all(
     clients.map(async (client, at) => {
-      for (; performance.now() < end; commits++) {
-        await client.query("UPDATE bench_users SET n = n + 1 WHERE id = $1", [at * 100 + (commits % 100)]);
-      }
+      for (; performance.now() < end; commits++) await client.query(bump(at * 100 + (commits % 100)));
     }),
   );
   await Promise.all(clients.map((client) => client.end()));
   return Math.round(commits / seconds);
 }
 
-async function connected() {
-  const client = new pg.Client(connection);
-  await client.connect();
-  return client;
-}
-
 async function measure(/** @type {number} */ commits, /** @type {number} */ seconds) {
   const client = await connected();
-  await client.query(`
-    DROP PUBLICATION IF EXISTS bench; DROP TABLE IF EXISTS bench_pets, bench_users; DROP FUNCTION IF EXISTS bench_bump, bench_owner, bench_notify;
-    CREATE TABLE bench_users (id int PRIMARY KEY, n int NOT NULL);
-    CREATE TABLE bench_pets (id int PRIMARY KEY, owner int NOT NULL, n int NOT NULL);
-    INSERT INTO bench_users SELECT id, 0 FROM generate_series(0, 1999) AS id;
-    INSERT INTO bench_pets SELECT id, id, 0 FROM generate_series(0, 999) AS id;
-    CREATE FUNCTION bench_bump(int) RETURNS void LANGUAGE sql AS 'UPDATE bench_users SET n = n + 1 WHERE id = $1';
-    CREATE FUNCTION bench_owner() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE bench_users SET n = n + 1 WHERE id = NEW.owner; RETURN NULL; END';
-    CREATE TRIGGER bench_owner AFTER UPDATE ON bench_pets FOR EACH ROW EXECUTE FUNCTION bench_owner();
-    CREATE FUNCTION bench_notify() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('bench', TG_RELID::text); RETURN NULL; END $$;
-    CREATE PUBLICATION bench FOR TABLE bench_users, bench_pets`);
-  const alone = await throughput(seconds);
+  await client.query(database.setUp);
   const cache = new XCache({ kvUrl, keyPrefix: "bench-feed" });
-  const fed = await withLeader("logical", async () => {
-    const kinds = Object.keys(WRITES);
-    for (const kind of kinds) {
-      const times = [];
-      for (let at = 0; at < commits / kinds.length; at++)
-        times.push(await staleness(cache, client, kind, at % 100));
-      const seen = times.filter((time) => time !== undefined);
-      const lost = times.length - seen.length;
-      console.log(
-        `${kind}: ${times.length} commits, p50 ${ms(percentile(seen, 0.5))}, p99 ${ms(percentile(seen, 0.99))}, longest ${ms(Math.max(...seen))}, ${lost} lost`,
-      );
-    }
-    return throughput(seconds);
-  });
-  for (const table of TABLES) {
-    await client.query(
-      `CREATE TRIGGER bench AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION bench_notify()`,
-    );
+  const figures = [`${await throughput(seconds)} transactions/s without a feed`];
+  for (const [at, [name, { setUp }]] of Object.entries(database.feeds).entries()) {
+    if (setUp !== undefined) await client.query(setUp);
+    const reached = await withLeader(name, async () => {
+      if (at === 0) await measureStaleness(cache, client, commits);
+      return throughput(seconds);
+    });
+    figures.push(`${reached} with ${name}`);
   }
-  const notified = await withLeader("notify", () => throughput(seconds));
-  console.log(
-    `writers: ${alone} transactions/s without a feed, ${fed} with postgresFeed, ${notified} with postgresNotifyFeed`,
-  );
+  console.log(`writers: ${figures.join(", ")}`);
   await cache.disconnect();
   await client.end();
+}
+
+async function measureStaleness(
+  /** @type {XCache} */ cache,
+  /** @type {Client} */ client,
+  /** @type {number} */ commits,
+) {
+  const kinds = Object.entries(WRITES);
+  for (const [kind, statementsFor] of kinds) {
+    const times = [];
+    for (let at = 0; at < commits / kinds.length; at++)
+      times.push(await staleness(cache, client, statementsFor(at % 100), at % 100));
+    const seen = times.filter((time) => time !== undefined);
+    console.log(
+      `${kind}: ${times.length} commits, p50 ${ms(percentile(seen, 0.5))}, p99 ${ms(percentile(seen, 0.99))}, longest ${ms(Math.max(...seen))}, ${times.length - seen.length} lost`,
+    );
+  }
 }
 
 const { values } = parseArgs({

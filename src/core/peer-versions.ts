@@ -23,6 +23,7 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
   koa: "2.0.0",
   kysely: "0.27.0",
   lmdb: "3.0.0",
+  mysql2: "3.0.0",
   next: "15.0.0",
   nodemailer: "6.0.0",
   pg: "8.0.0",

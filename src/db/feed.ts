@@ -1,13 +1,20 @@
 // Invalidation from the database's own stream of changes.
-import type { NotifyFeedOptions, PostgresFeedOptions, SqliteFeedOptions } from "./feed/feed-options.ts";
+import type {
+  MysqlFeedOptions,
+  NotifyFeedOptions,
+  PostgresFeedOptions,
+  SqliteFeedOptions,
+} from "./feed/feed-options.ts";
 import type { Feed } from "./feed/feed-status.ts";
 import { startSqliteFeed } from "./feed/sqlite-feed.ts";
-import { startNotifyFeed, startPostgresFeed } from "./feed/start.ts";
+import { startMysqlFeed, startNotifyFeed, startPostgresFeed } from "./feed/start.ts";
 
 export type {
   CacheForFeed,
   FeedMetrics,
   FeedOptions,
+  MysqlConnection,
+  MysqlFeedOptions,
   NotifyFeedOptions,
   PostgresConnection,
   PostgresFeedOptions,
@@ -31,6 +38,14 @@ export function postgresFeed(options: PostgresFeedOptions): Feed {
  */
 export function postgresNotifyFeed(options: NotifyFeedOptions): Feed {
   return startNotifyFeed(options, {});
+}
+
+/**
+ * Invalidates what any program commits to MariaDB, from its binary log in the row format. Begins at once, in the background.
+ * Throws ConfigError for invalid options.
+ */
+export function mysqlFeed(options: MysqlFeedOptions): Feed {
+  return startMysqlFeed(options, {});
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { KeyColumn, RowKey } from "../../core/db-session.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { bareName } from "../tracking/table-tags.ts";
+import type { FeedCatalogue } from "./leader.ts";
 import type { Row } from "./library.ts";
 import type { SqlLink } from "./link.ts";
 
@@ -86,14 +87,11 @@ export interface ChangedTable {
   readonly key: readonly string[];
 }
 
-export class Catalogue {
-  /** Changes with everything in it. */
+export class Catalogue implements FeedCatalogue {
   readonly version: string;
   /** By relation. */
   readonly changed: ReadonlyMap<number, readonly ChangedTable[]>;
-  /** By bare name, those whose rows a read can name. */
   readonly keys: ReadonlyMap<string, RowKey>;
-  /** The bare names of all tables that a change can concern. */
   readonly names: ReadonlySet<string>;
 
   private constructor(rows: readonly Row[]) {

@@ -10,6 +10,9 @@ import { bareName } from "../tracking/table-tags.ts";
 /** A connection string, or the configuration of a `pg.Client`. */
 export type PostgresConnection = string | Readonly<Record<string, unknown>>;
 
+/** A `mysql://` address, or the configuration of a connection of mysql2; it names the database. */
+export type MysqlConnection = string | Readonly<Record<string, unknown>>;
+
 /** The part of a cache that keeps the record. */
 export interface RecordStore {
   get<T>(key: string): Promise<T | undefined>;
@@ -59,6 +62,11 @@ export interface NotifyFeedOptions extends FeedOptions {
   readonly channel?: string;
 }
 
+export interface MysqlFeedOptions extends Omit<FeedOptions, "connection"> {
+  /** A `mysql://` address, or the configuration of a connection of mysql2. It names the database. */
+  readonly connection: MysqlConnection;
+}
+
 /** A connection of better-sqlite3, node:sqlite or libsql. */
 export interface SqliteDatabase {
   prepare(sql: string): { get(): unknown };
@@ -82,7 +90,12 @@ const OF_POSTGRES = ["connection", "rows", "silentFor"];
 const DEFAULT_SILENT_FOR = 2;
 
 /** Throws ConfigError ARGUMENT_INVALID or CONFIG_UNKNOWN_FIELD. */
-export function feedSettings(caller: string, options: FeedOptions, more: readonly string[]): FeedSettings {
+export function feedSettings(
+  caller: string,
+  options: FeedOptions | MysqlFeedOptions,
+  more: readonly string[],
+  client = "pg.Client",
+): FeedSettings {
   const tables = feedTables(caller, options, [...OF_POSTGRES, ...more]);
   const { connection, rows, silentFor = DEFAULT_SILENT_FOR } = options;
   const isConnection = typeof connection === "string" ? connection !== "" : isObject(connection);
@@ -90,7 +103,7 @@ export function feedSettings(caller: string, options: FeedOptions, more: readonl
     caller,
     isConnection,
     "connection",
-    "a connection string or the configuration of a pg.Client",
+    `a connection string or the configuration of a ${client}`,
     connection,
   );
   return { tables, rows: requireFlag(rows, "rows", false), silentForMs: ttlToMs(silentFor, "silentFor") };

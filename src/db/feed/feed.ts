@@ -8,26 +8,27 @@ import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { redactError } from "../../core/redact.ts";
 import type { HealthCheckItem } from "../../core/stats.ts";
 import { Beats } from "./beats.ts";
-import type { Catalogue } from "./catalogue.ts";
 import type { FeedOptions, FeedSettings } from "./feed-options.ts";
 import { type Feed, FeedCounts, type FeedStatus, healthOf } from "./feed-status.ts";
-import { beatMs, catalogueMs, isLocked, type Leader, type LeaderHost } from "./leader.ts";
-import { clientsOf } from "./library.ts";
-import { type LinkOptions, SqlLink } from "./link.ts";
+import {
+  beatMs,
+  type ChangeSource,
+  catalogueMs,
+  type FeedCatalogue,
+  type FeedLink,
+  type LeaderHost,
+} from "./leader.ts";
 import { Liveness } from "./liveness.ts";
 import { Pauses } from "./signal.ts";
 
 /** Another process leads, or is to. */
 class Resignation extends Error {}
 
-export interface FeedParts {
-  readonly leader: Leader;
+export interface FeedParts<Link extends FeedLink, Tables extends FeedCatalogue> {
+  readonly source: ChangeSource<Link, Tables>;
   /** What distinguishes this feed from others of the same cache: only equal feeds may follow each other. */
   readonly identity: string;
-  readCatalogue(sql: SqlLink): Promise<Catalogue>;
   readonly clock: Clock;
-  /** After so long without an answer the database counts as gone. */
-  readonly timeoutMs: number;
 }
 
 const NAMESPACE = "xcache-feed";
@@ -42,11 +43,10 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-export class RunningFeed implements Feed {
-  readonly #options: FeedOptions;
+export class RunningFeed<Link extends FeedLink, Tables extends FeedCatalogue> implements Feed {
+  readonly #options: Pick<FeedOptions, "cache" | "metrics">;
   readonly #settings: FeedSettings;
-  readonly #parts: FeedParts;
-  readonly #links: LinkOptions;
+  readonly #parts: FeedParts<Link, Tables>;
   readonly #liveness: Liveness;
   readonly #beats: Beats;
   readonly #counts: FeedCounts;
@@ -54,20 +54,23 @@ export class RunningFeed implements Feed {
   readonly #tables: ReadonlySet<string>;
   readonly #loops: Promise<unknown>;
   #role: FeedStatus["role"] = "down";
-  #catalogue: Catalogue | undefined;
+  #catalogue: Tables | undefined;
   #position: string | undefined;
   #waiting: string | undefined;
   #error: Error | undefined;
   #isClosed = false;
-  #sql: SqlLink | undefined;
+  #sql: Link | undefined;
   #waiters: Waiter[] = [];
 
-  constructor(options: FeedOptions, settings: FeedSettings, parts: FeedParts) {
-    const { clock, timeoutMs, identity } = parts;
+  constructor(
+    options: Pick<FeedOptions, "cache" | "metrics">,
+    settings: FeedSettings,
+    parts: FeedParts<Link, Tables>,
+  ) {
+    const { clock, identity } = parts;
     this.#options = options;
     this.#settings = settings;
     this.#parts = parts;
-    this.#links = { open: clientsOf(options.connection), clock, timeoutMs };
     this.#liveness = new Liveness(clock, settings.silentForMs);
     this.#counts = new FeedCounts(options.metrics);
     this.#pauses = new Pauses(clock);
@@ -157,21 +160,21 @@ export class RunningFeed implements Feed {
   }
 
   async #session(): Promise<void> {
-    const { clock } = this.#parts;
-    const sql = await SqlLink.open(this.#links);
+    const { clock, source } = this.#parts;
+    const sql = await source.open();
     this.#sql = sql;
     try {
       let nextCatalogue = clock.now();
       while (!this.#isClosed) {
         if (clock.now() >= nextCatalogue) {
           nextCatalogue = clock.now() + catalogueMs(this.#settings.silentForMs);
-          this.#catalogue = await this.#parts.readCatalogue(sql);
+          this.#catalogue = await source.readCatalogue(sql);
         }
         const cache = await this.#beats.identity();
         const key = lockKey(cache);
-        if (!(await isLocked(sql, key))) {
+        if (!(await source.isLed(sql, key))) {
           this.#beats.begin();
-          await this.#parts.leader.lead(this.#host(cache, this.#catalogue!), sql, key);
+          await source.lead(this.#host(cache, this.#catalogue!), sql, key);
         }
         this.#role = "follower";
         this.#error = undefined;
@@ -185,13 +188,12 @@ export class RunningFeed implements Feed {
     }
   }
 
-  #host(cache: string, catalogue: Catalogue): LeaderHost {
+  #host(cache: string, catalogue: Tables): LeaderHost<Link, Tables> {
     const feed = this;
     const { rows, silentForMs } = this.#settings;
     return {
       clock: this.#parts.clock,
       counts: this.#counts,
-      links: this.#links,
       rows,
       silentForMs,
       catalogue,
@@ -200,7 +202,7 @@ export class RunningFeed implements Feed {
       },
       async refresh(sql) {
         const before = this.catalogue;
-        const now = await feed.#parts.readCatalogue(sql);
+        const now = await feed.#parts.source.readCatalogue(sql);
         if (now.version === before.version) return undefined;
         Object.assign(this, { catalogue: now });
         feed.#catalogue = now;

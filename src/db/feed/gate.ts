@@ -1,24 +1,19 @@
 // The visibility gate: transactions of the stream wait here until the database's snapshots see them. The stream tells of a
 // commit before that: a read that follows an invalidation at once could store the old row for its whole ttl.
 import type { TransactionTags } from "./transaction-tags.ts";
-import type { XidSnapshot } from "./xid-snapshot.ts";
 
 /** Above this number of tags, waiting transactions keep the names of their tables only. */
 const MOST_TAGS = 100_000;
 
-/** Whether snapshots taken from now on see a transaction. */
-export type IsVisible = (snapshot: XidSnapshot, xid: number) => boolean;
-
-const isVisible: IsVisible = (snapshot, xid) => snapshot.sees(xid);
-
-export class Gate {
-  readonly #isVisible: IsVisible;
+export class Gate<Snapshot> {
+  readonly #isVisible: (snapshot: Snapshot, transaction: TransactionTags) => boolean;
   /** In the order of their commits. */
   #waiting: TransactionTags[] = [];
   #tags = 0;
 
-  constructor(visible: IsVisible = isVisible) {
-    this.#isVisible = visible;
+  /** `isVisible`: whether snapshots taken from now on see a transaction. */
+  constructor(isVisible: (snapshot: Snapshot, transaction: TransactionTags) => boolean) {
+    this.#isVisible = isVisible;
   }
 
   get isEmpty(): boolean {
@@ -39,8 +34,8 @@ export class Gate {
   }
 
   /** Those that the snapshot sees. They stay until `done`. */
-  visible(snapshot: XidSnapshot): readonly TransactionTags[] {
-    return this.#waiting.filter(({ xid }) => this.#isVisible(snapshot, xid));
+  visible(snapshot: Snapshot): readonly TransactionTags[] {
+    return this.#waiting.filter((transaction) => this.#isVisible(snapshot, transaction));
   }
 
   /** These have been invalidated. */

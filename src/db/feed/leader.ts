@@ -1,20 +1,36 @@
 // What a leading process does with a database's changes, whichever way they arrive.
 import type { Clock } from "../../core/clock.ts";
-import type { Catalogue } from "./catalogue.ts";
+import type { RowKey } from "../../core/db-session.ts";
 import type { FeedCounts } from "./feed-status.ts";
-import type { LinkOptions, SqlLink } from "./link.ts";
+
+/** A connection to the database for queries. */
+export interface FeedLink {
+  /** The process may end while the connection is open. */
+  release(): void;
+  /** Does not wait for a server that no longer answers. */
+  close(): void;
+}
+
+/** The tables whose changes arrive. */
+export interface FeedCatalogue {
+  /** Changes with everything in it. */
+  readonly version: string;
+  /** By bare name, those whose rows a read can name. */
+  readonly keys: ReadonlyMap<string, RowKey>;
+  /** The bare names of all tables that a change can concern. */
+  readonly names: ReadonlySet<string>;
+}
 
 /** The feed as its leader sees it. */
-export interface LeaderHost {
+export interface LeaderHost<Link, Tables> {
   readonly clock: Clock;
   readonly counts: FeedCounts;
-  readonly links: LinkOptions;
   readonly rows: boolean;
   readonly silentForMs: number;
   readonly isClosed: boolean;
-  readonly catalogue: Catalogue;
+  readonly catalogue: Tables;
   /** Reads the catalogue again. Returns the names of all tables before and now if it has changed. */
-  refresh(sql: SqlLink): Promise<readonly string[] | undefined>;
+  refresh(sql: Link): Promise<readonly string[] | undefined>;
   /** Resolves once the cache has confirmed; tries until then, or until `isOver`. */
   deliver(tags: readonly string[], isOver: () => boolean): Promise<void>;
   /** Every commit that was visible at `at` has been invalidated. Rejects if another process is to lead. */
@@ -26,10 +42,14 @@ export interface LeaderHost {
   elected(): void;
 }
 
-/** Reads a stream of changes. */
-export interface Leader {
+/** A database whose changes can be read as a stream. */
+export interface ChangeSource<Link extends FeedLink, Tables extends FeedCatalogue> {
+  open(): Promise<Link>;
+  readCatalogue(sql: Link): Promise<Tables>;
+  /** Whether some process holds the lock of a leader. */
+  isLed(sql: Link, lockKey: bigint): Promise<boolean>;
   /** Resolves to false if another process leads; else leads until it fails. */
-  lead(host: LeaderHost, sql: SqlLink, lockKey: bigint): Promise<boolean>;
+  lead(host: LeaderHost<Link, Tables>, sql: Link, lockKey: bigint): Promise<boolean>;
 }
 
 /** How often a changed schema or publication is looked for. */
@@ -37,13 +57,3 @@ export const catalogueMs = (silentForMs: number): number => 2.5 * silentForMs;
 
 /** How often a feed proves that it is alive. */
 export const beatMs = (silentForMs: number): number => silentForMs / 8;
-
-const LOCKED = `
-SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
-  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  AND (classid::bigint << 32 | objid::bigint) = $1`;
-
-/** Whether some process holds the lock of a leader. */
-export async function isLocked(sql: SqlLink, key: bigint): Promise<boolean> {
-  return (await sql.query(LOCKED, [String(key)])).length > 0;
-}

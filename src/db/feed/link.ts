@@ -90,6 +90,11 @@ export class SqlLink extends Link {
     return new SqlLink(client, options).connected();
   }
 
+  /** Whether some process holds the lock of a leader. */
+  async isLocked(key: bigint): Promise<boolean> {
+    return (await this.query(LOCKED, [String(key)])).length > 0;
+  }
+
   /** Calls `listener` with the payload of every notification that this connection listens for. */
   onNotification(listener: (payload: string) => void): void {
     this.client.on("notification", ({ payload = "" }: { readonly payload?: string }) => listener(payload));
@@ -175,6 +180,11 @@ export class ReplicationLink extends Link {
     );
   }
 }
+
+const LOCKED = `
+SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND (classid::bigint << 32 | objid::bigint) = $1`;
 
 function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;

@@ -1,10 +1,10 @@
 // Leads over logical replication: receives the stream, lets transactions through the gate, and proves that it is alive.
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
-import { readServer, type ServerFacts } from "./catalogue.ts";
-import { Gate, type IsVisible } from "./gate.ts";
-import { beatMs, catalogueMs, type Leader, type LeaderHost } from "./leader.ts";
-import { ReplicationLink, type SqlLink } from "./link.ts";
+import { Catalogue, readServer, type ServerFacts } from "./catalogue.ts";
+import { Gate } from "./gate.ts";
+import { beatMs, type ChangeSource, catalogueMs, type LeaderHost } from "./leader.ts";
+import { type LinkOptions, ReplicationLink, SqlLink } from "./link.ts";
 import type { Relation, StreamMessage } from "./pgoutput.ts";
 import { endOfRecords, lsnOf, lsnText } from "./pgoutput.ts";
 import { Signal } from "./signal.ts";
@@ -12,6 +12,8 @@ import { type Targets, TransactionTags, tagsOfAll, targetsOf } from "./transacti
 import { XidSnapshot } from "./xid-snapshot.ts";
 
 export interface LogicalOptions {
+  readonly links: LinkOptions;
+  readonly tables: readonly string[];
   readonly publication: string;
   /** undefined: temporary. */
   readonly durable: string | undefined;
@@ -19,16 +21,30 @@ export interface LogicalOptions {
   readonly isVisible?: IsVisible;
 }
 
-export class LogicalLeader implements Leader {
+type Host = LeaderHost<SqlLink, Catalogue>;
+
+export class LogicalSource implements ChangeSource<SqlLink, Catalogue> {
   readonly #options: LogicalOptions;
 
   constructor(options: LogicalOptions) {
     this.#options = options;
   }
 
-  async lead(host: LeaderHost, sql: SqlLink, lockKey: bigint): Promise<boolean> {
+  open(): Promise<SqlLink> {
+    return SqlLink.open(this.#options.links);
+  }
+
+  readCatalogue(sql: SqlLink): Promise<Catalogue> {
+    return Catalogue.read(sql, this.#options.publication, this.#options.tables);
+  }
+
+  isLed(sql: SqlLink, lockKey: bigint): Promise<boolean> {
+    return sql.isLocked(lockKey);
+  }
+
+  async lead(host: Host, sql: SqlLink, lockKey: bigint): Promise<boolean> {
     const server = await readServer(sql);
-    const link = await ReplicationLink.open(host.links);
+    const link = await ReplicationLink.open(this.#options.links);
     try {
       if (!(await link.tryLock(lockKey))) return false;
       host.elected();
@@ -40,6 +56,11 @@ export class LogicalLeader implements Leader {
     }
   }
 }
+
+/** Whether snapshots taken from now on see a transaction. */
+export type IsVisible = (snapshot: XidSnapshot, xid: number) => boolean;
+
+const isVisible: IsVisible = (snapshot, xid) => snapshot.sees(xid);
 
 /** The prefix of messages that the event trigger of `xcache db feed --sql` emits. */
 const MESSAGE_PREFIX = "xcache";
@@ -71,12 +92,12 @@ interface Claim {
 
 /** One uninterrupted life of a stream. */
 class Leadership {
-  readonly #host: LeaderHost;
+  readonly #host: Host;
   readonly #options: LogicalOptions;
   readonly #server: ServerFacts;
   readonly #sql: SqlLink;
   readonly #link: ReplicationLink;
-  readonly #gate: Gate;
+  readonly #gate: Gate<XidSnapshot>;
   readonly #news: Signal;
   readonly #relations = new Map<number, Relation>();
   #targets = new Map<number, Targets | undefined>();
@@ -91,19 +112,13 @@ class Leadership {
   #nextBeat = 0;
   #failure: Error | undefined;
 
-  constructor(
-    host: LeaderHost,
-    options: LogicalOptions,
-    server: ServerFacts,
-    sql: SqlLink,
-    link: ReplicationLink,
-  ) {
+  constructor(host: Host, options: LogicalOptions, server: ServerFacts, sql: SqlLink, link: ReplicationLink) {
     this.#host = host;
     this.#options = options;
     this.#server = server;
     this.#sql = sql;
     this.#link = link;
-    this.#gate = new Gate(options.isVisible);
+    this.#gate = new Gate((snapshot, { xid }) => (options.isVisible ?? isVisible)(snapshot, xid));
     this.#news = new Signal(host.clock);
     for (const each of [sql, link]) each.onFailure((error) => this.#fail(error));
   }
@@ -371,7 +386,8 @@ class Leadership {
   #requireOpen(): void {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#host.isClosed) throw new ConnectionError("the feed was closed", { code: "DISCONNECTED" });
-    const { clock, links } = this.#host;
+    const { clock } = this.#host;
+    const { links } = this.#options;
     if (this.#link.heardAt > 0 && clock.now() - this.#link.heardAt > links.timeoutMs) {
       throw new ConnectionError(
         `nothing was heard from the replication stream for ${links.timeoutMs / 1_000} s`,

@@ -2,25 +2,46 @@
 // snapshots see its transaction, so there is no gate.
 import { ConnectionError } from "../../core/errors.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
-import { beatMs, catalogueMs, type Leader, type LeaderHost } from "./leader.ts";
-import { SqlLink } from "./link.ts";
+import { Catalogue } from "./catalogue.ts";
+import { beatMs, type ChangeSource, catalogueMs, type LeaderHost } from "./leader.ts";
+import { type LinkOptions, SqlLink } from "./link.ts";
 import { Signal } from "./signal.ts";
 import { tagsOfAll } from "./transaction-tags.ts";
 
-export class NotifyLeader implements Leader {
-  readonly #channel: string;
+export interface NotifyOptions {
+  readonly links: LinkOptions;
+  readonly channel: string;
+  readonly tables: readonly string[];
+}
 
-  constructor(channel: string) {
-    this.#channel = channel;
+type Host = LeaderHost<SqlLink, Catalogue>;
+
+export class NotifySource implements ChangeSource<SqlLink, Catalogue> {
+  readonly #options: NotifyOptions;
+
+  constructor(options: NotifyOptions) {
+    this.#options = options;
   }
 
-  async lead(host: LeaderHost, sql: SqlLink, lockKey: bigint): Promise<boolean> {
-    const link = await SqlLink.open(host.links);
+  open(): Promise<SqlLink> {
+    return SqlLink.open(this.#options.links);
+  }
+
+  readCatalogue(sql: SqlLink): Promise<Catalogue> {
+    return Catalogue.ofTriggers(sql, this.#options.channel, this.#options.tables);
+  }
+
+  isLed(sql: SqlLink, lockKey: bigint): Promise<boolean> {
+    return sql.isLocked(lockKey);
+  }
+
+  async lead(host: Host, sql: SqlLink, lockKey: bigint): Promise<boolean> {
+    const link = await SqlLink.open(this.#options.links);
     try {
       const [row] = await link.query("SELECT pg_try_advisory_lock($1) AS locked", [String(lockKey)]);
       if (row?.locked !== true) return false;
       host.elected();
-      await new Listening(host, this.#channel, sql, link).run();
+      await new Listening(host, this.#options, sql, link).run();
       return true;
     } finally {
       link.close();
@@ -30,8 +51,8 @@ export class NotifyLeader implements Leader {
 
 /** One uninterrupted life of a listening connection. */
 class Listening {
-  readonly #host: LeaderHost;
-  readonly #channel: string;
+  readonly #host: Host;
+  readonly #options: NotifyOptions;
   readonly #sql: SqlLink;
   readonly #link: SqlLink;
   readonly #news: Signal;
@@ -43,9 +64,9 @@ class Listening {
   #received = 0;
   #failure: Error | undefined;
 
-  constructor(host: LeaderHost, channel: string, sql: SqlLink, link: SqlLink) {
+  constructor(host: Host, options: NotifyOptions, sql: SqlLink, link: SqlLink) {
     this.#host = host;
-    this.#channel = channel;
+    this.#options = options;
     this.#sql = sql;
     this.#link = link;
     this.#news = new Signal(host.clock);
@@ -56,7 +77,7 @@ class Listening {
   async run(): Promise<void> {
     // Never waits for a synchronous standby.
     await this.#sql.query("SET synchronous_commit = local");
-    await this.#link.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
+    await this.#link.query(`LISTEN "${this.#options.channel.replaceAll('"', '""')}"`);
     const { catalogue, rows, counts } = this.#host;
     await this.#deliver(tagsOfAll(catalogue.names, rows));
     counts.gap();
@@ -86,7 +107,10 @@ class Listening {
       }
       if (sentAt === 0 && clock.now() >= nextBeat) {
         sentAt = clock.now();
-        await this.#sql.query("SELECT pg_notify($1, $2)", [this.#channel, `${this.#id} ${++this.#sent}`]);
+        await this.#sql.query("SELECT pg_notify($1, $2)", [
+          this.#options.channel,
+          `${this.#id} ${++this.#sent}`,
+        ]);
       }
       await this.#news.wait(sentAt > 0 ? beatMs(silentForMs) : Math.max(0, nextBeat - clock.now()));
     }
@@ -129,7 +153,8 @@ class Listening {
   #requireOpen(sentAt: number): void {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#host.isClosed) throw new ConnectionError("the feed was closed", { code: "DISCONNECTED" });
-    const { clock, links } = this.#host;
+    const { clock } = this.#host;
+    const { links } = this.#options;
     if (sentAt > 0 && clock.now() - sentAt > links.timeoutMs) {
       throw new ConnectionError(`no notification arrived for ${links.timeoutMs / 1_000} s`);
     }

@@ -1,18 +1,22 @@
 // Puts a feed together from its options; tests put other parts in.
 import { type Clock, systemClock } from "../../core/clock.ts";
-import { Catalogue } from "./catalogue.ts";
+import { type BinlogOptions, BinlogSource } from "./binlog-leader.ts";
 import { RunningFeed } from "./feed.ts";
 import {
   durableSlot,
+  type FeedOptions,
+  type FeedSettings,
   feedSettings,
+  type MysqlFeedOptions,
   type NotifyFeedOptions,
   type PostgresFeedOptions,
   requireName,
 } from "./feed-options.ts";
 import type { Feed } from "./feed-status.ts";
-import type { IsVisible } from "./gate.ts";
-import { LogicalLeader } from "./logical-leader.ts";
-import { NotifyLeader } from "./notify-leader.ts";
+import { clientsOf } from "./library.ts";
+import type { LinkOptions } from "./link.ts";
+import { type IsVisible, LogicalSource } from "./logical-leader.ts";
+import { NotifySource } from "./notify-leader.ts";
 
 /** What tests put in place of the real thing. */
 export interface FeedInternals {
@@ -21,19 +25,22 @@ export interface FeedInternals {
   readonly isVisible?: IsVisible;
 }
 
+export interface MysqlInternals extends Omit<FeedInternals, "isVisible"> {
+  readonly isVisible?: NonNullable<BinlogOptions["isVisible"]>;
+}
+
 export function startPostgresFeed(options: PostgresFeedOptions, internals: FeedInternals): Feed {
   const settings = feedSettings("postgresFeed", options, ["publication", "slot"]);
   const { publication = "xcache", slot } = options;
   requireName("postgresFeed", "publication", publication);
   const durable = durableSlot("postgresFeed", slot);
   const { clock = systemClock, isVisible } = internals;
-  const leader = new LogicalLeader({ publication, durable, ...(isVisible && { isVisible }) });
+  const links = linksOf(options, settings, internals);
+  const { tables } = settings;
   return new RunningFeed(options, settings, {
-    leader,
+    source: new LogicalSource({ links, tables, publication, durable, ...(isVisible && { isVisible }) }),
     identity: `${publication} ${durable ?? ""}`,
-    readCatalogue: (sql) => Catalogue.read(sql, publication, settings.tables),
     clock,
-    timeoutMs: internals.timeoutMs ?? linkTimeout(settings.silentForMs),
   });
 }
 
@@ -42,12 +49,34 @@ export function startNotifyFeed(options: NotifyFeedOptions, internals: FeedInter
   const { channel = "xcache" } = options;
   requireName("postgresNotifyFeed", "channel", channel);
   return new RunningFeed(options, settings, {
-    leader: new NotifyLeader(channel),
+    source: new NotifySource({
+      links: linksOf(options, settings, internals),
+      tables: settings.tables,
+      channel,
+    }),
     identity: `notify ${channel}`,
-    readCatalogue: (sql) => Catalogue.ofTriggers(sql, channel, settings.tables),
     clock: internals.clock ?? systemClock,
-    timeoutMs: internals.timeoutMs ?? linkTimeout(settings.silentForMs),
   });
+}
+
+export function startMysqlFeed(options: MysqlFeedOptions, internals: MysqlInternals): Feed {
+  const settings = feedSettings("mysqlFeed", options, [], "connection of mysql2");
+  const { clock = systemClock, isVisible, timeoutMs = linkTimeout(settings.silentForMs) } = internals;
+  const links = { connection: options.connection, clock, timeoutMs };
+  const { tables } = settings;
+  return new RunningFeed(options, settings, {
+    source: new BinlogSource({ links, tables, ...(isVisible && { isVisible }) }),
+    identity: "binlog",
+    clock,
+  });
+}
+
+function linksOf(
+  { connection }: FeedOptions,
+  { silentForMs }: FeedSettings,
+  { clock = systemClock, timeoutMs = linkTimeout(silentForMs) }: FeedInternals,
+): LinkOptions {
+  return { open: clientsOf(connection), clock, timeoutMs };
 }
 
 /** Longer than the server takes between two signs of life. */

@@ -5,6 +5,8 @@ import { until } from "../../support/until.ts";
 import { feedStage, type Member, type MemberOptions } from "./feed-stage.ts";
 
 const stage = feedStage();
+/** Far more than it takes, for a machine that is busy with something else. */
+const PATIENCE = { timeout: 60_000 };
 
 /** Commits what no snapshot sees yet. Returns what makes it visible. */
 async function invisibleCommit(app: Member): Promise<() => Promise<unknown>> {
@@ -70,10 +72,14 @@ async function readAround(
   return { early, later: await app.name() };
 }
 
-test("an invisible commit is not invalidated, and the feed is alive meanwhile; once visible it is", async () => {
-  expect(await readAround({})).toEqual({ early: 0, later: "Ada" });
-});
+test(
+  "an invisible commit is not invalidated, and the feed is alive meanwhile; once visible it is",
+  PATIENCE,
+  async () => {
+    expect(await readAround({})).toEqual({ early: 0, later: "Ada" });
+  },
+);
 
-test("without the gate the old row is stored again, for its whole ttl", async () => {
+test("without the gate the old row is stored again, for its whole ttl", PATIENCE, async () => {
   expect(await readAround({ internals: { isVisible: () => true } })).toEqual({ early: 1, later: "u1" });
 });

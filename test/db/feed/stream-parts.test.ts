@@ -87,7 +87,7 @@ describe("the gate", () => {
   };
 
   test("lets a transaction through when the snapshot sees it, whatever waits before it", () => {
-    const gate = new Gate();
+    const gate = new Gate<XidSnapshot>((snapshot, { xid }) => snapshot.sees(xid));
     const [slow, fast] = [transaction(11), transaction(12)];
     gate.add(slow);
     gate.add(fast);
@@ -97,7 +97,7 @@ describe("the gate", () => {
   });
 
   test("keeps the tables of waiting transactions only, once their rows are too many", () => {
-    const gate = new Gate();
+    const gate = new Gate<XidSnapshot>((snapshot, { xid }) => snapshot.sees(xid));
     const waiting = Array.from({ length: 101 }, (_, at) => transaction(at, 1_000));
     for (const each of waiting) gate.add(each);
     expect(waiting[0]?.tags()).toEqual(["table:users", "rows:users"]);
