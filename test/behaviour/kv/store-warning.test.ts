@@ -5,6 +5,9 @@ import { makeCertificates } from "../../support/certificate.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
+/** On a busy machine nothing but what a test brings about may fail. */
+const PATIENT = { operationTimeout: 20, connectTimeout: 20 };
+
 let warned: MockInstance<typeof process.emitWarning>;
 beforeEach(() => {
   warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
@@ -33,7 +36,7 @@ test("a store that is down is reported once, with the reason and what to do, and
   await using server = await startRedis();
   const { port, url } = server;
   await server.kill();
-  await using cache = new XCache({ kvUrl: url });
+  await using cache = new XCache({ ...PATIENT, kvUrl: url });
   expect(await twentyCalls(cache)).toBe(20);
   expect(warnings()).toEqual([
     {
@@ -62,7 +65,7 @@ test("a store that is down is reported once, with the reason and what to do, and
 
 test("a wrong password is named, and never shown", async () => {
   await using server = await startRedis({ requirepass: "right" });
-  await using cache = new XCache({ kvUrl: `redis://:s3cret-wrong@127.0.0.1:${server.port}` });
+  await using cache = new XCache({ ...PATIENT, kvUrl: `redis://:s3cret-wrong@127.0.0.1:${server.port}` });
   expect(await twentyCalls(cache)).toBe(20);
   expect(warnings()).toHaveLength(1);
   const [{ message, detail } = { message: "", detail: "" }] = warnings();
@@ -73,14 +76,14 @@ test("a wrong password is named, and never shown", async () => {
 
 test("TLS against a plain port is named as such, and plain against a TLS port", async () => {
   await using plain = await startRedis();
-  await using overTls = new XCache({ kvUrl: `rediss://127.0.0.1:${plain.port}?tls_verify=false` });
+  await using overTls = new XCache({ ...PATIENT, kvUrl: `rediss://127.0.0.1:${plain.port}?tls_verify=false` });
   await twentyCalls(overTls);
   expect(warnings()).toHaveLength(1);
   expect(warnings()[0]?.message).toMatch(/does not speak TLS|wrong version number/);
   expect(warnings()[0]?.detail).toContain("redis://");
 
   await using secure = await startRedis({ tls: await makeCertificates() });
-  await using inPlain = new XCache({ kvUrl: `redis://localhost:${secure.port}` });
+  await using inPlain = new XCache({ ...PATIENT, kvUrl: `redis://localhost:${secure.port}` });
   await twentyCalls(inPlain);
   expect(warnings()).toHaveLength(2);
   expect(warnings()[1]?.message).toContain("TLS");
@@ -90,7 +93,7 @@ test("TLS against a plain port is named as such, and plain against a TLS port", 
 test("nothing is warned of where somebody listens to errors, be it in another namespace of the cache", async () => {
   const server = await startRedis();
   await server.stop();
-  await using cache = new XCache({ kvUrl: server.url });
+  await using cache = new XCache({ ...PATIENT, kvUrl: server.url });
   const heard = vi.fn();
   cache.on("error", heard);
   await twentyCalls(cache.namespace("other"));
