@@ -12,6 +12,11 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** In the order of the reports; a scenario file that is not named here comes last. */
 const ORDER = [
+  "full-get-or-set",
+  "full-million",
+  "full-mixed",
+  "full-miss",
+  "full-peek",
   "get-shared",
   "get-or-set-shared",
   "cached-hit",
@@ -31,6 +36,7 @@ const ORDER = [
   "kv-get-many-texts",
   "kv-get-many-objects",
   "kv-near-hit",
+  "kv-near-hit-full",
   "kv-near-miss",
   "kv-stampede",
   "kv-invalidate-tag",
