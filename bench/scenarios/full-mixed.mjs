@@ -17,12 +17,12 @@ export const scenario = {
 
   async measure(open, seed) {
     const workload = fullWorkload(seed, { keys: KEYS, capacity: CAPACITY });
-    const valueOf = new Map(workload.keys.map((key, at) => [key, workload.values[at]]));
+    const storedValues = new Map(workload.keys.map((key, at) => [key, workload.values[at]]));
     let loads = 0;
     let calls = 0;
     const load = async (key) => {
       loads++;
-      return valueOf.get(key);
+      return storedValues.get(key);
     };
     const driver = await open({ capacity: CAPACITY, load });
     await fill(driver, workload);

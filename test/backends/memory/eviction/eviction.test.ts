@@ -338,8 +338,8 @@ const REACHED: readonly [name: string, percentage: number][] = [
   ["shifting Zipf", 58],
   ["loop", 52.6],
   ["loop + Zipf", 49.1],
-  ["fast shift", 51.8],
-  ["drift", 39.1],
+  ["fast shift", 53.5],
+  ["drift", 40.3],
   ["recent keys", 68.4],
 ];
 
