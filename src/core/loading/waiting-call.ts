@@ -44,16 +44,25 @@ export class WaitingCall {
     this.#clock = clock;
     this.#request = request;
     this.#find = find;
-    this.#begunAt = clock.now();
+    this.#begunAt = this.mayEndEarly ? clock.now() : 0;
+  }
+
+  /** Whether it has a timeout: it may end before the load does. */
+  get mayEndEarly(): boolean {
+    return this.#request.hardTimeoutMs !== Number.POSITIVE_INFINITY || this.#hasSoftTimeout;
   }
 
   /**
    * Timeouts count from the beginning of the call, even if it waits for a second load. `overdue`: ends the wait when it
    * resolves.
    */
-  async outcomeOf<O = never>(load: PendingLoad, overdue?: Promise<O>): Promise<Outcome | O> {
-    const { softTimeoutMs } = this.#request;
+  outcomeOf<O = never>(load: PendingLoad, overdue?: Promise<O>): Promise<Outcome | O> {
     const outcome = overdue === undefined ? load.outcome : Promise.race([load.outcome, overdue]);
+    return this.mayEndEarly ? this.#timedOutcome(load, outcome) : outcome;
+  }
+
+  async #timedOutcome<O>(load: PendingLoad, outcome: Promise<Outcome | O>): Promise<Outcome | O> {
+    const { softTimeoutMs } = this.#request;
     if (this.#hasSoftTimeout) {
       const early = await withDeadline(this.#clock, this.#leftOf(softTimeoutMs), outcome, () => undefined, {
         holdsProcess: true,
@@ -68,6 +77,7 @@ export class WaitingCall {
   /** Rejects when the call has waited for `hardTimeout`. */
   untilHard<T>(work: Promise<T>): Promise<T> {
     const { hardTimeoutMs } = this.#request;
+    if (hardTimeoutMs === Number.POSITIVE_INFINITY) return work;
     const late = (): never => {
       this.#isLate = true;
       throw new OperationTimeoutError(

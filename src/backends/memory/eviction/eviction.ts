@@ -78,7 +78,7 @@ export class Eviction {
   readonly #host: EvictionHost;
   #capacity = 0;
   #states = new Uint8Array(0);
-  /** The tick of the ghost at the last use. */
+  /** The tick of the ghost at the last use; empty before the first eviction. */
   #lastUses = new Uint16Array(0);
   #entries = 0;
   /** Slots from here on were never used. */
@@ -122,7 +122,7 @@ export class Eviction {
     }
     if ((state & COUNT_MASK) < MOST_USES) state += ONE_USE;
     this.#states[slot] = state;
-    this.#lastUses[slot] = this.#tick;
+    if (this.#ghost !== undefined) this.#lastUses[slot] = this.#ghost.tick;
   }
 
   isOccupied(slot: number): boolean {
@@ -134,7 +134,7 @@ export class Eviction {
     this.#entries++;
     this.#used = Math.max(this.#used, slot + 1);
     const state = OCCUPIED | Math.min(MOST_USES, this.#recalled(slot) + ONE_USE);
-    this.#lastUses[slot] = this.#tick;
+    if (this.#ghost !== undefined) this.#lastUses[slot] = this.#ghost.tick;
     if (this.#isAwaited) {
       this.#states[slot] = this.#isOnTrial ? state | NOTED : state;
       this.#isAwaited = false;
@@ -164,10 +164,10 @@ export class Eviction {
    * key that needs the room, if it is a new one.
    */
   choose(kept: number, arriving?: number): number {
-    this.#ghost ??= new Ghost(this.#capacity);
+    this.#ghost ??= this.#newGhost();
     this.#madeRoom = NONE;
     if (arriving !== undefined && !this.#isAwaited) {
-      const slot = this.#replaceable(this.#ghost.find(arriving), kept);
+      const slot = this.#replaceable(arriving, this.#ghost, kept);
       if (slot !== NONE) return slot;
     }
     if (this.#windowSize >= this.#windowTarget) {
@@ -191,7 +191,12 @@ export class Eviction {
     if (this.#ghost !== undefined) {
       let departure: Departure = "itself";
       if (evicted) departure = inWindow ? "window" : slot === this.#madeRoom ? "trial" : "main";
-      this.#ghost.remember(this.#host.hashOf(slot), state & COUNT_MASK, departure, this.#unused(slot));
+      this.#ghost.remember(
+        this.#host.hashOf(slot),
+        state & COUNT_MASK,
+        departure,
+        this.#unused(slot, this.#ghost),
+      );
     }
     this.#states[slot] = 0;
     if (inWindow) this.#windowSize--;
@@ -206,10 +211,9 @@ export class Eviction {
     const states = new Uint8Array(Math.ceil(capacity / 4) * 4);
     states.set(this.#states.subarray(0, Math.min(this.#used, states.length)));
     this.#states = states;
-    const lastUses = new Uint16Array(capacity);
-    lastUses.set(this.#lastUses.subarray(0, Math.min(this.#used, capacity)));
-    this.#lastUses = lastUses;
-    if (this.#ghost !== undefined) this.#ghost = new Ghost(capacity);
+    if (this.#ghost === undefined) return;
+    this.#ghost = new Ghost(capacity);
+    this.#lastUses = new Uint16Array(capacity);
   }
 
   /** Forgets the order of an empty store. */
@@ -220,13 +224,14 @@ export class Eviction {
     this.#olderHalf = 0;
   }
 
-  get #tick(): number {
-    return this.#ghost === undefined ? 0 : this.#ghost.tick;
+  #newGhost(): Ghost {
+    this.#lastUses = new Uint16Array(this.#capacity);
+    return new Ghost(this.#capacity);
   }
 
   /** Ticks since the last use of an entry. */
-  #unused(slot: number): number {
-    return (this.#tick - this.#lastUses[slot]!) & 0xffff;
+  #unused(slot: number, { tick }: Ghost): number {
+    return (tick - this.#lastUses[slot]!) & 0xffff;
   }
 
   get #windowTarget(): number {
@@ -324,7 +329,8 @@ export class Eviction {
   }
 
   /** The main entry that a returning key replaces: a weaker one, or on trial one that is unused for long. */
-  #replaceable(recalled: number, kept: number): number {
+  #replaceable(arriving: number, ghost: Ghost, kept: number): number {
+    const recalled = ghost.find(arriving);
     const count = recalledCount(recalled) + ONE_USE;
     if (count <= LEAD) return NONE;
     const longest = LONGER_UNUSED * recalledIdle(recalled);
@@ -339,7 +345,8 @@ export class Eviction {
         this.#isOnTrial = false;
         return slot;
       }
-      if (mayTry && unused === NONE && other <= count + LEAD && this.#unused(slot) > longest) unused = slot;
+      if (mayTry && unused === NONE && other <= count + LEAD && this.#unused(slot, ghost) > longest)
+        unused = slot;
     }
     if (unused === NONE) return NONE;
     this.#isAwaited = true;
