@@ -195,7 +195,8 @@ export class MemoryNamespace implements Namespace {
     const stored = this.#stored(value);
     const bytes = this.#measure(key, stored);
     if (this.changes.touched(key, options.tags, since)) return false;
-    this.#put(key, stored, bytes, options);
+    // Without a try to renew: what was loaded is nearly always new.
+    this.#insert(key, stored, bytes, options, this.#expiryOf(options));
     return true;
   }
 
@@ -250,16 +251,20 @@ export class MemoryNamespace implements Namespace {
   }
 
   #put(key: string, value: unknown, bytes: number, options: EntryOptions): void {
-    const { clock } = this.#core;
-    const expires = (options.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + options.ttlMs;
-    if (
-      options.tags.length === 0 &&
-      options.staleMs === 0 &&
-      this.#table.renew(this.page, key, value, expires)
-    )
-      return;
+    const expires = this.#expiryOf(options);
+    const isPlain = options.tags.length === 0 && options.staleMs === 0;
+    if (isPlain && this.#table.renew(this.page, key, value, expires)) return;
+    this.#insert(key, value, bytes, options, expires);
+  }
+
+  #insert(key: string, value: unknown, bytes: number, options: EntryOptions, expires: number): void {
     const tagSet = this.#tags.tagSetFor(options.tags);
     this.#table.put(this.page, key, value, tagSet, expires, options.staleMs, bytes);
+  }
+
+  #expiryOf({ ttlMs }: EntryOptions): number {
+    const { clock } = this.#core;
+    return (ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + ttlMs;
   }
 
   #inspection(key: string, { value, tagSet, expires }: Held<TagSet>): Inspection {

@@ -100,12 +100,29 @@ export class Loader {
   }
 
   /** `lookup`: what a read of the store has just returned; `calledAt`: when the call began, in the change log. */
-  async load<T>(
+  load<T>(
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
     lookup?: StoreLookup,
     calledAt = this.#changes.now,
+  ): Promise<Loaded> {
+    // The common case: nothing is in flight, and all this caller does is wait for the load to end. It is never taken off the
+    // waiters, so that callers who join get copies.
+    if (isPlain(request) && !this.#flights.has(key) && this.#pauses?.has(key) !== true) {
+      const flight = this.#start(key, load, request, lookup);
+      flight.waiters++;
+      return flight.outcome;
+    }
+    return this.#loadOrJoin(key, load, request, lookup, calledAt);
+  }
+
+  async #loadOrJoin<T>(
+    key: string,
+    load: Load<T>,
+    request: ResolvedLoadOptions,
+    lookup: StoreLookup | undefined,
+    calledAt: number,
   ): Promise<Loaded> {
     if (runningFlights === this.#flights && runningKey === key) throw ownKeyError(key);
     let first = lookup;
@@ -431,6 +448,14 @@ export class Loader {
 /** Whether a stale value is within a window; one of 0 allows none. */
 const isWithin = ({ expiredForMs }: Found, windowMs: number): boolean =>
   windowMs > 0 && expiredForMs <= windowMs;
+
+/** Whether a call waits for its load without a timeout, and never for a stale value. */
+const isPlain = (request: ResolvedLoadOptions): boolean =>
+  !request.force &&
+  request.staleWhileRevalidateMs === 0 &&
+  request.staleIfErrorMs === 0 &&
+  request.softTimeoutMs === Number.POSITIVE_INFINITY &&
+  request.hardTimeoutMs === Number.POSITIVE_INFINITY;
 
 const isPromise = <T>(answer: MaybePromise<T>): answer is Promise<T> => answer instanceof Promise;
 
