@@ -17,6 +17,7 @@ const ORDER = [
   "full-mixed",
   "full-miss",
   "full-peek",
+  "full-near-hit",
   "get-shared",
   "get-or-set-shared",
   "cached-hit",
@@ -36,7 +37,6 @@ const ORDER = [
   "kv-get-many-texts",
   "kv-get-many-objects",
   "kv-near-hit",
-  "kv-near-hit-full",
   "kv-near-miss",
   "kv-stampede",
   "kv-invalidate-tag",
@@ -53,8 +53,8 @@ const scenarioNames = [
   ...ORDER.filter((name) => found.includes(name)),
   ...found.filter((name) => !ORDER.includes(name)),
 ];
-/** Scenarios of these stores begin with their name; all others are of the memory store. */
-const STORES = ["kv", "memcached", "disk"];
+/** Scenarios of these reports begin with their name; all others are of the memory store. */
+const STORES = ["full", "kv", "memcached", "disk"];
 const storeOf = (name) => STORES.find((store) => name.startsWith(`${store}-`)) ?? "memory";
 /** The scenarios of each report, which is a file in results/. */
 const REPORTS = Object.fromEntries(
@@ -139,7 +139,7 @@ function installedVersions() {
 }
 
 /** The disk is compared with Redis. */
-const SERVERS = { kv: REDIS_SERVER, disk: REDIS_SERVER, memcached: MEMCACHED };
+const SERVERS = { full: REDIS_SERVER, kv: REDIS_SERVER, disk: REDIS_SERVER, memcached: MEMCACHED };
 
 /** Such as `Redis server v=7.0.15`; undefined where there is none, or it cannot be asked. */
 function serverVersion(report) {
