@@ -11,8 +11,9 @@
 // the cache holds the wrong keys, rare when it holds the right ones.
 //
 // The window grows while keys that it evicted recently return more often than once in 64 hits: recency then matters more
-// than frequency. Otherwise it shrinks, unless its older half has at least half as many hits as its size would have on
-// average: those would be lost.
+// than frequency. It also grows while more keys return that a window of half the slots would have kept than there are hits.
+// Growth that costs hits and earns none is undone. Otherwise it shrinks, unless its older half has at least half as many
+// hits as its size would have on average: those would be lost.
 //
 // A hit raises the count of its slot and notes the time. The parts come from S3-FIFO (Yang et al., SOSP 2023), TinyLFU
 // (Einziger et al., ACM ToS 2017), LIRS (Jiang and Zhang, SIGMETRICS 2002) and CLOCK; docs/decisions/0002-memory-eviction.md
@@ -26,6 +27,7 @@ import {
   recalledCount,
   recalledIdle,
   wasPushedOut,
+  wouldFitHalf,
 } from "./ghost.ts";
 
 /** What the policy needs to know of the entry in a slot. */
@@ -63,6 +65,12 @@ const WINDOW_STEP = 1 / 64;
 const HITS_PER_REGRET = 64;
 /** The older half of the window must have this share of the hits that its size would have on average. */
 const WORTHWHILE = 1 / 2;
+/** Below this share it is worth nothing. */
+const WORTHLESS = 1 / 8;
+/** A period with this share of the hits of the one before had noticeably less. */
+const NOTICEABLY_LESS = 0.9;
+/** Periods without growth after the window has grown in vain: one, then twice as many each time, up to this. */
+const LONGEST_PAUSE = 64;
 /** How many times longer than a returning key was away a main entry must be unused to be replaced on trial. */
 const LONGER_UNUSED = 2;
 /** One in this many possible trials is made while they do not pay. */
@@ -96,7 +104,12 @@ export class Eviction {
   #hits = 0;
   #olderHits = 0;
   #regrets = 0;
+  #lateRegrets = 0;
   #insertions = 0;
+  /** The hits of the period after which the window has grown; 0 if it has not. */
+  #hitsBeforeGrowth = 0;
+  #pause = 0;
+  #nextPause = 1;
   /** Keys on trial that were used, less those that returned after making room for one. */
   #trialsPaid = -1;
   #trialsSkipped = 0;
@@ -245,6 +258,7 @@ export class Eviction {
     const count = recalledCount(recalled);
     if (wasPushedOut(recalled)) this.#returned += count;
     if (leftWindowRecently(recalled)) this.#regrets++;
+    if (wouldFitHalf(recalled)) this.#lateRegrets++;
     if (madeRoomForTrial(recalled)) this.#trialsPaid--;
     if (this.#returned >= this.#entries * HALVING_COUNT) this.#halve();
     this.#countInsertion();
@@ -266,18 +280,36 @@ export class Eviction {
   }
 
   #adjustWindow(): void {
-    const share = this.#windowShare;
-    const average = (this.#hits * share) / 2;
-    if (this.#regrets * HITS_PER_REGRET > this.#hits) {
-      this.#windowShare = Math.min(LARGEST_WINDOW, share + WINDOW_STEP);
-    } else if (this.#olderHits <= average * WORTHWHILE) {
-      this.#windowShare = Math.max(SMALLEST_WINDOW, share - Math.min(WINDOW_STEP, share / 2));
+    const hits = this.#hits;
+    const average = (hits * this.#windowShare) / 2;
+    const isTooSmall = this.#regrets * HITS_PER_REGRET > hits || this.#lateRegrets > hits;
+    const before = this.#hitsBeforeGrowth;
+    this.#hitsBeforeGrowth = 0;
+    if (hits < before * NOTICEABLY_LESS && this.#olderHits <= average * WORTHLESS) {
+      // As in a loop a little longer than the cache, whose keys return soon and are never hit in the window.
+      this.#resizeWindow(-2 * WINDOW_STEP);
+      this.#pause = this.#nextPause;
+      this.#nextPause = Math.min(LONGEST_PAUSE, 2 * this.#nextPause);
+    } else if (isTooSmall && this.#pause === 0) {
+      this.#resizeWindow(WINDOW_STEP);
+      this.#hitsBeforeGrowth = hits;
+    } else {
+      if (isTooSmall) this.#pause--;
+      if (this.#olderHits <= average * WORTHWHILE) {
+        this.#resizeWindow(-Math.min(WINDOW_STEP, this.#windowShare / 2));
+      }
     }
+    if (before > 0 && hits > before) this.#nextPause = 1;
     this.#hits = 0;
     this.#olderHits = 0;
     this.#regrets = 0;
+    this.#lateRegrets = 0;
     this.#insertions = 0;
     this.#trialsPaid *= TRIAL_DECAY;
+  }
+
+  #resizeWindow(by: number): void {
+    this.#windowShare = Math.min(LARGEST_WINDOW, Math.max(SMALLEST_WINDOW, this.#windowShare + by));
   }
 
   /** Takes the oldest window entry off the queue; its slot stays marked IN_WINDOW. */

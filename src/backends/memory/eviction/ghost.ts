@@ -38,7 +38,8 @@ const NOWHERE = -1;
 const RECENT = 1 << 4;
 const PUSHED_OUT = 1 << 5;
 const ON_TRIAL = 1 << 6;
-const IDLE_SHIFT = 7;
+const WITHIN_HALF = 1 << 7;
+const IDLE_SHIFT = 8;
 
 /** The count in a result of `recall`; 0 if the key is not remembered. */
 export const recalledCount = (recalled: number): number => recalled & COUNT_MASK;
@@ -46,6 +47,8 @@ export const recalledCount = (recalled: number): number => recalled & COUNT_MASK
 export const wasPushedOut = (recalled: number): boolean => (recalled & PUSHED_OUT) !== 0;
 /** The key was evicted from the window recently: a larger window would have kept it. */
 export const leftWindowRecently = (recalled: number): boolean => (recalled & RECENT) !== 0;
+/** The key was evicted from the window, and one of half the slots would have kept it. */
+export const wouldFitHalf = (recalled: number): boolean => (recalled & WITHIN_HALF) !== 0;
 /** The key made room for one on trial. */
 export const madeRoomForTrial = (recalled: number): boolean => (recalled & ON_TRIAL) !== 0;
 /** Ticks since its last use. */
@@ -132,7 +135,9 @@ export class Ghost {
     let told = (word & COUNT_MASK) | (idle << IDLE_SHIFT);
     if (departure !== BY_ITSELF) told |= PUSHED_OUT;
     if (departure === DEPARTURES.trial) told |= ON_TRIAL;
-    if (departure === FROM_WINDOW && idle < this.#recentTicks + this.ticksOf(window)) told |= RECENT;
+    if (departure !== FROM_WINDOW) return told;
+    if (idle < TICKS_PER_TURN / 2) told |= WITHIN_HALF;
+    if (idle < this.#recentTicks + this.ticksOf(window)) told |= RECENT;
     return told;
   }
 
