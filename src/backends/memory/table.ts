@@ -48,7 +48,7 @@ const HITS_PER_UNBOXING = 16;
 /** Hits are recorded from this share of a bound on: before, nothing is evicted. */
 const NEARLY_FULL = 7 / 8;
 /** One in this many entries may have a use that the eviction policy does not know yet. */
-const ENTRIES_PER_PENDING_USE = 64;
+const ENTRIES_PER_PENDING_USE = 256;
 /** The most that fits into a row; a larger entry counts as this much. */
 const MOST_BYTES = 0xffff_ffff;
 
