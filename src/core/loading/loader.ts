@@ -134,7 +134,11 @@ export class Loader {
       this.#pauses?.has(key) === true
     ) {
       const windowMs = request.staleWhileRevalidateMs;
-      first ??= await this.#find(key);
+      if (first === undefined) {
+        // Not awaited if known at once: a load that ends meanwhile would be repeated.
+        const known = this.#find(key);
+        first = isPromise(known) ? await known : known;
+      }
       const { found } = first;
       if (found?.fresh) return { value: found.value, source: "store" };
       if (found !== undefined) {
@@ -426,13 +430,26 @@ export class Loader {
   }
 
   /** Reads the store again, so that a value invalidated since the load began is not returned. */
-  async #find(key: string): Promise<StoreLookup> {
+  #find(key: string): MaybePromise<StoreLookup> {
     try {
-      return { found: await this.#host.namespace().find(key), failed: false };
+      const found = this.#host.namespace().find(key);
+      return isPromise(found) ? this.#found(found) : { found, failed: false };
     } catch (error) {
-      this.#host.report(toError(error));
-      return { found: undefined, failed: true };
+      return this.#notFound(error);
     }
+  }
+
+  async #found(found: Promise<Found | undefined>): Promise<StoreLookup> {
+    try {
+      return { found: await found, failed: false };
+    } catch (error) {
+      return this.#notFound(error);
+    }
+  }
+
+  #notFound(error: unknown): StoreLookup {
+    this.#host.report(toError(error));
+    return FAILED;
   }
 
   /** A value that was not stored may be one that cannot be copied. */

@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import type { ResolvedLoadOptions } from "../entry-options.ts";
 import { OperationTimeoutError } from "../errors.ts";
-import type { Found } from "../namespace.ts";
+import type { Found, MaybePromise } from "../namespace.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
 /** The result of getOrSet, and where it came from. */
@@ -35,12 +35,12 @@ export interface PendingLoad {
 export class WaitingCall {
   readonly #clock: Clock;
   readonly #request: ResolvedLoadOptions;
-  readonly #find: () => Promise<StoreLookup>;
+  readonly #find: () => MaybePromise<StoreLookup>;
   readonly #begunAt: number;
   #isLate = false;
 
   /** `find` reads what the store holds now. */
-  constructor(clock: Clock, request: ResolvedLoadOptions, find: () => Promise<StoreLookup>) {
+  constructor(clock: Clock, request: ResolvedLoadOptions, find: () => MaybePromise<StoreLookup>) {
     this.#clock = clock;
     this.#request = request;
     this.#find = find;
