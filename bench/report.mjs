@@ -19,6 +19,13 @@ const REPORTS = {
       "Values are objects of 200 bytes of JSON; reads and writes follow a Zipf(1.0) sequence over 100,000 string keys, all present.",
     ],
   },
+  full: {
+    title: "Full caches, side by side",
+    text: [
+      "Caches as they are in service: as many entries as they may have. Keys are `user:<n>`, asked for by Zipf(1.0); values are objects of",
+      "200 bytes of JSON. Times of calls are CPU time, of all threads.",
+    ],
+  },
   kv: {
     title: "Redis store, side by side",
     text: [

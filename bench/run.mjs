@@ -12,6 +12,12 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** In the order of the reports; a scenario file that is not named here comes last. */
 const ORDER = [
+  "full-get-or-set",
+  "full-million",
+  "full-mixed",
+  "full-miss",
+  "full-peek",
+  "full-near-hit",
   "get-shared",
   "get-or-set-shared",
   "cached-hit",
@@ -47,8 +53,8 @@ const scenarioNames = [
   ...ORDER.filter((name) => found.includes(name)),
   ...found.filter((name) => !ORDER.includes(name)),
 ];
-/** Scenarios of these stores begin with their name; all others are of the memory store. */
-const STORES = ["kv", "memcached", "disk"];
+/** Scenarios of these reports begin with their name; all others are of the memory store. */
+const STORES = ["full", "kv", "memcached", "disk"];
 const storeOf = (name) => STORES.find((store) => name.startsWith(`${store}-`)) ?? "memory";
 /** The scenarios of each report, which is a file in results/. */
 const REPORTS = Object.fromEntries(
@@ -133,7 +139,7 @@ function installedVersions() {
 }
 
 /** The disk is compared with Redis. */
-const SERVERS = { kv: REDIS_SERVER, disk: REDIS_SERVER, memcached: MEMCACHED };
+const SERVERS = { full: REDIS_SERVER, kv: REDIS_SERVER, disk: REDIS_SERVER, memcached: MEMCACHED };
 
 /** Such as `Redis server v=7.0.15`; undefined where there is none, or it cannot be asked. */
 function serverVersion(report) {

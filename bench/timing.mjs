@@ -45,3 +45,6 @@ export async function timeChunks(length, runChunk, warmUpMs = WARM_UP_MS) {
     cpu: perCall(chunks.map(({ cpuMs }) => cpuMs)),
   };
 }
+
+/** Figures whose time is CPU time alone. */
+export const byCpu = ({ cpu }) => ({ figure: cpu, cpu });

@@ -83,3 +83,20 @@ export function zipfWorkload(seed) {
     capacity: KEYS * 2,
   };
 }
+
+const POOL = 200;
+
+/**
+ * A cache as it is in service: as many entries as it may have, few different values. `keys` beyond `capacity` leave some of the
+ * requests without an entry.
+ */
+export function fullWorkload(seed, { keys: count = KEYS, capacity = count } = {}) {
+  const pool = makeValues(POOL);
+  const keys = makeKeys(count);
+  return {
+    keys,
+    values: keys.map((_, at) => pool[at % POOL]),
+    sequence: zipfSequence(count, READS, randomFrom(seed)),
+    capacity,
+  };
+}

@@ -492,7 +492,10 @@ export class XCache implements AsyncDisposable {
     try {
       requireKey(key);
       requireLoad(load);
-      return resolveLoadOptions(options, this.#root.defaults);
+      const { defaults, defaultLoadOptions } = this.#root;
+      return (
+        (options === undefined ? defaultLoadOptions : undefined) ?? resolveLoadOptions(options, defaults)
+      );
     } catch (error) {
       this.#telemetry.finish("getOrSet", undefined);
       throw this.#telemetry.failedCall("getOrSet", error);

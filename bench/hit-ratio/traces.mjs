@@ -108,3 +108,16 @@ export const TRACES = [
   { name: "drift", make: shifting(100, 10) },
   { name: "recent keys", make: recent },
 ];
+
+/**
+ * Zipf(1.0), and the size of each key: a Pareto distribution from 100 bytes to 1 MB.
+ * @param {number} length
+ * @returns {{ trace: Uint32Array, sizes: Uint32Array }}
+ */
+export function zipfWithSizes(length) {
+  const next = random(8);
+  const sizes = Uint32Array.from({ length: UNIVERSE }, () =>
+    Math.min(1_000_000, 100 / (1 - next()) ** (1 / 1.1)),
+  );
+  return { trace: trace(length, zipfRanks(1, random(9))), sizes };
+}

@@ -3,7 +3,12 @@ import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import type { Clock } from "../core/clock.ts";
 import { disconnectedError } from "../core/disconnected-namespace.ts";
-import { defaultEntryOptions, type EntryDefaults } from "../core/entry-options.ts";
+import {
+  defaultEntryOptions,
+  defaultLoadOptions,
+  type EntryDefaults,
+  type ResolvedLoadOptions,
+} from "../core/entry-options.ts";
 import { OperationTimeoutError } from "../core/errors.ts";
 import type { EntryOptions, Namespace, Store, StoreObserver } from "../core/namespace.ts";
 import { toXCacheError } from "../core/resilience/store-failure.ts";
@@ -38,6 +43,7 @@ export class CacheLifecycle {
   readonly defaults: EntryDefaults;
   /** The options of every write without options; undefined where jitter makes them differ. */
   readonly defaultEntryOptions: EntryOptions | undefined;
+  readonly defaultLoadOptions: ResolvedLoadOptions | undefined;
   readonly #metrics: CacheMetrics | undefined;
   /** The function that detaches each member from its metrics. */
   readonly #members = new Map<Member, (() => void) | undefined>();
@@ -56,6 +62,7 @@ export class CacheLifecycle {
     this.store = openStore(config, clock);
     this.defaults = { ...config, random: clock.random };
     this.defaultEntryOptions = defaultEntryOptions(this.defaults);
+    this.defaultLoadOptions = defaultLoadOptions(this.defaults);
     if (config.enableMetrics && config.metrics !== undefined) this.#metrics = metricsOf(config.metrics);
   }
 

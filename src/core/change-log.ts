@@ -117,8 +117,9 @@ export class ChangeLog {
     this.everything();
   }
 
+  /** Called after nearly every load: clearing an empty Map would allocate a new table for it. */
   #forget(): void {
-    this.#tags.clear();
-    this.#patterns.length = 0;
+    if (this.#tags.size > 0) this.#tags.clear();
+    if (this.#patterns.length > 0) this.#patterns.length = 0;
   }
 }

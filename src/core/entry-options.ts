@@ -87,6 +87,11 @@ export function defaultEntryOptions(defaults: EntryDefaults): EntryOptions | und
   return defaults.ttlJitter === 0 ? resolveSetOptions(undefined, defaults) : undefined;
 }
 
+/** The same for getOrSet. */
+export function defaultLoadOptions(defaults: EntryDefaults): ResolvedLoadOptions | undefined {
+  return defaults.ttlJitter === 0 ? resolveLoadOptions(undefined, defaults) : undefined;
+}
+
 function entryOptionsOf(options: SetOptions, defaults: EntryDefaults, staleMs: number): EntryOptions {
   return {
     ttlMs: options.ttl === undefined ? defaultTtlMs(defaults) : ttlToMs(options.ttl),

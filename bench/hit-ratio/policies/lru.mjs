@@ -1,12 +1,13 @@
-// Least recently used.
+// LRU: the baseline that everything is compared with.
+import { keysOf, Lists } from "./lists.mjs";
 
 export function lru(trace, capacity) {
-  const cached = new Set();
+  const lists = new Lists(keysOf(trace), 1);
   let hits = 0;
   for (const key of trace) {
-    if (cached.delete(key)) hits++;
-    else if (cached.size === capacity) cached.delete(cached.values().next().value);
-    cached.add(key);
+    if (lists.of(key) === 0) hits++;
+    else if (lists.sizes[0] >= capacity) lists.remove(lists.oldest[0]);
+    lists.push(0, key);
   }
   return hits;
 }

@@ -18,6 +18,7 @@ import {
   type Namespace,
   type NamespaceUsage,
   type ReadCallback,
+  type Ticket,
 } from "../../core/namespace.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
@@ -182,19 +183,21 @@ export class MemoryNamespace implements Namespace {
 
   admit(key: string, { since, seen }: AdmissionOptions): Admission {
     return {
-      ticket: {
-        commit: (value, options) => {
-          const stored = this.#stored(value);
-          const bytes = this.#measure(key, stored);
-          if (this.changes.touched(key, options.tags, since)) return false;
-          this.#put(key, stored, bytes, options);
-          return true;
-        },
-        abandon: () => {},
-      },
+      found: undefined,
+      ticket: new MemoryTicket(this, key, since),
       // Not what was found before: the load may return it, and it may have been invalidated since.
       stale: seen === undefined ? undefined : this.find(key),
     };
+  }
+
+  /** Stores the result of a load that began at `since`, unless something it depends on has changed. */
+  commit(key: string, value: unknown, options: EntryOptions, since: number): boolean {
+    const stored = this.#stored(value);
+    const bytes = this.#measure(key, stored);
+    if (this.changes.touched(key, options.tags, since)) return false;
+    // Without a try to renew: what was loaded is nearly always new.
+    this.#insert(key, stored, bytes, options, this.#expiryOf(options));
+    return true;
   }
 
   own(value: unknown): unknown {
@@ -248,16 +251,20 @@ export class MemoryNamespace implements Namespace {
   }
 
   #put(key: string, value: unknown, bytes: number, options: EntryOptions): void {
-    const { clock } = this.#core;
-    const expires = (options.ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + options.ttlMs;
-    if (
-      options.tags.length === 0 &&
-      options.staleMs === 0 &&
-      this.#table.renew(this.page, key, value, expires)
-    )
-      return;
+    const expires = this.#expiryOf(options);
+    const isPlain = options.tags.length === 0 && options.staleMs === 0;
+    if (isPlain && this.#table.renew(this.page, key, value, expires)) return;
+    this.#insert(key, value, bytes, options, expires);
+  }
+
+  #insert(key: string, value: unknown, bytes: number, options: EntryOptions, expires: number): void {
     const tagSet = this.#tags.tagSetFor(options.tags);
     this.#table.put(this.page, key, value, tagSet, expires, options.staleMs, bytes);
+  }
+
+  #expiryOf({ ttlMs }: EntryOptions): number {
+    const { clock } = this.#core;
+    return (ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + ttlMs;
   }
 
   #inspection(key: string, { value, tagSet, expires }: Held<TagSet>): Inspection {
@@ -285,6 +292,24 @@ export class MemoryNamespace implements Namespace {
     }
     return measured === 0 ? 0 : Math.round((bytes / measured) * this.page.size);
   }
+}
+
+class MemoryTicket implements Ticket {
+  readonly #namespace: MemoryNamespace;
+  readonly #key: string;
+  readonly #since: number;
+
+  constructor(namespace: MemoryNamespace, key: string, since: number) {
+    this.#namespace = namespace;
+    this.#key = key;
+    this.#since = since;
+  }
+
+  commit(value: unknown, options: EntryOptions): boolean {
+    return this.#namespace.commit(this.#key, value, options, this.#since);
+  }
+
+  abandon(): void {}
 }
 
 function bytesOf(codec: Codec, key: string, value: unknown): number {

@@ -2,6 +2,7 @@
 // per entry and bounds entries and bytes over all pages.
 import { type Clock, NEAR_EXPIRY_MS } from "../../core/clock.ts";
 import { Eviction } from "./eviction/eviction.ts";
+import { Sampling } from "./eviction/sampling.ts";
 import { UseLog } from "./eviction/use-log.ts";
 import { Reclaim } from "./expiry/reclaim.ts";
 import { Schedule } from "./expiry/schedule.ts";
@@ -46,6 +47,8 @@ export interface Held<S> {
 const HITS_PER_UNBOXING = 16;
 /** Hits are recorded from this share of a bound on: before, nothing is evicted. */
 const NEARLY_FULL = 7 / 8;
+/** One in this many entries may have a use that the eviction policy does not know yet. */
+const ENTRIES_PER_PENDING_USE = 256;
 /** The most that fits into a row; a larger entry counts as this much. */
 const MOST_BYTES = 0xffff_ffff;
 
@@ -79,6 +82,10 @@ export class Table<S extends EntryTags> implements PageHost {
   readonly #eviction: Eviction;
   readonly #reclaim: Reclaim<S>;
   readonly #uses = new UseLog();
+  readonly #sampling: Sampling;
+  readonly #hashes: Int32Array;
+  /** How many recorded uses the eviction policy may not know yet when it chooses. */
+  readonly #mostPending: number;
   #evicted: { page: Page; key: string }[] = [];
   #latestExpiry = 0;
   #hitsOnBoxes = 0;
@@ -86,11 +93,14 @@ export class Table<S extends EntryTags> implements PageHost {
   constructor(options: TableOptions) {
     this.clock = options.clock;
     this.#uncheckedHits = (options.clock.hitsPerReading ?? 1) - 1;
+    this.#sampling = new Sampling(this.#uncheckedHits);
     this.maxEntries = options.maxEntries;
     this.maxBytes = options.maxBytes;
     this.#countsBytes = options.maxBytes !== Number.POSITIVE_INFINITY;
     this.#hasExtras = this.#countsBytes;
     this.#onEvict = options.onEvict;
+    this.#hashes = new Int32Array(this.#uses.most);
+    this.#mostPending = Math.min(this.#uses.most, Math.floor(options.maxEntries / ENTRIES_PER_PENDING_USE));
     const rows = new Rows<S>(options.maxEntries);
     this.#rows = rows;
     this.#index = new KeyIndex(rows);
@@ -145,7 +155,8 @@ export class Table<S extends EntryTags> implements PageHost {
     const expires = isBoxed ? held.expires : this.#rows.expiresOf(slot);
     if (expires - this.clock.coarse() <= NEAR_EXPIRY_MS && this.clock.now() >= expires) return undefined;
     tagSet?.used?.();
-    if (this.recordsUses) this.recordUse(page, key);
+    if (isBoxed) this.#sampleUse(page, key);
+    else if (this.recordsUses) this.recordUse(page, key);
     if (!isBoxed) return held;
     if (++this.#hitsOnBoxes % HITS_PER_UNBOXING === 0) this.#unbox(page, key, held);
     return held.value;
@@ -154,10 +165,18 @@ export class Table<S extends EntryTags> implements PageHost {
   /** Whether every unboxed value is fresh; if so, the next few hits skip the check. */
   #isBeforeHorizon(): boolean {
     const { horizon } = this;
-    if (this.recordsUses) return this.clock.coarse() < horizon;
-    const isBefore = this.clock.now() < horizon;
-    this.unchecked = isBefore && this.onOccupied !== undefined ? this.#uncheckedHits : 0;
+    const isSkipping = this.onOccupied !== undefined && (!this.recordsUses || this.#sampling.isSparse);
+    const isBefore = (isSkipping ? this.clock.now() : this.clock.coarse()) < horizon;
+    this.unchecked =
+      !isBefore || !isSkipping ? 0 : this.recordsUses ? this.#sampling.skipped() : this.#uncheckedHits;
     return isBefore;
+  }
+
+  /** Records one of the uses that reach the table anyway, as often as one of the others. */
+  #sampleUse(page: Page, key: string): void {
+    if (!this.recordsUses || --this.unchecked >= 0) return;
+    this.unchecked = this.onOccupied !== undefined && this.#sampling.isSparse ? this.#sampling.skipped() : 0;
+    this.recordUse(page, key);
   }
 
   recordUse(page: Page, key: string): void {
@@ -189,7 +208,7 @@ export class Table<S extends EntryTags> implements PageHost {
     const held = page.held(key);
     if (held === undefined) return false;
     const isDone = isBox(held) ? held.renew(value, until) : this.#box(page, key, value, until);
-    if (isDone && this.recordsUses) this.recordUse(page, key);
+    if (isDone) this.#sampleUse(page, key);
     return isDone;
   }
 
@@ -303,14 +322,15 @@ export class Table<S extends EntryTags> implements PageHost {
     bytes: number,
   ): void {
     this.#reclaim.onInsertion();
-    this.#applyUses();
-    this.#makeRoom(1, bytes, NO_SLOT);
+    this.#sampling.inserted();
+    const hash = this.#hash.of(key, page.number);
+    this.#makeRoom(1, bytes, NO_SLOT, hash >>> 0);
     if (this.#rows.reserve()) this.#fitRows();
     const plain = tagSet === undefined && this.#schedule.canBePlain(expires);
     const box = plain ? undefined : new Box(value, NO_SLOT, expires);
     // First, because a Map can throw when it is full: then nothing else has changed.
     page.add(key, box ?? value);
-    const slot = this.#rows.allocate(key, this.#hash.of(key, page.number), page.number);
+    const slot = this.#rows.allocate(key, hash, page.number);
     if (box !== undefined) box.slot = slot;
     this.#index.add(slot);
     this.#eviction.admit(slot);
@@ -359,17 +379,19 @@ export class Table<S extends EntryTags> implements PageHost {
 
   #count(bytes: number): void {
     this.bytes += bytes;
-    this.recordsUses =
+    const isNearlyFull =
       this.size >= this.maxEntries * NEARLY_FULL ||
       (this.#countsBytes && this.bytes >= this.maxBytes * NEARLY_FULL);
-    if (this.recordsUses) this.unchecked = 0;
+    if (isNearlyFull === this.recordsUses) return;
+    this.recordsUses = isNearlyFull;
+    this.unchecked = 0;
   }
 
-  #makeRoom(entries: number, bytes: number, kept: number): void {
+  #makeRoom(entries: number, bytes: number, kept: number, arriving?: number): void {
     while (this.size + entries > this.maxEntries || this.bytes + bytes > this.maxBytes) {
       if (this.#reclaim.retired(1) > 0) continue;
-      this.#applyUses();
-      const slot = this.#eviction.choose(kept);
+      if (this.#uses.length >= this.#mostPending) this.#applyUses();
+      const slot = this.#eviction.choose(kept, arriving);
       const isSpent = this.#reclaim.isSpent(slot, this.clock.coarse());
       if (!isSpent && this.#onEvict !== undefined) {
         this.#evicted.push({ page: this.#pages.at(this.#rows.ownerOf(slot))!, key: this.#rows.keys[slot]! });
@@ -384,12 +406,20 @@ export class Table<S extends EntryTags> implements PageHost {
     for (const { page, key } of evicted) this.#onEvict?.(page, key);
   }
 
+  /** Hashes all keys first: the lookups that follow do not depend on each other, so that the CPU waits for memory once. */
   #applyUses(): void {
-    if (this.#uses.length === 0) return;
+    const uses = this.#uses.length;
+    if (uses === 0) return;
+    const hits = this.#sampling.recorded(uses);
+    const hashes = this.#hashes;
+    let at = 0;
     this.#uses.drain((key, number) => {
-      const slot = this.#index.find(key, number, this.#hash.of(key, number));
-      if (slot >= 0) this.#eviction.touch(slot);
+      hashes[at++] = this.#hash.of(key, number);
     });
+    for (at = 0; at < uses; at++) {
+      const slot = this.#index.guess(hashes[at]!);
+      if (slot >= 0) this.#eviction.touch(slot, hits);
+    }
   }
 
   #drop(slot: number, evicted: boolean): void {

@@ -8,6 +8,9 @@ export class LoadLimit {
   isExceeded = false;
   /** When it is exceeded; known once the load has begun. */
   due = Number.POSITIVE_INFINITY;
+  /** Its neighbours among the running loads: links cost less than an entry of a Set. */
+  older: LoadLimit | undefined;
+  newer: LoadLimit | undefined;
   #exceeded: Promise<typeof OVERDUE> | undefined;
   #wake: (() => void) | undefined;
 
@@ -28,8 +31,8 @@ export class LoadLimit {
 export class LoadLimits {
   readonly #clock: Clock;
   readonly #limitMs: number;
-  /** Oldest first. */
-  readonly #running = new Set<LoadLimit>();
+  #oldest: LoadLimit | undefined;
+  #newest: LoadLimit | undefined;
   #timer: Timer | undefined;
   readonly #isConnected: () => boolean;
 
@@ -42,20 +45,34 @@ export class LoadLimits {
 
   begin(limit: LoadLimit): void {
     limit.due = this.#clock.now() + this.#limitMs;
-    this.#running.add(limit);
+    limit.older = this.#newest;
+    if (this.#newest === undefined) this.#oldest = limit;
+    else this.#newest.newer = limit;
+    this.#newest = limit;
     if (this.#timer === undefined) this.#arm(this.#limitMs);
   }
 
   end(limit: LoadLimit): void {
-    this.#running.delete(limit);
+    this.#unlink(limit);
     if (!this.#isConnected()) this.rest();
   }
 
   /** Stops the timer unless a load is running. */
   rest(): void {
-    if (this.#running.size > 0) return;
+    if (this.#oldest !== undefined) return;
     this.#timer?.cancel();
     this.#timer = undefined;
+  }
+
+  /** Does nothing if it is not among the running. */
+  #unlink(limit: LoadLimit): void {
+    const { older, newer } = limit;
+    if (older !== undefined) older.newer = newer;
+    else if (this.#oldest === limit) this.#oldest = newer;
+    if (newer !== undefined) newer.older = older;
+    else if (this.#newest === limit) this.#newest = older;
+    limit.older = undefined;
+    limit.newer = undefined;
   }
 
   #arm(delayMs: number): void {
@@ -65,12 +82,12 @@ export class LoadLimits {
   #check(): void {
     this.#timer = undefined;
     const now = this.#clock.now();
-    for (const limit of this.#running) {
+    for (let limit = this.#oldest; limit !== undefined; limit = this.#oldest) {
       if (limit.due > now) {
         this.#arm(limit.due - now);
         return;
       }
-      this.#running.delete(limit);
+      this.#unlink(limit);
       limit.exceed();
     }
   }

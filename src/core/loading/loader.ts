@@ -8,7 +8,7 @@ import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
 import type { Admission, EntryOptions, Found, MaybePromise, Namespace, Ticket } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
-import { type CommitOutcome, newEnoughCheck } from "./late-tags.ts";
+import { type CommitOutcome, type LateTagged, newEnoughCheck } from "./late-tags.ts";
 import { LoadLimit, LoadLimits, OVERDUE } from "./load-limit.ts";
 import { LoadPauses } from "./load-pauses.ts";
 import { type Loaded, type Outcome, type StoreLookup, WaitingCall } from "./waiting-call.ts";
@@ -20,8 +20,9 @@ interface Flight {
   readonly tags: readonly string[];
   /** The moment in the change log at which it began. */
   readonly since: number;
-  readonly beganAt: number;
-  readonly outcome: Promise<Outcome>;
+  /** When it was started without a ticket. */
+  beganAt: number;
+  outcome: Promise<Outcome>;
   waiters: number;
   storeFailed: boolean;
   /** The permission to store its result, once granted. */
@@ -58,19 +59,19 @@ export interface LoaderHost {
 /** A load without a ticket does not notice changes made by other processes: it can be joined for this long at most. */
 const MAX_UNNOTIFIED_MS = 1_000;
 
+/** The outcome of a load until it is started. */
+const STARTING = new Promise<never>(() => {});
+
 const FAILED: StoreLookup = { found: undefined, failed: true };
 
-type FlightState = Pick<
-  Flight,
-  "storeFailed" | "ticket" | "hasNoTicket" | "stale" | "signal" | "limit" | "admission"
->;
 type Flights = Map<string, Flight>;
 
 /** Cache objects on one namespace share its change log, and with it their flights. */
 const flightsOf = new WeakMap<ChangeLog, Flights>();
 
 /** The load whose synchronous part is running right now: a call made meanwhile comes from the load itself. */
-let running: { readonly flights: Flights; readonly key: string } | undefined;
+let runningFlights: Flights | undefined;
+let runningKey: string | undefined;
 
 export class Loader {
   readonly #changes: ChangeLog;
@@ -99,14 +100,31 @@ export class Loader {
   }
 
   /** `lookup`: what a read of the store has just returned; `calledAt`: when the call began, in the change log. */
-  async load<T>(
+  load<T>(
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
     lookup?: StoreLookup,
     calledAt = this.#changes.now,
   ): Promise<Loaded> {
-    if (running?.flights === this.#flights && running.key === key) throw ownKeyError(key);
+    // The common case: nothing is in flight, and all this caller does is wait for the load to end. It is never taken off the
+    // waiters, so that callers who join get copies.
+    if (isPlain(request) && !this.#flights.has(key) && this.#pauses?.has(key) !== true) {
+      const flight = this.#start(key, load, request, lookup);
+      flight.waiters++;
+      return flight.outcome;
+    }
+    return this.#loadOrJoin(key, load, request, lookup, calledAt);
+  }
+
+  async #loadOrJoin<T>(
+    key: string,
+    load: Load<T>,
+    request: ResolvedLoadOptions,
+    lookup: StoreLookup | undefined,
+    calledAt: number,
+  ): Promise<Loaded> {
+    if (runningFlights === this.#flights && runningKey === key) throw ownKeyError(key);
     let first = lookup;
     // A forced load must not join one that is already running.
     if (request.force) this.#changes.key(key);
@@ -116,7 +134,11 @@ export class Loader {
       this.#pauses?.has(key) === true
     ) {
       const windowMs = request.staleWhileRevalidateMs;
-      first ??= await this.#find(key);
+      if (first === undefined) {
+        // Not awaited if known at once: a load that ends meanwhile would be repeated.
+        const known = this.#find(key);
+        first = isPromise(known) ? await known : known;
+      }
       const { found } = first;
       if (found?.fresh) return { value: found.value, source: "store" };
       if (found !== undefined) {
@@ -124,7 +146,7 @@ export class Loader {
         const isPaused =
           (isRevalidated || isWithin(found, request.staleIfErrorMs)) &&
           this.#pauses?.covers(key, found) === true;
-        if (isRevalidated && !isPaused) this.#join(key, load, request, first);
+        if (isRevalidated && !isPaused) this.#refresh(key, load, request, first);
         if (isRevalidated || isPaused) return { value: found.value, source: "stale" };
       }
     }
@@ -133,6 +155,7 @@ export class Loader {
       const present = this.#flights.get(key);
       const joined = present === undefined ? undefined : this.#joinable(key, present);
       const flight = joined ?? this.#start(key, load, request, first);
+      if (joined === undefined && call.mayEndEarly) this.#watch(flight);
       first = undefined;
       flight.waiters++;
       try {
@@ -171,10 +194,11 @@ export class Loader {
     );
   }
 
-  #join<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: StoreLookup): Flight {
+  /** Starts a load that nobody waits for, unless one is in flight. */
+  #refresh<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first: StoreLookup): void {
     const present = this.#flights.get(key);
-    const joined = present === undefined ? undefined : this.#joinable(key, present);
-    return joined ?? this.#start(key, load, request, first);
+    if (present !== undefined && this.#joinable(key, present) !== undefined) return;
+    this.#watch(this.#start(key, load, request, first));
   }
 
   /** The flight of this key, unless something it depends on has changed since it began, or it takes too long. */
@@ -187,37 +211,35 @@ export class Loader {
   }
 
   #start<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: StoreLookup): Flight {
-    const since = this.#changes.begin(key);
-    const state: FlightState = {
+    const flight: Flight = {
+      forced: request.force,
+      tags: request.entry.tags,
+      since: this.#changes.begin(key),
+      beganAt: 0,
+      outcome: STARTING,
+      waiters: 0,
       storeFailed: false,
       ticket: undefined,
       hasNoTicket: false,
       stale: undefined,
       signal: this.#host.signal(),
-      limit: new LoadLimit(),
       admission: undefined,
+      limit: new LoadLimit(),
     };
-    const outcome = this.#fly(key, load, request, since, first, state).finally(() => {
-      this.#changes.end(key);
-      this.#close(key, flight);
-    });
-    const flight: Flight = Object.assign(state, {
-      forced: request.force,
-      tags: request.entry.tags,
-      since,
-      beganAt: this.#host.clock.now(),
-      outcome,
-      waiters: 0,
-    });
     this.#flights.set(key, flight);
-    outcome.catch((error: unknown) => {
-      if (flight.waiters === 0) this.#host.report(toError(error));
-    });
+    flight.outcome = this.#fly(key, load, request, first, flight);
     return flight;
   }
 
+  /** Reports the failure of a load if no caller is left that sees it. */
+  #watch(flight: Flight): void {
+    flight.outcome.catch((error: unknown) => {
+      if (flight.waiters === 0) this.#host.report(toError(error));
+    });
+  }
+
   /** From now on no caller joins it. */
-  #close(key: string, flight: FlightState): void {
+  #close(key: string, flight: Flight): void {
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 
@@ -229,114 +251,166 @@ export class Loader {
       : ticket?.noticesChanges?.() === false;
   }
 
-  /** A failing store is called once, then the load runs without it. */
   async #fly<T>(
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
-    since: number,
     first: StoreLookup | undefined,
-    state: FlightState,
+    flight: Flight,
   ): Promise<Outcome> {
-    const { lock, force, entry } = request;
-    if (first?.failed) state.storeFailed = true;
-    else {
-      try {
-        const namespace = this.#host.namespace();
-        const seen = first === undefined ? await namespace.find(key) : first.found;
-        if (seen?.fresh && !force) return { value: seen.value, source: "store" };
-        const { signal } = state;
-        if (signal.aborted) throw disconnectedError();
-        state.admission = namespace.admit(key, {
-          entry,
-          since,
-          lock,
-          force,
-          lateTags: namesTags(load),
-          seen,
-          limitMs: this.#host.loadLimitMs,
-          signal,
-        });
-        const admission = await state.admission;
-        if (admission.found !== undefined) {
-          return { value: admission.found.value, source: "store" };
-        }
-        state.ticket = admission.ticket;
-        // Without an admission nothing says that a value read earlier was not invalidated since.
-        state.stale = admission.stale;
-      } catch (error) {
-        state.storeFailed = true;
-        this.#host.report(toError(error));
-      }
-    }
-    state.hasNoTicket = state.ticket === undefined;
-    // Without a wait for the store, other calls of this turn still have to come before the load starts, to share it.
-    if (state.hasNoTicket) await endOfTurn();
-    this.#limits.begin(state.limit);
+    const { force, entry } = request;
     try {
-      const outcome = await this.#run(key, load, entry, state);
-      this.#pauses?.end(key);
-      return outcome;
-    } catch (error) {
-      const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
-      if (state.stale?.fresh === false && isWithin(state.stale, windowMs)) {
-        this.#pauses ??= new LoadPauses(this.#host.clock);
-        this.#pauses.failed(key, state.stale);
+      if (first?.failed) flight.storeFailed = true;
+      else {
+        // A failing store is called once, then the load runs without it.
+        try {
+          const namespace = this.#host.namespace();
+          let seen = first === undefined ? namespace.find(key) : first.found;
+          // What is known at once is not awaited: that would cost as much as the rest.
+          if (isPromise(seen)) seen = await seen;
+          if (seen?.fresh && !force) return { value: seen.value, source: "store" };
+          flight.admission = this.#admit(key, load, request, seen, flight, namespace);
+          // Awaited even so: other calls of this turn still have to come before the load starts, to share it.
+          const admission = await flight.admission;
+          if (admission.found !== undefined) return { value: admission.found.value, source: "store" };
+          flight.ticket = admission.ticket;
+          // Without an admission nothing says that a value read earlier was not invalidated since.
+          flight.stale = admission.stale;
+        } catch (error) {
+          flight.storeFailed = true;
+          this.#host.report(toError(error));
+        }
       }
+      flight.hasNoTicket = flight.ticket === undefined;
+      if (flight.hasNoTicket) {
+        flight.beganAt = this.#host.clock.now();
+        // Without a wait for the store, as above.
+        await endOfTurn();
+      }
+      this.#limits.begin(flight.limit);
+      const { stale, signal } = flight;
+      const decided = new LoadDecisions(entry);
+      const begunAt = this.#changes.mark();
+      const loaded = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
+      const value = this.#host.freezes ? this.#own(loaded) : loaded;
+      const endedAt = this.#changes.mark();
+      let commit = this.#commit(key, value, decided, flight);
+      if (isPromise(commit)) commit = await commit;
+      this.#pauses?.end(key);
+      if (decided.options.tags.length === entry.tags.length) return { value, source: "load" };
+      return this.#tagged(key, load, value, { tags: decided.options.tags, begunAt, endedAt, commit }, flight);
+    } catch (error) {
+      this.#fail(key, request, flight);
       throw error;
     } finally {
-      this.#limits.end(state.limit);
+      this.#limits.end(flight.limit);
+      this.#changes.end(key);
+      this.#close(key, flight);
     }
   }
 
-  async #run<T>(key: string, load: Load<T>, options: EntryOptions, state: FlightState): Promise<Outcome> {
-    const { ticket, stale, signal } = state;
-    const decided = new LoadDecisions(options);
-    const changes = this.#changes;
-    const begunAt = changes.mark();
-    try {
-      const loaded = await this.#call(key, load, decided.context(stale?.value as T | undefined, signal));
-      const value = this.#host.freezes ? this.#own(loaded) : loaded;
-      const { skipped, options: final } = decided;
-      const endedAt = changes.mark();
-      let commit: CommitOutcome = "skipped";
-      if (ticket !== undefined && value !== undefined && !skipped && !signal.aborted) {
-        commit = await this.#commit(key, ticket, value, final);
-      } else void ticket?.abandon();
-      if (final.tags.length === options.tags.length) return { value, source: "load" };
-      if (ticket?.areCurrent !== undefined && !namesTags(load)) this.#reportUndeclaredTags(key);
-      const isTouched = changes.tagsTouched(final.tags, begunAt);
-      const report = (error: Error): void => this.#host.report(error);
-      const ended = { tags: final.tags, begunAt, endedAt, commit, isTouched, ticket, signal, report };
-      return { value, source: "load", isNewEnough: newEnoughCheck(ended) };
-    } catch (error) {
-      void ticket?.abandon();
-      // A later caller must start a new load, not get an error from before its call.
-      this.#close(key, state);
-      throw error;
-    }
+  #admit<T>(
+    key: string,
+    load: Load<T>,
+    { entry, lock, force }: ResolvedLoadOptions,
+    seen: Found | undefined,
+    { since, signal }: Flight,
+    namespace: Namespace,
+  ): MaybePromise<Admission> {
+    if (signal.aborted) throw disconnectedError();
+    const lateTags = namesTags(load);
+    return namespace.admit(key, {
+      entry,
+      since,
+      lock,
+      force,
+      lateTags,
+      seen,
+      limitMs: this.#host.loadLimitMs,
+      signal,
+    });
+  }
+
+  /** The outcome of a load that has named tags. */
+  #tagged<T>(
+    key: string,
+    load: Load<T>,
+    value: unknown,
+    ended: Pick<LateTagged, "tags" | "begunAt" | "endedAt" | "commit">,
+    { ticket, signal }: Flight,
+  ): Outcome {
+    if (ticket?.areCurrent !== undefined && !namesTags(load)) this.#reportUndeclaredTags(key);
+    const isTouched = this.#changes.tagsTouched(ended.tags, ended.begunAt);
+    const report = (error: Error): void => this.#host.report(error);
+    return {
+      value,
+      source: "load",
+      isNewEnough: newEnoughCheck({ ...ended, isTouched, ticket, signal, report }),
+    };
+  }
+
+  #fail(key: string, request: ResolvedLoadOptions, flight: Flight): void {
+    void flight.ticket?.abandon();
+    // A later caller must start a new load, not get an error from before its call.
+    this.#close(key, flight);
+    const windowMs = Math.max(request.staleIfErrorMs, request.staleWhileRevalidateMs);
+    if (flight.stale?.fresh !== false || !isWithin(flight.stale, windowMs)) return;
+    this.#pauses ??= new LoadPauses(this.#host.clock);
+    this.#pauses.failed(key, flight.stale);
   }
 
   #call<T>(key: string, load: Load<T>, context: LoadContext<T>): T | Promise<T> {
-    const outer = running;
-    running = { flights: this.#flights, key };
+    const outerFlights = runningFlights;
+    const outerKey = runningKey;
+    runningFlights = this.#flights;
+    runningKey = key;
     try {
       return load(context);
     } finally {
-      running = outer;
+      runningFlights = outerFlights;
+      runningKey = outerKey;
     }
   }
 
-  async #commit(key: string, ticket: Ticket, value: unknown, options: EntryOptions): Promise<CommitOutcome> {
-    try {
-      if (!(await ticket.commit(value, options))) return "refused";
-      this.#host.stored(key, options.tags);
-      return "stored";
-    } catch (error) {
-      if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
-      this.#host.report(toError(error));
-      return "unknown";
+  /** Stores what was loaded, unless the load decided otherwise. */
+  #commit(
+    key: string,
+    value: unknown,
+    { skipped, options }: LoadDecisions,
+    { ticket, signal }: Flight,
+  ): MaybePromise<CommitOutcome> {
+    if (ticket === undefined || value === undefined || skipped || signal.aborted) {
+      void ticket?.abandon();
+      return "skipped";
     }
+    try {
+      const committed = ticket.commit(value, options);
+      return isPromise(committed)
+        ? this.#committed(key, committed, options)
+        : this.#judged(key, committed, options);
+    } catch (error) {
+      return this.#notCommitted(error);
+    }
+  }
+
+  async #committed(key: string, committed: Promise<boolean>, options: EntryOptions): Promise<CommitOutcome> {
+    try {
+      return this.#judged(key, await committed, options);
+    } catch (error) {
+      return this.#notCommitted(error);
+    }
+  }
+
+  #judged(key: string, isStored: boolean, { tags }: EntryOptions): CommitOutcome {
+    if (!isStored) return "refused";
+    this.#host.stored(key, tags);
+    return "stored";
+  }
+
+  #notCommitted(error: unknown): CommitOutcome {
+    if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
+    this.#host.report(toError(error));
+    return "unknown";
   }
 
   /** Reported once: a mistake in the code would repeat with every load. */
@@ -356,13 +430,26 @@ export class Loader {
   }
 
   /** Reads the store again, so that a value invalidated since the load began is not returned. */
-  async #find(key: string): Promise<StoreLookup> {
+  #find(key: string): MaybePromise<StoreLookup> {
     try {
-      return { found: await this.#host.namespace().find(key), failed: false };
+      const found = this.#host.namespace().find(key);
+      return isPromise(found) ? this.#found(found) : { found, failed: false };
     } catch (error) {
-      this.#host.report(toError(error));
-      return { found: undefined, failed: true };
+      return this.#notFound(error);
     }
+  }
+
+  async #found(found: Promise<Found | undefined>): Promise<StoreLookup> {
+    try {
+      return { found: await found, failed: false };
+    } catch (error) {
+      return this.#notFound(error);
+    }
+  }
+
+  #notFound(error: unknown): StoreLookup {
+    this.#host.report(toError(error));
+    return FAILED;
   }
 
   /** A value that was not stored may be one that cannot be copied. */
@@ -378,6 +465,16 @@ export class Loader {
 /** Whether a stale value is within a window; one of 0 allows none. */
 const isWithin = ({ expiredForMs }: Found, windowMs: number): boolean =>
   windowMs > 0 && expiredForMs <= windowMs;
+
+/** Whether a call waits for its load without a timeout, and never for a stale value. */
+const isPlain = (request: ResolvedLoadOptions): boolean =>
+  !request.force &&
+  request.staleWhileRevalidateMs === 0 &&
+  request.staleIfErrorMs === 0 &&
+  request.softTimeoutMs === Number.POSITIVE_INFINITY &&
+  request.hardTimeoutMs === Number.POSITIVE_INFINITY;
+
+const isPromise = <T>(answer: MaybePromise<T>): answer is Promise<T> => answer instanceof Promise;
 
 /** A load that declares no parameter cannot call setTags. */
 const namesTags = (load: { readonly length: number }): boolean => load.length > 0;

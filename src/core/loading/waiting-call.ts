@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import type { ResolvedLoadOptions } from "../entry-options.ts";
 import { OperationTimeoutError } from "../errors.ts";
-import type { Found } from "../namespace.ts";
+import type { Found, MaybePromise } from "../namespace.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
 /** The result of getOrSet, and where it came from. */
@@ -35,25 +35,34 @@ export interface PendingLoad {
 export class WaitingCall {
   readonly #clock: Clock;
   readonly #request: ResolvedLoadOptions;
-  readonly #find: () => Promise<StoreLookup>;
+  readonly #find: () => MaybePromise<StoreLookup>;
   readonly #begunAt: number;
   #isLate = false;
 
   /** `find` reads what the store holds now. */
-  constructor(clock: Clock, request: ResolvedLoadOptions, find: () => Promise<StoreLookup>) {
+  constructor(clock: Clock, request: ResolvedLoadOptions, find: () => MaybePromise<StoreLookup>) {
     this.#clock = clock;
     this.#request = request;
     this.#find = find;
-    this.#begunAt = clock.now();
+    this.#begunAt = this.mayEndEarly ? clock.now() : 0;
+  }
+
+  /** Whether it has a timeout: it may end before the load does. */
+  get mayEndEarly(): boolean {
+    return this.#request.hardTimeoutMs !== Number.POSITIVE_INFINITY || this.#hasSoftTimeout;
   }
 
   /**
    * Timeouts count from the beginning of the call, even if it waits for a second load. `overdue`: ends the wait when it
    * resolves.
    */
-  async outcomeOf<O = never>(load: PendingLoad, overdue?: Promise<O>): Promise<Outcome | O> {
-    const { softTimeoutMs } = this.#request;
+  outcomeOf<O = never>(load: PendingLoad, overdue?: Promise<O>): Promise<Outcome | O> {
     const outcome = overdue === undefined ? load.outcome : Promise.race([load.outcome, overdue]);
+    return this.mayEndEarly ? this.#timedOutcome(load, outcome) : outcome;
+  }
+
+  async #timedOutcome<O>(load: PendingLoad, outcome: Promise<Outcome | O>): Promise<Outcome | O> {
+    const { softTimeoutMs } = this.#request;
     if (this.#hasSoftTimeout) {
       const early = await withDeadline(this.#clock, this.#leftOf(softTimeoutMs), outcome, () => undefined, {
         holdsProcess: true,
@@ -68,6 +77,7 @@ export class WaitingCall {
   /** Rejects when the call has waited for `hardTimeout`. */
   untilHard<T>(work: Promise<T>): Promise<T> {
     const { hardTimeoutMs } = this.#request;
+    if (hardTimeoutMs === Number.POSITIVE_INFINITY) return work;
     const late = (): never => {
       this.#isLate = true;
       throw new OperationTimeoutError(

@@ -3,14 +3,32 @@
 // A new entry enters a small FIFO window. All others form the main part, scanned by a clock hand over the slot numbers.
 // Every slot counts its uses, up to seven. When the window is full, its oldest entry replaces a main entry if one of the
 // next sixteen under the hand has at least two uses less; otherwise it is evicted itself. So one-off keys and long loops
-// pass through the window and leave the main part alone. An evicted key is remembered with its count (ghost.ts), which it
-// gets back when it returns. Counts are halved whenever the counts of returning keys add up to about one use per entry: a
-// sign that the cache holds the wrong keys, rare when it holds the right ones. The window grows while keys that it evicted
-// recently return more often than once in 64 hits (recency then matters more than frequency), and shrinks otherwise. A hit
-// only raises the count of its slot. The parts come from S3-FIFO (Yang et al., SOSP 2023), TinyLFU (Einziger et al., ACM
-// ToS 2017) and CLOCK; docs/decisions/0002-memory-eviction.md has the measurements and the rejected alternatives.
+// pass through the window and leave the main part alone. An evicted key is remembered with its count and its last use
+// (ghost.ts). When it returns, it has its count back and replaces a main entry at once, without passing through the window,
+// either by that comparison or on trial: it was away for less than half as long as the main entry is unused, as LIRS compares
+// them. Trials go on while the keys let in are used more often than the keys they replaced return; otherwise only one in
+// sixteen is made. Counts are halved whenever the counts of returning keys add up to about one use per entry: a sign that
+// the cache holds the wrong keys, rare when it holds the right ones.
+//
+// The window grows while keys that it evicted recently return more often than once in 64 hits: recency then matters more
+// than frequency. It also grows while more keys return that a window of half the slots would have kept than there are hits.
+// Growth that costs hits and earns none is undone. Otherwise it shrinks, unless its older half has at least half as many
+// hits as its size would have on average: those would be lost.
+//
+// A hit raises the count of its slot and notes the time. The parts come from S3-FIFO (Yang et al., SOSP 2023), TinyLFU
+// (Einziger et al., ACM ToS 2017), LIRS (Jiang and Zhang, SIGMETRICS 2002) and CLOCK; docs/decisions/0002-memory-eviction.md
+// and docs/decisions/0033-eviction-controller.md have the measurements and the rejected alternatives.
 import { Fifo } from "./fifo.ts";
-import { type Departure, Ghost, leftWindowRecently, recalledCount, wasPushedOut } from "./ghost.ts";
+import {
+  type Departure,
+  Ghost,
+  leftWindowRecently,
+  madeRoomForTrial,
+  recalledCount,
+  recalledIdle,
+  wasPushedOut,
+  wouldFitHalf,
+} from "./ghost.ts";
 
 /** What the policy needs to know of the entry in a slot. */
 export interface EvictionHost {
@@ -25,6 +43,8 @@ const COUNT_MASK = 0x0f;
 const IN_WINDOW = 0x10;
 const OCCUPIED = 0x20;
 const MARKED = 0x40;
+/** In the window: in its older half. In the main part: on trial, not used since. */
+const NOTED = 0x80;
 
 /** Counts are in half uses, so that one use survives a halving. */
 const ONE_USE = 2;
@@ -43,6 +63,20 @@ const LARGEST_WINDOW = 0.8;
 const WINDOW_STEP = 1 / 64;
 /** One premature eviction from the window weighs as much as this many hits. */
 const HITS_PER_REGRET = 64;
+/** The older half of the window must have this share of the hits that its size would have on average. */
+const WORTHWHILE = 1 / 2;
+/** Below this share it is worth nothing. */
+const WORTHLESS = 1 / 8;
+/** A period with this share of the hits of the one before had noticeably less. */
+const NOTICEABLY_LESS = 0.9;
+/** Periods without growth after the window has grown in vain: one, then twice as many each time, up to this. */
+const LONGEST_PAUSE = 64;
+/** How many times longer than a returning key was away a main entry must be unused to be replaced on trial. */
+const LONGER_UNUSED = 2;
+/** One in this many possible trials is made while they do not pay. */
+const TRIALS_SKIPPED = 16;
+/** What counts of the outcome of trials after each period. */
+const TRIAL_DECAY = 7 / 8;
 /** The window is adjusted after as many insertions as there are entries, and at least after these. */
 const SHORTEST_PERIOD = 64;
 
@@ -52,30 +86,56 @@ export class Eviction {
   readonly #host: EvictionHost;
   #capacity = 0;
   #states = new Uint8Array(0);
+  /** The tick of the ghost at the last use; empty before the first eviction. */
+  #lastUses = new Uint16Array(0);
   #entries = 0;
   /** Slots from here on were never used. */
   #used = 0;
   #hand = 0;
   /** The window from its oldest entry; also contains stale slots, whose entries left the window otherwise. */
   #queue = new Fifo();
+  /** How many of the queue are in its older half. */
+  #olderHalf = 0;
   #windowSize = 0;
   #windowShare = SMALLEST_WINDOW;
   /** Created at the first eviction: a store that never fills has nothing to remember. */
   #ghost: Ghost | undefined;
   #returned = 0;
   #hits = 0;
+  #olderHits = 0;
   #regrets = 0;
+  #lateRegrets = 0;
   #insertions = 0;
+  /** The hits of the period after which the window has grown; 0 if it has not. */
+  #hitsBeforeGrowth = 0;
+  #pause = 0;
+  #nextPause = 1;
+  /** Keys on trial that were used, less those that returned after making room for one. */
+  #trialsPaid = -1;
+  #trialsSkipped = 0;
+  /** Whether a main entry was chosen in favour of the next one to be admitted, and whether on trial. */
+  #isAwaited = false;
+  #isOnTrial = false;
+  #madeRoom = NONE;
 
   constructor(host: EvictionHost) {
     this.#host = host;
   }
 
-  /** Records a use. */
-  touch(slot: number): void {
-    this.#hits++;
-    const state = this.#states[slot]!;
-    if ((state & COUNT_MASK) < MOST_USES) this.#states[slot] = state + ONE_USE;
+  /** Records a use, which stands for `hits` hits. */
+  touch(slot: number, hits = 1): void {
+    this.#hits += hits;
+    let state = this.#states[slot]!;
+    if ((state & NOTED) !== 0) {
+      if ((state & IN_WINDOW) !== 0) this.#olderHits += hits;
+      else {
+        this.#trialsPaid++;
+        state &= ~NOTED;
+      }
+    }
+    if ((state & COUNT_MASK) < MOST_USES) state += ONE_USE;
+    this.#states[slot] = state;
+    if (this.#ghost !== undefined) this.#lastUses[slot] = this.#ghost.tick;
   }
 
   isOccupied(slot: number): boolean {
@@ -86,11 +146,19 @@ export class Eviction {
   admit(slot: number): void {
     this.#entries++;
     this.#used = Math.max(this.#used, slot + 1);
-    this.#states[slot] = OCCUPIED | IN_WINDOW | Math.min(MOST_USES, this.#recalled(slot) + ONE_USE);
+    const state = OCCUPIED | Math.min(MOST_USES, this.#recalled(slot) + ONE_USE);
+    if (this.#ghost !== undefined) this.#lastUses[slot] = this.#ghost.tick;
+    if (this.#isAwaited) {
+      this.#states[slot] = this.#isOnTrial ? state | NOTED : state;
+      this.#isAwaited = false;
+      return;
+    }
+    this.#states[slot] = state | IN_WINDOW;
     this.#windowSize++;
     this.#queue.push(slot);
     if (this.#queue.length > 2 * this.#windowSize + SHORTEST_PERIOD) this.#tidyQueue();
     while (this.#windowSize > this.#windowTarget) this.#promote(this.#oldest());
+    this.#noteOlderHalf();
   }
 
   /**
@@ -104,9 +172,17 @@ export class Eviction {
     return true;
   }
 
-  /** The entry to evict, never `kept`; there must be another one. The caller then calls `leave`. */
-  choose(kept: number): number {
-    this.#ghost ??= new Ghost(this.#capacity);
+  /**
+   * The entry to evict, never `kept`; there must be another one. The caller then calls `leave`. `arriving` is the hash of the
+   * key that needs the room, if it is a new one.
+   */
+  choose(kept: number, arriving?: number): number {
+    this.#ghost ??= this.#newGhost();
+    this.#madeRoom = NONE;
+    if (arriving !== undefined && !this.#isAwaited) {
+      const slot = this.#replaceable(arriving, this.#ghost, kept);
+      if (slot !== NONE) return slot;
+    }
     if (this.#windowSize >= this.#windowTarget) {
       const newcomer = this.#oldest();
       if (newcomer !== kept) {
@@ -126,8 +202,14 @@ export class Eviction {
     const state = this.#states[slot]!;
     const inWindow = (state & IN_WINDOW) !== 0;
     if (this.#ghost !== undefined) {
-      const departure: Departure = !evicted ? "itself" : inWindow ? "window" : "main";
-      this.#ghost.remember(this.#host.hashOf(slot), state & COUNT_MASK, departure);
+      let departure: Departure = "itself";
+      if (evicted) departure = inWindow ? "window" : slot === this.#madeRoom ? "trial" : "main";
+      this.#ghost.remember(
+        this.#host.hashOf(slot),
+        state & COUNT_MASK,
+        departure,
+        this.#unused(slot, this.#ghost),
+      );
     }
     this.#states[slot] = 0;
     if (inWindow) this.#windowSize--;
@@ -142,7 +224,9 @@ export class Eviction {
     const states = new Uint8Array(Math.ceil(capacity / 4) * 4);
     states.set(this.#states.subarray(0, Math.min(this.#used, states.length)));
     this.#states = states;
-    if (this.#ghost !== undefined) this.#ghost = new Ghost(capacity);
+    if (this.#ghost === undefined) return;
+    this.#ghost = new Ghost(capacity);
+    this.#lastUses = new Uint16Array(capacity);
   }
 
   /** Forgets the order of an empty store. */
@@ -150,6 +234,17 @@ export class Eviction {
     this.#used = 0;
     this.#hand = 0;
     this.#queue = new Fifo();
+    this.#olderHalf = 0;
+  }
+
+  #newGhost(): Ghost {
+    this.#lastUses = new Uint16Array(this.#capacity);
+    return new Ghost(this.#capacity);
+  }
+
+  /** Ticks since the last use of an entry. */
+  #unused(slot: number, { tick }: Ghost): number {
+    return (tick - this.#lastUses[slot]!) & 0xffff;
   }
 
   get #windowTarget(): number {
@@ -159,10 +254,12 @@ export class Eviction {
   /** The count that the key had when it left; also updates the statistics of returning keys. */
   #recalled(slot: number): number {
     if (this.#ghost === undefined) return 0;
-    const recalled = this.#ghost.recall(this.#host.hashOf(slot));
+    const recalled = this.#ghost.recall(this.#host.hashOf(slot), this.#windowTarget);
     const count = recalledCount(recalled);
     if (wasPushedOut(recalled)) this.#returned += count;
     if (leftWindowRecently(recalled)) this.#regrets++;
+    if (wouldFitHalf(recalled)) this.#lateRegrets++;
+    if (madeRoomForTrial(recalled)) this.#trialsPaid--;
     if (this.#returned >= this.#entries * HALVING_COUNT) this.#halve();
     this.#countInsertion();
     return count;
@@ -183,24 +280,60 @@ export class Eviction {
   }
 
   #adjustWindow(): void {
-    const step = this.#regrets * HITS_PER_REGRET > this.#hits ? WINDOW_STEP : -WINDOW_STEP;
-    this.#windowShare = Math.min(LARGEST_WINDOW, Math.max(SMALLEST_WINDOW, this.#windowShare + step));
+    const hits = this.#hits;
+    const average = (hits * this.#windowShare) / 2;
+    const isTooSmall = this.#regrets * HITS_PER_REGRET > hits || this.#lateRegrets > hits;
+    const before = this.#hitsBeforeGrowth;
+    this.#hitsBeforeGrowth = 0;
+    if (hits < before * NOTICEABLY_LESS && this.#olderHits <= average * WORTHLESS) {
+      // As in a loop a little longer than the cache, whose keys return soon and are never hit in the window.
+      this.#resizeWindow(-2 * WINDOW_STEP);
+      this.#pause = this.#nextPause;
+      this.#nextPause = Math.min(LONGEST_PAUSE, 2 * this.#nextPause);
+    } else if (isTooSmall && this.#pause === 0) {
+      this.#resizeWindow(WINDOW_STEP);
+      this.#hitsBeforeGrowth = hits;
+    } else {
+      if (isTooSmall) this.#pause--;
+      if (this.#olderHits <= average * WORTHWHILE) {
+        this.#resizeWindow(-Math.min(WINDOW_STEP, this.#windowShare / 2));
+      }
+    }
+    if (before > 0 && hits > before) this.#nextPause = 1;
     this.#hits = 0;
+    this.#olderHits = 0;
     this.#regrets = 0;
+    this.#lateRegrets = 0;
     this.#insertions = 0;
+    this.#trialsPaid *= TRIAL_DECAY;
+  }
+
+  #resizeWindow(by: number): void {
+    this.#windowShare = Math.min(LARGEST_WINDOW, Math.max(SMALLEST_WINDOW, this.#windowShare + by));
   }
 
   /** Takes the oldest window entry off the queue; its slot stays marked IN_WINDOW. */
   #oldest(): number {
     for (;;) {
       const slot = this.#queue.shift();
+      if (this.#olderHalf > 0) this.#olderHalf--;
       if ((this.#states[slot]! & IN_WINDOW) !== 0) return slot;
     }
   }
 
   #promote(slot: number): void {
-    this.#states[slot] = this.#states[slot]! & ~IN_WINDOW;
+    this.#states[slot] = this.#states[slot]! & ~(IN_WINDOW | NOTED);
     this.#windowSize--;
+  }
+
+  /** Notes which entries have come into the older half of the window. */
+  #noteOlderHalf(): void {
+    const older = this.#queue.length - (this.#windowTarget >> 1);
+    for (; this.#olderHalf < older; this.#olderHalf++) {
+      const slot = this.#queue.at(this.#olderHalf);
+      const state = this.#states[slot]!;
+      if ((state & IN_WINDOW) !== 0) this.#states[slot] = state | NOTED;
+    }
   }
 
   /** Drops slots that have left the window, and the older occurrence of a slot that was reused. */
@@ -214,6 +347,7 @@ export class Eviction {
       return true;
     });
     for (const slot of marked) this.#states[slot] = this.#states[slot]! & ~MARKED;
+    this.#olderHalf = 0;
   }
 
   #advance(): number {
@@ -224,6 +358,33 @@ export class Eviction {
 
   #isMain(slot: number): boolean {
     return (this.#states[slot]! & (OCCUPIED | IN_WINDOW)) === OCCUPIED;
+  }
+
+  /** The main entry that a returning key replaces: a weaker one, or on trial one that is unused for long. */
+  #replaceable(arriving: number, ghost: Ghost, kept: number): number {
+    const recalled = ghost.find(arriving);
+    const count = recalledCount(recalled) + ONE_USE;
+    if (count <= LEAD) return NONE;
+    const longest = LONGER_UNUSED * recalledIdle(recalled);
+    const mayTry = this.#trialsPaid >= 0 || ++this.#trialsSkipped % TRIALS_SKIPPED === 0;
+    let unused = NONE;
+    for (let step = 0; step < PROBES; step++) {
+      const slot = this.#advance();
+      if (!this.#isMain(slot) || slot === kept) continue;
+      const other = this.#states[slot]! & COUNT_MASK;
+      if (other < count - LEAD) {
+        this.#isAwaited = true;
+        this.#isOnTrial = false;
+        return slot;
+      }
+      if (mayTry && unused === NONE && other <= count + LEAD && this.#unused(slot, ghost) > longest)
+        unused = slot;
+    }
+    if (unused === NONE) return NONE;
+    this.#isAwaited = true;
+    this.#isOnTrial = true;
+    this.#madeRoom = unused;
+    return unused;
   }
 
   /** The next main entry with a lower count, or one that is spent. */

@@ -9,6 +9,11 @@ export class Fifo {
     return this.#length;
   }
 
+  /** The slot at this position, counted from the oldest. */
+  at(position: number): number {
+    return this.#ring[(this.#head + position) & (this.#ring.length - 1)]!;
+  }
+
   push(slot: number): void {
     if (this.#length === this.#ring.length) this.#grow();
     this.#ring[(this.#head + this.#length) & (this.#ring.length - 1)] = slot;

@@ -1,29 +1,45 @@
-// Remembers keys that have left the cache: a fingerprint, the use count, and when and why each left.
+// Remembers keys that have left the cache: a fingerprint, the use count, when each was last used and why it left.
 
-/** Why an entry left: evicted from the window or from the main part, or by itself (expired, dead, deleted). */
-export type Departure = "window" | "main" | "itself";
+/**
+ * Why an entry left: evicted from the window or from the main part, in favour of a returning key on trial (see Eviction), or by
+ * itself (expired, dead, deleted).
+ */
+export type Departure = "window" | "main" | "trial" | "itself";
 
 const WAYS = 8;
 /** Departed keys remembered per slot of the store. */
 const KEYS_PER_SLOT = 4;
 
-// One word per key: fingerprint (15 bits), left by itself (1), departure time in ticks (12), count (4; 0 is an empty place).
+// One word per key: fingerprint (16 bits), departure (2), last use in ticks (10), count (4; 0 is an empty place).
 const COUNT_MASK = 0xf;
 const TICK_SHIFT = 4;
-const TICK_MASK = 0xfff;
-const ITSELF = 1 << 16;
-const FINGERPRINT_SHIFT = 17;
+const TICK_MASK = 0x3ff;
+const DEPARTURE_SHIFT = 14;
+const DEPARTURE_MASK = 3;
+const FINGERPRINT_SHIFT = 16;
+const FINGERPRINT_MASK = 0xffff;
 
-/** A departure is recent for this share of the slots' number of departures from the window. */
+const FROM_WINDOW = 0;
+const BY_ITSELF = 3;
+const DEPARTURES: Readonly<Record<Departure, number>> = {
+  window: FROM_WINDOW,
+  main: 1,
+  trial: 2,
+  itself: BY_ITSELF,
+};
+
+/** Ticks per as many departures as there are slots. */
+const TICKS_PER_TURN = 32;
+/** A key left recently if a window larger by this share of the slots would still have it. */
 const RECENT_SHARE = 1 / 8;
-const RECENT_TICKS = 16;
-/** An age that is not recent. */
-const LONG_AGO = TICK_MASK >> 1;
 
 const NOTHING = 0;
 const NOWHERE = -1;
 const RECENT = 1 << 4;
 const PUSHED_OUT = 1 << 5;
+const ON_TRIAL = 1 << 6;
+const WITHIN_HALF = 1 << 7;
+const IDLE_SHIFT = 8;
 
 /** The count in a result of `recall`; 0 if the key is not remembered. */
 export const recalledCount = (recalled: number): number => recalled & COUNT_MASK;
@@ -31,9 +47,17 @@ export const recalledCount = (recalled: number): number => recalled & COUNT_MASK
 export const wasPushedOut = (recalled: number): boolean => (recalled & PUSHED_OUT) !== 0;
 /** The key was evicted from the window recently: a larger window would have kept it. */
 export const leftWindowRecently = (recalled: number): boolean => (recalled & RECENT) !== 0;
+/** The key was evicted from the window, and one of half the slots would have kept it. */
+export const wouldFitHalf = (recalled: number): boolean => (recalled & WITHIN_HALF) !== 0;
+/** The key made room for one on trial. */
+export const madeRoomForTrial = (recalled: number): boolean => (recalled & ON_TRIAL) !== 0;
+/** Ticks since its last use. */
+export const recalledIdle = (recalled: number): number => recalled >>> IDLE_SHIFT;
 
-/** A table of small buckets. A full bucket forgets its least used key, the oldest among equals. */
+/** A table of small buckets. A full bucket forgets its least used key, the longest unused among equals. */
 export class Ghost {
+  /** The time: a counter of departures, 32 ticks for as many as there are slots. */
+  tick = 0;
   readonly #buckets: number;
   readonly #words: Uint32Array;
   /** The halvings applied to each bucket: halving all counts is deferred until a bucket is accessed. */
@@ -41,28 +65,34 @@ export class Ghost {
   readonly #departuresPerTick: number;
   readonly #recentTicks: number;
   #halvings = 0;
-  #tick = 0;
   #departures = 0;
 
   constructor(slots: number) {
     this.#buckets = Math.max(1, Math.ceil((slots * KEYS_PER_SLOT) / WAYS));
     this.#words = new Uint32Array(this.#buckets * WAYS);
     this.#halvedUntil = new Uint8Array(this.#buckets);
-    const recentDepartures = Math.ceil(slots * RECENT_SHARE);
-    this.#recentTicks = Math.min(RECENT_TICKS, recentDepartures);
-    this.#departuresPerTick = Math.ceil(recentDepartures / RECENT_TICKS);
+    this.#departuresPerTick = Math.max(1, Math.ceil(slots / TICKS_PER_TURN));
+    this.#recentTicks = this.ticksOf(Math.ceil(slots * RECENT_SHARE));
   }
 
-  /** Looks a key up and forgets it; see the functions above for the result. */
-  recall(hash: number): number {
+  /** How many ticks this many departures take. */
+  ticksOf(departures: number): number {
+    return Math.ceil(departures / this.#departuresPerTick);
+  }
+
+  /** Looks a key up; see the functions above for the result. `window`: the size of the window. */
+  find(hash: number, window = 0): number {
+    const at = this.#find(hash);
+    return at === NOWHERE ? NOTHING : this.#told(this.#words[at]!, window);
+  }
+
+  /** Looks a key up and forgets it. */
+  recall(hash: number, window = 0): number {
     const at = this.#find(hash);
     if (at === NOWHERE) return NOTHING;
     const word = this.#words[at]!;
     this.#words[at] = 0;
-    let recalled = word & COUNT_MASK;
-    if (this.#age(word) < this.#recentTicks) recalled |= RECENT;
-    if ((word & ITSELF) === 0) recalled |= PUSHED_OUT;
-    return recalled;
+    return this.#told(word, window);
   }
 
   /** Whether the key is remembered; if not, remembers it as evicted from the window. */
@@ -72,23 +102,26 @@ export class Ghost {
     return false;
   }
 
-  remember(hash: number, count: number, departure: Departure): void {
+  /** `idle`: ticks since the last use. */
+  remember(hash: number, count: number, departure: Departure, idle = 0): void {
+    this.#countDeparture();
     if (count === 0) return;
     const start = this.#open(hash);
     let place = start;
     let lowest = Number.POSITIVE_INFINITY;
     for (let at = start; at < start + WAYS; at++) {
       const word = this.#words[at]!;
-      const worth = word === 0 ? -TICK_MASK : (word & COUNT_MASK) * (TICK_MASK + 1) - this.#age(word);
+      const worth = word === 0 ? -TICK_MASK : (word & COUNT_MASK) * (TICK_MASK + 1) - this.#idle(word);
       if (worth >= lowest) continue;
       lowest = worth;
       place = at;
     }
-    let tick = this.#tick;
-    if (departure === "window") this.#countDeparture();
-    else tick = (tick - LONG_AGO) & TICK_MASK;
-    const reason = departure === "itself" ? ITSELF : 0;
-    this.#words[place] = ((hash & 0x7fff) << FINGERPRINT_SHIFT) | reason | (tick << TICK_SHIFT) | count;
+    const lastUse = (this.tick - Math.min(idle, TICK_MASK)) & TICK_MASK;
+    this.#words[place] =
+      ((hash & FINGERPRINT_MASK) << FINGERPRINT_SHIFT) |
+      (DEPARTURES[departure] << DEPARTURE_SHIFT) |
+      (lastUse << TICK_SHIFT) |
+      count;
   }
 
   /** Halves every count. */
@@ -96,9 +129,21 @@ export class Ghost {
     this.#halvings = (this.#halvings + 1) & 0xff;
   }
 
+  #told(word: number, window: number): number {
+    const idle = this.#idle(word);
+    const departure = (word >>> DEPARTURE_SHIFT) & DEPARTURE_MASK;
+    let told = (word & COUNT_MASK) | (idle << IDLE_SHIFT);
+    if (departure !== BY_ITSELF) told |= PUSHED_OUT;
+    if (departure === DEPARTURES.trial) told |= ON_TRIAL;
+    if (departure !== FROM_WINDOW) return told;
+    if (idle < TICKS_PER_TURN / 2) told |= WITHIN_HALF;
+    if (idle < this.#recentTicks + this.ticksOf(window)) told |= RECENT;
+    return told;
+  }
+
   #find(hash: number): number {
     const start = this.#open(hash);
-    const fingerprint = hash & 0x7fff;
+    const fingerprint = hash & FINGERPRINT_MASK;
     for (let at = start; at < start + WAYS; at++) {
       const word = this.#words[at]!;
       if (word !== 0 && word >>> FINGERPRINT_SHIFT === fingerprint) return at;
@@ -109,11 +154,11 @@ export class Ghost {
   #countDeparture(): void {
     if (++this.#departures < this.#departuresPerTick) return;
     this.#departures = 0;
-    this.#tick = (this.#tick + 1) & TICK_MASK;
+    this.tick = (this.tick + 1) & 0xffff;
   }
 
-  #age(word: number): number {
-    return (this.#tick - ((word >>> TICK_SHIFT) & TICK_MASK)) & TICK_MASK;
+  #idle(word: number): number {
+    return (this.tick - (word >>> TICK_SHIFT)) & TICK_MASK;
   }
 
   /** The start of the key's bucket, after applying deferred halvings. The high bits of the hash select the bucket. */

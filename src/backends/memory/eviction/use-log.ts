@@ -4,6 +4,7 @@
 const LENGTH = 128;
 
 export class UseLog {
+  readonly most = LENGTH;
   length = 0;
   readonly #keys = new Array<string>(LENGTH).fill("");
   readonly #owners = new Uint32Array(LENGTH);

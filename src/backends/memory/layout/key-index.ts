@@ -2,7 +2,7 @@
 // entry and inserts slowly; this takes 6 to 11. The page already says whether a key is present before its slot is looked
 // up, so an equal hash is sufficient unless two entries share one; only then are keys compared. That saves a CPU cache
 // miss per lookup. Each place also holds eight bits of the hash above the slot, so that few other rows are touched.
-import { firstWord, HASH, OWNER, type Rows, SHARES_HASH } from "./rows.ts";
+import { firstWord, HASH, type Rows } from "./rows.ts";
 
 /** Enough for twice the maximum number of entries. */
 const SLOT_BITS = 24;
@@ -13,6 +13,8 @@ const HIGHEST_LOAD = 3 / 4;
 
 export class KeyIndex {
   readonly #rows: Rows<unknown>;
+  /** Slots whose hash another entry has or had as well. */
+  readonly #sharing = new Set<number>();
   #places = new Uint32Array(0);
   #mask = 0;
   #capacity = 0;
@@ -31,10 +33,22 @@ export class KeyIndex {
       if (place === EMPTY) return -1;
       if ((place ^ hash) >>> SLOT_BITS !== 0) continue;
       const slot = (place & SLOT_MASK) - 1;
-      const row = firstWord(slot);
-      if ((words[row + HASH]! | 0) !== hash) continue;
-      if (words[row + OWNER] === owner) return slot;
-      if (words[row + OWNER] === (owner | SHARES_HASH) >>> 0 && this.#rows.keys[slot] === key) return slot;
+      if ((words[firstWord(slot) + HASH]! | 0) !== hash || this.#rows.ownerOf(slot) !== owner) continue;
+      if (this.#sharing.size === 0 || !this.#sharing.has(slot) || this.#rows.keys[slot] === key) return slot;
+    }
+  }
+
+  /**
+   * A slot whose hash has the same high bits and begins nearby, without a look at its row: nearly always the slot of the key,
+   * one in some hundred times another one; -1 if there is none.
+   */
+  guess(hash: number): number {
+    const places = this.#places;
+    const mask = this.#mask;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const place = places[at]!;
+      if (place === EMPTY) return -1;
+      if ((place ^ hash) >>> SLOT_BITS === 0) return (place & SLOT_MASK) - 1;
     }
   }
 
@@ -47,16 +61,15 @@ export class KeyIndex {
     let at = hash & mask;
     for (; places[at] !== EMPTY; at = (at + 1) & mask) {
       if ((places[at]! ^ hash) >>> SLOT_BITS !== 0) continue;
-      const other = firstWord((places[at]! & SLOT_MASK) - 1);
-      if ((words[other + HASH]! | 0) !== hash) continue;
-      words[other + OWNER]! |= SHARES_HASH;
-      words[firstWord(slot) + OWNER]! |= SHARES_HASH;
+      const other = (places[at]! & SLOT_MASK) - 1;
+      if ((words[firstWord(other) + HASH]! | 0) === hash) this.#sharing.add(other).add(slot);
     }
     places[at] = (hash & ~SLOT_MASK) | (slot + 1);
   }
 
   /** Removes a slot whose row is still intact. Displaced slots move back, so that no gap remains. */
   remove(slot: number): void {
+    if (this.#sharing.size > 0) this.#sharing.delete(slot);
     const places = this.#places;
     const mask = this.#mask;
     let gap = this.#rows.hashOf(slot) & mask;
@@ -77,6 +90,7 @@ export class KeyIndex {
     this.#capacity = rows.capacity;
     const length = 2 ** Math.ceil(Math.log2(rows.capacity / HIGHEST_LOAD));
     this.#places = new Uint32Array(length);
+    this.#sharing.clear();
     this.#mask = length - 1;
     for (let slot = 0; slot < rows.used; slot++) if (rows.isOccupied(slot)) this.add(slot);
   }

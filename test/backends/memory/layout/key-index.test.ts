@@ -39,6 +39,17 @@ describe("an index", () => {
     }
   });
 
+  test("guesses the slot of a hash by its high bits", () => {
+    const entries = new Indexed(100);
+    const hashes = [0x1234_5678, -1, 0x0100_0007, 0x0200_0007];
+    const slots = hashes.map((hash) => entries.add(`${hash}`, 0, hash));
+    expect(hashes.map((hash) => entries.index.guess(hash))).toEqual(slots);
+    expect(entries.index.guess(0x0300_0007)).toBe(-1);
+    entries.remove(slots[2] as number);
+    expect(entries.index.guess(0x0100_0007)).toBe(-1);
+    expect(entries.index.guess(0x0200_0007)).toBe(slots[3]);
+  });
+
   test("tells apart hashes that begin at the same place, with the same or other high bits", () => {
     const entries = new Indexed(6);
     // There are eight places for six slots: all of these begin at the last one.
