@@ -89,6 +89,7 @@ export type {
   HealthResult,
   OperationMetrics,
 } from "./core/stats.ts";
+export { type Explanation, explain } from "./db/explain.ts";
 export { tableTag } from "./db/tracking/table-tags.ts";
 export {
   asCached,

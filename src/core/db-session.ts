@@ -59,6 +59,8 @@ export interface SessionAdapter<Session extends object = object> {
   readonly name: string;
   /** Whether this is a session of the library. Must not throw or send anything. */
   recognises(session: object): session is Session;
+  /** The SQL that the session sends, for `explain`. Default: not known. */
+  dialect?(session: Session): SqlDialectName | undefined;
   /** The session its user gets instead: everything the original has, with its SQL routed through the tracker. */
   wrap(session: Session, tracker: SessionTracker): Session;
 }
@@ -135,9 +137,12 @@ export interface CacheableResult<Result> {
 /** `failed`: in a transaction that can only be rolled back. */
 export type TransactionStatus = "idle" | "open" | "failed";
 
+/** The databases whose SQL is understood. MariaDB counts as MySQL. */
+export type SqlDialectName = "postgres" | "sqlite" | "mysql";
+
 /** What the tracker needs to know about a connection of a library. */
 export interface ConnectionDriver {
-  readonly dialect: "postgres" | "sqlite" | "mysql";
+  readonly dialect: SqlDialectName;
   /** Identifies the database where the server cannot: address and name, or the path of a file. */
   readonly database: string;
   /** Runs one of the tracker's own queries over this connection; resolves to its rows. */

@@ -29,6 +29,7 @@ export const drizzleSessions: SessionAdapter<object> = {
   name: "drizzle",
   recognises: (session): session is object =>
     [isPgDatabase, isMysqlDatabase, isRemoteDatabase, isSynchronousDatabase].some((is) => is(session)),
+  dialect: (session) => (isPgDatabase(session) ? "postgres" : isMysqlDatabase(session) ? "mysql" : "sqlite"),
   wrap: perSession(wrapSession),
 };
 

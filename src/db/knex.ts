@@ -23,6 +23,10 @@ const wrapped = perSession(wrapSession);
 export const knexSessions: SessionAdapter<Knex> = {
   name: "knex",
   recognises: (session): session is Knex => isKnex(session),
+  dialect: (session) => {
+    const { driverName } = (session as unknown as KnexSession).client;
+    return driverName === "pg" ? "postgres" : driverName === "mysql2" ? "mysql" : "sqlite";
+  },
   wrap: (session, tracker) => {
     const known = session as unknown as KnexSession;
     return (known.isTransaction ? wrapTransaction(known, tracker) : wrapped(known, tracker)) as never;

@@ -22,6 +22,7 @@ export type { WatchOptions } from "./tracking/watch-options.ts";
 export const kyselySessions: SessionAdapter<AnyKysely> = {
   name: "kysely",
   recognises: isKysely,
+  dialect: (session) => dialectOf(session.getExecutor().adapter),
   wrap: perSession(wrapSession),
 };
 

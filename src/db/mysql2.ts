@@ -29,6 +29,7 @@ export const mysql2Sessions: SessionAdapter<Mysql2Session> = {
   name: "mysql2",
   recognises: (session): session is Mysql2Session =>
     isMysqlPool(session) || isMysqlConnection(session) || isPromiseSession(session),
+  dialect: () => "mysql",
   wrap: (session, tracker) => {
     if (isMysqlPool(session)) return pools(session, tracker);
     if (isMysqlConnection(session)) return wrapped(session, tracker);

@@ -13,6 +13,7 @@ const pooled = perSession(wrapPool);
 export const pgSessions: SessionAdapter<PgClient | PgPool> = {
   name: "node-postgres",
   recognises: (session) => isClient(session) || isPool(session),
+  dialect: () => "postgres",
   wrap: (session, tracker) =>
     isPool(session) ? pooled(session, tracker) : wrapClient(watchClient(session, tracker)),
 };

@@ -11,6 +11,8 @@ import {
   type EntityManager,
   isDataSource,
   isManager,
+  isMysql,
+  isPostgres,
   isRunner,
   ownerOf,
   type QueryResultCache,
@@ -27,6 +29,10 @@ export const typeormSessions: SessionAdapter<TypeormSession> = {
   name: "typeorm",
   recognises: (session): session is TypeormSession =>
     isDataSource(session) || isManager(session) || isRunner(session),
+  dialect(session) {
+    const driver = driverOf(isDataSource(session) ? session : (session as EntityManager).dataSource);
+    return isPostgres(driver) ? "postgres" : isMysql(driver) ? "mysql" : "sqlite";
+  },
   wrap(session, tracker) {
     if (isDataSource(session)) return watchedSource(session, tracker);
     if (!isManager(session)) return watchedOwner(session, tracker);

@@ -3,6 +3,7 @@
 import type { CacheForSessions, SessionAdapter, SessionScope, SessionTracker } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
+import { rememberSession } from "../core/watched-sessions.ts";
 import { defaultCache } from "./default-cache.ts";
 import {
   checkDependencyOptions,
@@ -46,7 +47,11 @@ export function dependencyWrapper(parts: DependencyParts): CachedDependency {
     const trackers = new WeakMap<CacheForSessions, SessionTracker>();
     const wrapSession = (session: unknown): unknown => {
       const adapter = adapterOf(session, options.adapter, parts.adapters, name);
-      return adapter.wrap(session as object, trackerFor(cacheOf(options, name), options, parts, trackers));
+      const cache = cacheOf(options, name);
+      const wrapped = adapter.wrap(session as object, trackerFor(cache, options, parts, trackers));
+      const dialect = adapter.dialect?.(session as object);
+      rememberSession(wrapped, { scope: scopeOf(cache, options), dialect });
+      return wrapped;
     };
     return wrapperOf(dependency, wrapSession) as unknown as Dependency;
   };
@@ -68,20 +73,24 @@ function wrapperOf(dependency: AnyDependency, wrapSession: (session: unknown) =>
   return wrapper;
 }
 
+function scopeOf(cache: CacheForSessions, { ttl, feed, ...options }: DependencyOptions): SessionScope {
+  return {
+    cache,
+    tables: tableNames(options),
+    ...(ttl === undefined ? {} : { ttl: ttlToMs(ttl) / 1_000 }),
+    ...(feed === undefined ? {} : { feed }),
+  };
+}
+
 function trackerFor(
   cache: CacheForSessions,
-  { ttl, feed, ...options }: DependencyOptions,
+  options: DependencyOptions,
   { trackSessions }: DependencyParts,
   trackers: WeakMap<CacheForSessions, SessionTracker>,
 ): SessionTracker {
   let tracker = trackers.get(cache);
   if (tracker === undefined) {
-    tracker = trackSessions({
-      cache,
-      tables: tableNames(options),
-      ...(ttl === undefined ? {} : { ttl: ttlToMs(ttl) / 1_000 }),
-      ...(feed === undefined ? {} : { feed }),
-    });
+    tracker = trackSessions(scopeOf(cache, options));
     trackers.set(cache, tracker);
   }
   return tracker;

@@ -85,6 +85,20 @@ export function analyse(tokens: readonly Token[], dialect: SqlDialect): Analysis
   };
 }
 
+/** In words, what keeps a statement from being a plain read. */
+export function offences(tokens: readonly Token[], dialect: SqlDialect): readonly string[] {
+  return tokens.flatMap(({ text }, at) => {
+    const isNow = dialect === "mysql" ? isVolatileInMysql(tokens, at) : isVolatile(tokens, at, dialect);
+    if (isNow) return `"${text}" is not the same for every reader`;
+    if (isLock(tokens, at)) return "it locks rows";
+    const call = callAt(tokens, at, dialect);
+    if (call === undefined || call.kind === "none" || call.kind === "plain") return [];
+    return call.kind === "unknown"
+      ? `it calls ${call.name}(), which is not known`
+      : `it calls ${call.name}(), whose result changes`;
+  });
+}
+
 function isVolatile(tokens: readonly Token[], at: number, dialect: SqlDialect): boolean {
   const { kind, text } = tokens[at] as Token;
   if (kind === "text") return mayLiteralDenoteNow(text);

@@ -2,15 +2,22 @@
 import type { SessionScope, StatementOptions, TableSettings } from "../../core/db-session.ts";
 import type { GetOrSetOptions } from "../../core/options.ts";
 import type { PointRead } from "../sql/point-read.ts";
+import type { Statement } from "../sql/statement.ts";
 import { bareName, pointTag, rowsTagOfTable, tagOfTable } from "./table-tags.ts";
 import type { Writes } from "./transaction.ts";
 
 /** Instead of a name: all tables. Reads then also carry its tag, for statements that may have written any table. */
 export const ANY_TABLE = "*";
 
+/** Fewer may be those of a program's start. */
+const STATEMENTS_UNTIL_WARNING = 1_000;
+
 export class CachedTables {
   readonly #scope: SessionScope;
   readonly #named: ReadonlyMap<string, TableSettings>;
+  /** Those of the named tables that no statement has named yet. */
+  readonly #unseen: Set<string>;
+  #statements = 0;
 
   constructor(scope: SessionScope) {
     this.#scope = scope;
@@ -20,10 +27,28 @@ export class CachedTables {
         return [bareName(table), settingsOf(scope, isConfigured ? table : bareName(table))];
       }),
     );
+    this.#unseen = new Set([...this.#named.keys()].filter((name) => name !== ANY_TABLE));
   }
 
   get #isAny(): boolean {
     return this.#named.has(ANY_TABLE);
+  }
+
+  /** Call it with the tables of each statement: a name that none of the first ones has is probably misspelt. */
+  note(statements: readonly Statement[]): void {
+    if (this.#unseen.size === 0) return;
+    for (const statement of statements) {
+      if ("tables" in statement)
+        for (const table of statement.tables) this.#unseen.delete(table.toLowerCase());
+    }
+    if (++this.#statements < STATEMENTS_UNTIL_WARNING || this.#unseen.size === 0) return;
+    const names = [...this.#unseen].join(", ");
+    this.#unseen.clear();
+    process.emitWarning(
+      `none of ${STATEMENTS_UNTIL_WARNING} statements was a plain read or a write of ${names}. ` +
+        "Check tableName: it should be the name of the table in SQL.",
+      { code: "XCACHE_TABLE_UNSEEN" },
+    );
   }
 
   /** Whether a read of exactly these tables may be cached. */

@@ -3,6 +3,7 @@ import type { SessionStatement, TrackedConnection, TransactionStatus } from "../
 import { type Statement, statementsIn } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
 import { type CommitListener, type ConnectionState, mayCommit } from "./connection-state.ts";
+import type { Debug } from "./debug.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { type CacheableRead, type Fetched, isBounded, isShareable, type ReadCache } from "./read-cache.ts";
 import type { Settings } from "./settings.ts";
@@ -13,6 +14,7 @@ export interface Watcher {
   readonly tables: CachedTables;
   readonly reads: ReadCache;
   readonly invalidations: Invalidations;
+  readonly debug: Debug | undefined;
   /** Delivers what was committed. */
   readonly committed: CommitListener;
 }
@@ -38,6 +40,9 @@ export class WatchedConnection implements TrackedConnection {
 
   run<Result>(statement: SessionStatement<Result>): Promise<Result> {
     const statements = statementsIn(statement.text, this.state.driver.dialect);
+    const { tables, debug } = this.#watcher;
+    tables.note(statements);
+    if (debug !== undefined) debug(statement.text, this.state.driver.dialect, this.#situation());
     return this.state.inTurn(() => this.#run(statement, statements));
   }
 
@@ -95,6 +100,13 @@ export class WatchedConnection implements TrackedConnection {
     // The reply may have revealed a transaction that did not begin here.
     const { status } = state;
     return status === "idle" || (settings.readsCommitted && this.#mayCache(status)) ? settings : undefined;
+  }
+
+  /** In words, what keeps any read over this connection from the cache. */
+  #situation(): string | undefined {
+    const { status, holdsLock } = this.state;
+    if (this.#mayCache(status)) return undefined;
+    return holdsLock ? "its connection holds a lock" : "it is in a transaction";
   }
 
   #mayCache(status: TransactionStatus): boolean {

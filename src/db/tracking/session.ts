@@ -13,6 +13,7 @@ import { statementsIn } from "../sql/statement.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
 import { ConnectionState } from "./connection-state.ts";
+import { debugOf } from "./debug.ts";
 import { invalidations } from "./invalidation.ts";
 import { isShareable, ReadCache } from "./read-cache.ts";
 import { combined, covers, type Settings } from "./settings.ts";
@@ -43,7 +44,7 @@ class Sessions implements SessionTracker {
       writes instanceof Promise
         ? delivery.deliverLater(writes.then((known) => tables.tagsOf(known)))
         : delivery.deliver(tables.tagsOf(writes));
-    this.#watcher = { tables, reads, invalidations: delivery, committed };
+    this.#watcher = { tables, reads, invalidations: delivery, committed, debug: debugOf(scope) };
   }
 
   connection(connection: object, driver: () => ConnectionDriver): WatchedConnection {
@@ -68,7 +69,9 @@ class Sessions implements SessionTracker {
       return this.#run(pool, acquire, (acquired) => acquired.connection.run(acquired.statement));
     }
     const { settings } = known;
+    this.#watcher.tables.note(statements);
     if (isShareable(read, settings)) {
+      this.#watcher.debug?.(statement.text, known.dialect);
       const answer = await this.#watcher.reads.fromPool(read, settings, () =>
         this.#run(pool, acquire, (acquired) =>
           watched(acquired.connection).fetch(acquired.statement, settings, read),
