@@ -92,7 +92,7 @@ describe("docs/migration/cache-manager.md", () => {
     ["Keyv", [...valuesOf("keyv"), ...keyvMembers]],
   ])("has one row for each member of %s", (library, names) => {
     expect(names.length).toBeGreaterThan(10);
-    expect(cellsAbout(names, columnOf("Name by name", library), NAME)).toEqual(once(names));
+    expect(cellsAbout(names, columnOf("API mapping", library), NAME)).toEqual(once(names));
   });
 
   it.each([
@@ -109,7 +109,7 @@ describe("docs/migration/cache-manager.md", () => {
     expect(cellsAbout(names, columnOf("Events", "cache-manager"), EVENT)).toEqual(once(names));
   });
 
-  it.each(["Name by name", "Options", "Events"])("says under %s what each is in xcache", (heading) => {
+  it.each(["API mapping", "Options", "Events"])("says under %s what each is in xcache", (heading) => {
     expect(columnOf(heading, "xcache")).not.toContain("");
   });
 });
