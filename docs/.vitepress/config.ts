@@ -24,7 +24,11 @@ export default defineConfig({
   themeConfig: {
     logo: "/logo.svg",
     nav: [
-      { text: "Guide", link: "/guide/getting-started", activeMatch: "/(guide|operations|migration)/" },
+      {
+        text: "Guide",
+        link: "/guide/getting-started",
+        activeMatch: "/(guide/(?!benchmarks)|operations/|migration/)",
+      },
       { text: "Benchmarks", link: "/guide/benchmarks" },
       { text: "Reference", link: "/reference/configuration", activeMatch: "/reference/" },
       // Made by typedoc behind VitePress, so it is no page of its router.
