@@ -108,11 +108,11 @@ function broken(path, links) {
 const phone = await open(VIEWS[1]);
 for (const path of pages) {
   await phone.goto(`${origin}${path}`, { waitUntil: "load" });
-  const links = await phone.$$eval("a[href]", (all) =>
-    all.map((link) => /** @type {HTMLAnchorElement} */ (link).href),
-  );
+  /** @type {string[]} */
+  const links = await phone.evaluate("Array.from(document.links, (link) => link.href)");
   for (const link of new Set(broken(path, links))) problems.push(`${path}: no ${link}`);
-  const spill = await phone.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  /** @type {number} */
+  const spill = await phone.evaluate("document.documentElement.scrollWidth - innerWidth");
   if (spill > 0) problems.push(`${path}: ${spill} pixels wider than a phone`);
 }
 await phone.context().close();
@@ -136,8 +136,9 @@ for (const [word = "", expected = ""] of SEARCHES) {
   await page.click(".VPNavBarSearch button");
   await page.fill(".VPLocalSearchBox input", word);
   await page.waitForSelector(".VPLocalSearchBox .result");
-  const found = await page.$$eval(".VPLocalSearchBox .result", (all) =>
-    all.map((result) => new URL(/** @type {HTMLAnchorElement} */ (result).href).pathname),
+  /** @type {string[]} */
+  const found = await page.evaluate(
+    "Array.from(document.querySelectorAll('.VPLocalSearchBox .result'), (link) => new URL(link.href).pathname)",
   );
   if (!found.some((path) => path.startsWith(expected)))
     problems.push(`search for ${word}: ${found.join(" ")}`);

@@ -1,5 +1,5 @@
 // Before tests that run the sources in processes of their own, or look at what is published: compiles the sources.
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
 import { build, whyStale } from "../../scripts/build/build.mjs";
@@ -28,15 +28,18 @@ function compiles(): boolean {
   }
 }
 
-/** The examples are packages of their own: what `npm install` in one of their folders would link, once for all of them. */
+/**
+ * The examples are packages of their own. What `npm install` in one of their folders would link, once for all of them: only what is
+ * published, since a link to the root would contain itself.
+ */
 function linkExamples(root = resolve(import.meta.dirname, "../..")): void {
-  const link = join(root, "examples/node_modules/xcache");
-  if (existsSync(link)) return;
-  mkdirSync(join(link, ".."), { recursive: true });
-  try {
-    symlinkSync(root, link, "junction");
-  } catch (error) {
-    // Another run has just made it.
-    if (!existsSync(link)) throw error;
+  const place = join(root, "examples/node_modules/xcache");
+  mkdirSync(place, { recursive: true });
+  for (const name of ["dist", "package.json"]) {
+    try {
+      symlinkSync(join(root, name), join(place, name), "junction");
+    } catch {
+      // It is there already.
+    }
   }
 }
