@@ -9,6 +9,16 @@ import { trackSessions } from "./db/tracking/session.ts";
 import { typeormSessions } from "./db/typeorm.ts";
 import { type CachedDependency, dependencyWrapper } from "./functions/dependency.ts";
 
+/**
+ * Wraps what returns a database session: reads of the session are cached, its commits invalidate.
+ *
+ * @example
+ * ```ts
+ * const getPool = cachedDependency(() => pool, { cache, tableName: "users", ttl: "10m" });
+ * await getPool().query("SELECT name FROM users WHERE id = $1", [1]); // cached
+ * await getPool().query("UPDATE users SET name = 'Ada' WHERE id = 1"); // invalidates
+ * ```
+ */
 export const cachedDependency: CachedDependency = dependencyWrapper({
   adapters: [
     ...[pgSessions, mysql2Sessions, knexSessions, kyselySessions],

@@ -66,6 +66,14 @@ export interface ScanOptions {
 /**
  * An async cache. Direct operations throw typed errors when the store fails; getOrSet and the wrappers run the function
  * instead. Methods are not bound: pass `(key) => cache.get(key)`, not `cache.get`.
+ *
+ * @example
+ * ```ts
+ * const cache = new XCache({ kvUrl: "redis://localhost:6379/0", defaultTtl: "5m" });
+ * const user = await cache.getOrSet("user:1", () => fetchUser(1), { tags: ["users"] });
+ * await cache.invalidateTags("users");
+ * await cache.disconnect();
+ * ```
  */
 export class XCache implements AsyncDisposable {
   readonly #root: CacheLifecycle;

@@ -26,8 +26,18 @@ export function leaving(page: string, target: string): string | undefined {
   return path.startsWith("docs/") ? undefined : path;
 }
 
-/** Links to files outside of docs/ lead to the repository; while nobody knows where that is, they are plain text. */
-export function linkToRepository(md: MarkdownRenderer, repository = repositoryUrl()): void {
+/** Where the API reference describes a file of the repository, from the root of the site; undefined unless it is an entry point. */
+export function apiPage(path: string): string | undefined {
+  const [, module] =
+    /^src\/(index|(?:db|ecosystem|web)\/[\w-]+|(?:testing|vector)\/index)\.ts$/.exec(path) ?? [];
+  return module && `api/modules/${module.replace(/\/index$/, "").replace("/", "_")}.html`;
+}
+
+/**
+ * Links to entry points lead to the API reference, links to other files outside of docs/ to the repository; while nobody knows
+ * where that is, they are plain text.
+ */
+export function linkToRepository(md: MarkdownRenderer, repository = repositoryUrl(), base = "/"): void {
   md.core.ruler.push("link_to_repository", ({ tokens, env }) => {
     for (const { children } of tokens) {
       const dropped: number[] = [];
@@ -36,7 +46,12 @@ export function linkToRepository(md: MarkdownRenderer, repository = repositoryUr
         if (token.type !== "link_open") continue;
         const path = leaving(String(env.relativePath ?? ""), token.attrGet("href") ?? "");
         if (path === undefined) continue;
-        if (repository === undefined) {
+        const api = apiPage(path);
+        if (api !== undefined) {
+          token.attrSet("href", `${base}${api}`);
+          // Not a page of VitePress's router.
+          token.attrSet("target", "_self");
+        } else if (repository === undefined) {
           dropped.push(index);
           token.type = "text";
         } else {

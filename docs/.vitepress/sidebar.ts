@@ -1,4 +1,4 @@
-// What stands in the sidebar of the site, in the order of reading. A test holds it to the pages that there are.
+// The sidebar of the site, in reading order. A test checks that it lists every page.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -38,15 +38,16 @@ export const sidebar: readonly SidebarGroup[] = [
   group("Start", "guide", {
     "getting-started": "Getting started",
     "choosing-a-store": "Choosing a store",
-    consistency: "What you can rely on",
-    comparison: "Other caches",
+    consistency: "Consistency guarantees",
+    benchmarks: "Benchmarks",
+    comparison: "Comparison",
   }),
   group("Cache", "guide", {
     cache: "The cache object",
-    functions: "Functions",
+    functions: "Cached functions",
     loading: "Loading",
     invalidation: "Invalidation",
-    "near-cache": "The near tier",
+    "near-cache": "Near tier (L1)",
     encryption: "Encryption",
     fuzzy: "Fuzzy search",
     vector: "Semantic cache",
@@ -57,19 +58,19 @@ export const sidebar: readonly SidebarGroup[] = [
     memcached: "Memcached",
     disk: "Disk",
   }),
-  group("Around your application", "guide", {
+  group("Integrations", "guide", {
     http: "HTTP responses",
     databases: "Databases",
-    feed: "Changes from the database",
-    ecosystem: "Other libraries",
+    feed: "Database change feed",
+    ecosystem: "Other cache libraries",
     extras: "Optional packages",
     testing: "Testing",
   }),
   group("Observability", "guide", {
     metrics: "Metrics and traces",
-    health: "Health",
+    health: "Health checks",
     alerts: "Alerts",
-    cli: "The command line",
+    cli: "Command line",
   }),
   group("Operations", "operations", {
     sizing: "Sizing",
@@ -78,13 +79,17 @@ export const sidebar: readonly SidebarGroup[] = [
     upgrade: "Upgrading",
     security: "Security",
   }),
-  group("Moving from", "migration", {
+  group("Migrating from", "migration", {
     "cache-manager": "cache-manager and Keyv",
+    bentocache: "BentoCache",
+    "lru-cache": "lru-cache",
+    "redis-clients": "node-redis and ioredis",
     "node-cache": "node-cache",
     apicache: "apicache",
     python: "the Python library",
   }),
   group("Reference", "reference", {
+    api: "API",
     architecture: "Architecture",
     configuration: "Configuration",
     errors: "Errors",

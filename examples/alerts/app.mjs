@@ -1,4 +1,4 @@
-// A cache whose hit rate falls and recovers, and the webhook that hears of it. `node examples/alerts/app.mjs`
+// A cache whose hit rate falls and recovers, and the webhook that hears of it. `npm start`
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";

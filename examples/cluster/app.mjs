@@ -1,4 +1,4 @@
-// Two servers of an application on a Redis cluster. `XCACHE_KV_URL=redis+cluster://h1,h2,h3 node examples/cluster/app.mjs`
+// Two servers of an application on a Redis cluster. `XCACHE_KV_URL=redis+cluster://h1,h2,h3 npm start`
 import { setTimeout as wait } from "node:timers/promises";
 import { XCache } from "xcache";
 

@@ -1,4 +1,4 @@
-// Users over HTTP with drizzle: reads come from the cache, a change is seen by the next read. `node examples/drizzle/app.mjs`
+// Users over HTTP with drizzle: reads come from the cache, a change is seen by the next read. `npm start`
 import { createServer } from "node:http";
 import { eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";

@@ -1,4 +1,4 @@
-// The API of a shop: products come from the cache until they are changed. `node examples/express/app.mjs`
+// The API of a shop: products come from the cache until they are changed. `npm start`
 import { setTimeout as wait } from "node:timers/promises";
 import express from "express";
 import { XCache } from "xcache";

@@ -1,4 +1,4 @@
-// Users in PostgreSQL: rows and whole answers are cached, and one commit ends both. `node examples/fastify/app.mjs`
+// Users in PostgreSQL: rows and whole answers are cached, and one commit ends both. `npm start`
 import Fastify from "fastify";
 import pg from "pg";
 import { cachedDependency, tableTag, XCache } from "xcache";

@@ -1,4 +1,4 @@
-// Users over HTTP: reads come from the cache, and a change by any program is seen. `node examples/feed/app.mjs`
+// Users over HTTP: reads come from the cache, and a change by any program is seen. `npm start`
 import { createServer } from "node:http";
 import pg from "pg";
 import { cachedDependency, XCache } from "xcache";

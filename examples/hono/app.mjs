@@ -1,4 +1,4 @@
-// Forecasts from a slow service: a crowd that asks at once is one call to it. `node examples/hono/app.mjs`
+// Forecasts from a slow service: a crowd that asks at once is one call to it. `npm start`
 import { setTimeout as wait } from "node:timers/promises";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";

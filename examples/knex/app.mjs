@@ -1,4 +1,4 @@
-// Users over HTTP with knex: reads come from the cache, a change is seen by the next read. `node examples/knex/app.mjs`
+// Users over HTTP with knex: reads come from the cache, a change is seen by the next read. `npm start`
 import { createServer } from "node:http";
 import knex from "knex";
 import { cachedDependency, XCache } from "xcache";

@@ -1,4 +1,4 @@
-// Baskets: pages of one user are cached for that user only. `node examples/koa/app.mjs`
+// Baskets: pages of one user are cached for that user only. `npm start`
 import { setTimeout as wait } from "node:timers/promises";
 import Koa from "koa";
 import { XCache } from "xcache";

@@ -1,4 +1,4 @@
-// Users over HTTP with kysely: reads come from the cache, a change is seen by the next read. `node examples/kysely/app.mjs`
+// Users over HTTP with kysely: reads come from the cache, a change is seen by the next read. `npm start`
 import { createServer } from "node:http";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";

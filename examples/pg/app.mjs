@@ -1,4 +1,4 @@
-// Users over HTTP: reads come from the cache, a change is seen by the next read. `node examples/pg/app.mjs`
+// Users over HTTP: reads come from the cache, a change is seen by the next read. `npm start`
 import { createServer } from "node:http";
 import pg from "pg";
 import { cachedDependency, XCache } from "xcache";

@@ -1,4 +1,4 @@
-// Users over HTTP with prisma: reads come from the cache, a change is seen by the next read. `node examples/prisma/app.mjs`
+// Users over HTTP with prisma: reads come from the cache, a change is seen by the next read. `npm start`
 import { createServer } from "node:http";
 import { PrismaPg } from "@prisma/adapter-pg";
 import pg from "pg";

@@ -1,4 +1,4 @@
-// A help desk that asks a slow model once for questions that are alike. `node examples/semantic/app.mjs`
+// A help desk that asks a slow model once for questions that are alike. `npm start`
 import { setTimeout as wait } from "node:timers/promises";
 import { XCache } from "xcache";
 import { SemanticCache } from "xcache/vector";

@@ -1,4 +1,4 @@
-// Users over HTTP with typeorm: reads come from the cache, a change is seen by the next read. `node examples/typeorm/app.mjs`
+// Users over HTTP with typeorm: reads come from the cache, a change is seen by the next read. `npm start`
 import { createServer } from "node:http";
 import { DataSource, EntitySchema } from "typeorm";
 import { cachedDependency, XCache } from "xcache";

@@ -1,4 +1,4 @@
-// Worker processes that share what they computed through a folder, without a server. `node examples/workers/app.mjs`
+// Worker processes that share what they computed through a folder, without a server. `npm start`
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

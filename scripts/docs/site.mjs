@@ -24,7 +24,15 @@ async function buildSite() {
 /** By typedoc.json. Returns whether it was made without a warning. */
 async function buildReference() {
   const { Application } = await import("typedoc");
-  const app = await Application.bootstrapWithPlugins({ entryPoints: entryPoints() });
+  const base = process.env.DOCS_BASE ?? "/";
+  const app = await Application.bootstrapWithPlugins({
+    entryPoints: entryPoints(),
+    navigationLinks: {
+      Guide: `${base}guide/getting-started.html`,
+      Benchmarks: `${base}guide/benchmarks.html`,
+      Reference: `${base}reference/configuration.html`,
+    },
+  });
   const project = await app.convert();
   if (project === undefined) return false;
   app.validate(project);

@@ -34,6 +34,15 @@ const DEFAULT_STOP_SECONDS = 10;
  * Checks a cache every `interval` seconds. An alert is sent when its condition begins to hold, again after every
  * `repeatInterval`, and once more when it is resolved. Retries never delay the next check. Only a delivery in flight keeps
  * the process alive.
+ *
+ * @example
+ * ```ts
+ * const alerts = new AlertManager(cache);
+ * for (const pattern of alerts.patterns()) {
+ *   alerts.addAlert({ ...pattern, webhookUrl: "https://hooks.example.com/cache" });
+ * }
+ * alerts.start();
+ * ```
  */
 export class AlertManager implements AsyncDisposable {
   readonly #source: MetricsSource;

@@ -27,6 +27,13 @@ export { type RowId, rowsTag, rowTag } from "./tracking/table-tags.ts";
 /**
  * Invalidates what any program commits to PostgreSQL, through logical replication. Begins at once, in the background. Throws
  * ConfigError for invalid options.
+ *
+ * @example
+ * ```ts
+ * const feed = postgresFeed({ connection: process.env.DATABASE_URL, cache, tables: ["users"] });
+ * await feed.ready();
+ * const getPool = cachedDependency(() => pool, { cache, tableName: "users", feed });
+ * ```
  */
 export function postgresFeed(options: PostgresFeedOptions): Feed {
   return startPostgresFeed(options, {});

@@ -47,6 +47,14 @@ export interface CachedWrapper<This, Args extends readonly unknown[], Result> {
  * Wraps `fn` so that repeated calls with equal arguments return the stored result until it expires or is invalidated.
  * The wrapper always returns a promise; whatever the function throws, even synchronously, rejects it. Throws ConfigError
  * NAME_REQUIRED, NAME_TAKEN, ARGUMENT_INVALID; with a default cache or on a method, the name is claimed on first use.
+ *
+ * @example
+ * ```ts
+ * const getUser = cached(fetchUser, { cache, ttl: "1m", tags: (id) => [`user:${id}`] });
+ * await getUser(1); // miss: runs fetchUser
+ * await getUser(1); // hit
+ * await getUser.invalidate(1);
+ * ```
  */
 export function cached<F extends AsyncFunction>(method: F, context: ClassMethodDecoratorContext): F;
 export function cached<F extends AnyFunction>(

@@ -14,6 +14,12 @@ let current: CacheForFunctions | undefined;
 /**
  * Functions wrapped without a cache use this one from now on, including those wrapped earlier; undefined removes it.
  * Throws ConfigError ARGUMENT_INVALID for anything else.
+ *
+ * @example
+ * ```ts
+ * setDefaultCache(new XCache({ kvUrl: "memory://" }));
+ * const getUser = cached(fetchUser, { ttl: "1m" }); // no cache named
+ * ```
  */
 export function setDefaultCache(cache: CacheForFunctions | undefined): void {
   if (cache !== undefined && !isCache(cache)) {

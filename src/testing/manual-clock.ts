@@ -11,6 +11,14 @@ interface PendingTimer {
 /**
  * Stands still until `advance` or `jump` is called. Timers run in order of their due time. Random numbers and tokens derive
  * from `seed`, so a run can be repeated. `start` is in milliseconds since the epoch.
+ *
+ * @example
+ * ```ts
+ * const clock = new ManualClock();
+ * const cache = cacheWithClock({ kvUrl: "memory://" }, clock);
+ * await cache.set("key", 1, { ttl: 60 });
+ * await clock.advance(60_000); // expired, without waiting
+ * ```
  */
 export class ManualClock implements Clock {
   #now: number;

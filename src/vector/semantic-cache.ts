@@ -55,6 +55,13 @@ const MOST_MATCHES = 1_000;
 /**
  * Caches answers and returns them for similar texts. Answers are entries of a namespace of the cache, each with its vector,
  * so its ttl, tags, clear() and eviction apply. Direct operations throw typed errors; getOrSet runs the load instead.
+ *
+ * @example
+ * ```ts
+ * const answers = new SemanticCache({ cache, namespace: "faq", threshold: 0.7 });
+ * await answers.getOrSet("How do I reset my password?", () => askModel(), { ttl: "1h" });
+ * await answers.get("how can I reset my password"); // the same answer
+ * ```
  */
 export class SemanticCache {
   readonly #settings: Settings;

@@ -27,7 +27,14 @@ interface Application {
   handle(request: IncomingMessage, response: ServerResponse, done: Next): void;
 }
 
-/** `app.use(httpCache({ cache }))`. Throws ConfigError for invalid options. */
+/**
+ * `app.use(httpCache({ cache }))`. Throws ConfigError for invalid options.
+ *
+ * @example
+ * ```ts
+ * app.use("/products", httpCache({ cache, ttl: "5m", tags: ["products"] }));
+ * ```
+ */
 export function httpCache<Request extends ExpressRequest = ExpressRequest>(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,
 ): ExpressMiddleware<Request> {

@@ -50,6 +50,11 @@ function headersOf(reply: FastifyReply): HeaderList {
 /**
  * `app.register(httpCache({ cache }))` caches the routes of the scope it is registered in. Throws ConfigError for invalid
  * options.
+ *
+ * @example
+ * ```ts
+ * app.register(httpCache({ cache, ttl: "5m", tags: ["products"] }));
+ * ```
  */
 export function httpCache(
   options: HttpCacheOptions<FastifyRequest> | HTTPCacheMiddleware<FastifyRequest>,

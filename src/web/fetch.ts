@@ -13,6 +13,11 @@ export type CachedHandler<Rest extends unknown[]> = (request: Request, ...rest: 
 /**
  * `httpCache(options)(handler)` returns a handler that answers from the cache where it can. Throws ConfigError for invalid
  * options.
+ *
+ * @example
+ * ```ts
+ * const handler = httpCache({ cache, ttl: "5m" })((request) => new Response("hello"));
+ * ```
  */
 export function httpCache(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,

@@ -32,6 +32,11 @@ const arrivals = new WeakMap<Request, { readonly engine: unknown; readonly arriv
  * background by sending the request through the application again; without it the first request waits. On servers other than
  * @hono/node-server only then is it certain that a cookie set further out after `next()` keeps a response from being stored.
  * Throws ConfigError for invalid options.
+ *
+ * @example
+ * ```ts
+ * app.use("/products/*", httpCache({ cache, ttl: "5m" }, app));
+ * ```
  */
 export function httpCache<E extends Env = Env>(
   options: HttpCacheOptions<Context<E>> | HTTPCacheMiddleware<Context<E>>,

@@ -31,7 +31,14 @@ class KoaExchange<Context extends KoaContext> extends NodeExchange<Context> {
   }
 }
 
-/** `app.use(httpCache({ cache }))`. Throws ConfigError for invalid options. */
+/**
+ * `app.use(httpCache({ cache }))`. Throws ConfigError for invalid options.
+ *
+ * @example
+ * ```ts
+ * app.use(httpCache({ cache, ttl: "5m", excludePaths: ["/admin"] }));
+ * ```
+ */
 export function httpCache<Context extends KoaContext = KoaContext>(
   options: HttpCacheOptions<Context> | HTTPCacheMiddleware<Context>,
 ): KoaMiddleware<Context> {

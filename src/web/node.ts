@@ -18,6 +18,11 @@ export type Listener<Request extends NodeRequest, Response extends NodeResponse>
 
 /**
  * `createServer(httpCache(options)(listener))` answers from the cache where it can. Throws ConfigError for invalid options.
+ *
+ * @example
+ * ```ts
+ * createServer(httpCache({ cache, ttl: "5m" })((request, response) => response.end("hello"))).listen(3000);
+ * ```
  */
 export function httpCache<Request extends NodeRequest = IncomingMessage>(
   options: HttpCacheOptions<Request> | HTTPCacheMiddleware<Request>,

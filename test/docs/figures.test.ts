@@ -31,7 +31,7 @@ function measured(report: string, heading: string, library: string): string {
 }
 
 describe("the table of the README", () => {
-  const rows = rowsOf(sectionOf("README.md", "Next to other caches"));
+  const rows = rowsOf(sectionOf("README.md", "Comparison"));
   const libraries = (rows.get("") ?? []).slice(1).map((cell) => cell.split(" ")[0]!.toLowerCase());
 
   it.each([

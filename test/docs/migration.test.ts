@@ -1,5 +1,9 @@
-// docs/migration/cache-manager.md names every public member, option and event of the installed cache-manager and Keyv.
+// The migration pages name every public member of the installed libraries.
 import { join } from "node:path";
+import { createClient } from "@redis/client";
+import { BentoCache } from "bentocache";
+import { Redis } from "ioredis";
+import { LRUCache } from "lru-cache";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { ROOT, readPage } from "./pages.ts";
@@ -92,7 +96,7 @@ describe("docs/migration/cache-manager.md", () => {
     ["Keyv", [...valuesOf("keyv"), ...keyvMembers]],
   ])("has one row for each member of %s", (library, names) => {
     expect(names.length).toBeGreaterThan(10);
-    expect(cellsAbout(names, columnOf("Name by name", library), NAME)).toEqual(once(names));
+    expect(cellsAbout(names, columnOf("API mapping", library), NAME)).toEqual(once(names));
   });
 
   it.each([
@@ -109,7 +113,57 @@ describe("docs/migration/cache-manager.md", () => {
     expect(cellsAbout(names, columnOf("Events", "cache-manager"), EVENT)).toEqual(once(names));
   });
 
-  it.each(["Name by name", "Options", "Events"])("says under %s what each is in xcache", (heading) => {
+  it.each(["API mapping", "Options", "Events"])("says under %s what each is in xcache", (heading) => {
     expect(columnOf(heading, "xcache")).not.toContain("");
+  });
+});
+
+/** Names in code spans of the first column of a page's tables. */
+const namedOn = (path: string): ReadonlySet<string> =>
+  new Set(
+    readPage(path)
+      .split("\n")
+      .filter((line) => line.startsWith("|"))
+      .flatMap((line) => [...(cellsOf(line)[0] ?? "").matchAll(/`([^`]+)`/g)])
+      .flatMap(([, code]) => code!.match(/\w+/g) ?? []),
+  );
+
+/** The public members of a class, as it is at runtime. */
+const ownMembers = (type: { readonly prototype: object }): string[] =>
+  Object.getOwnPropertyNames(type.prototype).filter((name) => name !== "constructor");
+
+describe("docs/migration/bentocache.md", () => {
+  it("names every member of BentoCache", () => {
+    const named = namedOn("docs/migration/bentocache.md");
+    const members = ownMembers(BentoCache);
+    expect(members.length).toBeGreaterThan(15);
+    expect(members.filter((name) => !named.has(name))).toEqual([]);
+  });
+});
+
+describe("docs/migration/lru-cache.md", () => {
+  it("names every method of LRUCache", () => {
+    const named = namedOn("docs/migration/lru-cache.md");
+    const members = ownMembers(LRUCache).filter((name) => name !== "perf");
+    expect(members.length).toBeGreaterThan(20);
+    expect(members.filter((name) => !named.has(name))).toEqual([]);
+  });
+});
+
+describe("docs/migration/redis-clients.md", () => {
+  it("maps commands that both clients have", () => {
+    const commands = [...namedOn("docs/migration/redis-clients.md")].filter((word) =>
+      /^[A-Z]{3,}$/.test(word),
+    );
+    const notCommands = ["MATCH", "JSON"];
+    const asked = commands.filter((word) => !notCommands.includes(word));
+    expect(asked.length).toBeGreaterThan(10);
+    const client = createClient();
+    const missing = asked.filter(
+      (command) =>
+        !(command.toLowerCase() in Redis.prototype) ||
+        !(command in client || command.toLowerCase() in client),
+    );
+    expect(missing).toEqual([]);
   });
 });

@@ -11,6 +11,8 @@ export const SNIPPET_FOLDER = join(ROOT, ".cache", "snippets");
 /** `run` says what holds for every block anyway; `legacy` is for frameworks that need `experimentalDecorators`. */
 const KNOWN_WORDS = ["run", "continued", "legacy"];
 const LANGUAGES = ["ts", "js"];
+/** The name of the file that a reader saves the block as. */
+const FILE = /^\[[\w.-]+\]$/;
 
 interface Part {
   /** Of its first line on the page. */
@@ -36,7 +38,7 @@ export function snippetsOf(page: string, markdown: string): Snippet[] {
   const snippets: Snippet[] = [];
   for (const { language, flags, code, line } of codeBlocksOf(markdown)) {
     if (!LANGUAGES.includes(language)) continue;
-    const unknown = flags.find((flag) => !KNOWN_WORDS.includes(flag));
+    const unknown = flags.find((flag) => !KNOWN_WORDS.includes(flag) && !FILE.test(flag));
     if (unknown !== undefined)
       throw new Error(`${page}:${line} \`${unknown}\` is none of ${KNOWN_WORDS.join(", ")}`);
     const before = flags.includes("continued") ? snippets.pop() : undefined;

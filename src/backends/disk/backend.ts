@@ -29,6 +29,15 @@ const ALONE: Pick<BackendHost, "operationTimeoutMs" | "connectTimeoutMs" | "pool
   poolSize: 1,
 };
 
+/**
+ * An LMDB folder that the processes of one machine share, also opened by `file:///`. Needs the package `lmdb`.
+ *
+ * @example
+ * ```ts
+ * const backend = new DiskBackend({ directory: "/var/cache/app", maxBytes: 256 * 1024 * 1024 });
+ * const cache = new XCache({ backend });
+ * ```
+ */
 export class DiskBackend implements Backend {
   readonly name = "disk";
   readonly capabilities: Capabilities = { shared: true, scan: true, ttlResolutionMs: 1, ordered: true };

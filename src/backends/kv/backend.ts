@@ -38,6 +38,15 @@ type ClientModule = typeof import("./client.ts");
 
 const clientModule = new LazyModule(() => import("./client.ts"));
 
+/**
+ * Redis or Valkey: a single server, a master behind sentinels, or a cluster. Also opened by `redis://`, `valkey://` and their variants.
+ *
+ * @example
+ * ```ts
+ * const backend = new KvBackend({ kvUrl: "rediss://cache.internal:6380/0", password: () => currentToken() });
+ * const cache = new XCache({ backend, nearCache: true });
+ * ```
+ */
 export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements Backend {
   readonly name = "kv";
   readonly capabilities: Capabilities;

@@ -19,6 +19,14 @@ type ServersModule = typeof import("./servers.ts");
 
 const serversModule = new LazyModule(() => import("./servers.ts"));
 
+/**
+ * One memcached server, or several on a hash ring. Also opened by `memcached://`.
+ *
+ * @example
+ * ```ts
+ * const cache = new XCache({ kvUrl: "memcached://cache-1:11211,cache-2:11211" });
+ * ```
+ */
 export class MemcachedBackend extends RemoteBackend<ServersModule, Servers> implements Backend {
   readonly name = "memcached";
   readonly capabilities: Capabilities;

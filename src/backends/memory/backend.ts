@@ -44,6 +44,15 @@ function defaultMaxBytes(): number {
   return Math.min(MOST_DEFAULT_BYTES, Math.floor(heap / 4));
 }
 
+/**
+ * A bounded store in the process, also opened by `memory://`.
+ *
+ * @example
+ * ```ts
+ * const backend = new MemoryBackend({ maxEntries: 50_000, values: "shared" });
+ * const cache = new XCache({ backend });
+ * ```
+ */
 export class MemoryBackend implements Backend {
   readonly name = "memory";
   readonly capabilities: Capabilities = { shared: false, scan: true, ttlResolutionMs: 1 };

@@ -28,6 +28,16 @@ const MAX_WAIT_MS = 15_000;
 
 const METHODS = ["increment", "gauge", "histogram", "timing"] as const;
 
+/**
+ * Sends measurements to collectors. A collector that fails affects neither the cache nor the others.
+ *
+ * @example
+ * ```ts
+ * const metrics = new CacheMetrics([new PullCollector({ port: 9464 }), new PushCollector()]);
+ * const cache = new XCache({ kvUrl: "redis://localhost:6379/0", metrics });
+ * cache.startMetricsCollection();
+ * ```
+ */
 export class CacheMetrics implements Collector {
   readonly #collectors: readonly GuardedCollector[];
   readonly #fed: readonly GuardedCollector[];

@@ -21,6 +21,15 @@ interface Instrument {
 
 const UNITS = { seconds: "s", bytes: "By" } as const;
 
+/**
+ * OpenTelemetry metrics. Needs the package `@opentelemetry/api`.
+ *
+ * @example
+ * ```ts
+ * const cache = new XCache({ metrics: new CacheMetrics([new OtelCollector()]) });
+ * cache.startMetricsCollection();
+ * ```
+ */
 export class OtelCollector implements Collector {
   readonly #meter: OtelMeter;
   readonly #instruments = new Map<string, Instrument>();

@@ -43,6 +43,16 @@ const OWN_LABELS: ReadonlySet<string> = new Set(METRICS.flatMap(({ labels }) => 
 /** Limit on metrics; names derived from data would grow without bound. */
 const MAX_METRICS = 1_000;
 
+/**
+ * Prometheus metrics, on an endpoint of its own or in your registry.
+ *
+ * @example
+ * ```ts
+ * const collector = new PullCollector({ namespace: "shop", port: 9464 });
+ * const cache = new XCache({ metrics: new CacheMetrics([collector]) });
+ * await collector.listening(); // http://127.0.0.1:9464/metrics
+ * ```
+ */
 export class PullCollector implements Collector {
   readonly #registry: MetricRegistry;
   readonly #prefix: readonly (string | undefined)[];

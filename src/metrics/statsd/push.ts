@@ -36,6 +36,15 @@ const MAX_REMAINDERS = 10_000;
 /** How long lines wait to share a datagram. */
 const SEND_AFTER_MS = 100;
 
+/**
+ * StatsD datagrams over UDP.
+ *
+ * @example
+ * ```ts
+ * const collector = new PushCollector({ host: "127.0.0.1", port: 8125, prefix: "shop.cache", useTags: true });
+ * const cache = new XCache({ metrics: new CacheMetrics([collector]) });
+ * ```
+ */
 export class PushCollector implements Collector {
   readonly #clock: Clock;
   readonly #prefix: string;

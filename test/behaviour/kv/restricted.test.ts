@@ -135,7 +135,7 @@ async function expectUnhealthy(kvUrl: string, words: string): Promise<void> {
 
 it("the page has these rows, and says where something is lost", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/operations/redis.md"), "utf8");
-  const section = /## Servers that allow less\n(.*?)\n## /s.exec(page)?.[1] ?? "";
+  const section = /## Restricted servers\n(.*?)\n## /s.exec(page)?.[1] ?? "";
   const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)].map(([, without, text = ""]) => ({
     without,
     isWhole: text.startsWith("works fully"),
