@@ -22,7 +22,8 @@ export type {
   NearCacheConfig,
   TableConfig,
 } from "./config/types.ts";
-export type { StatsOptions } from "./core/arguments.ts";
+export type { ReportedAlert } from "./core/alert-state.ts";
+export type { ActivityOptions, StatsOptions } from "./core/arguments.ts";
 export type {
   Backend,
   BackendHost,
@@ -81,11 +82,17 @@ export type {
   CacheStats,
   ComprehensiveMetrics,
   DetailedHealth,
+  FleetActivity,
   FleetMinute,
   FleetStats,
+  FunctionMinute,
+  FunctionStats,
   HealthCheckItem,
   HealthResult,
+  InvalidationMark,
   OperationMetrics,
+  ProcessStats,
+  StateChange,
 } from "./core/stats.ts";
 export { tableTag } from "./db/tracking/table-tags.ts";
 export {

@@ -7,6 +7,8 @@ import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, TableConfig } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
+  type ActivityOptions,
+  requireActivityOptions,
   requireClock,
   requireDistinctKeys,
   requireEntries,
@@ -29,16 +31,18 @@ import {
 } from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
+import { offerFunctionRecords, takeCalling } from "./core/function-record.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
-import type { StoreLookup } from "./core/loading/waiting-call.ts";
+import type { Loaded, StoreLookup } from "./core/loading/waiting-call.ts";
 import type { Inspection, Namespace } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import type {
   CacheStats,
   ComprehensiveMetrics,
   DetailedHealth,
+  FleetActivity,
   FleetStats,
   HealthResult,
 } from "./core/stats.ts";
@@ -83,7 +87,7 @@ export class XCache implements AsyncDisposable {
     this.#root = root;
     this.#ownNamespace = namespace;
     this.#namespace = root.isOpen ? namespace : disconnectedNamespace;
-    this.#instruments = new Instruments(root, namespace);
+    this.#instruments = new Instruments(root, namespace, this);
     this.#telemetry = this.#instruments.telemetry;
     this.#loader = new Loader(namespace.changes, {
       clock: root.clock,
@@ -92,6 +96,9 @@ export class XCache implements AsyncDisposable {
       own: (value) => namespace.own(value),
       freezes: namespace.freezes === true,
       signal: () => root.signal,
+      loading: () => {
+        this.#telemetry.recorder.loads++;
+      },
       stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
@@ -99,6 +106,7 @@ export class XCache implements AsyncDisposable {
       peek: (key) => (isLoadHitTraced() ? undefined : this.#namespace.peek(key)),
       used: (key) => this.#telemetry.hit(key),
     });
+    offerFunctionRecords(this, (name) => this.#telemetry.functions.record(name));
     root.join(
       this.#instruments.member((isOpen) => {
         this.#namespace = isOpen ? namespace : disconnectedNamespace;
@@ -342,6 +350,16 @@ export class XCache implements AsyncDisposable {
     });
   }
 
+  /**
+   * What the processes that use this prefix with metrics on report about themselves: which are alive, and over the last
+   * `since` seconds (a day at most) their calls by function and their invalidations. Looking is not counted.
+   */
+  async getActivity(options: ActivityOptions = {}): Promise<FleetActivity> {
+    const since = requireActivityOptions(options);
+    requireOpen(this.#root.isOpen);
+    return this.#instruments.history.activity(since);
+  }
+
   /** Never throws, never hangs. */
   async health(): Promise<boolean> {
     return (await this.healthCheck()).isHealthy;
@@ -459,8 +477,10 @@ export class XCache implements AsyncDisposable {
       return this.#load(key, load, options);
     }
     const calledAt = namespace.changes.now;
+    const by = takeCalling();
     return new Promise((resolve) => {
-      const goOn = (lookup: StoreLookup): void => resolve(this.#load(key, load, options, lookup, calledAt));
+      const goOn = (lookup: StoreLookup): void =>
+        resolve(this.#load(key, load, options, by, lookup, calledAt));
       namespace.seek?.(
         key,
         new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn),
@@ -472,18 +492,22 @@ export class XCache implements AsyncDisposable {
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
+    by = takeCalling(),
     lookup?: StoreLookup,
     calledAt?: number,
   ): Promise<T> {
     const timing = this.#telemetry.start("getOrSet");
     const request = this.#loadRequest(key, load, options);
-    let hit = false;
+    if (by !== undefined) {
+      by.missed++;
+      by.ttlMs = request.entry.ttlMs;
+    }
+    let loaded: Loaded | undefined;
     try {
-      const { value, source } = await this.#loader.load(key, load, request, lookup, calledAt);
-      hit = source === "store";
-      return value as T;
+      loaded = await this.#loader.load(key, load, request, lookup, calledAt);
+      return loaded.value as T;
     } finally {
-      this.#telemetry.looked(key, hit);
+      this.#telemetry.loaded(key, loaded, by);
       this.#telemetry.finish("getOrSet", timing);
     }
   }
@@ -526,6 +550,10 @@ export class XCache implements AsyncDisposable {
 export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
   requireClock(clock);
   return new XCache(openScope(config, clock) as CacheConfig);
+}
+
+function requireOpen(isOpen: boolean): void {
+  if (!isOpen) throw disconnectedError();
 }
 
 function scanSignal(options: ScanOptions): AbortSignal | undefined {

@@ -145,13 +145,27 @@ const HOUR_SECONDS = 3_600;
 
 export function requireStatsOptions(options: StatsOptions): StatsRequest {
   requireOptions(options, ["exact", "fleet", "since", "signal"]);
-  const { since = HOUR_SECONDS } = options;
-  if (typeof since !== "number" || !(since > 0))
-    throw wrong("since must be a number of seconds above 0", since);
+  const since = requireSince(options.since);
   return {
     exact: requireFlag(options.exact, "exact", false),
     fleet: requireFlag(options.fleet, "fleet", false),
     since,
     signal: requireSignal(options.signal),
   };
+}
+
+export interface ActivityOptions {
+  /** How far back, in seconds, a day at most. Default: an hour. */
+  readonly since?: number;
+}
+
+export function requireActivityOptions(options: ActivityOptions): number {
+  requireOptions(options, ["since"]);
+  return requireSince(options.since);
+}
+
+function requireSince(since: unknown = HOUR_SECONDS): number {
+  if (typeof since !== "number" || !(since > 0))
+    throw wrong("since must be a number of seconds above 0", since);
+  return since;
 }

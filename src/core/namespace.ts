@@ -3,6 +3,7 @@ import type { Backend, Restriction, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { ChangeLog } from "./change-log.ts";
 import type { Counters } from "./counters.ts";
+import type { OwnRecords } from "./own-records.ts";
 import type { StoreRecord, Token } from "./record.ts";
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -102,6 +103,8 @@ export interface ReadCallback<T> {
 export interface Namespace {
   /** This namespace's counters, shared by all processes. */
   readonly counters: Counters;
+  /** Other records of the library in this namespace, shared by all processes. */
+  readonly records: OwnRecords;
   /** Changes made by this process or pushed to it. */
   readonly changes: ChangeLog;
   /** A synchronous hit, or undefined: then call `get`. The value is the caller's own copy. */

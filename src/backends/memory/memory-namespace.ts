@@ -19,6 +19,7 @@ import {
   type NamespaceUsage,
   type ReadCallback,
 } from "../../core/namespace.ts";
+import { LocalRecords } from "../../core/own-records.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
 import type { Held, Table } from "./table.ts";
@@ -50,6 +51,7 @@ const NO_TAGS: readonly string[] = [];
 export class MemoryNamespace implements Namespace {
   readonly changes: ChangeLog;
   readonly counters: LocalCounters;
+  readonly records: LocalRecords;
   readonly freezes: boolean;
   readonly page: Page;
   readonly #core: MemoryCore;
@@ -66,6 +68,7 @@ export class MemoryNamespace implements Namespace {
     this.page = core.table.openPage();
     this.changes = new ChangeLog(parent?.changes);
     this.counters = new LocalCounters(core.clock);
+    this.records = new LocalRecords(core.clock);
     onOpen(this);
   }
 

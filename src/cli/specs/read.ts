@@ -47,10 +47,13 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
         parse: integer(1),
       },
       { flags: "--exact", summary: "count keys and bytes exactly instead of estimating" },
+      { flags: "--functions", summary: "calls, hits and loads of each cached function (a day at most)" },
+      { flags: "--processes", summary: "the processes that use the cache now" },
     ],
     examples: [
       ["xcache stats --since 24h", "the last day"],
       ["xcache stats --watch", "redrawn in place; one line per refresh when piped"],
+      ["xcache stats --functions", "which functions hit, and how long their loads take"],
       ["xcache stats --json | jq .hit_rate", "for scripts"],
     ],
     load: () => import("../commands/stats.ts"),

@@ -17,6 +17,8 @@ const LINES: readonly (readonly [args: readonly string[], code: number])[] = [
   [["ping"], 3],
   [["stats"], 3],
   [["stats", "--watch"], 3],
+  [["stats", "--functions"], 3],
+  [["stats", "--processes"], 3],
   [["list"], 3],
   [["search", "x"], 3],
   [["get", "k"], 3],
