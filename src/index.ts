@@ -14,6 +14,7 @@ export type { DiskFolderOptions, DiskOptions, DiskUrlOptions, Durability } from 
 export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemcachedBackend, type MemcachedOptions } from "./backends/memcached/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
+export type { EntryInfo, EntryPage, EntryScanOptions } from "./cache/entry-pages.ts";
 export { cachedDependency } from "./cached-dependency.ts";
 export type {
   CacheConfig,

@@ -1,5 +1,14 @@
 // class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
+import {
+  type EntryInfo,
+  type EntryPage,
+  type EntryScanOptions,
+  entryInfo,
+  requireScanOptions,
+  scanPages,
+  typeOf,
+} from "./cache/entry-pages.ts";
 import { Instruments } from "./cache/instruments.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
@@ -288,6 +297,22 @@ export class XCache implements AsyncDisposable {
     return entry === undefined ? undefined : [...entry.tags];
   }
 
+  /**
+   * The entries of this namespace with what is known about them, in pages as the store hands them out, some possibly empty.
+   * A `cursor` of a page continues after it, in this process or another. A key may occur twice. Looking is not counted.
+   * Throws UnsupportedError on a store that cannot list keys.
+   */
+  scan(options: EntryScanOptions = {}): AsyncIterable<EntryPage> {
+    return scanPages(this.#namespace, this.#root.store.backend.name, requireScanOptions(options));
+  }
+
+  /** What is known about one entry, fresh or stale, without its value; undefined when absent. Looking is not counted. */
+  async inspect(key: string): Promise<EntryInfo | undefined> {
+    requireKey(key);
+    const found = await this.#namespace.examine(key);
+    return found === undefined ? undefined : entryInfo(found, typeOf(found.value));
+  }
+
   /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, so a key may occur twice. */
   keys(pattern = "*", options: ScanOptions = {}): AsyncIterable<string> {
     return this.#keys(glob(pattern), scanSignal(options));
@@ -526,7 +551,7 @@ export class XCache implements AsyncDisposable {
   async *#keys(matches: (key: string) => boolean, signal?: AbortSignal): AsyncIterable<string> {
     this.#telemetry.finish("keys", undefined);
     try {
-      for await (const batch of this.#namespace.scan(signal)) {
+      for await (const batch of this.#namespace.scan({ signal })) {
         for (const { key } of batch) if (matches(key)) yield key;
       }
     } catch (error) {

@@ -23,6 +23,7 @@ export const disconnectedNamespace: Namespace = {
   setMany: refuse,
   delete: refuse,
   inspect: refuse,
+  examine: refuse,
   scan: refuse,
   invalidateTags: refuse,
   invalidateMatching: refuse,

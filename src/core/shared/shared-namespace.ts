@@ -13,6 +13,8 @@ import type {
   Admission,
   AdmissionOptions,
   EntryOptions,
+  EntryScanOptions,
+  Examination,
   Found,
   Inspection,
   Namespace,
@@ -220,8 +222,12 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     return this.#scan.inspect(key);
   }
 
-  scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
-    return this.#scan.scan(signal);
+  examine(key: string): Promise<Examination | undefined> {
+    return this.#scan.examine(key);
+  }
+
+  scan(options?: EntryScanOptions): AsyncIterable<readonly Inspection[]> {
+    return this.#scan.scan(options);
   }
 
   usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
