@@ -1,4 +1,5 @@
 // The public surface of xcache, and nothing else.
+export type { Advice, AdviceCode } from "./advice/advice.ts";
 export type { AlertComparison, AlertStatus } from "./alerts/condition.ts";
 export type { AlertDefinition, AlertRule } from "./alerts/definition.ts";
 export { type AlertDeliveries, AlertManager, type StopOptions } from "./alerts/manager.ts";

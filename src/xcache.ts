@@ -1,5 +1,6 @@
 // class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
+import type { Advice } from "./advice/advice.ts";
 import {
   type EntryInfo,
   type EntryPage,
@@ -9,6 +10,7 @@ import {
   scanPages,
   typeOf,
 } from "./cache/entry-pages.ts";
+import { type CacheInside, insideOf, offerInside } from "./cache/inside.ts";
 import { Instruments } from "./cache/instruments.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
@@ -116,6 +118,7 @@ export class XCache implements AsyncDisposable {
       used: (key) => this.#telemetry.hit(key),
     });
     offerFunctionRecords(this, (name) => this.#telemetry.functions.record(name));
+    offerInside(this, { root, namespace: () => this.#namespace, instruments: this.#instruments });
     root.join(
       this.#instruments.member((isOpen) => {
         this.#namespace = isOpen ? namespace : disconnectedNamespace;
@@ -383,6 +386,17 @@ export class XCache implements AsyncDisposable {
     const since = requireActivityOptions(options);
     requireOpen(this.#root.isOpen);
     return this.#instruments.history.activity(since);
+  }
+
+  /**
+   * What in the figures of the last `since` seconds is worth a look, worst first: functions that hardly hit, entries that
+   * never expire, tags invalidated all the time, and so on. Looks at up to 2,000 entries. Not counted.
+   */
+  async advise(options: ActivityOptions = {}): Promise<readonly Advice[]> {
+    const since = requireActivityOptions(options);
+    requireOpen(this.#root.isOpen);
+    const { advise } = await import("./advice/advise.ts");
+    return advise(this, insideOf(this) as CacheInside, since);
   }
 
   /** Never throws, never hangs. */

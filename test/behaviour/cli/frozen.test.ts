@@ -25,6 +25,8 @@ const LINES: readonly (readonly [args: readonly string[], code: number])[] = [
   [["tags", "k"], 3],
   [["health", "--detailed"], 1],
   [["doctor"], 3],
+  [["advise"], 3],
+  [["ui", "--no-open"], 3],
   [["export", "-"], 3],
   [["set", "k", "1"], 3],
   [["delete", "k"], 3],

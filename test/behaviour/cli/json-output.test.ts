@@ -158,6 +158,11 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
     },
   ],
   [["doctor"], { ok: "boolean", settings: "list", findings: "list" }],
+  [["advise"], { advice: "list" }],
+  [
+    ["ui", "--no-open", "--idle", "1ms"],
+    { url: "string", address: "string", writes: "boolean", values: "boolean" },
+  ],
   [
     ["export", "-"],
     {
@@ -255,6 +260,8 @@ const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[
   [["tags", "nobody"], 1],
   [["health", "--unknown"], 2],
   [["doctor", "--config", "/nowhere.yaml"], 2],
+  [["advise", "--since", "0"], 2],
+  [["ui", "--port", "0"], 2],
   [["export", join(folder, "no/such/folder.jsonl")], 1],
   [["set", "k", '{"$type":"nothing"}'], 2],
   [["delete"], 2],
