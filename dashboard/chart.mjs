@@ -84,6 +84,8 @@ function Line({ tone, fill, at, line, stacked, x, y }) {
       .toReversed()
       .map(([px, , base]) => `${px},${base}`)
       .join(" ");
+    if (points.length === 1 && !stacked)
+      return html`<circle class=${`c-${tone}`} cx=${points[0][0]} cy=${points[0][1]} r="3" />`;
     return html`<g class=${`c-${tone}`}>${(fill || stacked) && html`<polygon class=${stacked ? "area" : "under"} points=${`${upper} ${lower}`} />`}${!stacked && html`<polyline points=${upper} />`}</g>`;
   });
 }

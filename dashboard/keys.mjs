@@ -55,6 +55,8 @@ export function Keys() {
     found.value = { ...found.peek(), rows, scanned: before, busy: true, failed: undefined, exact: undefined };
     try {
       for await (const line of lines("keys", body, own.signal)) {
+        // Lines of a scan that was replaced meanwhile.
+        if (own.signal.aborted) return;
         const held = found.peek();
         const entries = (line.entries ?? []).filter(({ ttl }) => !filter.peek().never || ttl === null);
         found.value = {

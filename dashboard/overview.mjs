@@ -38,11 +38,13 @@ export function Overview() {
   const reads = totals.totalHits + totals.totalMisses;
   const inProcess = totals.totalHits === 0 ? 0 : 1 - totals.totalStoreHits / totals.totalHits;
   const about = totals.approximate ? "estimated" : "counted";
+  // The last five minutes: over the whole range a burst would not be seen.
+  const recent = points.slice(-5);
   const operations =
-    totals.totalOperations /
+    recent.reduce((sum, point) => sum + point.operations, 0) /
     Math.max(
       1,
-      points.reduce((sum, { seconds }) => sum + seconds, 0),
+      recent.reduce((sum, { seconds }) => sum + seconds, 0),
     );
   return html`
     <${Head} title="Overview" note=${`${count(processes.length)} ${processes.length === 1 ? "process" : "processes"} now; figures of all of them`}><${Ranges} /><//>

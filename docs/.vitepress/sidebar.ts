@@ -66,6 +66,7 @@ export const sidebar: readonly SidebarGroup[] = [
     testing: "Testing",
   }),
   group("Observability", "guide", {
+    dashboard: "Dashboard",
     metrics: "Metrics and traces",
     health: "Health",
     alerts: "Alerts",

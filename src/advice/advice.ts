@@ -168,7 +168,7 @@ function entryAdvice({ sample }: AdviceFacts): readonly Advice[] {
       code: "ENTRIES_WITHOUT_TTL",
       severity: "warning",
       title: `About ${count(share * sample.total)} entries never expire`,
-      evidence: `${percent(share)} of ${count(sample.sampled)} entries looked at have no ttl, most under ${prefix[0]}`,
+      evidence: `${percent(share)} of ${count(sample.sampled)} entries looked at have no ttl, most under "${prefix[0]}".`,
       suggestion: "Give them a ttl, or make sure that something deletes them.",
       about: { kind: "prefix", name: prefix[0] },
     });

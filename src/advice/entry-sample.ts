@@ -97,6 +97,11 @@ export async function sampleEntries(
     isWhole = false;
     break;
   }
+  for (const { tag } of marks) {
+    // Worth listing although no entry carries it now.
+    if (tag !== undefined && !tallies.has(tag))
+      tallies.set(tag, { entries: 0, bytes: 0, prefixes: new Map() });
+  }
   const all = isWhole ? counts.sampled : Math.max(total, counts.sampled);
   const factor = counts.sampled === 0 ? 0 : all / counts.sampled;
   const tags = [...tallies]

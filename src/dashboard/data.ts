@@ -44,6 +44,8 @@ const SAMPLE_MS = 30_000;
 /** Entries looked at per second at most, so that a scan of the page does not slow the application. */
 const SCANNED_PER_SECOND = 50_000;
 const MOST_KEYS = 200;
+/** How long a scan waits for the one before it. */
+const LONGEST_TURN_MS = 10_000;
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -150,7 +152,8 @@ export class DashboardData {
       end = resolve;
     });
     try {
-      await Promise.race([before, aborted(signal)]);
+      // A reader that has stopped reading must not keep the others waiting.
+      await Promise.race([before, this.#pause(LONGEST_TURN_MS, signal)]);
       if (!signal.aborted) yield* work();
     } finally {
       end();
@@ -243,12 +246,6 @@ export class DashboardData {
     });
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : "failed");
 

@@ -17,7 +17,7 @@ export interface KoaContext {
   readonly res: ServerResponse;
   readonly originalUrl: string;
   readonly request: object;
-  respond?: boolean;
+  respond?: boolean | undefined;
 }
 
 interface FastifyMessage {

@@ -54,7 +54,6 @@ function bodyOf(message: NodeRequest): ReadableStream | string {
 async function writeTo(response: ServerResponse, answer: Response): Promise<void> {
   response.statusCode = answer.status;
   for (const [name, value] of answer.headers) response.setHeader(name, value);
-  // Middleware such as helmet has set fields that suit the application, and not this page.
   if (answer.body === null) {
     response.end();
     return;
@@ -62,11 +61,16 @@ async function writeTo(response: ServerResponse, answer: Response): Promise<void
   response.flushHeaders();
   const reader = answer.body.getReader();
   response.once("close", () => void reader.cancel().catch(() => {}));
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    if (response.destroyed) return;
-    if (!response.write(part.value)) await drained(response);
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      if (response.destroyed) return;
+      if (!response.write(part.value)) await drained(response);
+    }
+    response.end();
+  } finally {
+    // The client may have left before anything was written.
+    await reader.cancel().catch(() => {});
   }
-  response.end();
 }
 
 const drained = (response: ServerResponse): Promise<void> =>

@@ -81,6 +81,7 @@ describe("ensureBinaries", () => {
         "/usr/bin/openssl",
         "/usr/bin/faketime",
         "/usr/bin/redis-cli",
+        "/usr/bin/chromium",
       ],
       root: true,
       installs: ["/usr/bin/redis-server", "/usr/bin/prometheus", "/usr/bin/promtool"],
@@ -102,22 +103,22 @@ describe("ensureBinaries", () => {
     [
       "not root on Debian",
       { files: ["/usr/bin/apt-get"] },
-      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus'",
+      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus chromium'",
     ],
     [
       "a Mac",
       { files: ["/usr/local/bin/brew"] },
-      "Run: brew install redis memcached openssl libfaketime prometheus",
+      "Run: brew install redis memcached openssl libfaketime prometheus chromium",
     ],
     [
       "root on Alpine",
       { files: ["/usr/bin/apk"], root: true },
-      "Run: apk add redis memcached openssl libfaketime prometheus",
+      "Run: apk add redis memcached openssl libfaketime prometheus chromium",
     ],
     [
       "an unknown system",
       { root: true },
-      "install Redis 7 or later, memcached, openssl, faketime and Prometheus, or name them in XCACHE_TEST_REDIS_SERVER",
+      "install Redis 7 or later, memcached, openssl, faketime, Prometheus and Chromium, or name them in XCACHE_TEST_REDIS_SERVER",
     ],
   ])("on %s stops with what to do and installs nothing", (_, situation, advice) => {
     const { machine, installed } = machineWith(situation);

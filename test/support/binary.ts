@@ -15,6 +15,7 @@ export const TOOLS = [
   { name: "faketime", variable: "XCACHE_TEST_FAKETIME", debianPackage: "faketime" },
   { name: "prometheus", variable: "XCACHE_TEST_PROMETHEUS", debianPackage: "prometheus" },
   { name: "promtool", variable: "XCACHE_TEST_PROMTOOL", debianPackage: "prometheus" },
+  { name: "chromium", variable: "XCACHE_TEST_CHROMIUM", debianPackage: "chromium" },
 ] as const satisfies readonly Tool[];
 
 export type ToolName = (typeof TOOLS)[number]["name"];
@@ -34,12 +35,12 @@ export interface Machine {
 /** Package managers in the order they are looked for, with the command a person would run. */
 const PACKAGE_MANAGERS = [
   { program: "apt-get", command: (packages: string) => `apt-get update && apt-get install -y ${packages}` },
-  { program: "brew", command: () => "brew install redis memcached openssl libfaketime prometheus" },
+  { program: "brew", command: () => "brew install redis memcached openssl libfaketime prometheus chromium" },
   {
     program: "dnf",
-    command: () => "dnf install -y redis memcached openssl libfaketime golang-github-prometheus",
+    command: () => "dnf install -y redis memcached openssl libfaketime golang-github-prometheus chromium",
   },
-  { program: "apk", command: () => "apk add redis memcached openssl libfaketime prometheus" },
+  { program: "apk", command: () => "apk add redis memcached openssl libfaketime prometheus chromium" },
 ] as const;
 
 /** The path of a program, or undefined. A variable that names something else than a program is an error. */
@@ -95,7 +96,7 @@ function adviceFor(missing: readonly Tool[], machine: Machine): string {
   const variables = missing.map((tool) => tool.variable).join(", ");
   const manager = PACKAGE_MANAGERS.find(({ program }) => findOnPath(program, machine) !== undefined);
   if (manager === undefined) {
-    return `The tests need real servers: install Redis 7 or later, memcached, openssl, faketime and Prometheus, or name them in ${variables}.`;
+    return `The tests need real servers: install Redis 7 or later, memcached, openssl, faketime, Prometheus and Chromium, or name them in ${variables}.`;
   }
   const command = manager.command(packagesOf(missing).join(" "));
   const elevate = manager.program !== "brew" && !machine.isRoot();
