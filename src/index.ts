@@ -1,4 +1,5 @@
 // The public surface of xcache, and nothing else.
+export type { Advice, AdviceCode } from "./advice/advice.ts";
 export type { AlertComparison, AlertStatus } from "./alerts/condition.ts";
 export type { AlertDefinition, AlertRule } from "./alerts/definition.ts";
 export { type AlertDeliveries, AlertManager, type StopOptions } from "./alerts/manager.ts";
@@ -14,6 +15,7 @@ export type { DiskFolderOptions, DiskOptions, DiskUrlOptions, Durability } from 
 export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemcachedBackend, type MemcachedOptions } from "./backends/memcached/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
+export type { EntryInfo, EntryPage, EntryScanOptions } from "./cache/entry-pages.ts";
 export { cachedDependency } from "./cached-dependency.ts";
 export type {
   CacheConfig,
@@ -24,7 +26,8 @@ export type {
   TableConfig,
 } from "./config/types.ts";
 export type { Credentials, PasswordFunction } from "./core/address/address.ts";
-export type { StatsOptions } from "./core/arguments.ts";
+export type { ReportedAlert } from "./core/alert-state.ts";
+export type { ActivityOptions, StatsOptions } from "./core/arguments.ts";
 export type {
   Backend,
   BackendHost,
@@ -83,11 +86,17 @@ export type {
   CacheStats,
   ComprehensiveMetrics,
   DetailedHealth,
+  FleetActivity,
   FleetMinute,
   FleetStats,
+  FunctionMinute,
+  FunctionStats,
   HealthCheckItem,
   HealthResult,
+  InvalidationMark,
   OperationMetrics,
+  ProcessStats,
+  StateChange,
 } from "./core/stats.ts";
 export { type Explanation, explain } from "./db/explain.ts";
 export { tableTag } from "./db/tracking/table-tags.ts";

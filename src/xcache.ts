@@ -1,5 +1,16 @@
 // class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
+import type { Advice } from "./advice/advice.ts";
+import {
+  type EntryInfo,
+  type EntryPage,
+  type EntryScanOptions,
+  entryInfo,
+  requireScanOptions,
+  scanPages,
+  typeOf,
+} from "./cache/entry-pages.ts";
+import { type CacheInside, insideOf, offerInside } from "./cache/inside.ts";
 import { Instruments } from "./cache/instruments.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
@@ -7,6 +18,8 @@ import { configFromEnv } from "./config/env.ts";
 import type { CacheConfig, ResolvedTable } from "./config/types.ts";
 import { configFromYaml } from "./config/yaml.ts";
 import {
+  type ActivityOptions,
+  requireActivityOptions,
   requireClock,
   requireDistinctKeys,
   requireEntries,
@@ -29,16 +42,18 @@ import {
 } from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
+import { offerFunctionRecords, takeCalling } from "./core/function-record.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
-import type { StoreLookup } from "./core/loading/waiting-call.ts";
+import type { Loaded, StoreLookup } from "./core/loading/waiting-call.ts";
 import type { Inspection, Namespace } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import type {
   CacheStats,
   ComprehensiveMetrics,
   DetailedHealth,
+  FleetActivity,
   FleetStats,
   HealthResult,
 } from "./core/stats.ts";
@@ -91,7 +106,7 @@ export class XCache implements AsyncDisposable {
     this.#root = root;
     this.#ownNamespace = namespace;
     this.#namespace = root.isOpen ? namespace : disconnectedNamespace;
-    this.#instruments = new Instruments(root, namespace);
+    this.#instruments = new Instruments(root, namespace, this);
     this.#telemetry = this.#instruments.telemetry;
     this.#loader = new Loader(namespace.changes, {
       clock: root.clock,
@@ -100,6 +115,9 @@ export class XCache implements AsyncDisposable {
       own: (value) => namespace.own(value),
       freezes: namespace.freezes === true,
       signal: () => root.signal,
+      loading: () => {
+        this.#telemetry.recorder.loads++;
+      },
       stored: (key, tags) => this.#telemetry.written(key, tags),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
@@ -107,6 +125,8 @@ export class XCache implements AsyncDisposable {
       peek: (key) => (isLoadHitTraced() ? undefined : this.#namespace.peek(key)),
       used: (key) => this.#telemetry.hit(key),
     });
+    offerFunctionRecords(this, (name) => this.#telemetry.functions.record(name));
+    offerInside(this, { root, namespace: () => this.#namespace, instruments: this.#instruments });
     root.join(
       this.#instruments.member((isOpen) => {
         this.#namespace = isOpen ? namespace : disconnectedNamespace;
@@ -288,6 +308,22 @@ export class XCache implements AsyncDisposable {
     return entry === undefined ? undefined : [...entry.tags];
   }
 
+  /**
+   * The entries of this namespace with what is known about them, in pages as the store hands them out, some possibly empty.
+   * A `cursor` of a page continues after it, in this process or another. A key may occur twice. Looking is not counted.
+   * Throws UnsupportedError on a store that cannot list keys.
+   */
+  scan(options: EntryScanOptions = {}): AsyncIterable<EntryPage> {
+    return scanPages(this.#namespace, this.#root.store.backend.name, requireScanOptions(options));
+  }
+
+  /** What is known about one entry, fresh or stale, without its value; undefined when absent. Looking is not counted. */
+  async inspect(key: string): Promise<EntryInfo | undefined> {
+    requireKey(key);
+    const found = await this.#namespace.examine(key);
+    return found === undefined ? undefined : entryInfo(found, typeOf(found.value));
+  }
+
   /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, so a key may occur twice. */
   keys(pattern = "*", options: ScanOptions = {}): AsyncIterable<string> {
     return this.#keys(glob(pattern), scanSignal(options));
@@ -348,6 +384,27 @@ export class XCache implements AsyncDisposable {
       const own = this.#telemetry.recorder.stats(usage);
       return fleet ? this.#instruments.history.fleet(own, since) : own;
     });
+  }
+
+  /**
+   * What the processes that use this prefix with metrics on report about themselves: which are alive, and over the last
+   * `since` seconds (a day at most) their calls by function and their invalidations. Looking is not counted.
+   */
+  async getActivity(options: ActivityOptions = {}): Promise<FleetActivity> {
+    const since = requireActivityOptions(options);
+    requireOpen(this.#root.isOpen);
+    return this.#instruments.history.activity(since);
+  }
+
+  /**
+   * What in the figures of the last `since` seconds is worth a look, worst first: functions that hardly hit, entries that
+   * never expire, tags invalidated all the time, and so on. Looks at up to 2,000 entries. Not counted.
+   */
+  async advise(options: ActivityOptions = {}): Promise<readonly Advice[]> {
+    const since = requireActivityOptions(options);
+    requireOpen(this.#root.isOpen);
+    const { advise } = await import("./advice/advise.ts");
+    return advise(this, insideOf(this) as CacheInside, since);
   }
 
   /** Never throws, never hangs. */
@@ -467,8 +524,10 @@ export class XCache implements AsyncDisposable {
       return this.#load(key, load, options);
     }
     const calledAt = namespace.changes.now;
+    const by = takeCalling();
     return new Promise((resolve) => {
-      const goOn = (lookup: StoreLookup): void => resolve(this.#load(key, load, options, lookup, calledAt));
+      const goOn = (lookup: StoreLookup): void =>
+        resolve(this.#load(key, load, options, by, lookup, calledAt));
       namespace.seek?.(
         key,
         new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn),
@@ -480,18 +539,22 @@ export class XCache implements AsyncDisposable {
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
+    by = takeCalling(),
     lookup?: StoreLookup,
     calledAt?: number,
   ): Promise<T> {
     const timing = this.#telemetry.start("getOrSet");
     const request = this.#loadRequest(key, load, options);
-    let hit = false;
+    if (by !== undefined) {
+      by.missed++;
+      by.ttlMs = request.entry.ttlMs;
+    }
+    let loaded: Loaded | undefined;
     try {
-      const { value, source } = await this.#loader.load(key, load, request, lookup, calledAt);
-      hit = source === "store";
-      return value as T;
+      loaded = await this.#loader.load(key, load, request, lookup, calledAt);
+      return loaded.value as T;
     } finally {
-      this.#telemetry.looked(key, hit);
+      this.#telemetry.loaded(key, loaded, by);
       this.#telemetry.finish("getOrSet", timing);
     }
   }
@@ -513,7 +576,7 @@ export class XCache implements AsyncDisposable {
   async *#keys(matches: (key: string) => boolean, signal?: AbortSignal): AsyncIterable<string> {
     this.#telemetry.finish("keys", undefined);
     try {
-      for await (const batch of this.#namespace.scan(signal)) {
+      for await (const batch of this.#namespace.scan({ signal })) {
         for (const { key } of batch) if (matches(key)) yield key;
       }
     } catch (error) {
@@ -537,6 +600,10 @@ export class XCache implements AsyncDisposable {
 export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
   requireClock(clock);
   return new XCache(openScope(config, clock) as CacheConfig);
+}
+
+function requireOpen(isOpen: boolean): void {
+  if (!isOpen) throw disconnectedError();
 }
 
 function scanSignal(options: ScanOptions): AbortSignal | undefined {

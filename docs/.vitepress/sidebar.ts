@@ -67,6 +67,7 @@ export const sidebar: readonly SidebarGroup[] = [
     testing: "Testing",
   }),
   group("Observability", "guide", {
+    dashboard: "Dashboard",
     metrics: "Metrics and traces",
     health: "Health checks",
     alerts: "Alerts",

@@ -8,6 +8,9 @@ import { entriesOf } from "./bundle.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
+/** The sources of the dashboard's page, which becomes dist/dashboard/page.js. */
+const PAGE = "dashboard";
+
 /** Where each source file's own output is kept, for benchmarks and scripts that look inside. */
 const MODULES = ".cache/modules";
 
@@ -44,7 +47,20 @@ export function whyStale(root = ROOT) {
     if (!existsSync(join(root, file))) return `${file} is missing`;
     if (modified(file) < latest) return `${file} is older than ${MODULES}`;
   }
-  return undefined;
+  return whyPageStale(root, modified);
+}
+
+/**
+ * @param {string} root
+ * @param {(path: string) => number} modified
+ */
+function whyPageStale(root, modified) {
+  const parts = list(join(root, PAGE), (path) => /\.(mjs|css)$/.test(path)).map((path) => `${PAGE}/${path}`);
+  if (parts.length === 0) return undefined;
+  const page = "dist/dashboard/page.js";
+  if (!existsSync(join(root, page))) return `${page} is missing`;
+  const newer = [...parts, "scripts/build/page.mjs"].find((path) => modified(path) > modified(page));
+  return newer === undefined ? undefined : `${page} is older than ${newer}`;
 }
 
 /**
@@ -61,6 +77,7 @@ export function build(root = ROOT) {
     for (const args of [
       [compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", modules],
       [bundler, root, modules, dist],
+      ...(existsSync(join(root, PAGE)) ? [[join(root, "scripts/build/page.mjs"), root, dist]] : []),
     ]) {
       const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
       if (status !== 0) return status ?? 1;

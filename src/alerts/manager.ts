@@ -1,10 +1,12 @@
 // class AlertManager: watches a cache's metrics and notifies webhooks and people when one crosses a threshold.
+import { type ReportedAlert, reportAlerts } from "../core/alert-state.ts";
 import { requireOptions } from "../core/arguments.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Duration } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { redactError } from "../core/redact.ts";
 import { requireSeconds } from "./checks.ts";
+import { wordsOf } from "./condition.ts";
 import { type AlertDefinition, type CheckedAlert, checkAlert } from "./definition.ts";
 import { Delivery, type DeliveryCounts, type DeliveryHost } from "./delivery.ts";
 import { EmailDestination } from "./email.ts";
@@ -52,6 +54,8 @@ export class AlertManager implements AsyncDisposable {
   readonly #counts: DeliveryCounts = { delivered: 0, failedAttempts: 0, abandoned: 0, superseded: 0 };
   #mailer: Mailer | undefined;
   #monitor: AlertMonitor | undefined;
+  /** Ends the report of the states with the cache's own. */
+  #withdraw: (() => void) | undefined;
 
   /** Throws ConfigError. `clock` is for tests. */
   constructor(cache: MetricsSource, options: AlertManagerOptions = {}, clock: Clock = systemClock) {
@@ -80,6 +84,7 @@ export class AlertManager implements AsyncDisposable {
 
   /** Starts checking; the first check is after one interval. Idempotent. */
   start(): void {
+    this.#withdraw ??= reportAlerts(this.#source, () => this.#reported());
     this.#monitor ??= new AlertMonitor(this.#source, this.#alerts.values(), {
       clock: this.#clock,
       intervalMs: this.#options.intervalMs,
@@ -98,6 +103,8 @@ export class AlertManager implements AsyncDisposable {
     const limitMs = requireSeconds("timeout", timeout, { least: 0 });
     const monitor = this.#monitor;
     this.#monitor = undefined;
+    this.#withdraw?.();
+    this.#withdraw = undefined;
     await monitor?.close(limitMs);
   }
 
@@ -148,6 +155,27 @@ export class AlertManager implements AsyncDisposable {
       deliveries.push(new Delivery(new EmailDestination(smtp, recipients, this.#mailer), host));
     }
     return deliveries;
+  }
+
+  #reported(): readonly ReportedAlert[] {
+    return (this.#monitor?.states ?? []).flatMap(({ name, status, value, since }) => {
+      const alert = this.#alerts.get(name);
+      if (alert === undefined) return [];
+      const held = alert.forMs > 0 ? ` for ${alert.forMs / 1_000} s` : "";
+      return [
+        {
+          name,
+          condition: `${alert.metric} ${wordsOf(alert.comparison)} ${alert.threshold}${held}`,
+          status,
+          ...(value !== undefined && { value }),
+          ...(since !== undefined && { since }),
+          destinations: [
+            ...(alert.webhooks.length > 0 ? ["webhook"] : []),
+            ...(alert.recipients.length > 0 ? ["email"] : []),
+          ],
+        },
+      ];
+    });
   }
 
   #report(error: Error): void {

@@ -1,5 +1,6 @@
 // Telemetry, history and metric source of one cache object.
 
+import { alertsOf } from "../core/alert-state.ts";
 import type { Namespace } from "../core/namespace.ts";
 import type { ComprehensiveMetrics } from "../core/stats.ts";
 import { poolState, poolUtilization } from "../health/health.ts";
@@ -17,13 +18,19 @@ export class Instruments {
   readonly #root: CacheLifecycle;
   readonly #namespace: Namespace;
 
-  constructor(root: CacheLifecycle, namespace: Namespace) {
+  /** `cache`: the cache object, for what others know of it. */
+  constructor(root: CacheLifecycle, namespace: Namespace, cache: object) {
     this.#root = root;
     this.#namespace = namespace;
     this.telemetry = new Telemetry(root.clock, root.config.keyPrefix);
     this.history = new History({
       recorder: this.telemetry.recorder,
+      functions: this.telemetry.functions,
+      marks: this.telemetry.marks,
       counters: namespace.counters,
+      records: namespace.records,
+      breaker: () => root.store.breaker?.state ?? "closed",
+      alerts: () => alertsOf(cache),
       clock: root.clock,
       retentionMs: root.config.metricsRetentionDays * DAY_MS,
     });

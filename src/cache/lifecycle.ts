@@ -159,9 +159,9 @@ export class CacheLifecycle {
   /** Writes counts that are not in the store yet; undefined if there are none or the circuit is open. */
   #addHistories(): Promise<unknown> | undefined {
     if (!this.config.enableMetrics || (this.store.breaker?.state ?? "closed") !== "closed") return undefined;
-    const unwritten = [...this.#members.keys()].filter(({ history }) => history.hasUnwritten);
-    if (unwritten.length === 0) return undefined;
-    return Promise.all(unwritten.map(({ history }) => history.add().catch(() => {})));
+    const owing = [...this.#members.keys()].filter(({ history }) => history.owes);
+    if (owing.length === 0) return undefined;
+    return Promise.all(owing.map(({ history }) => history.close()));
   }
 }
 

@@ -150,13 +150,28 @@ const HOUR_SECONDS = 3_600;
 
 export function requireStatsOptions(options: StatsOptions): StatsRequest {
   requireOptions(options, ["exact", "fleet", "since", "signal"]);
-  const since = toSeconds(options.since ?? HOUR_SECONDS);
-  if (typeof since !== "number" || !(since > 0))
-    throw wrong(`since must be a number of seconds above 0, ${OR_TEXT}`, options.since);
+  const since = requireSince(options.since);
   return {
     exact: requireFlag(options.exact, "exact", false),
     fleet: requireFlag(options.fleet, "fleet", false),
     since,
     signal: requireSignal(options.signal),
   };
+}
+
+export interface ActivityOptions {
+  /** How far back, a day at most. Default: an hour. */
+  readonly since?: Duration;
+}
+
+export function requireActivityOptions(options: ActivityOptions): number {
+  requireOptions(options, ["since"]);
+  return requireSince(options.since);
+}
+
+function requireSince(given: unknown = HOUR_SECONDS): number {
+  const since = toSeconds(given);
+  if (typeof since !== "number" || !(since > 0))
+    throw wrong(`since must be a number of seconds above 0, ${OR_TEXT}`, given);
+  return since;
 }

@@ -103,7 +103,15 @@ export interface ScanItem {
   readonly bytes: number;
 }
 
-export interface ScanOptions {
+/** For a scan that can be continued later; a store that cannot ignores both. */
+export interface ScanPosition {
+  /** Continues after a position of an earlier scan of the same prefix. Keys that were there all the time are not missed. */
+  readonly from?: string;
+  /** Called before a batch is handed out, with the position after it; not for the last one. */
+  readonly at?: (position: string) => void;
+}
+
+export interface ScanOptions extends ScanPosition {
   /** Stops the scan when it aborts. */
   readonly signal?: AbortSignal;
 }

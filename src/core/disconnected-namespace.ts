@@ -14,6 +14,7 @@ function refuse(): never {
 export const disconnectedNamespace: Namespace = {
   changes: new ChangeLog(),
   counters: { now: () => 0, add: refuse, read: refuse },
+  records: { now: () => 0, update: refuse, read: refuse },
   peek: () => undefined,
   own: (value) => value,
   get: (_key, callback) => callback.failed(disconnectedError()),
@@ -22,6 +23,7 @@ export const disconnectedNamespace: Namespace = {
   setMany: refuse,
   delete: refuse,
   inspect: refuse,
+  examine: refuse,
   scan: refuse,
   invalidateTags: refuse,
   invalidateMatching: refuse,

@@ -409,3 +409,12 @@ function className(value: object): string {
     return "";
   }
 }
+
+/** For a store that is to continue a scan. */
+export function unknownPosition(position: string): ConfigError {
+  return new ConfigError(
+    "ARGUMENT_INVALID",
+    `cursor must be one that a scan of this store returned, got ${describeArrival(position)}`,
+    { operation: "scan", hint: "Begin the scan again without a cursor." },
+  );
+}

@@ -1,8 +1,9 @@
 // The contract between the cache object and one namespace of a store: synchronous in memory, promises in shared stores.
-import type { Backend, Restriction, Usage } from "./backend.ts";
+import type { Backend, Restriction, ScanPosition, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { ChangeLog } from "./change-log.ts";
 import type { Counters } from "./counters.ts";
+import type { OwnRecords } from "./own-records.ts";
 import type { StoreRecord, Token } from "./record.ts";
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -36,6 +37,21 @@ export interface Inspection {
   readonly ageMs?: number;
   readonly tags: readonly string[];
   readonly bytes: number;
+  /** False: expired, and kept as a stale value for `staleMs` more. */
+  readonly fresh: boolean;
+  /** How long it may be served stale after its ttl, or from now on if it has expired. */
+  readonly staleMs: number;
+}
+
+/** A live entry with its value. */
+export interface Examination extends Inspection {
+  readonly value: unknown;
+}
+
+export interface EntryScanOptions extends ScanPosition {
+  readonly signal?: AbortSignal | undefined;
+  /** Also entries that have expired and are kept as stale values. Default: false. */
+  readonly stale?: boolean;
 }
 
 /** Permission to store a load's result, revoked by any write or invalidation that affects it. */
@@ -102,6 +118,8 @@ export interface ReadCallback<T> {
 export interface Namespace {
   /** This namespace's counters, shared by all processes. */
   readonly counters: Counters;
+  /** Other records of the library in this namespace, shared by all processes. */
+  readonly records: OwnRecords;
   /** Changes made by this process or pushed to it. */
   readonly changes: ChangeLog;
   /** A synchronous hit, or undefined: then call `get`. The value is the caller's own copy. */
@@ -115,8 +133,10 @@ export interface Namespace {
   /** Returns how many of them were live. */
   delete(keys: readonly string[]): MaybePromise<number>;
   inspect(key: string): MaybePromise<Inspection | undefined>;
+  /** As `inspect`, also of an entry that is kept as a stale value, and with the value. */
+  examine(key: string): MaybePromise<Examination | undefined>;
   /** Live entries in batches; a key may come twice. */
-  scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]>;
+  scan(options?: EntryScanOptions): AsyncIterable<readonly Inspection[]>;
   invalidateTags(tags: readonly string[]): MaybePromise<void>;
   /** Removes the entries whose keys match, and revokes loads of such keys. Returns how many entries were live. */
   invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): MaybePromise<number>;

@@ -1,4 +1,5 @@
 // The records returned by statistics, metrics and health checks. Rates are fractions from 0 to 1, times are seconds.
+import type { ReportedAlert } from "./alert-state.ts";
 import type { BreakerState } from "./breaker.ts";
 
 export interface CacheStats {
@@ -36,6 +37,14 @@ export interface FleetMinute {
   readonly totalInvalidations: number;
   readonly totalErrors: number;
   readonly totalEvictions: number;
+  /** Hits answered by the store; the others were answered inside a process. */
+  readonly totalStoreHits: number;
+  /** Calls answered by a stale value. */
+  readonly totalStaleServed: number;
+  /** Loads that ran. */
+  readonly totalLoads: number;
+  /** Calls answered by a load that another call had started. */
+  readonly totalCoalesced: number;
   /** The number of calls that the response times are based on. */
   readonly totalOperations: number;
   /** Seconds in which this was counted, summed over the processes. */
@@ -54,6 +63,81 @@ export interface FleetStats extends CacheStats, Omit<FleetMinute, "at" | "proces
   readonly processes: number;
   /** The minutes with any counts, oldest first. */
   readonly history: readonly FleetMinute[];
+}
+
+/** A change of the connection or the circuit breaker of one process. */
+export interface StateChange {
+  /** ISO 8601, by the store's clock. */
+  readonly at: string;
+  readonly what: "connection" | "circuit_breaker";
+  readonly state: string;
+}
+
+/** A process that uses this prefix with metrics on. Its counts are those of about the last minute. */
+export interface ProcessStats extends Omit<FleetMinute, "at" | "processes"> {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Of xcache. */
+  readonly version: string;
+  readonly startedAt: string;
+  /** When it last reported: a process that has not for a minute is not listed. */
+  readonly seenAt: string;
+  /** Whether it is the process that asks. */
+  readonly isSelf: boolean;
+  /** The period that its counts cover. */
+  readonly seconds: number;
+  readonly operationsPerSecond: number;
+  readonly heapBytes: number;
+  readonly circuitBreaker: string;
+  readonly alerts: readonly ReportedAlert[];
+  /** The last 200, oldest first. */
+  readonly states: readonly StateChange[];
+}
+
+export interface FunctionMinute {
+  readonly at: string;
+  readonly calls: number;
+  readonly hits: number;
+  readonly loads: number;
+}
+
+/** A function wrapped by `cached`, over all processes. Beyond 200 names the rest are counted as `other`. */
+export interface FunctionStats {
+  readonly name: string;
+  readonly calls: number;
+  readonly hits: number;
+  readonly hitRate: number;
+  /** How often the function itself ran. */
+  readonly loads: number;
+  /** Calls answered by a load that another call had started. */
+  readonly coalesced: number;
+  readonly staleServed: number;
+  /** Loads that failed. */
+  readonly errors: number;
+  /** Seconds. */
+  readonly avgLoadTime: number;
+  readonly p95LoadTime: number;
+  /** Of the latest load; Infinity: never expires. 0: none yet. */
+  readonly ttlSeconds: number;
+  /** The minutes with calls, oldest first. */
+  readonly history: readonly FunctionMinute[];
+}
+
+/** Invalidations of one tag, by pattern, or of everything, in one minute. Beyond 100 tags the rest count as `other`. */
+export interface InvalidationMark {
+  readonly at: string;
+  readonly kind: "tag" | "pattern" | "clear" | "other";
+  readonly tag?: string;
+  readonly count: number;
+}
+
+/** What the processes of a prefix report about themselves. */
+export interface FleetActivity {
+  readonly processes: readonly ProcessStats[];
+  /** Most calls first. */
+  readonly functions: readonly FunctionStats[];
+  readonly invalidations: readonly InvalidationMark[];
 }
 
 export interface OperationMetrics {

@@ -1,6 +1,7 @@
 // Turns a call of a wrapped function into a getOrSet: its key, options and load.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
+import { beginCall, endCall, type FunctionRecord, functionRecordIn } from "../core/function-record.ts";
 import type { GetOrSetOptions, LoadContext, Tags } from "../core/options.ts";
 import { snapshot } from "../core/snapshot.ts";
 import { type ArgumentKeys, argumentKeys } from "./argument-key.ts";
@@ -21,19 +22,22 @@ type Callback<Result> = (this: unknown, ...args: unknown[]) => Result;
 export interface Identity {
   readonly name: string;
   readonly keys: ArgumentKeys;
-  /** Throws ConfigError NAME_TAKEN. */
-  claim(cache: CacheForFunctions): void;
+  /** Returns where its calls are counted. Throws ConfigError NAME_TAKEN. */
+  claim(cache: CacheForFunctions): FunctionRecord;
 }
 
 export function identity(name: string, owner: NameOwner): Identity {
   let claimedIn: CacheForFunctions | undefined;
+  let record: FunctionRecord;
   return {
     name,
     keys: argumentKeys(name),
     claim(cache) {
-      if (cache === claimedIn) return;
+      if (cache === claimedIn) return record;
       claimName(cache, name, owner);
       claimedIn = cache;
+      record = functionRecordIn(cache, name);
+      return record;
     },
   };
 }
@@ -75,12 +79,19 @@ export class CallPlan {
   call(self: unknown, args: unknown[]): Promise<unknown> {
     try {
       const known = this.identityFor(self);
-      const cache = this.#claimedCache(known);
+      const cache = this.#cache ?? defaultCache(known.name);
+      const record = known.claim(cache);
       const own = this.#mayChange(args) ? snapshot(args) : args;
       const key = this.#keyOf(known, self, own);
-      return cache.getOrSet(key, this.#load(self, own, key), this.#optionsFor(self, own));
+      const load = this.#load(self, own, key, record);
+      const options = this.#optionsFor(self, own);
+      record.calls++;
+      beginCall(record);
+      return cache.getOrSet(key, load, options);
     } catch (error) {
       return Promise.reject(error);
+    } finally {
+      endCall();
     }
   }
 
@@ -92,7 +103,9 @@ export class CallPlan {
     const args = this.#mayChange(given) ? snapshot(given) : given;
     const options = { ...this.#optionsFor(self, args), forceLoad: true };
     const key = this.key(self, args);
-    return this.#claimedCache(this.identityFor(self)).getOrSet(key, this.#load(self, args, key), options);
+    const known = this.identityFor(self);
+    const cache = this.#cache ?? defaultCache(known.name);
+    return cache.getOrSet(key, this.#load(self, args, key, known.claim(cache)), options);
   }
 
   async invalidate(self: unknown, args: unknown[]): Promise<boolean> {
@@ -150,11 +163,28 @@ export class CallPlan {
   }
 
   /** A load without a parameter cannot call setTags, so the cache need not prepare for late tags. */
-  #load(self: unknown, args: unknown[], key: string): (context: LoadContext<unknown>) => Promise<unknown> {
+  #load(
+    self: unknown,
+    args: unknown[],
+    key: string,
+    record: FunctionRecord,
+  ): (context: LoadContext<unknown>) => Promise<unknown> {
     const isPlain = this.#when === undefined && this.#resultTags === undefined;
-    if (isPlain && !this.#mayChange(args)) return async () => this.fn.apply(self, args);
-    if (this.#resultTags !== undefined) return (context) => this.#loadWith(context, self, args, key);
-    return (...[context]) => this.#loadWith(context, self, args, key);
+    if (isPlain && !this.#mayChange(args)) return () => this.#counted(record, self, args);
+    if (this.#resultTags !== undefined) return (context) => this.#loadWith(context, self, args, key, record);
+    return (...[context]) => this.#loadWith(context, self, args, key, record);
+  }
+
+  async #counted(record: FunctionRecord, self: unknown, args: unknown[]): Promise<unknown> {
+    const startedAt = record.begin();
+    let hasFailed = true;
+    try {
+      const result = await this.fn.apply(self, args);
+      hasFailed = false;
+      return result;
+    } finally {
+      record.loaded(startedAt, hasFailed);
+    }
   }
 
   async #loadWith(
@@ -162,10 +192,11 @@ export class CallPlan {
     self: unknown,
     args: unknown[],
     key: string,
+    record: FunctionRecord,
   ): Promise<unknown> {
     // The caller may have changed an argument since the key was built, while the store was being read.
     const isOther = this.#mayChange(args) && !this.#has(key, self, args);
-    const result = await this.fn.apply(self, args);
+    const result = await this.#counted(record, self, args);
     if (isOther || this.#when?.call(self, result, ...args) === false) context.skip();
     else if (this.#resultTags !== undefined) context.setTags(this.#resultTags.call(self, result, ...args));
     return result;

@@ -19,9 +19,9 @@ export const sourceFile = (path: string, text: string): SourceFile => ({
 /** Leaves: each may know the core and itself. */
 const LEAVES = ["codec", "config", "backends", "metrics", "functions", "db", "health", "alerts", "search"];
 /** The composition root: where the leaves are put together. */
-const ROOT = ["xcache.ts", "cache", "cached-dependency.ts"];
+const ROOT = ["xcache.ts", "cache", "advice", "cached-dependency.ts"];
 /** What stands above the composition root. */
-const TOPS = ["web", "cli", "testing", "ecosystem", "vector"];
+const TOPS = ["web", "cli", "testing", "ecosystem", "vector", "dashboard"];
 const BELOW_ROOT = ["core", ...LEAVES, "version.ts"];
 const BELOW_TOPS = [...BELOW_ROOT, ...ROOT];
 
@@ -33,6 +33,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(ROOT.map((file) => [file, [...BELOW_ROOT, ...ROOT]])),
   "index.ts": BELOW_TOPS,
   ...Object.fromEntries(TOPS.map((top) => [top, BELOW_TOPS])),
+  // `xcache ui` serves the dashboard.
+  cli: [...BELOW_TOPS, "dashboard"],
 };
 
 /** Stands among the sub-folders of a folder for the files right in it. */

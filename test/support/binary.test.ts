@@ -86,6 +86,7 @@ describe("ensureBinaries", () => {
         "/usr/bin/openssl",
         "/usr/bin/faketime",
         "/usr/bin/redis-cli",
+        "/usr/bin/chromium",
       ],
       root: true,
       installs: ["redis-server", "prometheus", "promtool", "mariadbd"].map((name) => `/usr/bin/${name}`),
@@ -107,22 +108,22 @@ describe("ensureBinaries", () => {
     [
       "not root on Debian",
       { files: ["/usr/bin/apt-get"] },
-      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus mariadb-server-core'",
+      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus mariadb-server-core chromium'",
     ],
     [
       "a Mac",
       { files: ["/usr/local/bin/brew"] },
-      "Run: brew install redis memcached openssl libfaketime prometheus mariadb",
+      "Run: brew install redis memcached openssl libfaketime prometheus mariadb chromium",
     ],
     [
       "root on Alpine",
       { files: ["/usr/bin/apk"], root: true },
-      "Run: apk add redis memcached openssl libfaketime prometheus mariadb",
+      "Run: apk add redis memcached openssl libfaketime prometheus mariadb chromium",
     ],
     [
       "an unknown system",
       { root: true },
-      "install Redis 7 or later, memcached, openssl, faketime, Prometheus and MariaDB, or name them in XCACHE_TEST_REDIS_SERVER",
+      "install Redis 7 or later, memcached, openssl, faketime, Prometheus, MariaDB and Chromium, or name them in XCACHE_TEST_REDIS_SERVER",
     ],
   ])("on %s stops with what to do and installs nothing", (_, situation, advice) => {
     const { machine, installed } = machineWith(situation);

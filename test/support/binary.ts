@@ -16,6 +16,7 @@ export const TOOLS = [
   { name: "prometheus", variable: "XCACHE_TEST_PROMETHEUS", debianPackage: "prometheus" },
   { name: "promtool", variable: "XCACHE_TEST_PROMTOOL", debianPackage: "prometheus" },
   { name: "mariadbd", variable: "XCACHE_TEST_MARIADBD", debianPackage: "mariadb-server-core" },
+  { name: "chromium", variable: "XCACHE_TEST_CHROMIUM", debianPackage: "chromium" },
 ] as const satisfies readonly Tool[];
 
 export type ToolName = (typeof TOOLS)[number]["name"];
@@ -35,13 +36,19 @@ export interface Machine {
 /** Package managers in the order they are looked for, with the command a person would run. */
 const PACKAGE_MANAGERS = [
   { program: "apt-get", command: (packages: string) => `apt-get update && apt-get install -y ${packages}` },
-  { program: "brew", command: () => "brew install redis memcached openssl libfaketime prometheus mariadb" },
+  {
+    program: "brew",
+    command: () => "brew install redis memcached openssl libfaketime prometheus mariadb chromium",
+  },
   {
     program: "dnf",
     command: () =>
-      "dnf install -y redis memcached openssl libfaketime golang-github-prometheus mariadb-server",
+      "dnf install -y redis memcached openssl libfaketime golang-github-prometheus mariadb-server chromium",
   },
-  { program: "apk", command: () => "apk add redis memcached openssl libfaketime prometheus mariadb" },
+  {
+    program: "apk",
+    command: () => "apk add redis memcached openssl libfaketime prometheus mariadb chromium",
+  },
 ] as const;
 
 /** The path of a program, or undefined. A variable that names something else than a program is an error. */
@@ -99,7 +106,7 @@ function adviceFor(missing: readonly Tool[], machine: Machine): string {
   const variables = missing.map((tool) => tool.variable).join(", ");
   const manager = PACKAGE_MANAGERS.find(({ program }) => findOnPath(program, machine) !== undefined);
   if (manager === undefined) {
-    return `The tests need real servers: install Redis 7 or later, memcached, openssl, faketime, Prometheus and MariaDB, or name them in ${variables}.`;
+    return `The tests need real servers: install Redis 7 or later, memcached, openssl, faketime, Prometheus, MariaDB and Chromium, or name them in ${variables}.`;
   }
   const command = manager.command(packagesOf(missing).join(" "));
   const elevate = manager.program !== "brew" && !machine.isRoot();

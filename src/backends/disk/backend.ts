@@ -164,8 +164,8 @@ export class DiskBackend implements Backend {
     return Promise.all(keys.map((key) => this.take(key)));
   }
 
-  async *scan(prefix: string, { signal }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
-    yield* (await this.#connected()).scan(prefix, this.#present, signal);
+  async *scan(prefix: string, { signal, ...position }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
+    yield* (await this.#connected()).scan(prefix, this.#present, signal, position);
   }
 
   async usage(prefix: string): Promise<Usage> {

@@ -1,5 +1,13 @@
 // Reads the records of an open store and passes changes to the committer of the process.
-import type { BackendHost, Failed, KeyedRecord, ScanItem, SwapResult, Usage } from "../../core/backend.ts";
+import type {
+  BackendHost,
+  Failed,
+  KeyedRecord,
+  ScanItem,
+  ScanPosition,
+  SwapResult,
+  Usage,
+} from "../../core/backend.ts";
 import { COARSE_LAG_MS } from "../../core/clock.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Environment } from "./environment.ts";
@@ -103,8 +111,9 @@ export class Records {
     prefix: string,
     present: () => Records,
     signal: AbortSignal | undefined,
+    position: ScanPosition,
   ): AsyncIterable<readonly ScanItem[]> {
-    return scanStore(() => present().environment, prefix, this.#host.clock.now, signal);
+    return scanStore(() => present().environment, prefix, this.#host.clock.now, signal, position);
   }
 
   usage(prefix: string, present: () => Records): Promise<Usage> {

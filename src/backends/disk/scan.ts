@@ -1,5 +1,6 @@
 // Scans the keys of a store in steps and yields to the event loop after each.
-import type { ScanItem, Usage } from "../../core/backend.ts";
+import type { ScanItem, ScanPosition, Usage } from "../../core/backend.ts";
+import { unknownPosition } from "../../core/errors.ts";
 import { nextTurn } from "../../core/event-loop.ts";
 import type { Environment, Range } from "./environment.ts";
 import { AREA, plainPrefix, rangeOf } from "./layout/disk-key.ts";
@@ -27,20 +28,30 @@ function partsFor(prefix: string): readonly Part[] {
   return plain === undefined ? [hashed] : [{ range: rangeOf(AREA.plain, plain), isMixed: false }, hashed];
 }
 
+function positionOf(from: string): { readonly part: number; readonly key: Buffer } {
+  const [, part, key] = /^([01])\.([\w-]+)$/.exec(from) ?? [];
+  if (part === undefined || key === undefined) throw unknownPosition(from);
+  return { part: Number(part), key: Buffer.from(key, "base64url") };
+}
+
 /** Every record whose key starts with `prefix`, without payloads. */
 export async function* scanStore(
   environment: () => Environment,
   prefix: string,
   now: () => number,
   signal: AbortSignal | undefined,
+  position: ScanPosition = {},
 ): AsyncIterable<readonly ScanItem[]> {
-  for (const { range } of partsFor(prefix)) {
-    let from: Buffer | undefined;
+  const start = position.from === undefined ? undefined : positionOf(position.from);
+  for (const [part, { range }] of partsFor(prefix).entries()) {
+    if (start !== undefined && part < start.part) continue;
+    let from = part === start?.part ? start.key : undefined;
     for (;;) {
       if (signal?.aborted) return;
       const rows = environment().rows(range, STEP, from);
       if (rows.length === 0) break;
       from = rows.at(-1)?.key;
+      if (from !== undefined) position.at?.(`${part}.${from.toString("base64url")}`);
       const at = now();
       yield rows.flatMap(({ key: diskKey, value }) => {
         const key = storedKey(diskKey, value);

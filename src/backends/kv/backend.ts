@@ -107,9 +107,9 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
     return this.client.use(({ commands }) => commands.removeMany(keys));
   }
 
-  async *scan(prefix: string, { signal }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
+  async *scan(prefix: string, { signal, ...position }: ScanOptions = {}): AsyncIterable<readonly ScanItem[]> {
     const client = await this.client.whenReady();
-    yield* client.scan(prefix, signal);
+    yield* client.scan(prefix, signal, position);
   }
 
   restrictions(key: string): Promise<readonly Restriction[]> {

@@ -1,5 +1,12 @@
 // The client of a Redis or Valkey store: commands, clock, usage and failover detection over all its servers.
-import type { BackendHost, PoolState, Restriction, ScanItem, Usage } from "../../core/backend.ts";
+import type {
+  BackendHost,
+  PoolState,
+  Restriction,
+  ScanItem,
+  ScanPosition,
+  Usage,
+} from "../../core/backend.ts";
 import { redactText } from "../../core/redact.ts";
 import { repeatedIfLost } from "../wire/connection-error.ts";
 import { poolState } from "../wire/pool-state.ts";
@@ -107,8 +114,12 @@ export class KvClient {
     return this.#router.epoch(key, isProven);
   }
 
-  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
-    return this.#router.scan(prefix, signal);
+  scan(
+    prefix: string,
+    signal: AbortSignal | undefined,
+    position?: ScanPosition,
+  ): AsyncIterable<readonly ScanItem[]> {
+    return this.#router.scan(prefix, signal, position);
   }
 
   async usage(prefix: string): Promise<Usage> {

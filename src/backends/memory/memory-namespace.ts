@@ -5,7 +5,7 @@ import { ChangeLog } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { LocalCounters } from "../../core/counters.ts";
-import { CodecError } from "../../core/errors.ts";
+import { CodecError, unknownPosition } from "../../core/errors.ts";
 import { nextTurn } from "../../core/event-loop.ts";
 import { frozen, type Handing, isMadeFrozen } from "../../core/frozen.ts";
 import {
@@ -13,6 +13,8 @@ import {
   type AdmissionOptions,
   countedUsage,
   type EntryOptions,
+  type EntryScanOptions,
+  type Examination,
   type Found,
   type Inspection,
   type Namespace,
@@ -20,6 +22,7 @@ import {
   type ReadCallback,
   type Ticket,
 } from "../../core/namespace.ts";
+import { LocalRecords } from "../../core/own-records.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
 import type { Held, Table } from "./table.ts";
@@ -46,17 +49,23 @@ const COUNTED = 1_000;
 /** Entries measured to estimate the bytes of all. */
 const SIZE_SAMPLE = 100;
 
+/** Scans that can be continued; the oldest is forgotten. */
+const MOST_SCANS = 16;
+
 const NO_TAGS: readonly string[] = [];
 
 export class MemoryNamespace implements Namespace {
   readonly changes: ChangeLog;
   readonly counters: LocalCounters;
+  readonly records: LocalRecords;
   readonly freezes: boolean;
   readonly page: Page;
   readonly #core: MemoryCore;
   readonly #table: Table<TagSet>;
   readonly #tags = new TagRing();
   readonly #children = new Map<string, MemoryNamespace>();
+  readonly #scans = new Map<string, Iterator<string>>();
+  #lastScan = 0;
   readonly #onOpen: (namespace: MemoryNamespace) => void;
 
   constructor(core: MemoryCore, onOpen: (namespace: MemoryNamespace) => void, parent?: MemoryNamespace) {
@@ -67,6 +76,7 @@ export class MemoryNamespace implements Namespace {
     this.page = core.table.openPage();
     this.changes = new ChangeLog(parent?.changes);
     this.counters = new LocalCounters(core.clock);
+    this.records = new LocalRecords(core.clock);
     onOpen(this);
   }
 
@@ -134,11 +144,25 @@ export class MemoryNamespace implements Namespace {
     return entry === undefined ? undefined : this.#inspection(key, entry);
   }
 
-  async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
-    for await (const keys of this.#batches(signal)) {
+  examine(key: string): Examination | undefined {
+    const entry = this.#alive(key, true);
+    if (entry === undefined) return undefined;
+    const inspection = this.#inspection(key, entry);
+    return { ...inspection, value: this.own(entry.value) };
+  }
+
+  async *scan({
+    signal,
+    stale = false,
+    from,
+    at,
+  }: EntryScanOptions = {}): AsyncIterable<readonly Inspection[]> {
+    const keysLeft = from === undefined ? this.page.keys() : this.#continued(from);
+    const more = at && ((): void => at(this.#keptScan(keysLeft)));
+    for await (const keys of this.#batches(signal, keysLeft, more)) {
       const batch: Inspection[] = [];
       for (const key of keys) {
-        const entry = this.#fresh(key);
+        const entry = this.#alive(key, stale);
         if (entry !== undefined) batch.push(this.#inspection(key, entry));
       }
       yield batch;
@@ -169,7 +193,7 @@ export class MemoryNamespace implements Namespace {
     if (!exact && this.page.size > COUNTED) {
       return { keys: this.page.size, bytes: this.#estimatedBytes(), approximate: true };
     }
-    return countedUsage(this.scan(signal));
+    return countedUsage(this.scan({ signal }));
   }
 
   find(key: string): Found | undefined {
@@ -208,14 +232,21 @@ export class MemoryNamespace implements Namespace {
   }
 
   /** Every key present throughout the scan, in steps; keys added meanwhile do not prolong it. */
-  async *#batches(signal?: AbortSignal): AsyncIterable<readonly string[]> {
+  async *#batches(
+    signal?: AbortSignal,
+    keys: Iterator<string> = this.page.keys(),
+    more?: () => void,
+  ): AsyncIterable<readonly string[]> {
     let batch: string[] = [];
     let characters = 0;
-    for (const key of this.page.keys()) {
+    // Not `for of`, which would end an iterator that is to be continued later.
+    for (let next = keys.next(); !next.done; next = keys.next()) {
+      const key = next.value;
       if (signal?.aborted) break;
       batch.push(key);
       characters += key.length;
       if (batch.length < SCAN_BATCH && characters < SCAN_CHARACTERS) continue;
+      more?.();
       yield batch;
       batch = [];
       characters = 0;
@@ -225,8 +256,29 @@ export class MemoryNamespace implements Namespace {
   }
 
   #fresh(key: string): Held<TagSet> | undefined {
+    return this.#alive(key, false);
+  }
+
+  #alive(key: string, stale: boolean): Held<TagSet> | undefined {
     const entry = this.#table.find(this.page, key);
-    return entry !== undefined && this.#core.clock.now() < entry.expires ? entry : undefined;
+    if (entry === undefined) return undefined;
+    return this.#core.clock.now() < (stale ? entry.staleUntil : entry.expires) ? entry : undefined;
+  }
+
+  /** The position of a scan: an iterator, which stays right while keys come and go. */
+  #keptScan(keys: Iterator<string>): string {
+    const known = [...this.#scans].find(([, kept]) => kept === keys)?.[0];
+    const position = known ?? String(++this.#lastScan);
+    this.#scans.set(position, keys);
+    const [oldest] = this.#scans.keys();
+    if (this.#scans.size > MOST_SCANS && oldest !== undefined) this.#scans.delete(oldest);
+    return position;
+  }
+
+  #continued(position: string): Iterator<string> {
+    const keys = this.#scans.get(position);
+    if (keys === undefined) throw unknownPosition(position);
+    return keys;
   }
 
   #empty(): void {
@@ -267,13 +319,15 @@ export class MemoryNamespace implements Namespace {
     return (ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + ttlMs;
   }
 
-  #inspection(key: string, { value, tagSet, expires }: Held<TagSet>): Inspection {
+  #inspection(key: string, { value, tagSet, expires, staleUntil }: Held<TagSet>): Inspection {
     const now = this.#core.clock.now();
     const { codec } = this.#core;
     return {
       key,
       // Time may have passed since the entry was found fresh.
       ttlMs: Math.max(0, expires - now),
+      fresh: now < expires,
+      staleMs: Math.max(0, staleUntil - Math.max(now, expires)) || 0,
       tags: tagSet === undefined ? NO_TAGS : tagSet.tags,
       // A getter: measuring walks the whole value.
       get bytes() {

@@ -1,6 +1,7 @@
 // xcache export: writes entries with their values, tags and expiry to a file.
+
+import type { EntryInfo } from "../../cache/entry-pages.ts";
 import { systemClock } from "../../core/clock.ts";
-import type { Inspection } from "../../core/namespace.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { entryLine } from "../entries/entry-line.ts";
@@ -85,7 +86,7 @@ class Export {
   }
 
   /** Skips entries that have disappeared since the scan. */
-  async #write(entries: readonly Inspection[]): Promise<void> {
+  async #write(entries: readonly EntryInfo[]): Promise<void> {
     const keys = entries.map(({ key }) => key);
     const values = await unlessStopped(this.#session.cache.getMany(keys), this.#context.stop);
     const now = systemClock.wall?.() ?? systemClock.now();

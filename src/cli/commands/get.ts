@@ -12,12 +12,12 @@ import { escapeControls, isUnsafe } from "../terminal/escape.ts";
 export function run(context: CommandContext, { args, options }: CommandInput): Promise<ExitCode> {
   const { out } = context;
   const key = args[0] ?? "";
-  return withSession(context, async ({ cache, namespace }) => {
+  return withSession(context, async ({ cache }) => {
     const value = await cache.get(key);
     if (value === undefined) throw missingEntry(key);
     if (options.raw === true) await out.bytes(requireHarmless(rawValue(value), out.isTerminal));
     else if (out.json) {
-      const entry = await namespace.inspect(key);
+      const entry = await cache.inspect(key);
       if (entry === undefined) throw missingEntry(key);
       const { size_bytes: value_bytes, ...row } = entryRow(entry);
       await out.jsonLine({ ...row, type: typeOf(value), value_bytes, value: toJson(value) });

@@ -121,15 +121,11 @@ async function count(
   return { entries: await countEntries(session, filter, stop) };
 }
 
-async function countPresent(
-  { namespace }: Session,
-  keys: readonly string[],
-  stop: AbortSignal,
-): Promise<number> {
+async function countPresent({ cache }: Session, keys: readonly string[], stop: AbortSignal): Promise<number> {
   let present = 0;
   for (let at = 0; at < keys.length && !stop.aborted; at += BATCH_SIZE) {
-    const found = await Promise.all(keys.slice(at, at + BATCH_SIZE).map((key) => namespace.inspect(key)));
-    present += found.filter((entry) => entry !== undefined).length;
+    const found = await Promise.all(keys.slice(at, at + BATCH_SIZE).map((key) => cache.exists(key)));
+    present += found.filter(Boolean).length;
   }
   return present;
 }

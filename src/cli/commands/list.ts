@@ -1,5 +1,5 @@
 // xcache list: prints keys while it scans, in bounded memory.
-import type { Inspection } from "../../core/namespace.ts";
+import type { EntryInfo } from "../../cache/entry-pages.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { type EntryFilter, entryRow, scanEntries } from "../entries/entry-scan.ts";
@@ -22,7 +22,7 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   const { pattern, tags, limit = Number.POSITIVE_INFINITY, long = false } = input.options as Options;
   const { out, stop, interrupt } = context;
   const filter: EntryFilter = { ...(pattern && { pattern }), ...(tags && { tags }) };
-  const textOf = long ? (entry: Inspection) => longLine(out, entry) : plainLine;
+  const textOf = long ? (entry: EntryInfo) => longLine(out, entry) : plainLine;
   const work = async (session: Session): Promise<ExitCode> => {
     let listed = 0;
     if (long && out.isTerminal && !out.json) await out.line(out.data.dim(LONG_HEAD));
@@ -46,17 +46,17 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   return withSession(context, work, { reportsProgress: true });
 }
 
-const plainLine = ({ key }: Inspection): string => escapeControls(key);
+const plainLine = ({ key }: EntryInfo): string => escapeControls(key);
 
 /** Fixed widths, since later rows are not known yet. */
 const WIDTHS = { ttl: 8, size: 10, age: 8 } as const;
 const LONG_HEAD = `${"TTL".padStart(WIDTHS.ttl)}  ${"SIZE".padStart(WIDTHS.size)}  ${"AGE".padStart(WIDTHS.age)}  KEY  TAGS`;
 
-function longLine({ data }: Output, { key, ttlMs, bytes, ageMs, tags }: Inspection): string {
+function longLine({ data }: Output, { key, ttl, bytes, age, tags }: EntryInfo): string {
   const cells = [
-    padStart(durationText(ttlMs / 1_000), WIDTHS.ttl),
+    padStart(durationText(ttl), WIDTHS.ttl),
     padStart(bytesText(bytes), WIDTHS.size),
-    padStart(durationText(ageMs === undefined ? undefined : ageMs / 1_000), WIDTHS.age),
+    padStart(durationText(age), WIDTHS.age),
     padEnd(escapeControls(key), 0),
   ];
   const named = tags.map((tag) => data.cyan(`#${escapeControls(tag)}`));

@@ -4,6 +4,7 @@ import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
+import { showActivity } from "../stats/activity-view.ts";
 import { statsJson } from "../stats/fleet-figures.ts";
 import { NO_HISTORY, statsLines } from "../stats/stats-view.ts";
 import { watch } from "../stats/watch.ts";
@@ -15,6 +16,8 @@ interface Options {
   readonly since?: number;
   readonly count?: number;
   readonly exact?: boolean;
+  readonly functions?: boolean;
+  readonly processes?: boolean;
 }
 
 export function run(context: CommandContext, input: CommandInput): Promise<ExitCode> {
@@ -24,8 +27,12 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
   if (options.watch !== true && (options.interval !== undefined || options.count !== undefined)) {
     throw new CommandError("--interval and --count need --watch", "Add --watch, or omit them.");
   }
+  requireOneView(options);
   const work = async (session: Session): Promise<ExitCode> => {
     const { cache, namespace } = session;
+    if (options.functions === true || options.processes === true) {
+      return showActivity(context, session, { since, showsFunctions: options.functions === true });
+    }
     const read = (): Promise<FleetStats> => cache.getStats({ fleet: true, since, exact });
     if (options.watch === true) {
       return watch(context, session, { intervalMs: interval * 1_000, count, read });
@@ -40,4 +47,14 @@ export function run(context: CommandContext, input: CommandInput): Promise<ExitC
     return EXIT.ok;
   };
   return withSession(context, work, { reportsProgress: options.watch === true });
+}
+
+function requireOneView({ watch: isWatched, exact, functions, processes }: Options): void {
+  const chosen = [functions && "--functions", processes && "--processes"].filter(Boolean);
+  const others = [isWatched && "--watch", exact && "--exact"].filter(Boolean);
+  if (chosen.length === 0 || chosen.length + others.length === 1) return;
+  throw new CommandError(
+    `${[...chosen, ...others].join(" and ")} cannot be combined`,
+    "Ask for one of them at a time.",
+  );
 }

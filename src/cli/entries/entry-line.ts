@@ -1,5 +1,5 @@
 // One entry as a line of JSON, written by export and read by import and warm.
-import type { Inspection } from "../../core/namespace.ts";
+import type { EntryInfo } from "../../cache/entry-pages.ts";
 import { isPlainRecord } from "../../core/wire.ts";
 import { CommandError, EXIT } from "../exit-code.ts";
 import { jsonText } from "../terminal/escape.ts";
@@ -15,13 +15,17 @@ export interface LineEntry {
 }
 
 /** `now`: wall-clock time. */
-export function entryLine({ key, ttlMs, tags }: Inspection, value: unknown, now: number): string {
-  const expires = Number.isFinite(ttlMs);
+export function entryLine(
+  { key, ttl, tags }: Pick<EntryInfo, "key" | "ttl" | "tags">,
+  value: unknown,
+  now: number,
+): string {
+  const expires = Number.isFinite(ttl);
   return jsonText({
     key,
     value: toJson(value),
-    ttl_seconds: expires ? Math.round(ttlMs) / 1_000 : null,
-    expires_at: expires ? new Date(now + ttlMs).toISOString() : null,
+    ttl_seconds: expires ? Math.round(ttl * 1_000) / 1_000 : null,
+    expires_at: expires ? new Date(now + ttl * 1_000).toISOString() : null,
     tags,
   });
 }

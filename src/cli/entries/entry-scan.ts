@@ -1,6 +1,5 @@
 // Scans the entries a command applies to, and reports a missing one.
-import { glob } from "../../core/glob/glob.ts";
-import type { Inspection } from "../../core/namespace.ts";
+import type { EntryInfo } from "../../cache/entry-pages.ts";
 import { CommandError, EXIT } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 import type { Session } from "../session.ts";
@@ -12,26 +11,20 @@ export interface EntryFilter {
   readonly tags?: readonly string[];
 }
 
-/** Throws InvalidKeyError for an invalid pattern. */
-function entryMatcher({ pattern, tags }: EntryFilter): (entry: Inspection) => boolean {
-  const matches = glob(pattern ?? "*");
-  const wanted = new Set(tags);
-  return (entry) => matches(entry.key) && (wanted.size === 0 || entry.tags.some((tag) => wanted.has(tag)));
-}
-
 /** Batches as the store returns them, possibly empty; ends once `stop` aborts. A key may appear twice. */
 export async function* scanEntries(
-  { namespace }: Session,
-  filter: EntryFilter,
+  { cache }: Session,
+  { pattern, tags = [] }: EntryFilter,
   stop: AbortSignal,
-): AsyncIterable<readonly Inspection[]> {
-  const matches = entryMatcher(filter);
-  const batches = namespace.scan(stop)[Symbol.asyncIterator]();
+): AsyncIterable<readonly EntryInfo[]> {
+  const batches = cache
+    .scan({ state: "fresh", tags, signal: stop, ...(pattern !== undefined && { match: pattern }) })
+    [Symbol.asyncIterator]();
   try {
     for (;;) {
       const next = await unlessStopped(batches.next(), stop);
       if (next === undefined || next.done) return;
-      yield next.value.filter(matches);
+      yield next.value.entries;
     }
   } finally {
     // An aborted scan ends by itself once the store has answered.
@@ -58,14 +51,14 @@ export interface EntryRow {
   readonly tags: readonly string[];
 }
 
-const seconds = (ms: number): number => Math.round(ms) / 1_000;
+const toMilliseconds = (seconds: number): number => Math.round(seconds * 1_000) / 1_000;
 
-export function entryRow({ key, ttlMs, bytes, ageMs, tags }: Inspection): EntryRow {
+export function entryRow({ key, ttl, bytes, age, tags }: EntryInfo): EntryRow {
   return {
     key,
-    ttl_seconds: Number.isFinite(ttlMs) ? seconds(ttlMs) : null,
+    ttl_seconds: Number.isFinite(ttl) ? toMilliseconds(ttl) : null,
     size_bytes: bytes,
-    age_seconds: ageMs === undefined ? null : seconds(ageMs),
+    age_seconds: age === undefined ? null : toMilliseconds(age),
     tags,
   };
 }

@@ -48,10 +48,13 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
         parse: integer(1),
       },
       { flags: "--exact", summary: "count keys and bytes exactly instead of estimating" },
+      { flags: "--functions", summary: "calls, hits and loads of each cached function (a day at most)" },
+      { flags: "--processes", summary: "the processes that use the cache now" },
     ],
     examples: [
       ["xcache stats --since 24h", "the last day"],
       ["xcache stats --watch", "redrawn in place; one line per refresh when piped"],
+      ["xcache stats --functions", "which functions hit, and how long their loads take"],
       ["xcache stats --json | jq .hit_rate", "for scripts"],
     ],
     load: () => import("../commands/stats.ts"),
@@ -140,6 +143,39 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
     ],
     examples: [["xcache doctor --config cache.yaml", "check the settings of a file"]],
     load: () => import("../commands/doctor.ts"),
+  },
+  {
+    name: "advise",
+    group: "Inspect",
+    summary: "show what in the figures is worth a look",
+    detail:
+      "Functions that hardly hit, entries that never expire, tags invalidated all the time, large values, an open breaker, a full store: each with its evidence. Looks at up to 2,000 entries.",
+    options: [{ flags: "-s, --since <duration>", summary: "period to cover (default: 1h)", parse: duration }],
+    examples: [["xcache advise --since 24h", "the last day"]],
+    load: () => import("../commands/advise.ts"),
+  },
+  {
+    name: "ui",
+    group: "Inspect",
+    summary: "open the dashboard in the browser",
+    detail:
+      "Serves a page on 127.0.0.1 until Ctrl-C: figures, keys, tags, functions, health, alerts and settings. Only who has the printed address can use it. Read-only, and without values, unless you say otherwise.",
+    options: [
+      { flags: "--port <n>", summary: "port (default: any free one)", parse: integer(1, 65_535) },
+      { flags: "--allow-writes", summary: "allow deleting entries and invalidating tags" },
+      { flags: "--show-values", summary: "show values; what is named like a secret stays hidden" },
+      { flags: "--no-open", summary: "only print the address" },
+      {
+        flags: "--idle <duration>",
+        summary: "end when no page has been open for this long (default: never)",
+        parse: duration,
+      },
+    ],
+    examples: [
+      ["xcache ui --kv-url redis://localhost:6379/0 --prefix shop", "look at a cache"],
+      ["xcache ui --show-values --allow-writes", "for debugging on your own machine"],
+    ],
+    load: () => import("../commands/ui.ts"),
   },
   {
     name: "export",

@@ -50,6 +50,8 @@ export interface LoaderHost {
   readonly freezes?: boolean;
   /** Aborts when the cache disconnects. */
   signal(): AbortSignal;
+  /** Called once per load that runs. */
+  loading?(): void;
   /** Called once per load whose result was stored. */
   stored(key: string, tags: readonly string[]): void;
   /** Called with failures that no caller sees: of the store, and of loads nobody waits for. */
@@ -170,7 +172,10 @@ export class Loader {
           if (verdict === "unknown") first = FAILED;
           continue;
         }
-        return flight.waiters > 1 ? { value: this.#own(loaded.value), source: loaded.source } : loaded;
+        const { source } = loaded;
+        const coalesced = joined !== undefined && source === "load";
+        if (flight.waiters > 1) return { value: this.#own(loaded.value), source, coalesced };
+        return coalesced ? { value: loaded.value, source, coalesced } : loaded;
       } catch (error) {
         const stale = await call.staleOnError(flight);
         if (stale === undefined) throw error;
@@ -360,6 +365,7 @@ export class Loader {
   }
 
   #call<T>(key: string, load: Load<T>, context: LoadContext<T>): T | Promise<T> {
+    this.#host.loading?.();
     const outerFlights = runningFlights;
     const outerKey = runningKey;
     runningFlights = this.#flights;

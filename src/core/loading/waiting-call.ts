@@ -9,6 +9,8 @@ import { withDeadline } from "../resilience/with-deadline.ts";
 export interface Loaded {
   readonly value: unknown;
   readonly source: "store" | "load" | "stale";
+  /** Another call had started the load. */
+  readonly coalesced?: boolean;
 }
 
 /** The result of a load. */

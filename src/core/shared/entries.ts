@@ -79,9 +79,14 @@ export class Entries {
   inspection(entry: Entry, bytes: number): Inspection {
     const { backend } = this.#store;
     const now = backend.now();
+    const fresh = isFresh(entry, backend);
+    const leftMs = backend.ownExpiries.leftMs(entry.version) ?? entry.expires - now;
+    const staleMs = entry.staleUntil - entry.expires || 0;
     return {
       key: this.#names.keyOf(entry.key),
-      ttlMs: Math.max(0, backend.ownExpiries.leftMs(entry.version) ?? entry.expires - now),
+      fresh,
+      ttlMs: fresh ? Math.max(0, leftMs) : 0,
+      staleMs: fresh ? staleMs : Math.max(0, entry.staleUntil - now),
       ageMs: Math.max(0, now - entry.created),
       tags: entry.tags.map(({ tag }) => tag),
       bytes,

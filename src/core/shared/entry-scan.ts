@@ -1,9 +1,15 @@
 // Scans the entries of one namespace of a shared store: inspects one, lists all, or measures their memory.
-import type { ScanItem } from "../backend.ts";
+import type { ScanItem, ScanPosition } from "../backend.ts";
 import { payloadLength } from "../codec.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { Spelling } from "../keys.ts";
-import { countedUsage, type Inspection, type NamespaceUsage } from "../namespace.ts";
+import {
+  countedUsage,
+  type EntryScanOptions,
+  type Examination,
+  type Inspection,
+  type NamespaceUsage,
+} from "../namespace.ts";
 import type { Entries } from "./entries.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
 
@@ -25,17 +31,32 @@ export class EntryScan {
     });
   }
 
-  async *scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
-    for await (const batch of this.records(signal)) {
+  /** Reads the whole value, which is the only way to know its type. */
+  examine(key: string): Promise<Examination | undefined> {
+    return this.#store.guard.run("inspect", async () => {
+      const entry = await this.#entries.live(key, await this.#store.backend.read(this.#names.entry(key)));
+      if (entry === undefined) return undefined;
+      const value = this.#store.codec.decode(entry.payload);
+      return { ...this.#entries.inspection(entry, payloadLength(entry.payload)), value };
+    });
+  }
+
+  async *scan({
+    signal,
+    stale = false,
+    ...position
+  }: EntryScanOptions = {}): AsyncIterable<readonly Inspection[]> {
+    for await (const batch of this.records(signal, this.#names.entryPrefix, position)) {
       const inspected = await this.#store.guard.run("keys", () =>
-        Promise.all(batch.map((item) => this.#inspected(item))),
+        Promise.all(batch.map((item) => this.#inspected(item, stale))),
       );
       yield inspected.filter((item) => item !== undefined);
     }
   }
 
-  async #inspected({ key, record, bytes }: ScanItem): Promise<Inspection | undefined> {
-    const entry = await this.#entries.fresh(this.#names.keyOf(key), record);
+  async #inspected({ key, record, bytes }: ScanItem, stale: boolean): Promise<Inspection | undefined> {
+    const name = this.#names.keyOf(key);
+    const entry = await (stale ? this.#entries.live(name, record) : this.#entries.fresh(name, record));
     return entry === undefined ? undefined : this.#entries.inspection(entry, bytes);
   }
 
@@ -43,11 +64,15 @@ export class EntryScan {
     if (!exact) {
       return this.#store.guard.run("getStats", () => this.#store.backend.usage(this.#names.entryPrefix));
     }
-    return countedUsage(this.scan(signal));
+    return countedUsage(this.scan({ signal }));
   }
 
   /** Every record under this namespace's entry prefix, or another prefix; each batch has its own deadline. */
-  async *records(signal?: AbortSignal, prefix = this.#names.entryPrefix): AsyncIterable<readonly ScanItem[]> {
+  async *records(
+    signal?: AbortSignal,
+    prefix = this.#names.entryPrefix,
+    position: ScanPosition = {},
+  ): AsyncIterable<readonly ScanItem[]> {
     const { backend, guard, report } = this.#store;
     if (!backend.capabilities.scan) {
       throw new UnsupportedError(`the ${backend.name} store cannot list keys`, {
@@ -55,7 +80,7 @@ export class EntryScan {
         hint: "Keep the keys you need to list under a tag, or use a store that can scan.",
       });
     }
-    const batches = backend.scan(prefix, signal === undefined ? {} : { signal });
+    const batches = backend.scan(prefix, signal === undefined ? position : { ...position, signal });
     const iterator = batches[Symbol.asyncIterator]();
     try {
       for (;;) {

@@ -13,6 +13,8 @@ import type {
   Admission,
   AdmissionOptions,
   EntryOptions,
+  EntryScanOptions,
+  Examination,
   Found,
   Inspection,
   Namespace,
@@ -22,6 +24,7 @@ import type {
 } from "../namespace.ts";
 import { ComparedNear } from "../near/compared-near.ts";
 import { type Near, PushedNear, pushesChanges } from "../near/pushed-near.ts";
+import type { OwnRecords } from "../own-records.ts";
 import type { Entry } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
@@ -33,11 +36,13 @@ import { EntryScan } from "./entry-scan.ts";
 import { admit, Leases } from "./lease.ts";
 import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
 import { SharedCounters } from "./shared-counters.ts";
+import { SharedRecords } from "./shared-records.ts";
 
 export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly names: Spelling;
   readonly changes: ChangeLog;
   readonly counters: Counters;
+  readonly records: OwnRecords;
   readonly #store: NamespaceHost;
   readonly #stamps: NamespaceStamps;
   readonly #entries: Entries;
@@ -53,7 +58,8 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     this.#store = store;
     this.names = names;
     this.changes = changes;
-    this.counters = new SharedCounters(store, names);
+    this.records = new SharedRecords(store, names);
+    this.counters = new SharedCounters(this.records);
     this.#stamps = new NamespaceStamps(store.stamps, names, ancestors);
     this.#entries = new Entries(store, names, this.#stamps);
     this.#near = nearTierOf(store);
@@ -216,8 +222,12 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     return this.#scan.inspect(key);
   }
 
-  scan(signal?: AbortSignal): AsyncIterable<readonly Inspection[]> {
-    return this.#scan.scan(signal);
+  examine(key: string): Promise<Examination | undefined> {
+    return this.#scan.examine(key);
+  }
+
+  scan(options?: EntryScanOptions): AsyncIterable<readonly Inspection[]> {
+    return this.#scan.scan(options);
   }
 
   usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {

@@ -1,19 +1,23 @@
 // What a cache counts in one minute, as a row of numbers that can be summed over processes.
 import type { CounterRow } from "../../core/counters.ts";
 import type { FleetMinute } from "../../core/stats.ts";
-import { Histogram } from "../recording/histogram.ts";
+import { Histogram, LATENCY_BUCKETS } from "../recording/histogram.ts";
 import type { Recorder } from "../recording/recorder.ts";
 
 /** In row order. Append only: the store may hold rows of other versions. */
 const COUNTS = ["hits", "misses", "sets", "deletes", "invalidations", "errors", "evictions"] as const;
 type CountName = (typeof COUNTS)[number];
 
-/** Row layout: number of processes, the counts, operations, latency sum, latency buckets, milliseconds of activity. */
+/** After the latency buckets, for the same reason. */
+const LATER_COUNTS = ["storeHits", "staleServed", "loads", "coalesced"] as const;
+
+/** Row layout: number of processes, the counts, operations, latency sum, latency buckets, the later counts, milliseconds of activity. */
 const FIRST_COUNT = 1;
 const OPERATIONS = FIRST_COUNT + COUNTS.length;
 const LATENCY_SUM = OPERATIONS + 1;
 const FIRST_BUCKET = LATENCY_SUM + 1;
-const ACTIVE_MS = FIRST_BUCKET + new Histogram().counts.length;
+const FIRST_LATER = FIRST_BUCKET + LATENCY_BUCKETS.length + 1;
+const ACTIVE_MS = FIRST_LATER + LATER_COUNTS.length;
 
 /** Everything a recorder has counted so far. */
 export function rowOf(recorder: Recorder): CounterRow {
@@ -23,7 +27,14 @@ export function rowOf(recorder: Recorder): CounterRow {
     operations += record.count;
     latency.merge(record.latency);
   }
-  return [0, ...COUNTS.map((name) => recorder[name]), operations, latency.sum, ...latency.counts];
+  return [
+    0,
+    ...COUNTS.map((name) => recorder[name]),
+    operations,
+    latency.sum,
+    ...latency.counts,
+    ...LATER_COUNTS.map((name) => recorder[name]),
+  ];
 }
 
 /** The difference of two rows; undefined if nothing was counted. */
@@ -46,6 +57,8 @@ export function activityRow(milliseconds: number): CounterRow {
 export function minuteOf(row: CounterRow, at: number): FleetMinute {
   const latency = latencyOf(row);
   const count = (name: CountName): number => row[FIRST_COUNT + COUNTS.indexOf(name)] ?? 0;
+  const later = (name: (typeof LATER_COUNTS)[number]): number =>
+    row[FIRST_LATER + LATER_COUNTS.indexOf(name)] ?? 0;
   const [hits, misses] = [count("hits"), count("misses")];
   return {
     at: new Date(at).toISOString(),
@@ -58,6 +71,10 @@ export function minuteOf(row: CounterRow, at: number): FleetMinute {
     totalInvalidations: count("invalidations"),
     totalErrors: count("errors"),
     totalEvictions: count("evictions"),
+    totalStoreHits: later("storeHits"),
+    totalStaleServed: later("staleServed"),
+    totalLoads: later("loads"),
+    totalCoalesced: later("coalesced"),
     totalOperations: row[OPERATIONS] ?? 0,
     activeSeconds: (row[ACTIVE_MS] ?? 0) / 1_000,
     avgResponseTime: latency.mean(),

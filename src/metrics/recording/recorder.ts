@@ -49,6 +49,12 @@ export class Recorder {
   misses = 0;
   /** Hits answered by the store rather than in the process. */
   storeHits = 0;
+  /** Loads that ran. */
+  loads = 0;
+  /** Calls that were answered by a load of another call. */
+  coalesced = 0;
+  /** Calls that were answered by a stale value. */
+  staleServed = 0;
   sets = 0;
   deletes = 0;
   invalidations = 0;

@@ -1,14 +1,20 @@
 // Every operation of a cache object passes here: it is counted, timed, traced and emitted as events.
 import type { Clock } from "../../core/clock.ts";
 import { Emitter, toError } from "../../core/events.ts";
+import type { FunctionRecord } from "../../core/function-record.ts";
+import type { Loaded } from "../../core/loading/waiting-call.ts";
 import type { Namespace, StoreObserver, WriteObserver } from "../../core/namespace.ts";
 import { isTraced, type TraceDetails, traced } from "../tracing.ts";
+import { ChangeMarks } from "./change-marks.ts";
+import { FunctionCounts } from "./function-counts.ts";
 import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
 
 export class Telemetry implements WriteObserver {
   readonly events = new Emitter();
   readonly recorder: Recorder;
+  readonly functions: FunctionCounts;
+  readonly marks: ChangeMarks;
   /** Also counts the hits of getOrSet, which are the same to the store. */
   readonly gets: OperationRecord;
   /** A field of its own, like `gets`, because sets are frequent. */
@@ -21,6 +27,8 @@ export class Telemetry implements WriteObserver {
     this.#clock = clock;
     this.#prefix = prefix;
     this.recorder = new Recorder(clock);
+    this.functions = new FunctionCounts(clock);
+    this.marks = new ChangeMarks();
     this.gets = this.recorder.operation("get");
     this.sets = this.recorder.operation("set");
   }
@@ -49,6 +57,19 @@ export class Telemetry implements WriteObserver {
     if (recorder.isAwaited) recorder.wake();
     const event = hit ? "hit" : "miss";
     if (this.events.on[event] !== undefined) this.events.emit(event, { key });
+  }
+
+  /** The outcome of a getOrSet call that was not a hit at once; undefined if it has failed. */
+  loaded(key: string, outcome: Loaded | undefined, by: FunctionRecord | undefined): void {
+    const { recorder } = this;
+    if (outcome?.source === "stale") {
+      recorder.staleServed++;
+      if (by !== undefined) by.stale++;
+    } else if (outcome?.coalesced) {
+      recorder.coalesced++;
+      if (by !== undefined) by.coalesced++;
+    } else if (outcome?.source === "store" && by !== undefined) by.missed--;
+    this.looked(key, outcome?.source === "store");
   }
 
   /** A key requested twice counts once. */
@@ -85,6 +106,7 @@ export class Telemetry implements WriteObserver {
     readonly all?: true;
   }): void {
     this.recorder.invalidations++;
+    this.marks.invalidated(what);
     this.events.emit("invalidate", what);
   }
 
@@ -147,6 +169,7 @@ export class Telemetry implements WriteObserver {
   }
 
   connection(state: "connected" | "disconnected"): void {
+    this.marks.changed("connection", state);
     this.events.emit("state", { what: "connection", state });
   }
 
@@ -156,7 +179,10 @@ export class Telemetry implements WriteObserver {
       namespace: mine,
       failed: (error) => this.failed("background", error),
       hearsErrors: () => this.events.on.error !== undefined,
-      breakerChanged: (state) => this.events.emit("state", { what: "circuit_breaker", state }),
+      breakerChanged: (state) => {
+        this.marks.changed("circuit_breaker", state);
+        this.events.emit("state", { what: "circuit_breaker", state });
+      },
       evicted: (space, key) => {
         if (space !== mine) return;
         this.recorder.evictions++;

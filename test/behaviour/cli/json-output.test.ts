@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { COMMANDS } from "../../../src/cli/specs/table.ts";
-import { XCache } from "../../../src/index.ts";
+import { cached, XCache } from "../../../src/index.ts";
 import { jsonLines, xcache } from "./installed.ts";
 import { diskUrl, testFolder } from "./store.ts";
 
@@ -11,9 +11,11 @@ const folder = testFolder();
 const kvUrl = diskUrl(folder);
 
 beforeAll(async () => {
-  const cache = new XCache({ kvUrl });
+  const cache = new XCache({ kvUrl, operationTimeout: 10 });
   await cache.set("user:1", { name: "Ada" }, { ttl: 600, tags: ["users"] });
   await cache.get("user:1");
+  await cached(async (id: number) => id, { cache, name: "double", ttl: 600, tags: ["doubles"] })(1);
+  await cache.delete("double(1)");
   await cache.disconnect();
   writeFileSync(join(folder, "lines.jsonl"), '{"key":"new","value":1}\n');
 });
@@ -27,6 +29,10 @@ const MINUTE = {
   total_invalidations: "number",
   total_errors: "number",
   total_evictions: "number",
+  total_store_hits: "number",
+  total_stale_served: "number",
+  total_loads: "number",
+  total_coalesced: "number",
   total_operations: "number",
   active_seconds: "number",
   avg_response_time: "number",
@@ -96,6 +102,28 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
   ],
   [["stats"], STATS],
   [["stats", "--watch", "--count", "1"], { at: "string", ...STATS }],
+  [
+    ["stats", "--functions"],
+    {
+      functions: [
+        {
+          name: "string",
+          calls: "number",
+          hits: "number",
+          hit_rate: "number",
+          loads: "number",
+          coalesced: "number",
+          stale_served: "number",
+          errors: "number",
+          avg_load_time: "number",
+          p95_load_time: "number",
+          ttl_seconds: "number",
+          history: [{ at: "string", calls: "number", hits: "number", loads: "number" }],
+        },
+      ],
+    },
+  ],
+  [["stats", "--processes"], { processes: "list" }],
   [["list"], { ...ENTRY, size_bytes: "number" }],
   [["search", "user"], { key: "string", score: "number" }],
   [["get", "user:1"], { ...ENTRY, type: "string", value_bytes: "number", value: { name: "string" } }],
@@ -132,6 +160,11 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
     },
   ],
   [["doctor"], { ok: "boolean", settings: "list", findings: "list" }],
+  [["advise"], { advice: "list" }],
+  [
+    ["ui", "--no-open", "--idle", "1ms"],
+    { url: "string", address: "string", writes: "boolean", values: "boolean" },
+  ],
   [
     ["export", "-"],
     {
@@ -222,12 +255,15 @@ test("doctor's settings and findings have these fields", async () => {
 const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[] = [
   [["ping", "--count", "0"], 2],
   [["stats", "--interval", "1s"], 2],
+  [["stats", "--functions", "--processes"], 2],
   [["list", "--pattern", "[a"], 2],
   [["search"], 2],
   [["get", "nobody"], 1],
   [["tags", "nobody"], 1],
   [["health", "--unknown"], 2],
   [["doctor", "--config", "/nowhere.yaml"], 2],
+  [["advise", "--since", "0"], 2],
+  [["ui", "--port", "0"], 2],
   [["export", join(folder, "no/such/folder.jsonl")], 1],
   [["set", "k", '{"$type":"nothing"}'], 2],
   [["delete"], 2],

@@ -76,7 +76,10 @@ test("a wrong password is named, and never shown", async () => {
 
 test("TLS against a plain port is named as such, and plain against a TLS port", async () => {
   await using plain = await startRedis();
-  await using overTls = new XCache({ ...PATIENT, kvUrl: `rediss://127.0.0.1:${plain.port}?tls_verify=false` });
+  await using overTls = new XCache({
+    ...PATIENT,
+    kvUrl: `rediss://127.0.0.1:${plain.port}?tls_verify=false`,
+  });
   await twentyCalls(overTls);
   expect(warnings()).toHaveLength(1);
   expect(warnings()[0]?.message).toMatch(/does not speak TLS|wrong version number/);

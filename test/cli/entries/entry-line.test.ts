@@ -45,11 +45,11 @@ test("when it ends counts for more than how long it was to live", () => {
 });
 
 test("what is written is read back", () => {
-  const entry = { key: "a\n", ttlMs: 1_500, tags: ["t"], bytes: 1 };
+  const entry = { key: "a\n", ttl: 1.5, tags: ["t"] };
   const line = entryLine(entry, { at: new Date(5) }, NOW);
   expect(line).not.toContain("\n");
   expect(read(line)).toEqual({ key: "a\n", value: { at: new Date(5) }, ttl: 1.5, tags: ["t"] });
-  expect(read(entryLine({ ...entry, ttlMs: Number.POSITIVE_INFINITY }, 1, NOW)).ttl).toBe(
+  expect(read(entryLine({ ...entry, ttl: Number.POSITIVE_INFINITY }, 1, NOW)).ttl).toBe(
     Number.POSITIVE_INFINITY,
   );
 });

@@ -1,8 +1,11 @@
 // What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
 import { describe, expect, it } from "vitest";
 import { type CounterRow, type Counters, LocalCounters } from "../../../src/core/counters.ts";
+import { LocalRecords, type OwnRecords } from "../../../src/core/own-records.ts";
 import type { CacheStats } from "../../../src/core/stats.ts";
 import { History } from "../../../src/metrics/history/history.ts";
+import { ChangeMarks } from "../../../src/metrics/recording/change-marks.ts";
+import { FunctionCounts } from "../../../src/metrics/recording/function-counts.ts";
 import { Recorder } from "../../../src/metrics/recording/recorder.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
@@ -34,17 +37,28 @@ class FailingCounters implements Counters {
   }
 }
 
+/** What a history needs besides its counts. */
+const around = (clock: ManualClock, records: OwnRecords = new LocalRecords(clock)) => ({
+  clock,
+  records,
+  functions: new FunctionCounts(clock),
+  marks: new ChangeMarks(),
+  breaker: () => "closed",
+  alerts: () => [],
+});
+
 function keeping() {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const recorder = new Recorder(clock);
   const counters = new FailingCounters(clock);
-  const history = new History({ recorder, counters, clock, retentionMs: 7 * DAY_MS });
+  const records = new LocalRecords(clock);
+  const history = new History({ ...around(clock, records), recorder, counters, retentionMs: 7 * DAY_MS });
   const leave = history.attach();
   const count = (): void => {
     recorder.hits++;
     if (recorder.isAwaited) recorder.wake();
   };
-  return { clock, recorder, counters, history, leave, count };
+  return { clock, recorder, counters, records, history, leave, count };
 }
 
 it("says over how much time was counted, so that rates need not know when it was reported", async () => {
@@ -101,7 +115,7 @@ describe("the minutes", () => {
     const history = new History({
       recorder: new Recorder(clock),
       counters,
-      clock,
+      ...around(clock),
       retentionMs: 100 * DAY_MS,
     });
     const stats = await history.fleet(OWN, Number.POSITIVE_INFINITY);
@@ -205,9 +219,9 @@ describe("an answer", () => {
 
 describe("two caches on one namespace", () => {
   it("are one process that writes once in ten seconds, and see what either counted", async () => {
-    const { clock, counters, history, count } = keeping();
+    const { clock, counters, records, history, count } = keeping();
     const recorder = new Recorder(clock);
-    const other = new History({ recorder, counters, clock, retentionMs: DAY_MS });
+    const other = new History({ ...around(clock, records), recorder, counters, retentionMs: DAY_MS });
     const leave = other.attach();
     recorder.hits = 4;
     recorder.wake();
@@ -221,7 +235,8 @@ describe("two caches on one namespace", () => {
     // What one that left has counted is added by the other.
     await clock.advance(10_000);
     expect(counters.writes).toBe(2);
-    expect(clock.pending).toBe(0);
+    // That the process is alive is reported for as long as it is.
+    expect(clock.pending).toBe(1);
     expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 6, processes: 1 });
   });
 });

@@ -1,6 +1,6 @@
 // Routes commands to the masters of a cluster and follows slots that migrate.
 import type { HostPort } from "../../../core/address/address.ts";
-import type { ScanItem } from "../../../core/backend.ts";
+import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import { withDeadline } from "../../../core/resilience/with-deadline.ts";
@@ -95,8 +95,12 @@ export class ClusterServers implements Router, CallHost {
     return [...new Set(masters)].filter((node) => node !== undefined);
   }
 
-  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
-    return scanCluster(this, prefix, signal);
+  scan(
+    prefix: string,
+    signal: AbortSignal | undefined,
+    position?: ScanPosition,
+  ): AsyncIterable<readonly ScanItem[]> {
+    return scanCluster(this, prefix, signal, position);
   }
 
   isOn(key: string, node: KvNode): boolean {

@@ -1,7 +1,7 @@
 // Scans all masters of a cluster, also while slots migrate between them.
 import type { HostPort } from "../../../core/address/address.ts";
-import type { ScanItem } from "../../../core/backend.ts";
-import { ConnectionError } from "../../../core/errors.ts";
+import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
+import { ConnectionError, unknownPosition } from "../../../core/errors.ts";
 import type { CommandSender } from "../commands/router.ts";
 import { fail, type Scan, scanIsOver, scanOver } from "../commands/scan.ts";
 import type { Connection } from "../server/connection.ts";
@@ -18,27 +18,61 @@ export interface ScannedCluster extends CommandSender {
 /** How often slots that migrated during a round are scanned again. */
 const MOST_ROUNDS = 5;
 
+/** Where a scan stands: which of how many masters, and the cursor there. */
+interface ClusterPosition {
+  readonly at: number;
+  readonly of: number;
+  readonly cursor: string;
+}
+
+function positionOf(from: string): ClusterPosition {
+  const [, at, of, cursor] = /^(\d+)\.(\d+)\.(\d+)$/.exec(from) ?? [];
+  if (cursor === undefined) throw unknownPosition(from);
+  return { at: Number(at), of: Number(of), cursor };
+}
+
 /**
  * Every record whose key starts with `prefix`. A slot is complete if its server owned it from the beginning to the end of
- * the scan; the other slots are scanned again, so their keys may be returned twice.
+ * the scan; the other slots are scanned again, so their keys may be returned twice. A scan that is continued does
+ * not notice slots that migrated between its parts.
  */
 export async function* scanCluster(
   cluster: ScannedCluster,
   prefix: string,
   signal: AbortSignal | undefined,
+  { from, at }: ScanPosition = {},
 ): AsyncIterable<readonly ScanItem[]> {
+  const start = from === undefined ? undefined : positionOf(from);
   const left = new Set(Array.from({ length: SLOTS }, (_, slot) => slot));
   if (signal?.aborted) return;
   let nodes = await cluster.masters();
+  // With other masters the position means nothing.
+  if (start !== undefined && start.of !== nodes.length) throw unknownPosition(from as string);
   for (let round = 0; nodes.length > 0; round++) {
     if (round > MOST_ROUNDS) throw keepsMigrating(left);
     // The first round takes all keys: a server may hold keys of a slot that it is still importing.
     const again = round === 0 ? {} : { wants: isOneOf(new Set(left)) };
-    for (const node of nodes) {
+    for (const [index, node] of nodes.entries()) {
       if (signal?.aborted) return;
-      yield* scanMember(node, { prefix, signal, elsewhere: cluster, ...again }, left);
+      if (index < (start?.at ?? 0)) continue;
+      const isLast = index === nodes.length - 1;
+      const place = `${index}.${nodes.length}`;
+      let cursor: string | undefined;
+      const position: ScanPosition = {
+        ...(index === start?.at && { from: start.cursor }),
+        at: (next) => {
+          cursor = next;
+        },
+      };
+      const scan = { prefix, signal, elsewhere: cluster, ...again, ...position };
+      for await (const batch of scanMember(node, scan, left)) {
+        if (round === 0 && cursor !== undefined) at?.(`${place}.${cursor}`);
+        else if (round === 0 && !isLast) at?.(`${index + 1}.${nodes.length}.0`);
+        cursor = undefined;
+        yield batch;
+      }
     }
-    if (signal?.aborted) return;
+    if (signal?.aborted || start !== undefined) return;
     nodes = left.size === 0 ? [] : await cluster.holders(left);
   }
 }

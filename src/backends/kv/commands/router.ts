@@ -1,5 +1,5 @@
 // What sends a command to the server of its key: on a single server, behind sentinels or in a cluster.
-import type { ScanItem } from "../../../core/backend.ts";
+import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
 import type { Clock } from "../../../core/clock.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
@@ -32,7 +32,11 @@ export interface Router extends CommandSender {
   /** The masters, looked up first if none is known. */
   masters(): Promise<readonly KvNode[]>;
   /** Every record whose key starts with `prefix`, on all servers; see Backend.scan. */
-  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]>;
+  scan(
+    prefix: string,
+    signal: AbortSignal | undefined,
+    position?: ScanPosition,
+  ): AsyncIterable<readonly ScanItem[]>;
   /** Whether a key belongs to this node, which may still be preparing its connection. */
   isOn(key: string, node: KvNode): boolean;
   /**

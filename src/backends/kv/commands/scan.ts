@@ -1,6 +1,6 @@
 // Scans the keys of one server with SCAN, on a connection of its own.
-import type { ScanItem } from "../../../core/backend.ts";
-import { ConnectionError } from "../../../core/errors.ts";
+import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
+import { ConnectionError, unknownPosition } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import { decodeHeader, decodeRecord, INCOMPLETE } from "../../../core/frame/frame.ts";
 import type { StoreRecord } from "../../../core/record.ts";
@@ -21,7 +21,7 @@ const LAST_OF_HEADER = "255";
 /** Approximate bytes that a key takes in the server besides its name and value. */
 export const KEY_OVERHEAD = 64;
 
-export interface Scan {
+export interface Scan extends ScanPosition {
   readonly prefix: string;
   readonly signal: AbortSignal | undefined;
   /** Reads keys that have moved to another server meanwhile. */
@@ -45,11 +45,13 @@ export const scanIsOver = (): ConnectionError => new ConnectionError("the scan i
 
 /** As scanNode, over a connection that nothing else uses meanwhile. */
 export async function* scanOver(connection: Connection, scan: Scan): AsyncIterable<readonly ScanItem[]> {
-  let cursor = "0";
+  let cursor = scan.from ?? "0";
+  if (!/^\d{1,20}$/.test(cursor)) throw unknownPosition(cursor);
   do {
     if (scan.signal?.aborted) return;
     const step = await scanStep(connection, cursor, scan.prefix);
     cursor = step.cursor;
+    if (cursor !== "0") scan.at?.(cursor);
     yield await recordsOf(connection, step.keys, scan);
   } while (cursor !== "0");
 }

@@ -1,5 +1,5 @@
 // Routes all commands to one server: a fixed one, or the current master of the sentinels.
-import type { ScanItem } from "../../../core/backend.ts";
+import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
@@ -46,8 +46,12 @@ export class SingleServer implements Router {
     return this.nodes;
   }
 
-  scan(prefix: string, signal: AbortSignal | undefined): AsyncIterable<readonly ScanItem[]> {
-    return scanNode(this.#node, { prefix, signal, elsewhere: this });
+  scan(
+    prefix: string,
+    signal: AbortSignal | undefined,
+    position?: ScanPosition,
+  ): AsyncIterable<readonly ScanItem[]> {
+    return scanNode(this.#node, { prefix, signal, elsewhere: this, ...position });
   }
 
   isOn(): boolean {

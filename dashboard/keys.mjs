@@ -1,0 +1,232 @@
+// Keys: what is in the store, filtered while it is scanned, and one entry in detail.
+import { useSignal } from "@preact/signals";
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+import { call, download, lines } from "./api.mjs";
+import { bytes, count, duration, percent, shellWord, shown, shownLines } from "./format.mjs";
+import { Bar, Card, Empty, Head, Pill } from "./parts.mjs";
+import { now, overview, route } from "./state.mjs";
+
+const TYPES = [
+  "string",
+  "number",
+  "boolean",
+  "null",
+  "object",
+  "array",
+  "map",
+  "set",
+  "date",
+  "bigint",
+  "uint8array",
+];
+const MOST_ROWS = 2_000;
+const isGlob = (text) => /[*?[]/.test(text);
+
+export function Keys() {
+  const text = useSignal(route.value.about);
+  const filter = useSignal({ tag: "", type: "", state: "", never: false });
+  const found = useSignal({
+    rows: [],
+    scanned: 0,
+    busy: false,
+    cursor: undefined,
+    failed: undefined,
+    exact: undefined,
+  });
+  const selected = useSignal(undefined);
+  const running = useRef(undefined);
+
+  const scan = async (cursor) => {
+    running.current?.abort();
+    const own = new AbortController();
+    running.current = own;
+    const rows = cursor === undefined ? [] : found.peek().rows;
+    const before = cursor === undefined ? 0 : found.peek().scanned;
+    const { tag, type, state } = filter.peek();
+    const wanted = text.peek();
+    const body = {
+      tag,
+      type,
+      state,
+      cursor,
+      ...(isGlob(wanted) ? { match: wanted } : { prefix: wanted, exact: wanted }),
+    };
+    found.value = { ...found.peek(), rows, scanned: before, busy: true, failed: undefined, exact: undefined };
+    try {
+      for await (const line of lines("keys", body, own.signal)) {
+        // Lines of a scan that was replaced meanwhile.
+        if (own.signal.aborted) return;
+        const held = found.peek();
+        const entries = (line.entries ?? []).filter(({ ttl }) => !filter.peek().never || ttl === null);
+        found.value = {
+          ...held,
+          rows: entries.length === 0 ? held.rows : [...held.rows, ...entries].slice(0, MOST_ROWS),
+          scanned: before + (line.scanned ?? held.scanned - before),
+          exact: line.exact ?? held.exact,
+          cursor: line.cursor,
+          failed: line.failed,
+          busy: line.done === undefined && line.failed === undefined && line.cursor === undefined,
+        };
+      }
+    } catch (error) {
+      if (!own.signal.aborted) found.value = { ...found.peek(), busy: false, failed: error.message };
+    }
+  };
+  const stop = () => {
+    running.current?.abort();
+    found.value = { ...found.peek(), busy: false };
+  };
+  const set = (change) => {
+    filter.value = { ...filter.value, ...change };
+    void scan();
+  };
+  useEffect(() => {
+    text.value = route.value.about;
+    void scan();
+    return () => running.current?.abort();
+  }, [route.value.about]);
+
+  if (!overview.value.listable) return html`<${Unlistable} selected=${selected} />`;
+  const { rows, scanned, busy, cursor, failed, exact } = found.value;
+  const { sample, totals } = overview.value;
+  const total = Math.max(totals.totalKeys, scanned);
+  const all = exact === undefined || rows.some(({ key }) => key === exact.key) ? rows : [exact, ...rows];
+  return html`
+    <${Head} title="Keys" note="What is in the store now. Looking is not counted in the figures." />
+    <${Card} kind="keys">
+      <nav class="tree" aria-label="Beginnings of keys">
+        <h2>Beginnings, sampled</h2>
+        ${(sample?.prefixes ?? []).map(
+          ([prefix, times]) =>
+            html`<button class=${prefix === text.value ? "on" : ""} onClick=${() => {
+              text.value = prefix;
+              void scan();
+            }}>${shown(prefix, 30)}<span>${percent(times / Math.max(1, sample.sampled), 0)}</span></button>`,
+        )}
+        <h2>State</h2>
+        ${["", "fresh", "stale"].map((state) => html`<button class=${filter.value.state === state ? "on" : ""} onClick=${() => set({ state })}>${state || "all"}</button>`)}
+        <button class=${filter.value.never ? "on" : ""} onClick=${() => set({ never: !filter.value.never })}>no ttl</button>
+      </nav>
+      <div>
+        <form class="filters" onSubmit=${(event) => {
+          event.preventDefault();
+          void scan();
+        }}>
+          <input class="field mono" type="search" aria-label="Beginning of the keys, a glob, or an exact key" placeholder="user: or *:avatar" value=${text.value} onInput=${(
+            event,
+          ) => {
+            text.value = event.target.value;
+          }} />
+          <input class="field mono short" aria-label="Tag" placeholder="tag" value=${filter.value.tag} onChange=${(event) => set({ tag: event.target.value })} />
+          <select class="field" aria-label="Type" value=${filter.value.type} onChange=${(event) => set({ type: event.target.value })}>
+            <option value="">any type</option>${TYPES.map((type) => html`<option>${type}</option>`)}
+          </select>
+          <button class="btn p">Search</button>
+        </form>
+        <div class="wrap tall" tabindex="0" role="region" aria-label="Keys"><table>
+          <thead><tr><th scope="col">Key</th><th scope="col">Expires in</th><th scope="col">Tags</th><th scope="col">Type</th><th scope="col" class="num">Size</th></tr></thead>
+          <tbody>${all.map((entry) => html`<${Row} key=${entry.key} entry=${entry} selected=${selected} />`)}</tbody>
+        </table></div>
+        ${all.length === 0 && !busy && html`<${Empty}>${failed === undefined ? "No entries match." : shown(failed)}<//>`}
+        <div class="scanbar" role="status">
+          <${Bar} share=${cursor === undefined && !busy ? 1 : scanned / Math.max(1, total)} tone="blue" />
+          <span>${count(all.length)} shown, ${count(scanned)} of ${totals.approximate ? "about " : ""}${count(total)} looked at${failed !== undefined && all.length > 0 ? html`; ${shown(failed)}` : ""}</span>
+          ${busy && html`<button class="btn" onClick=${stop}>Stop</button>`}
+          ${cursor !== undefined && html`<button class="btn" onClick=${() => scan(cursor)}>Show more</button>`}
+        </div>
+      </div>
+      <${Inspector} selected=${selected} />
+    <//>`;
+}
+
+const Row = ({ entry, selected }) => html`<tr class=${selected.value === entry.key ? "sel" : ""}>
+  <td class="key"><button class="plain" onClick=${() => {
+    selected.value = entry.key;
+  }}>${shown(entry.key)}</button></td>
+  <td>${entry.state === "stale" ? html`<${Pill} tone="w">stale<//>` : entry.ttl === null ? html`<span class="warn">never</span>` : duration(entry.ttl)}</td>
+  <td>${entry.tags.slice(0, 4).map((tag) => html`<span class="tag">${shown(tag, 40)}</span>`)}</td>
+  <td><${Pill}>${entry.type === undefined ? "large" : shown(entry.type, 20)}<//></td>
+  <td class="num">${bytes(entry.bytes)}</td>
+</tr>`;
+
+function Inspector({ selected }) {
+  const entry = useSignal(undefined);
+  const readAt = useSignal(0);
+  const message = useSignal("");
+  const key = selected.value;
+  useEffect(() => {
+    message.value = "";
+    entry.value = undefined;
+    if (key === undefined) return undefined;
+    const own = new AbortController();
+    call("entry", { key }, own.signal).then(
+      (read) => {
+        entry.value = read;
+        readAt.value = Date.now();
+      },
+      (error) => {
+        if (!own.signal.aborted) message.value = error.message;
+      },
+    );
+    return () => own.abort();
+  }, [key]);
+  const { allowed, prefix } = overview.value;
+  if (key === undefined)
+    return html`<aside class="insp" aria-label="Entry"><${Empty}>Choose a key to see what is known about it.<//></aside>`;
+  const read = entry.value;
+  const since = (now.value - readAt.value) / 1_000;
+  const left = read?.ttl === null ? null : Math.max(0, (read?.ttl ?? 0) - Math.max(0, since));
+  const command = `xcache get ${shellWord(key)} --prefix ${shellWord(prefix)}`;
+  const copy = (text) =>
+    navigator.clipboard.writeText(text).then(
+      () => (message.value = "Copied."),
+      () => (message.value = "Copying is not allowed here."),
+    );
+  const remove = async () => {
+    try {
+      await call("delete", { key });
+      message.value = "Deleted.";
+      entry.value = { missing: true };
+    } catch (error) {
+      message.value = error.message;
+    }
+  };
+  return html`<aside class="insp" aria-label="Entry">
+    <div class="ih"><div class="key big">${shown(key)}</div>
+      ${read?.missing && html`<${Pill} tone="w">no longer there<//>`}
+      ${
+        read &&
+        !read.missing &&
+        html`
+        <div><${Pill} tone=${read.state === "fresh" ? "ok" : "w"}>${read.state}<//> ${read.tags.map((tag) => html`<span class="tag">${shown(tag, 60)}</span>`)}</div>
+        <dl class="meta">
+          ${[
+            ["Expires in", left === null ? "never" : left === 0 ? "expired" : duration(left)],
+            ["Age", read.age === undefined ? "unknown" : duration(read.age + since)],
+            ["Size", bytes(read.bytes)],
+            ["Type", read.type ?? "hidden"],
+            ["Stale for", read.staleFor ? duration(read.staleFor) : "0 s"],
+          ].map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+        </dl>`
+      }
+    </div>
+    ${read?.value && html`<pre class="json" tabindex="0" aria-label="Value">${shownLines(read.value.text)}</pre>`}
+    ${read?.value?.cut && html`<p class="note i">Cut at 64 KiB or 1,000 items. <button class="plain" onClick=${() => download("download", { key })}>Download the whole value</button></p>`}
+    ${read && !read.missing && !read.value && html`<p class="note i">Values are hidden. They can be shown with <code>${"values: true"}</code> or <code>--show-values</code>.</p>`}
+    <p role="status" class="pad">${message.value}</p>
+    <div class="acts"><button class="btn" onClick=${() => copy(key)}>Copy key</button><button class="btn" onClick=${() => copy(command)}>Copy CLI</button>
+      <button class="btn dl" disabled=${!allowed.writes || read?.missing} title=${allowed.writes ? "" : "Read-only"} onClick=${remove}>Delete</button></div>
+  </aside>`;
+}
+
+function Unlistable({ selected }) {
+  const text = useSignal("");
+  return html`<${Head} title="Keys" note=${`The ${overview.value.backend} store cannot list its keys; an exact key can be looked up.`} />
+    <${Card}><form class="filters" onSubmit=${(event) => {
+      event.preventDefault();
+      selected.value = text.value || undefined;
+    }}><input class="field mono" aria-label="Exact key" value=${text.value} onInput=${(event) => {
+      text.value = event.target.value;
+    }} /><button class="btn p">Look up</button></form><${Inspector} selected=${selected} /><//>`;
+}

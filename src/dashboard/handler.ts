@@ -1,0 +1,223 @@
+// Answers the requests of the dashboard: who may ask, from where, and what comes back.
+import { BackendError, XCacheError } from "../core/errors.ts";
+import { requireTags } from "../core/keys.ts";
+import { type Allowed, BadRequest, DashboardData, type DashboardExtras, keyIn, messageOf } from "./data.ts";
+import type { CheckedOptions, DashboardAction, Permission } from "./options.ts";
+import { loadPage } from "./page-file.ts";
+
+/** The longest body of a request: a key of 64 KiB in JSON. */
+const LONGEST_BODY = 512 * 1024;
+
+const PLAIN_HEADERS = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+} as const;
+
+function json(value: unknown, status = 200): Response {
+  const headers = { ...PLAIN_HEADERS, "content-type": "application/json; charset=utf-8" };
+  return new Response(JSON.stringify(value), { status, headers });
+}
+
+const refusal = (status: number, message: string): Response => json({ error: message }, status);
+
+interface Visitor extends Allowed {
+  readonly user: string | undefined;
+}
+
+export class DashboardHandler {
+  readonly #options: CheckedOptions;
+  readonly #data: DashboardData;
+
+  constructor(options: CheckedOptions, extras: DashboardExtras = {}) {
+    this.#options = options;
+    this.#data = new DashboardData(options, extras);
+  }
+
+  /** `native`: the framework's request. Never rejects. */
+  async handle(request: Request, native: unknown = request): Promise<Response> {
+    try {
+      return await this.#answer(request, native);
+    } catch (error) {
+      if (error instanceof BadRequest) return refusal(400, error.message);
+      if (error instanceof XCacheError)
+        return refusal(error instanceof BackendError ? 503 : 400, error.message);
+      return refusal(500, "the dashboard failed; the application's log may say more");
+    }
+  }
+
+  async #answer(request: Request, native: unknown): Promise<Response> {
+    const url = new URL(request.url);
+    const host = (request.headers.get("host") ?? url.host).toLowerCase();
+    const { hosts } = this.#options;
+    // A name that an attacker has made point here (DNS rebinding).
+    if (hosts !== undefined && !hosts.has(host)) return refusal(421, "this host name is not served");
+    if (isForeign(request, host)) return refusal(403, "requests from other origins are refused");
+    const [, name] = /\/api\/([a-z]+)$/.exec(url.pathname) ?? [];
+    const isPage = name === undefined;
+    const visitor = await this.#visitor(request, isPage, native);
+    if (visitor === undefined) return refusal(401, "not allowed");
+    return isPage ? this.#page(request, url) : this.#call(name, request, visitor);
+  }
+
+  async #visitor(request: Request, isPage: boolean, native: unknown): Promise<Visitor | undefined> {
+    const answer: unknown = await this.#options.authorize(request, { isPage, native });
+    if (answer !== true && (typeof answer !== "object" || answer === null)) return undefined;
+    const {
+      writes = true,
+      values = true,
+      user,
+    } = answer === true ? ({} as Permission) : (answer as Permission);
+    return {
+      writes: this.#options.writes && writes === true,
+      values: this.#options.values && values === true,
+      user,
+    };
+  }
+
+  /** Every address in the page is relative, so that it works below any path. */
+  async #page(request: Request, { pathname, search }: URL): Promise<Response> {
+    if (request.method !== "GET" && request.method !== "HEAD") return refusal(405, "use GET");
+    if (!pathname.endsWith("/")) {
+      const last = pathname.slice(pathname.lastIndexOf("/") + 1);
+      return new Response(null, {
+        status: 308,
+        headers: { ...PLAIN_HEADERS, location: `${last}/${search}` },
+      });
+    }
+    const { html, policy } = await loadPage();
+    return new Response(request.method === "HEAD" ? null : html, {
+      headers: {
+        ...PLAIN_HEADERS,
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": policy,
+        "x-frame-options": "DENY",
+        "cross-origin-opener-policy": "same-origin",
+      },
+    });
+  }
+
+  async #call(name: string, request: Request, visitor: Visitor): Promise<Response> {
+    if (request.method !== "POST") return refusal(405, "use POST");
+    if (!/^application\/json\b/.test(request.headers.get("content-type") ?? "")) {
+      return refusal(415, "the body must be application/json");
+    }
+    const body = await bodyOf(request);
+    const data = this.#data;
+    const allowed: Allowed = { writes: visitor.writes, values: visitor.values };
+    switch (name) {
+      case "overview":
+        return json(await data.overview(body, allowed));
+      case "live":
+        return stream(request, (signal) => data.live(body, allowed, signal));
+      case "keys":
+        return stream(request, (signal) => data.keys(body, signal));
+      case "entry":
+        return json(await data.entry(body, allowed));
+      case "download":
+        return allowed.values ? this.#download(body) : refusal(403, "values are hidden");
+      case "tags":
+        return json(await data.tags(body, request.signal));
+      case "settings":
+        return json(data.settings());
+      case "doctor":
+        return json(await data.doctor());
+      case "delete":
+        return this.#act({ action: "delete", key: keyIn(body) }, visitor, async () => ({
+          deleted: await this.#options.cache.delete(keyIn(body)),
+        }));
+      case "invalidate":
+        return this.#invalidate(body, visitor);
+      default:
+        return refusal(404, "no such part of the dashboard");
+    }
+  }
+
+  #invalidate(body: Record<string, unknown>, visitor: Visitor): Promise<Response> {
+    const [tag] = requireTags(body.tag);
+    if (tag === undefined) throw new BadRequest("tag must be a string");
+    return this.#act({ action: "invalidate", tag }, visitor, async () => {
+      await this.#options.cache.invalidateTags(tag);
+      return { invalidated: tag };
+    });
+  }
+
+  async #act(
+    what: Omit<DashboardAction, "allowed" | "user">,
+    { writes: allowed, user }: Visitor,
+    work: () => Promise<unknown>,
+  ): Promise<Response> {
+    // Before it happens, so that nothing happens without a trace.
+    await this.#options.onAction({ ...what, allowed, ...(user !== undefined && { user }) });
+    if (!allowed) return refusal(403, "the dashboard is read-only");
+    const done = await work();
+    this.#data.forgetSample();
+    return json(done);
+  }
+
+  async #download(body: Record<string, unknown>): Promise<Response> {
+    const whole = await this.#data.download(body);
+    if (whole === undefined) return refusal(404, "there is no such entry");
+    return new Response(whole as Uint8Array<ArrayBuffer> | string, {
+      headers: {
+        ...PLAIN_HEADERS,
+        "content-type": "application/octet-stream",
+        "content-disposition": 'attachment; filename="value"',
+      },
+    });
+  }
+}
+
+/** A browser says where a request comes from; a request without it is no browser's, or a navigation. */
+function isForeign(request: Request, host: string): boolean {
+  const origin = request.headers.get("origin");
+  if (origin !== null && origin.replace(/^https?:\/\//, "").toLowerCase() !== host) return true;
+  const site = request.headers.get("sec-fetch-site");
+  return request.method !== "GET" && site !== null && site !== "same-origin" && site !== "none";
+}
+
+async function bodyOf(request: Request): Promise<Record<string, unknown>> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of request.body ?? []) {
+    length += part.length;
+    if (length > LONGEST_BODY) throw new BadRequest("the body is too long");
+    parts.push(part);
+  }
+  try {
+    const value: unknown = length === 0 ? {} : JSON.parse(Buffer.concat(parts).toString("utf8"));
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Said below.
+  }
+  throw new BadRequest("the body must be a JSON object");
+}
+
+/** One JSON object a line; ends when the reader goes away. */
+function stream(request: Request, work: (signal: AbortSignal) => AsyncIterable<unknown>): Response {
+  const gone = new AbortController();
+  const signal = AbortSignal.any([gone.signal, request.signal]);
+  const items = work(signal)[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  const line = (item: unknown): Uint8Array => encoder.encode(`${JSON.stringify(item)}\n`);
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await items.next();
+        if (next.done) controller.close();
+        else controller.enqueue(line(next.value));
+      } catch (error) {
+        controller.enqueue(line({ failed: messageOf(error) }));
+        controller.close();
+      }
+    },
+    cancel() {
+      gone.abort();
+      void items.return?.();
+    },
+  });
+  return new Response(body, {
+    headers: { ...PLAIN_HEADERS, "content-type": "application/x-ndjson; charset=utf-8" },
+  });
+}

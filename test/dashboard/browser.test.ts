@@ -1,0 +1,202 @@
+// The dashboard in a real Chromium, on a real Redis with three processes: every screen, filters, actions, hostile content.
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Browser, startBrowser } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { BIDI_KEY, type Fleet, HOSTILE_KEY, startFleet } from "./fleet.ts";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const SCREENS = ["overview", "keys", "tags", "functions", "health", "alerts", "settings"];
+/** Pictures of every screen are kept there if it is set. */
+const PICTURES = process.env.XCACHE_TEST_PICTURES;
+
+let fleet: Fleet;
+let browser: Browser;
+let page: Page;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  [fleet, browser] = await Promise.all([startFleet(), startBrowser({ bypassCSP: true })]);
+  page = await browser.context.newPage();
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(fleet.board.url);
+  await until(async () => (await page.locator('[aria-label="Processes"] tbody tr').count()) === 3, {
+    what: "three processes are listed",
+  });
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+  await fleet.stop();
+});
+
+async function show(screen: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(screen)}`);
+  const [name = ""] = screen.split("/");
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+}
+
+const rows = (label: string): Promise<string[]> =>
+  page.getByRole("region", { name: label, exact: true }).locator("tbody tr").allInnerTexts();
+
+async function accessible(): Promise<string[]> {
+  await page.addScriptTag({ path: AXE });
+  return page.evaluate(async () => {
+    type Axe = { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
+  });
+}
+
+test("the token leaves the address bar, and the overview shows the fleet and what is worth a look", async () => {
+  expect(new URL(page.url()).hash).toBe("#overview");
+  await page.getByRole("button", { name: "15m" }).click();
+  await page.getByText("getInventory never hits").waitFor();
+  const processes = await rows("Processes");
+  expect(processes).toHaveLength(3);
+  for (const each of processes) expect(each).toMatch(/· \d+/);
+});
+
+test.each([
+  ["light", 1440],
+  ["dark", 390],
+] as const)("every screen is accessible, %s at %i pixels", { timeout: 60_000 }, async (theme, width) => {
+  await page.setViewportSize({ width, height: 900 });
+  const present = await page.evaluate("document.documentElement.dataset.theme");
+  if (present !== theme) await page.getByRole("button", { name: /light and dark/ }).click();
+  for (const screen of SCREENS) {
+    await show(screen);
+    await page.waitForFunction("document.querySelectorAll('.card').length > 0");
+    expect([screen, await accessible()]).toEqual([screen, []]);
+    const widest = await page.evaluate("document.documentElement.scrollWidth");
+    expect([screen, widest]).toEqual([screen, width]);
+    if (PICTURES === undefined) continue;
+    mkdirSync(PICTURES, { recursive: true });
+    await page.screenshot({ path: join(PICTURES, `${screen}-${width}-${theme}.png`) });
+  }
+});
+
+test("keys are filtered by beginning, glob, tag and type, and one is found by its exact name", {
+  timeout: 60_000,
+}, async () => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await show("keys");
+  const box = page.getByRole("searchbox", { name: /Beginning of the keys/ });
+  const search = async (text: string, first: RegExp): Promise<string[]> => {
+    await box.fill(text);
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    return until(
+      async () => {
+        const found = await rows("Keys");
+        return found.length > 0 && found.every((row) => first.test(row)) && found;
+      },
+      { what: `only rows with ${first}` },
+    );
+  };
+  expect(await search("session:", /^session:/)).toHaveLength(40);
+  expect(await search("*User(1*", /^getUser\(1\)/)).toHaveLength(1);
+  await box.fill("");
+  await page.getByRole("textbox", { name: "Tag" }).fill("<b>tag</b>");
+  await page.getByRole("textbox", { name: "Tag" }).press("Enter");
+  await until(async () => (await rows("Keys")).length === 1, { what: "the tag's entry" });
+  await page.getByRole("textbox", { name: "Tag" }).fill("");
+  await page.getByRole("textbox", { name: "Tag" }).press("Enter");
+  await page.getByRole("combobox", { name: "Type" }).selectOption("map");
+  await until(async () => (await rows("Keys")).length === 1, { what: "the only map" });
+  await page.getByRole("combobox", { name: "Type" }).selectOption("");
+  await page.getByRole("searchbox", { name: "Find a key, tag or function" }).press("Escape");
+  await page.keyboard.press("Tab");
+  await page.locator("h1").click();
+  await page.keyboard.press("/");
+  await page.keyboard.type("big");
+  await page.keyboard.press("Enter");
+  await until(async () => (await rows("Keys")).some((row) => row.startsWith("big")), {
+    what: "the exact key",
+  });
+});
+
+test("hostile keys and values are text: nothing of them runs, and what is not seen is shown", {
+  timeout: 60_000,
+}, async () => {
+  await show(`keys/${encodeURIComponent("user:")}`);
+  await page.getByRole("button", { name: HOSTILE_KEY }).click();
+  const value = page.getByLabel("Value", { exact: true });
+  await until(async () => (await value.innerText()) === "<script>document.title='owned'</script>", {
+    what: "the value as text",
+  });
+  await page.getByRole("button", { name: /^user:\\u202egnp\.exe\\x07/ }).click();
+  await until(async () => (await value.innerText()).includes("Map(1)"), { what: "the map" });
+  expect(await page.title()).toBe("xcache");
+  expect(await page.locator("img").count()).toBe(0);
+  expect(complaints).toEqual([]);
+  expect(BIDI_KEY).toContain("\u202e");
+});
+
+test("an entry is deleted, and a tag invalidated after its name was typed", { timeout: 60_000 }, async () => {
+  await show("keys/session:1");
+  await page.getByRole("button", { name: "session:1", exact: true }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Deleted.").waitFor();
+  expect(await fleet.cache.exists("session:1")).toBe(false);
+  await show("tags");
+  await page.getByRole("button", { name: "users", exact: true }).click();
+  const button = page.getByRole("button", { name: "Invalidate" });
+  expect(await button.isDisabled()).toBe(true);
+  await page.getByLabel(/Type the tag/).fill("users");
+  await button.click();
+  await until(async () => !(await fleet.cache.exists(BIDI_KEY)), { what: "the tag is invalidated" });
+});
+
+test("functions, health, alerts and settings show what the processes report", {
+  timeout: 60_000,
+}, async () => {
+  await show("functions");
+  const functions = await rows("Functions");
+  expect(functions.some((row) => /getUser/.test(row))).toBe(true);
+  await show("health");
+  await page.getByText("circuit_breaker", { exact: true }).waitFor();
+  await show("alerts");
+  await page.getByText("circuit_breaker_open", { exact: true }).waitFor();
+  // They are listed for a minute after a report.
+  await fleet.report();
+  await until(async () => (await rows("Alerts")).filter((row) => row.includes("hit_rate_low")).length === 3, {
+    what: "the alert of each process",
+  });
+  await show("settings");
+  await until(async () => (await rows("Settings")).some((row) => row.startsWith("key_prefix")), {
+    what: "the settings",
+  });
+  await page.getByText("answered").waitFor();
+});
+
+test("a tab closed in mid scan ends the scan, and a store that freezes is said and recovers", {
+  timeout: 120_000,
+}, async () => {
+  const other = await browser.context.newPage();
+  await other.goto(fleet.board.url);
+  await other.getByRole("heading", { name: "Overview" }).waitFor();
+  await other.evaluate("location.hash = 'keys'");
+  await other.close();
+  await show("overview");
+  fleet.server.freeze();
+  await page.getByRole("alert").waitFor({ timeout: 60_000 });
+  expect(await page.getByRole("alert").innerText()).toMatch(/not current: .*Trying again/);
+  fleet.server.thaw();
+  await page.getByRole("alert").waitFor({ state: "detached", timeout: 60_000 });
+  // Nothing but what the page says itself has gone wrong.
+  expect(complaints).toEqual([]);
+});
+
+test("a foreign token shows nothing", async () => {
+  const stranger = await browser.context.newPage();
+  await stranger.goto(fleet.board.url.replace(/#.*/, "#token=wrong"));
+  await stranger.getByText(/not allowed/).waitFor();
+  expect(await stranger.locator(".kpis").count()).toBe(0);
+  await stranger.close();
+});
