@@ -8,7 +8,7 @@ if (given !== undefined) {
   history.replaceState(null, "", "#overview");
 }
 
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;

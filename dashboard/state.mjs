@@ -60,7 +60,7 @@ export async function watch() {
   }
 }
 
-export const theme = signal(
+const theme = signal(
   sessionStorage.getItem("xcache-theme") ??
     (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"),
 );

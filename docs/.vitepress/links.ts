@@ -29,7 +29,7 @@ export function leaving(page: string, target: string): string | undefined {
 /** Where the API reference describes a file of the repository, from the root of the site; undefined unless it is an entry point. */
 export function apiPage(path: string): string | undefined {
   const [, module] =
-    /^src\/(index|(?:db|ecosystem|web)\/[\w-]+|(?:testing|vector)\/index)\.ts$/.exec(path) ?? [];
+    /^src\/(index|(?:db|ecosystem|web)\/[\w-]+|(?:dashboard|testing|vector)\/index)\.ts$/.exec(path) ?? [];
   return module && `api/modules/${module.replace(/\/index$/, "").replace("/", "_")}.html`;
 }
 

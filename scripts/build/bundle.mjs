@@ -49,13 +49,21 @@ function importedWith(id, getModuleInfo) {
 }
 
 /**
- * The declarations keep their comments, where editors show them; in the code they only take time to load.
+ * The declarations keep their comments, where editors show them; in the code they only take time to load, and so does white
+ * space. Names stay, and lines stay short, for stack traces.
  * @type {import("rollup").OutputPlugin}
  */
-const withoutComments = {
-  name: "without-comments",
+const compact = {
+  name: "compact",
   renderChunk: async (code, { fileName }) => {
-    const options = { loader: "js", target: "esnext", legalComments: "none", sourcemap: false };
+    const options = {
+      loader: "js",
+      target: "esnext",
+      legalComments: "none",
+      minifyWhitespace: true,
+      lineLimit: 120,
+      sourcemap: false,
+    };
     return (await transformWithEsbuild(code, fileName, /** @type {any} */ (options))).code;
   },
 };
@@ -98,7 +106,7 @@ async function bundle(root, modules, dist) {
     minifyInternalExports: false,
     hoistTransitiveImports: false,
     generatedCode: "es2015",
-    plugins: [withoutComments],
+    plugins: [compact],
   });
   await graph.close();
   copyTypes(modules, dist, entries);

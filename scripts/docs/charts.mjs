@@ -163,7 +163,7 @@ function draw({ report, section, column, unit, title, note }) {
 
 /** Hit ratios: for each trace how far xcache and LRU come, and where the optimum is. */
 function drawHitRatios() {
-  const { head, rows } = tableOf("hit-ratio", "");
+  const { head, rows } = tableOf("hit-ratio", "Made traces");
   const series = ["LRU", "W-TinyLFU", "xcache", "optimum"];
   const scale = (WIDTH - LABELS - VALUES - 40) / 100;
   const group = series.length * 16 + 14;

@@ -42,7 +42,7 @@ interface Tally {
 }
 
 /** Up to the first `:`, `(` or `/`, which is included. */
-export function prefixOf(key: string): string {
+function prefixOf(key: string): string {
   const at = key.search(/[:(/]/);
   return at < 0 ? key.slice(0, 40) : key.slice(0, Math.min(at + 1, 40));
 }

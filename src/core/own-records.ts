@@ -2,6 +2,8 @@
 import type { Clock } from "./clock.ts";
 
 export interface OwnRecords {
+  /** No other process sees them. */
+  readonly isPrivate?: true;
   /** The clock that all writers share. */
   now(): number;
   /**
@@ -15,6 +17,7 @@ export interface OwnRecords {
 
 /** For a store that is private to this process. */
 export class LocalRecords implements OwnRecords {
+  readonly isPrivate = true;
   readonly #clock: Clock;
   readonly #held = new Map<string, { readonly value: unknown; readonly expires: number }>();
 

@@ -70,6 +70,7 @@ export class ProcessReport {
   #states: StateChange[] = [];
   #hasNewStates = false;
   #timer: Timer | undefined;
+  #hasBegun = false;
   #writing: Promise<unknown> = Promise.resolve();
 
   constructor(records: OwnRecords, clock: Clock) {
@@ -91,12 +92,16 @@ export class ProcessReport {
     };
   }
 
-  /** Called for the first count: a cache that was never used reports nothing. From then on every ten seconds. */
+  /**
+   * Called for every count: a cache that was never used reports nothing. From the first on it reports every ten seconds, to
+   * itself only while it is used.
+   */
   begin(): void {
     if (this.#caches.size === 0 || this.#timer !== undefined) return;
+    this.#hasBegun = true;
     this.#timer = this.#clock.after(REPORT_EVERY_MS, () => {
       this.#timer = undefined;
-      this.begin();
+      if (this.#records.isPrivate === undefined) this.begin();
       // Failures of the store are reported by the operations themselves.
       this.write().catch(() => {});
     });
@@ -104,7 +109,7 @@ export class ProcessReport {
 
   /** Whether it has reported, or is about to. */
   get hasBegun(): boolean {
-    return this.#timer !== undefined;
+    return this.#hasBegun;
   }
 
   changed(what: StateChange["what"], state: string): void {
@@ -146,6 +151,9 @@ export class ProcessReport {
     const at = this.#records.now();
     const now: Reading = { at, row: this.#row() };
     const last = this.#readings.at(-1);
+    // A private report is made within ten seconds of a count, so in a longer pause nothing was counted.
+    if (last !== undefined && at - last.at > READINGS * REPORT_EVERY_MS)
+      this.#readings = [{ at: at - READINGS * REPORT_EVERY_MS, row: last.row }];
     // Others may look more often than it reports.
     if (last === undefined || at - last.at >= REPORT_EVERY_MS)
       this.#readings = [...this.#readings, now].slice(-READINGS - 1);
@@ -246,6 +254,7 @@ export class ProcessReport {
   #stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#hasBegun = false;
   }
 }
 

@@ -66,13 +66,13 @@ describe("addAlert refuses", () => {
     },
   );
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, "5m"])("`for` of %s", (seconds) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, "5"])("`for` of %s", (seconds) => {
     expect(refusalOf({ for: seconds }).message).toContain(
-      "for must be a finite number of seconds, at least 0, got ",
+      'for must be a finite number of seconds, at least 0, or a text such as "500ms", "30s" or "5m", got ',
     );
   });
 
-  it.each([0, -1, Number.NaN, "1h"])("a repeatInterval of %s", (repeatInterval) => {
+  it.each([0, -1, Number.NaN, "1"])("a repeatInterval of %s", (repeatInterval) => {
     expect(refusalOf({ repeatInterval }).message).toContain(
       "repeatInterval must be a number of seconds, at least 1",
     );
@@ -229,10 +229,16 @@ describe("a manager refuses", () => {
   });
 
   it.each([
-    [{ interval: 0 }, "interval must be a finite number of seconds, at least 0.001, got 0"],
+    [
+      { interval: 0 },
+      'interval must be a finite number of seconds, at least 0.001, or a text such as "500ms", "30s" or "5m", got 0',
+    ],
     [{ interval: Number.POSITIVE_INFINITY }, "interval must be a finite number"],
     [{ interval: "30" }, 'got "30"'],
-    [{ repeatInterval: 0 }, "repeatInterval must be a number of seconds, at least 1, or Infinity, got 0"],
+    [
+      { repeatInterval: 0 },
+      'repeatInterval must be a number of seconds, at least 1, or Infinity, or a text such as "500ms", "30s" or "5m", got 0',
+    ],
     [{ deliveryTimeout: -1 }, "deliveryTimeout must be"],
     [{ instance: "" }, "instance must be"],
     [{ onError: "log" }, 'onError must be a function, got "log"'],

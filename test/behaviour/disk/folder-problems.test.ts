@@ -218,6 +218,6 @@ test("without the package lmdb the error names it and how to install it", async 
     name: "MissingPeerError",
     packageName: "lmdb",
     // In a bundle there is no package.json of ours.
-    installCommand: "npm install lmdb",
+    installCommand: 'npm install "lmdb@>=3.0.0"',
   });
 });

@@ -8,29 +8,43 @@ const stage = feedStage();
 /** Far more than it takes, for a machine that is busy with something else. */
 const PATIENCE = { timeout: 60_000 };
 
+/** Whether the connection's commit waits for a standby. */
+async function waits(pid: number | undefined): Promise<boolean> {
+  const found = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'";
+  return (await stage.outside.query(found, [pid])).rowCount === 1;
+}
+
+/** From now on commits wait for a standby that is not there; the server's checkpointer decides from when on. */
+async function holdCommits(): Promise<void> {
+  const prober = await stage.outsider();
+  const { rows } = await prober.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  await stage.outside.query("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  await stage.outside.query("SELECT pg_reload_conf()");
+  let isCommitting = false;
+  const probe = async (): Promise<void> => {
+    isCommitting = true;
+    await prober.query("SELECT pg_logical_emit_message(true, 'probe', '')").catch(() => {});
+    isCommitting = false;
+  };
+  await until(
+    async () => {
+      if (await waits(rows[0]?.pid)) return true;
+      if (!isCommitting) probe();
+      return false;
+    },
+    { what: "commits wait for a standby" },
+  );
+}
+
 /** Commits what no snapshot sees yet. Returns what makes it visible. */
 async function invisibleCommit(app: Member): Promise<() => Promise<unknown>> {
   const { outside } = stage;
   const writer = await stage.outsider();
   const { rows } = await writer.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-  await outside.query("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-  await outside.query("SELECT pg_reload_conf()");
-  await until(
-    async () =>
-      (await writer.query("SHOW synchronous_standby_names")).rows[0].synchronous_standby_names !== "",
-    { what: "commits wait for a standby" },
-  );
+  await holdCommits();
   const { position } = app.feed.status();
   const committing = writer.query("UPDATE users SET name = 'Ada' WHERE id = 1");
-  await until(
-    async () =>
-      (
-        await outside.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'", [
-          rows[0]?.pid,
-        ])
-      ).rowCount === 1,
-    { what: "the commit waits" },
-  );
+  await until(() => waits(rows[0]?.pid), { what: "the commit waits" });
   await until(() => app.feed.status().position !== position, { what: "the stream has sent it" });
   return async () => {
     await outside.query("ALTER SYSTEM RESET synchronous_standby_names");

@@ -193,7 +193,7 @@ describe("invalidations", () => {
   });
 });
 
-it.each([{ since: 0 }, { since: "1h" }, { sinc: 1 }])("bad options are refused: %j", async (options) => {
+it.each([{ since: 0 }, { since: "1 hour" }, { sinc: 1 }])("bad options are refused: %j", async (options) => {
   const { cache } = opened();
   await expect(cache.getActivity(options as never)).rejects.toThrow(/since/);
 });
