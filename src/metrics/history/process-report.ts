@@ -71,6 +71,8 @@ export class ProcessReport {
   #hasNewStates = false;
   #timer: Timer | undefined;
   #hasBegun = false;
+  /** Others may have seen its presence. */
+  #isListed = false;
   #writing: Promise<unknown> = Promise.resolve();
 
   constructor(records: OwnRecords, clock: Clock) {
@@ -142,7 +144,7 @@ export class ProcessReport {
     this.#stop();
     await this.#serialized(async () => {
       await this.#writeActivity();
-      await this.#updatePresence(undefined);
+      if (this.#isListed) await this.#updatePresence(undefined);
     });
   }
 
@@ -238,6 +240,7 @@ export class ProcessReport {
   }
 
   async #updatePresence(own: Presence | undefined): Promise<void> {
+    this.#isListed = own !== undefined;
     const { id } = this;
     const name = presenceName(Number.parseInt(id.slice(0, 2), 16) % PRESENCE_RECORDS);
     const now = this.#records.now();
