@@ -23,13 +23,13 @@ async function holdCommits(): Promise<void> {
   let isCommitting = false;
   const probe = async (): Promise<void> => {
     isCommitting = true;
-    await prober.query("SELECT pg_logical_emit_message(true, 'probe', '')").catch(() => {});
+    await prober.query("SELECT pg_logical_emit_message(true, 'probe', '')");
     isCommitting = false;
   };
   await until(
     async () => {
       if (await waits(rows[0]?.pid)) return true;
-      if (!isCommitting) probe();
+      if (!isCommitting) probe().catch(() => {});
       return false;
     },
     { what: "commits wait for a standby" },
