@@ -1,4 +1,4 @@
-// `dashboard()`: a page that shows a cache, for any server. Read-only and without values unless it is told otherwise.
+// `dashboard()`: a page that shows a cache, for any server. Read-only and without values unless it is configured otherwise.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { DashboardHandler } from "./handler.ts";
 import { serveNode } from "./node-adapter.ts";

@@ -73,7 +73,7 @@ function emit(watched: WatchedConnection, call: StatementCall): Command {
   return command;
 }
 
-/** Sends a command. Its `end` is held back: whoever hears it must not find in the cache what the statement has changed. */
+/** Sends a command. Its `end` is held back: a listener must not find in the cache what the statement has changed. */
 export function emission(
   { connection, driver }: WatchedConnection,
   call: StatementCall,

@@ -83,7 +83,7 @@ export class Ghost {
   /** Looks a key up; see the functions above for the result. `window`: the size of the window. */
   find(hash: number, window = 0): number {
     const at = this.#find(hash);
-    return at === NOWHERE ? NOTHING : this.#told(this.#words[at]!, window);
+    return at === NOWHERE ? NOTHING : this.#past(this.#words[at]!, window);
   }
 
   /** Looks a key up and forgets it. */
@@ -92,7 +92,7 @@ export class Ghost {
     if (at === NOWHERE) return NOTHING;
     const word = this.#words[at]!;
     this.#words[at] = 0;
-    return this.#told(word, window);
+    return this.#past(word, window);
   }
 
   /** Whether the key is remembered; if not, remembers it as evicted from the window. */
@@ -129,16 +129,16 @@ export class Ghost {
     this.#halvings = (this.#halvings + 1) & 0xff;
   }
 
-  #told(word: number, window: number): number {
+  #past(word: number, window: number): number {
     const idle = this.#idle(word);
     const departure = (word >>> DEPARTURE_SHIFT) & DEPARTURE_MASK;
-    let told = (word & COUNT_MASK) | (idle << IDLE_SHIFT);
-    if (departure !== BY_ITSELF) told |= PUSHED_OUT;
-    if (departure === DEPARTURES.trial) told |= ON_TRIAL;
-    if (departure !== FROM_WINDOW) return told;
-    if (idle < TICKS_PER_TURN / 2) told |= WITHIN_HALF;
-    if (idle < this.#recentTicks + this.ticksOf(window)) told |= RECENT;
-    return told;
+    let past = (word & COUNT_MASK) | (idle << IDLE_SHIFT);
+    if (departure !== BY_ITSELF) past |= PUSHED_OUT;
+    if (departure === DEPARTURES.trial) past |= ON_TRIAL;
+    if (departure !== FROM_WINDOW) return past;
+    if (idle < TICKS_PER_TURN / 2) past |= WITHIN_HALF;
+    if (idle < this.#recentTicks + this.ticksOf(window)) past |= RECENT;
+    return past;
   }
 
   #find(hash: number): number {
