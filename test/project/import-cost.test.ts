@@ -57,16 +57,17 @@ describe('import "xcache"', () => {
     expect([...foreign].filter((name) => !cheap.has(name))).toEqual([]);
   });
 
-  it.each(["disk", "kv", "memcached"])(
-    "leaves the code that talks to %s until a store of that kind is used",
-    (store) => {
-      const { files } = readWith("index.js");
-      const file = join(DIST, `chunk/${store}.js`);
-      expect(readFileSync(file, "utf8").length).toBeGreaterThan(30_000);
-      expect([...files.keys()]).not.toContain(file);
-      expect([...files.values()].some((text) => text.includes(`import("./${store}.js")`))).toBe(true);
-    },
-  );
+  it.each([
+    ["disk", 40_000],
+    ["kv", 40_000],
+    ["memcached", 38_000],
+  ])("leaves the code that talks to %s until a store of that kind is used", (store, leastBytes) => {
+    const { files } = readWith("index.js");
+    const file = join(DIST, `chunk/${store}.js`);
+    expect(readFileSync(file, "utf8").length).toBeGreaterThan(leastBytes);
+    expect([...files.keys()]).not.toContain(file);
+    expect([...files.values()].some((text) => text.includes(`import("./${store}.js")`))).toBe(true);
+  });
 
   it("costs the program nothing when it only says its version", () => {
     expect(bytesOf(readWith("cli/main.js").files)).toBeLessThan(4_000);
