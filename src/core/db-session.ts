@@ -178,3 +178,18 @@ export type BypassListener = (
   text: string | undefined,
   failure: { readonly error: unknown } | undefined,
 ) => Promise<void>;
+
+/** A session that cachedDependency has handed out; `explain` is asked about it. */
+export interface WatchedSession {
+  readonly scope: SessionScope;
+  /** undefined: the adapter does not tell. */
+  readonly dialect: SqlDialectName | undefined;
+}
+
+const sessions = new WeakMap<object, WatchedSession>();
+
+export function rememberSession(session: object, watched: WatchedSession): void {
+  sessions.set(session, watched);
+}
+
+export const watchedSession = (session: object): WatchedSession | undefined => sessions.get(session);

@@ -3,7 +3,6 @@ import { BackendError, XCacheError } from "../core/errors.ts";
 import { requireTags } from "../core/keys.ts";
 import { type Allowed, BadRequest, DashboardData, type DashboardExtras, keyIn, messageOf } from "./data.ts";
 import type { CheckedOptions, DashboardAction, Permission } from "./options.ts";
-import { loadPage } from "./page-file.ts";
 
 /** The longest body of a request: a key of 64 KiB in JSON. */
 const LONGEST_BODY = 512 * 1024;
@@ -220,4 +219,19 @@ function stream(request: Request, work: (signal: AbortSignal) => AsyncIterable<u
   return new Response(body, {
     headers: { ...PLAIN_HEADERS, "content-type": "application/x-ndjson; charset=utf-8" },
   });
+}
+
+interface BuiltPage {
+  readonly html: string;
+  /** The content security policy: nothing but the page's own script and style. */
+  readonly policy: string;
+}
+
+let loading: Promise<BuiltPage> | undefined;
+
+/** What scripts/build/page.mjs puts together. Two folders up is the package, from the sources as from what is published. */
+export function loadPage(): Promise<BuiltPage> {
+  const place = new URL("../../dist/dashboard/page.js", import.meta.url).href;
+  loading ??= import(place).then(({ page }) => page as BuiltPage);
+  return loading;
 }

@@ -1,6 +1,7 @@
 // `explain`: what a session of `cachedDependency` does with a statement, and why.
+
+import { watchedSession } from "../core/db-session.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { watchedSession } from "../core/watched-sessions.ts";
 import type { Explanation } from "./tracking/explanation.ts";
 
 export type { Explanation } from "./tracking/explanation.ts";

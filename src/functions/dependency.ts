@@ -1,9 +1,9 @@
 // `cachedDependency`: wraps a function that provides database sessions, so that reads are cached and commits invalidate.
 
 import type { CacheForSessions, SessionAdapter, SessionScope, SessionTracker } from "../core/db-session.ts";
+import { rememberSession } from "../core/db-session.ts";
 import { ttlToMs } from "../core/entry-options.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { rememberSession } from "../core/watched-sessions.ts";
 import { defaultCache } from "./default-cache.ts";
 import {
   checkDependencyOptions,

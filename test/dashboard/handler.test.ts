@@ -8,9 +8,9 @@ import helmet from "helmet";
 import { Hono } from "hono";
 import Koa from "koa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { loadPage } from "../../src/dashboard/handler.ts";
 import { type DashboardAction, type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { serveLocally } from "../../src/dashboard/local.ts";
-import { loadPage } from "../../src/dashboard/page-file.ts";
 import { ConfigError, XCache } from "../../src/index.ts";
 
 function opened(options: Partial<DashboardOptions> = {}) {
