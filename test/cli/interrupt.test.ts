@@ -25,7 +25,7 @@ beforeAll(async () => {
       await cache.setMany(batch, { ttl: 3_600 });
     }
   });
-}, 60_000);
+});
 afterEach(() => {
   // Of a test that failed.
   redis.thaw();

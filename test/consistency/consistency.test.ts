@@ -16,7 +16,7 @@ const scenarios: readonly [string, Pick<Setting, "store" | "near">][] = [
 // It is in the title so that it is also told where a run throws or takes too long.
 const title = `guarantees 1 to 6 hold on %s (seed ${seed})`;
 
-test.each(scenarios)(title, { timeout: 120_000 }, async (_name, given) => {
+test.each(scenarios)(title, async (_name, given) => {
   const outcome = await runRound({ seed, seconds: SECONDS, ...given });
   const { counts } = outcome;
   expect(outcome.violations, report(outcome)).toEqual([]);

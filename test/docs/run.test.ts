@@ -25,7 +25,7 @@ afterAll(() => postgres.stop());
 
 const pagesWithCode = pages.filter((page) => snippetsOf(page, readPage(page)).length > 0);
 
-describe.concurrent("code blocks", { timeout: 120_000 }, () => {
+describe.concurrent("code blocks", () => {
   test.each(pagesWithCode)("of %s run to their end", async (page) => {
     expect(await problemsOf(page, readPage(page), database)).toEqual([]);
   });

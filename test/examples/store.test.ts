@@ -4,26 +4,20 @@ import { whyStale } from "../../scripts/build/build.mjs";
 import { startCluster } from "../support/redis-cluster.ts";
 import { storyOf } from "./example.ts";
 
-const DEADLINE = { timeout: 60_000 };
-
 beforeAll(() => expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined());
 
-test(
-  "workers: three processes make each report once, and again when it is invalidated",
-  DEADLINE,
-  async () => {
-    const rounds = (await storyOf("workers")).map((line) =>
-      /^(.+?) {2,}.* (\d+) are made/.exec(line)?.slice(1),
-    );
-    expect(rounds).toEqual([
-      ["empty folder", "12"],
-      ["new processes", "0"],
-      ["quarter 1 invalidated", "3"],
-    ]);
-  },
-);
+test("workers: three processes make each report once, and again when it is invalidated", async () => {
+  const rounds = (await storyOf("workers")).map((line) =>
+    /^(.+?) {2,}.* (\d+) are made/.exec(line)?.slice(1),
+  );
+  expect(rounds).toEqual([
+    ["empty folder", "12"],
+    ["new processes", "0"],
+    ["quarter 1 invalidated", "3"],
+  ]);
+});
 
-test("cluster: batches, one load and an invalidation reach every node", DEADLINE, async () => {
+test("cluster: batches, one load and an invalidation reach every node", async () => {
   await using cluster = await startCluster({ replicas: 0 });
   const story = (await storyOf("cluster", { XCACHE_KV_URL: cluster.url })).join("\n");
   expect(story).toMatch(/Paris reads them in one call +500 in/);
@@ -33,11 +27,11 @@ test("cluster: batches, one load and an invalidation reach every node", DEADLINE
   expect(story).toMatch(/Health +healthy$/m);
 });
 
-test("cluster: without one it says in a line what it needs", DEADLINE, async () => {
+test("cluster: without one it says in a line what it needs", async () => {
   await expect(storyOf("cluster")).rejects.toThrow(/Needs a Redis cluster: XCACHE_KV_URL=/);
 });
 
-test("alerts: the webhook is told of the fall and of the recovery, once each", DEADLINE, async () => {
+test("alerts: the webhook is told of the fall and of the recovery, once each", async () => {
   const story = await storyOf("alerts");
   expect(story.map((line) => line.split(/ +/).slice(0, 2).join(" "))).toEqual([
     "traffic asks",
@@ -49,13 +43,9 @@ test("alerts: the webhook is told of the fall and of the recovery, once each", D
   expect(story.at(-1)).toBe("forged   answered with 401");
 });
 
-test(
-  "semantic: questions that are alike are one call of the model until its answers are invalidated",
-  DEADLINE,
-  async () => {
-    const story = await storyOf("semantic");
-    const sources = story.flatMap((line) => / (model|cache) +\d+ ms /.exec(line)?.[1] ?? []);
-    expect(sources).toEqual(["model", "cache", "cache", "model", "model"]);
-    expect(story.at(-1)).toContain("3 calls of the model, 2 answers to a question that was alike");
-  },
-);
+test("semantic: questions that are alike are one call of the model until its answers are invalidated", async () => {
+  const story = await storyOf("semantic");
+  const sources = story.flatMap((line) => / (model|cache) +\d+ ms /.exec(line)?.[1] ?? []);
+  expect(sources).toEqual(["model", "cache", "cache", "model", "model"]);
+  expect(story.at(-1)).toContain("3 calls of the model, 2 answers to a question that was alike");
+});

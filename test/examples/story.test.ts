@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 const START = join(import.meta.dirname, "../../scripts/build/start.mjs");
 
-test("npm start tells its story to the end", { timeout: 60_000 }, async () => {
+test("npm start tells its story to the end", async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [START], {
     env: { ...process.env, NO_COLOR: "1" },
   });

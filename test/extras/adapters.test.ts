@@ -15,7 +15,6 @@ import { runFolder } from "../support/run-folder.ts";
 import { typeErrorsOf } from "./compiler.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const DEADLINE_MS = 120_000;
 const place = mkdtempSync(join(runFolder(), "adapters-"));
 let app: string;
 
@@ -24,7 +23,7 @@ beforeAll(async () => {
   app = emptyFolder(place);
   await install(app, await pack(place, [ROOT, ...runtimeDependencies()]), { offline: true });
   for (const name of ADAPTED) borrow(name);
-}, DEADLINE_MS);
+});
 afterAll(() => rmSync(place, { recursive: true }));
 
 /** Has the application use a package of this checkout. */
@@ -37,6 +36,6 @@ function borrow(name: string): void {
 // The others are for `npm run test:extras`: to read the types of so many libraries takes its time.
 const { nodenext } = Object.fromEntries(ADAPTER_CHECKS.map((check) => [check.name, check]));
 
-test("fit their libraries under moduleResolution nodenext", { timeout: DEADLINE_MS }, () => {
+test("fit their libraries under moduleResolution nodenext", () => {
   expect(typeErrorsOf(app, nodenext!)).toEqual([]);
 });

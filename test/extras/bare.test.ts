@@ -18,7 +18,6 @@ import { runFolder } from "../support/run-folder.ts";
 import { typeErrorsOf } from "./compiler.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const DEADLINE_MS = 90_000;
 /** On disk, a tenth more than it is. */
 const MOST_BYTES = 4_000_000;
 const place = mkdtempSync(join(runFolder(), "extras-"));
@@ -28,7 +27,7 @@ beforeAll(async () => {
   expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
   app = emptyFolder(place);
   await install(app, await pack(place, [ROOT, ...runtimeDependencies()]), { offline: true });
-}, DEADLINE_MS);
+});
 afterAll(() => rmSync(place, { recursive: true }));
 
 test("brings its dependencies along and nothing else", () => {
@@ -45,23 +44,21 @@ test("weighs with all that comes along no more than its budget", () => {
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MOST_BYTES);
 });
 
-test("has entry points that load without any other package, but for Nest's", {
-  timeout: DEADLINE_MS,
-}, async () => {
+test("has entry points that load without any other package, but for Nest's", async () => {
   const outcomes = JSON.parse(await run(app, ["entry-points.mjs"])) as Record<string, string>;
   expect(Object.keys(outcomes)).toContain("xcache/web/fastify");
   for (const [name, outcome] of Object.entries(outcomes))
     expect(outcome, name).toBe(name === "xcache/ecosystem/nest" ? "MISSING_PEER" : "loads");
 });
 
-test("works with the stores that need no other package", { timeout: DEADLINE_MS }, async () => {
+test("works with the stores that need no other package", async () => {
   await using redis = await startRedis();
   await using memcached = await startMemcached();
   const said = await run(app, ["smoke.mjs", redis.url, `memcached://127.0.0.1:${memcached.port}`]);
   expect(said).toContain("works with memory, redis, memcached on Node");
 });
 
-test("names the package and the command where a feature needs one", { timeout: DEADLINE_MS }, async () => {
+test("names the package and the command where a feature needs one", async () => {
   const outcomes = JSON.parse(await run(app, ["--no-warnings", "peers.mjs"])) as Record<string, unknown>;
   // A session of prisma is the application's own: where there is one, so is the package.
   const { prisma: _, ...extras } = EXTRAS;
@@ -73,7 +70,7 @@ test("names the package and the command where a feature needs one", { timeout: D
   }
 });
 
-test("prints the command that installs all of them", { timeout: DEADLINE_MS }, async () => {
+test("prints the command that installs all of them", async () => {
   const program = "node_modules/.bin/xcache";
   const { command } = JSON.parse(await run(app, [program, "extras", "full", "--json"])) as {
     command: string;
@@ -81,6 +78,6 @@ test("prints the command that installs all of them", { timeout: DEADLINE_MS }, a
   for (const name of EXTRAS.full) expect(command).toMatch(new RegExp(`^npm install .*${name}@`));
 });
 
-test.each(TYPE_CHECKS)("has types under moduleResolution $name", { timeout: DEADLINE_MS }, (check) => {
+test.each(TYPE_CHECKS)("has types under moduleResolution $name", (check) => {
   expect(typeErrorsOf(app, check)).toEqual([]);
 });

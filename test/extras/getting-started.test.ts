@@ -11,7 +11,6 @@ import { type RedisServer, startRedis } from "../support/redis.ts";
 import { runFolder } from "../support/run-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const DEADLINE_MS = 120_000;
 
 interface Step {
   readonly heading: string;
@@ -39,7 +38,7 @@ beforeAll(async () => {
   mkdirSync(app);
   await ended(spawn("npm", ["init", "-y"], { cwd: app, env: npmEnvironment() }));
   await install(app, await pack(place, [ROOT, ...runtimeDependencies()]), { offline: true });
-}, DEADLINE_MS);
+});
 afterAll(async () => {
   await redis.stop();
   rmSync(place, { recursive: true });
@@ -78,7 +77,7 @@ function ended(child: ChildProcess, heard: (output: string) => void = () => {}):
 const promised = (code: string): string =>
   [...code.matchAll(/\/\/ prints (.*)$/gm)].map(([, text]) => `${text!.trimEnd()}\n`).join("");
 
-test("every step runs as pasted", { timeout: DEADLINE_MS }, async () => {
+test("every step runs as pasted", async () => {
   const files = new Set(steps.map(({ file }) => file));
   expect([...files]).toEqual([
     "shop.mjs",

@@ -129,9 +129,7 @@ test("a search through many vectors yields to the event loop and tolerates chang
 });
 
 describe("beyond exactUpTo", () => {
-  test("the graph finds at least 95 of 100 of the ten nearest among 20,000", {
-    timeout: 60_000,
-  }, async () => {
+  test("the graph finds at least 95 of 100 of the ten nearest among 20,000", async () => {
     const [count, dimensions] = [20_000, 32];
     const vectors = cloud(count, dimensions);
     const index = indexOf({ dimensions, exactUpTo: count - 1 });

@@ -64,7 +64,7 @@ describe("list", () => {
     const { stdout } = await run("list", "--long", "--pattern", "user:*");
     const [ada, grace] = stdout.split("\n");
     expect(ada).toMatch(/^ {3}never {2} +\d+ B {2} +\S+( \S+)? {2}user:ada {2}#users #team:7$/);
-    expect(grace).toMatch(/^ +(59m \d+s|1h) {2} +\d+ B {2} +\S+( \S+)? {2}user:grace {2}#users$/);
+    expect(grace).toMatch(/^ +(\d+m( \d+s)?|1h) {2} +\d+ B {2} +\S+( \S+)? {2}user:grace {2}#users$/);
   });
 
   test("has the keys as they are in JSON, escaped as JSON has it", async () => {

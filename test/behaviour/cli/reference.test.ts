@@ -12,7 +12,7 @@ What \`--help\` says, command by command; a test keeps this page equal to it. Ho
 const section = (title: string, help: string): string =>
   `## ${title}\n\n\`\`\`text\n${help.trimEnd()}\n\`\`\`\n`;
 
-test("docs/reference/cli.md is what --help says", { timeout: 60_000 }, async () => {
+test("docs/reference/cli.md is what --help says", async () => {
   const names = COMMANDS.map(({ name }) => name);
   const sections = [section("xcache", (await xcache(["--help"])).stdout)];
   for (const name of names) sections.push(section(`xcache ${name}`, (await xcache([name, "--help"])).stdout));

@@ -25,7 +25,7 @@ beforeAll(async () => {
     }
     await cache.set("user:ada", 1, { tags: ["users"] });
   });
-}, 60_000);
+});
 afterAll(() => redis.stop());
 
 const withRedis = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: redis.url } });
@@ -191,7 +191,7 @@ describe("on a cluster", () => {
   });
   afterAll(() => cluster.stop());
 
-  test("everything works as on one server", { timeout: 60_000 }, async () => {
+  test("everything works as on one server", async () => {
     const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: cluster.url } });
     await withCache({ kvUrl: cluster.url }, (cache) =>
       cache.setMany(
@@ -232,7 +232,7 @@ describe("on memcached", () => {
   afterAll(() => memcached.stop());
   const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: memcached.url }, cwd: folder });
 
-  test("what it can do works", { timeout: 60_000 }, async () => {
+  test("what it can do works", async () => {
     expect((await run("ping")).stdout).toMatch(/\nstore {4}memcached \d/);
     expect((await run("set", "k", '{"a":1}', "--tags", "t")).code).toBe(0);
     expect((await run("get", "k")).stdout).toBe('{\n  "a": 1\n}\n');
@@ -269,7 +269,7 @@ describe("on memcached", () => {
 });
 
 describe("over a unix socket and over TLS", () => {
-  test("the program finds the store by its address", { timeout: 60_000 }, async () => {
+  test("the program finds the store by its address", async () => {
     const tls = await makeCertificates();
     await using socket = await startRedis({ unixsocket: true, requirepass: "s3cret" });
     await using secure = await startRedis({ tls, requirepass: "s3cret" });

@@ -111,7 +111,7 @@ describe.each(SHELLS)("in $name", ({ name }) => {
   });
 });
 
-test("in bash a quote that is open stays so, and is closed behind the key", { timeout: 60_000 }, async () => {
+test("in bash a quote that is open stays so, and is closed behind the key", async () => {
   const cwd = join(folder, "in-quotes");
   mkdirSync(cwd);
   const shell = new Shell("bash", ensureBinaries(SHELLS, thisMachine).bash, cwd);

@@ -96,7 +96,7 @@ async function expectWhole(directory: string, durability: string): Promise<void>
 test.each([
   ["process", 27],
   ["disk", 3],
-] as const)("with durability %s, after each of %i kills", { timeout: 60_000 }, async (durability, rounds) => {
+] as const)("with durability %s, after each of %i kills", async (durability, rounds) => {
   console.log(`crash seed ${seed}`);
   const random = seededRandom(seed);
   const directory = freshFolder();

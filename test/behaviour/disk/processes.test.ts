@@ -82,7 +82,7 @@ test("a snapshot is not used again: a loop that never lets the event loop turn s
   await backend.disconnect();
 });
 
-test("a stampede of four processes with 250 callers each takes one load", { timeout: 30_000 }, async () => {
+test("a stampede of four processes with 250 callers each takes one load", async () => {
   const directory = freshFolder();
   const members = Array.from(
     { length: 4 },
@@ -126,7 +126,7 @@ test("a stampede of four processes with 250 callers each takes one load", { time
   }
 });
 
-test("of many swaps by four processes each update is kept", { timeout: 30_000 }, async () => {
+test("of many swaps by four processes each update is kept", async () => {
   const directory = freshFolder();
   const members = Array.from(
     { length: 4 },

@@ -64,7 +64,6 @@ test.each([
   ["each of two threads", THREADS, 75],
 ] as const)(
   "no acknowledged write is lost while %s opens the store and closes it",
-  { timeout: 60_000 },
   async (_, script, times) => {
     const directory = freshFolder();
     await using writer = new DiskProcess(WRITER, { directory });
@@ -80,9 +79,7 @@ test.each([
   },
 );
 
-test("a store that is opened by one process while the last other one closes it is not broken", {
-  timeout: 60_000,
-}, async () => {
+test("a store that is opened by one process while the last other one closes it is not broken", async () => {
   const directory = freshFolder();
   const first = opened({ directory });
   await first.write(item("before"));

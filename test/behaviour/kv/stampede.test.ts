@@ -86,9 +86,7 @@ async function silence(store: RealStore): Promise<void> {
 }
 
 describe.each(REAL_STORES)("a stampede of four processes on %s", (_name, start) => {
-  test("takes one load for all 1,000 callers, and while they wait the store is asked now and then", {
-    timeout: 40_000,
-  }, async () => {
+  test("takes one load for all 1,000 callers, and while they wait the store is asked now and then", async () => {
     await using store = await start();
     const config = { kvUrl: store.url, keyPrefix: "waiting" };
     let perSecond = Number.NaN;

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { promisify } from "node:util";
@@ -33,6 +33,20 @@ afterAll(() => server.stop());
 
 /** A TLS record: "this was no handshake". */
 const ALERT = Buffer.from([21, 3, 1, 0, 2, 2, 70]);
+
+/** A server that answers whatever arrives with this. Its clients may leave by a reset. */
+async function serving(
+  answer: (socket: Socket, received: Buffer) => unknown,
+): Promise<AsyncDisposable & { readonly port: number }> {
+  const listening = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (received) => answer(socket, received));
+  });
+  listening.listen(0, "127.0.0.1");
+  await once(listening, "listening");
+  const { port } = listening.address() as AddressInfo;
+  return { port, [Symbol.asyncDispose]: async () => void listening.close() };
+}
 
 /** The address of a server with TLS options. */
 function address(
@@ -192,13 +206,9 @@ describe("a mix-up of TLS and plain", () => {
   });
 
   test("is never seen in a TLS server that only takes its time", async () => {
-    const quiet = createServer((socket) => socket.on("data", ([first]) => first === 22 || socket.end(ALERT)));
-    quiet.listen(0, "127.0.0.1");
-    await once(quiet, "listening");
-    const { port } = quiet.address() as AddressInfo;
-    await using backend = opened(`rediss://127.0.0.1:${port}`, { connectTimeoutMs: 600 });
+    await using quiet = await serving((socket, [first]) => first === 22 || socket.end(ALERT));
+    await using backend = opened(`rediss://127.0.0.1:${quiet.port}`, { connectTimeoutMs: 600 });
     expect(await failure(backend.connect())).toBeInstanceOf(OperationTimeoutError);
-    quiet.close();
   });
 
   test("is told where the server speaks nothing else", async () => {
@@ -209,13 +219,9 @@ describe("a mix-up of TLS and plain", () => {
   });
 
   test("is named where the server answers with an alert", async () => {
-    const alerting = createServer((socket) => socket.on("data", () => socket.end(ALERT)));
-    alerting.listen(0, "127.0.0.1");
-    await once(alerting, "listening");
-    const { port } = alerting.address() as AddressInfo;
-    const error = await refusal(`redis://127.0.0.1:${port}`);
-    expect(error.message).toBe(`127.0.0.1:${port} speaks TLS, and the connection was plain`);
+    await using alerting = await serving((socket) => socket.end(ALERT));
+    const error = await refusal(`redis://127.0.0.1:${alerting.port}`);
+    expect(error.message).toBe(`127.0.0.1:${alerting.port} speaks TLS, and the connection was plain`);
     expect(error.hint).toContain("rediss://");
-    alerting.close();
   });
 });

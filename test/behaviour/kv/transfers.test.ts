@@ -92,7 +92,7 @@ describe("more calls at once than a connection carries", () => {
     return Math.max(most, used()) - before;
   }
 
-  it("60,000 sets of a kilobyte all succeed", { timeout: 60_000 }, async () => {
+  it("60,000 sets of a kilobyte all succeed", async () => {
     const cache = caches.open({ operationTimeout: soon(1) });
     const value = "x".repeat(1_000);
     await cache.set("first", value);
