@@ -43,6 +43,7 @@ const ORDER = [
   "kv-commands",
   "kv-tag-bytes",
   "memcached-get-64",
+  "memcached-set-64",
   "disk-get-64",
   "disk-set-64",
 ];

@@ -23,6 +23,8 @@ export interface Capabilities {
    * are then delivered a second time. Default: true.
    */
   readonly fenced?: boolean;
+  /** Reads leave at the end of the event-loop turn they are asked for in, never before: calls of one turn may share them. */
+  readonly readsAtEndOfTurn?: boolean;
 }
 
 /** Where a replicated server stands in the history of writes. */

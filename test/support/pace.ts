@@ -27,10 +27,14 @@ setInterval(sample, SAMPLE_MS).unref();
 /** The tests of a run crowd the processors this much by themselves; their limits allow for it. */
 const USUAL_PER_PROCESSOR = 1.5;
 
-/** 1 unless more than the tests wants to run; 3 where three times as much does. Of the last ten seconds. */
+/** A test and the servers it talks to take turns, and each of them waits its time for a processor. */
+const TURNS = 2;
+
+/** 1 unless more than the tests wants to run; 5 where three times as much does. Of the last ten seconds. */
 function slowness(): number {
   const mean = samples.reduce((sum, each) => sum + each, 0) / samples.length;
-  return Math.max(1, mean / availableParallelism() / USUAL_PER_PROCESSOR);
+  const crowd = mean / availableParallelism() / USUAL_PER_PROCESSOR;
+  return Math.max(1, 1 + TURNS * (crowd - 1));
 }
 
 /** The limit for something that takes less than `ms` where nothing but the tests runs. */

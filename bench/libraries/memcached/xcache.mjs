@@ -1,8 +1,9 @@
 // xcache on memcached.
 import { MemcachedBackend, XCache } from "../../../dist/index.js";
 
-export async function open({ url, ttl }) {
-  const cache = new XCache({ backend: new MemcachedBackend({ kvUrl: url }), defaultTtl: ttl });
+/** `memcachedUrl`: where `url` is the Redis server of the baseline. */
+export async function open({ url, memcachedUrl = url, ttl }) {
+  const cache = new XCache({ backend: new MemcachedBackend({ kvUrl: memcachedUrl }), defaultTtl: ttl });
   await cache.connect();
   return {
     get: (key) => cache.get(key),

@@ -55,7 +55,14 @@ export class MemcachedBackend extends RemoteBackend<ServersModule, Servers> impl
     this.identity = { address: redactUrl(kvUrl), kind: address.kind };
     // On one server all stamps share a connection; with several, each stamp may be on another server.
     const ordered = address.hosts.length === 1;
-    this.capabilities = { shared: true, scan: false, ttlResolutionMs: 1_000, ordered, fenced: false };
+    this.capabilities = {
+      shared: true,
+      scan: false,
+      ttlResolutionMs: 1_000,
+      ordered,
+      fenced: false,
+      readsAtEndOfTurn: true,
+    };
   }
 
   protected openClient(code: ServersModule, host: BackendHost): Servers {

@@ -1,4 +1,5 @@
 // The stamps of one namespace: what is stored carries the current stamps, and is live as long as they stay current.
+import { atEndOfTurn } from "../event-loop.ts";
 import { type Spelling, tagGroup } from "../keys.ts";
 import type { StampSet, Token } from "../record.ts";
 import type { PendingInvalidation } from "./outbox.ts";
@@ -10,12 +11,23 @@ const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 const NO_TAGS: StampSet["tags"] = [];
 const NO_STAMPS: readonly HeldStamp[] = [];
 
+interface Asked {
+  readonly tags: readonly string[];
+  readonly lifetimeMs: number;
+  readonly stamps: Promise<StampSet>;
+}
+
 export class NamespaceStamps {
   /** Keys of the namespace stamps, root first. */
   readonly namespaceKeys: readonly string[];
   readonly #book: StampBook;
   readonly #names: Spelling;
   #heldNamespaceStamps: readonly (HeldStamp | undefined)[];
+  /** The latest question of this turn. */
+  #asked: Asked | undefined;
+  readonly #forgetAsked = (): void => {
+    this.#asked = undefined;
+  };
 
   constructor(book: StampBook, names: Spelling, ancestors: readonly string[]) {
     this.#book = book;
@@ -29,10 +41,21 @@ export class NamespaceStamps {
     return this.namespaceKeys[0] as string;
   }
 
-  /** The stamps for something stored now for `lifetimeMs`; the store has confirmed each of them. */
-  async present(tags: readonly string[], lifetimeMs: number): Promise<StampSet> {
-    const now = this.presentNow(tags, lifetimeMs);
-    if (now !== undefined) return now;
+  /**
+   * The stamps for something stored now for `lifetimeMs`; the store has confirmed each of them. Calls of one turn of the event
+   * loop that need the same stamps share one question if it leaves at the end of the turn.
+   */
+  present(tags: readonly string[], lifetimeMs: number): Promise<StampSet> {
+    if (!this.#book.isShareable) return this.#ask(tags, lifetimeMs);
+    const asked = this.#asked;
+    if (asked?.lifetimeMs === lifetimeMs && isEqual(asked.tags, tags)) return asked.stamps;
+    const stamps = this.#ask(tags, lifetimeMs);
+    if (asked === undefined) atEndOfTurn(this.#forgetAsked);
+    this.#asked = { tags, lifetimeMs, stamps };
+    return stamps;
+  }
+
+  async #ask(tags: readonly string[], lifetimeMs: number): Promise<StampSet> {
     const book = this.#book;
     const tagKeys = tags.map(this.#names.tagStamp);
     const [namespaceStamps, ids] = await Promise.all([
@@ -160,4 +183,8 @@ export class NamespaceStamps {
     const present = await this.#book.confirm(expected.map(([key]) => key));
     return expected.every(([, id], at) => present[at] === id);
   }
+}
+
+function isEqual(some: readonly string[], others: readonly string[]): boolean {
+  return some === others || (some.length === others.length && some.every((each, at) => each === others[at]));
 }

@@ -99,6 +99,11 @@ export class StampBook {
     return this.#backend.isOrdered;
   }
 
+  /** Whether calls of one turn of the event loop may share what they read. */
+  get isShareable(): boolean {
+    return this.#backend.capabilities.readsAtEndOfTurn === true;
+  }
+
   /** The stamp's id if the local copy is valid, or if the store answers synchronously. */
   known(key: string): Token | undefined {
     return this.#current(key)?.id ?? this.#backend.versionNow?.(key);

@@ -25,7 +25,7 @@ import type {
 import { ComparedNear } from "../near/compared-near.ts";
 import { type Near, PushedNear, pushesChanges } from "../near/pushed-near.ts";
 import type { OwnRecords } from "../own-records.ts";
-import type { Entry } from "../record.ts";
+import type { Entry, StampSet } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import { ClearSweep } from "./clear-sweep.ts";
@@ -281,15 +281,17 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   }
 
   #write(key: string, payload: Entry["payload"], options: EntryOptions, call: Outcome<void>): void {
-    const stamps = this.#stamps.presentNow(options.tags, options.ttlMs + options.staleMs);
-    if (stamps === undefined) settle(this.#stampAndWrite([[key, payload]], options, call), call);
-    else
-      this.#store.backend.writeThen(
-        this.#entries.item(key, payload, options, stamps),
-        () => call.succeed(),
-        (error) => call.fail(error),
-        call,
-      );
+    const lifetimeMs = options.ttlMs + options.staleMs;
+    const fail = (error: unknown): void => call.fail(error);
+    const write = (stamps: StampSet): void => {
+      // The caller timed out and the pending removal may already be delivered: a write now would bring the value back.
+      if (call.isOver) return;
+      const item = this.#entries.item(key, payload, options, stamps);
+      this.#store.backend.writeThen(item, () => call.succeed(), fail, call);
+    };
+    const stamps = this.#stamps.presentNow(options.tags, lifetimeMs);
+    if (stamps !== undefined) write(stamps);
+    else this.#stamps.present(options.tags, lifetimeMs).then(write).catch(fail);
   }
 
   async #stampAndWrite(
@@ -297,8 +299,10 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     options: EntryOptions,
     call: Outcome<void>,
   ): Promise<void> {
-    const stamps = await this.#stamps.present(options.tags, options.ttlMs + options.staleMs);
-    // The caller timed out and the pending removal may already be delivered: a write now would bring the value back.
+    const lifetimeMs = options.ttlMs + options.staleMs;
+    const stamps =
+      this.#stamps.presentNow(options.tags, lifetimeMs) ??
+      (await this.#stamps.present(options.tags, lifetimeMs));
     if (call.isOver) return;
     const items = payloads.map(([key, payload]) => this.#entries.item(key, payload, options, stamps));
     await this.#store.backend.writeMany(items, call);
