@@ -1,5 +1,6 @@
 // Several processes on one real store that is killed, frozen, failed over and flushed: the guarantees hold.
 import { expect, test } from "vitest";
+import { soon } from "../support/pace.ts";
 import type { Setting } from "./plan.ts";
 import { report, runRound } from "./round.ts";
 
@@ -21,8 +22,9 @@ test.each(scenarios)(title, async (_name, given) => {
   const { counts } = outcome;
   expect(outcome.violations, report(outcome)).toEqual([]);
   // A cache that stores nothing would keep all of them, and so would a store that nothing happens to.
-  expect(counts.hits).toBeGreaterThan(counts.loads);
-  expect(counts.shared).toBeGreaterThan(100);
-  expect(counts.changes).toBeGreaterThan(50);
+  const slowness = soon(1);
+  expect(counts.hits).toBeGreaterThan(counts.loads / slowness);
+  expect(counts.shared).toBeGreaterThan(100 / slowness);
+  expect(counts.changes).toBeGreaterThan(50 / slowness);
   expect(counts.faults).toBeGreaterThanOrEqual(2);
 });
