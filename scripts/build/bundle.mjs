@@ -8,17 +8,25 @@ import { transformWithEsbuild } from "vite";
 const STORES = ["disk", "kv", "memcached"];
 
 /**
- * What package.json lets be imported or run, as paths below dist without their ending.
+ * What package.json lets be imported, and what it lets be run: paths below dist without their ending.
+ * @param {string} root
+ */
+function targetsOf(root) {
+  const { exports = {}, bin = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  /** @param {string} target */
+  const bare = (target) => target.replace(/^\.\/dist\//, "").replace(/\.js$/, "");
+  const modules = Object.values(exports).filter((target) => typeof target !== "string");
+  return { imported: modules.map((target) => bare(target.default)), run: Object.values(bin).map(bare) };
+}
+
+/**
+ * Both together.
  * @param {string} root
  * @returns {string[]}
  */
 export function entriesOf(root) {
-  const { exports = {}, bin = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const targets = [
-    ...Object.values(exports).flatMap((target) => (typeof target === "string" ? [] : [target.default])),
-    ...Object.values(bin),
-  ];
-  return targets.map((target) => target.replace(/^\.\/dist\//, "").replace(/\.js$/, ""));
+  const { imported, run } = targetsOf(root);
+  return [...imported, ...run];
 }
 
 /**
@@ -109,17 +117,17 @@ async function bundle(root, modules, dist) {
     plugins: [compact],
   });
   await graph.close();
-  copyTypes(modules, dist, entries);
+  copyTypes(modules, dist, targetsOf(root).imported);
 }
 
 /**
- * The declarations of the entries and what they refer to.
+ * The declarations of what can be imported, and those they refer to.
  * @param {string} modules
  * @param {string} dist
- * @param {readonly string[]} entries
+ * @param {readonly string[]} imported
  */
-function copyTypes(modules, dist, entries) {
-  const pending = entries.map((entry) => `${entry}.d.ts`);
+function copyTypes(modules, dist, imported) {
+  const pending = imported.map((entry) => `${entry}.d.ts`);
   const copied = new Set();
   for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
     if (copied.has(path)) continue;

@@ -11,7 +11,7 @@ import { requireKey } from "../core/keys.ts";
 import { redactUrl } from "../core/redact.ts";
 import type { FleetActivity, FleetMinute } from "../core/stats.ts";
 import { VERSION } from "../version.ts";
-import type { CheckedOptions } from "./options.ts";
+import type { CheckedOptions } from "./checked-options.ts";
 import { shownValue, wholeValue } from "./shown-value.ts";
 
 /** A request that makes no sense; answered with 400. */

@@ -1,8 +1,9 @@
 // Answers the requests of the dashboard: who may ask, from where, and what comes back.
 import { BackendError, XCacheError } from "../core/errors.ts";
 import { requireTags } from "../core/keys.ts";
+import type { CheckedOptions } from "./checked-options.ts";
 import { type Allowed, BadRequest, DashboardData, type DashboardExtras, keyIn, messageOf } from "./data.ts";
-import type { CheckedOptions, DashboardAction, Permission } from "./options.ts";
+import type { DashboardAction, Permission } from "./options.ts";
 
 /** The longest body of a request: a key of 64 KiB in JSON. */
 const LONGEST_BODY = 512 * 1024;

@@ -1,8 +1,9 @@
 // `dashboard()`: a page that shows a cache, for any server. Read-only and without values unless it is configured otherwise.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { requireDashboardOptions } from "./checked-options.ts";
 import { DashboardHandler } from "./handler.ts";
 import { serveNode } from "./node-adapter.ts";
-import { type DashboardOptions, requireDashboardOptions } from "./options.ts";
+import type { DashboardOptions } from "./options.ts";
 
 export type { DashboardAction, DashboardOptions, Permission, RequestInfo } from "./options.ts";
 

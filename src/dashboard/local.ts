@@ -2,10 +2,10 @@
 import { createServer } from "node:http";
 import { nodeCrypto } from "../core/lazy-builtin.ts";
 import type { XCache } from "../xcache.ts";
+import { requireDashboardOptions } from "./checked-options.ts";
 import type { DashboardExtras } from "./data.ts";
 import { DashboardHandler } from "./handler.ts";
 import { serveNode } from "./node-adapter.ts";
-import { requireDashboardOptions } from "./options.ts";
 
 export interface LocalOptions extends DashboardExtras {
   readonly cache: XCache;

@@ -13,7 +13,8 @@ export interface Mutation {
   readonly patches: readonly Patch[];
 }
 
-const LEASE = "src/core/shared/lease.ts";
+const ADMISSION = "src/core/shared/lease-admission.ts";
+const TICKET = "src/core/shared/lease-ticket.ts";
 const LOADER = "src/core/loading/loader.ts";
 const NAMESPACE = "src/core/shared/shared-namespace.ts";
 const STAMPS = "src/core/invalidation/namespace-stamps.ts";
@@ -29,13 +30,13 @@ const one = (name: string, file: string, find: string, replace: string): Mutatio
 export const MUTATIONS: readonly Mutation[] = [
   one(
     "context.stale is what the caller saw before it waited for a lease",
-    LEASE,
+    ADMISSION,
     "return behind === undefined\n        ? { ticket }",
     "return behind === undefined || options.seen !== undefined\n        ? { ticket, stale: options.seen }",
   ),
   one(
     "context.stale is handed in although it was invalidated while the lease was taken",
-    LEASE,
+    ADMISSION,
     "if (!(await leases.hasStamps(behind))) return undefined;",
     "",
   ),
@@ -74,7 +75,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a lease is renewed without a limit",
-    LEASE,
+    TICKET,
     "this.#limit = this.#provenAt + limitMs;",
     "this.#limit = this.#provenAt + limitMs * 1_000_000;",
   ),
@@ -98,44 +99,49 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a result is stored whatever is in the place of its lease",
-    LEASE,
-    "await leases.swap(key, version, entry, entry.created)",
-    "await leases.swap(key, (await leases.read(key))?.version, entry, entry.created)",
+    TICKET,
+    "await entries.swap(key, version, entry, entry.created)",
+    "await entries.swap(key, (await this.#leases.read(key))?.version, entry, entry.created)",
   ),
   one(
     "a lease is not given back",
-    LEASE,
-    "return this.#leases.swap(this.#key, this.#lease.version, left, undefined, keptMs).then(",
-    "return Promise.resolve([left, keptMs]).then(",
+    TICKET,
+    "return entries.swap(key, version, left, undefined, keptMs).then(",
+    "return Promise.resolve([entries, key, version, left, keptMs]).then(",
   ),
   one(
     "a lease keeps no other process from loading",
-    LEASE,
+    ADMISSION,
     "if (!lock || follows(found, awaited)) {",
     "if (lock || follows(found, awaited)) {",
   ),
   one(
     "a waiter waits for one failed load after another",
-    LEASE,
+    ADMISSION,
     "if (!lock || follows(found, awaited)) {",
     "if (!lock) {",
   ),
-  one("an entry gets the tag stamps from the end of its load", LEASE, "id: atStart.get(tag) ?? id }", "id }"),
+  one(
+    "an entry gets the tag stamps from the end of its load",
+    TICKET,
+    "id: atStart.get(tag) ?? id }",
+    "id }",
+  ),
   one(
     "an entry gets the namespace stamp from the end of its load",
-    LEASE,
-    "namespaceStamps: this.#lease.namespaceStamps,",
-    "namespaceStamps: (await leases.stampsFor([], options.ttlMs)).namespaceStamps,",
+    TICKET,
+    "options, { namespaceStamps, tags });",
+    "options, { ...(await this.#leases.stampsFor([], options.ttlMs)), tags });",
   ),
   one(
     "late tags are taken without a look at their groups",
-    LEASE,
+    TICKET,
     "if (!(await this.areCurrent(options.tags))) return undefined;",
     "",
   ),
   one(
     "a renewal ignores that its lease is gone",
-    LEASE,
+    TICKET,
     "if (!renewed) this.#overtaken();",
     "if (!renewed) this.#renewLater();",
   ),

@@ -68,11 +68,11 @@ class SimulatedSocket {
   #isLost = false;
   readonly #listeners = new Map<string, ((error?: Error) => void)[]>();
 
-  constructor(network: Network, link: Link, { intake }: SocketOwner) {
+  constructor(network: Network, link: Link, owner: SocketOwner) {
     this.#link = link;
     this.#network = network;
     link.end = {
-      arrived: (bytes) => void intake?.(bytes, bytes.length),
+      arrived: (bytes) => void owner.intake?.(bytes, bytes.length),
       closed: (error) => {
         this.#isLost = true;
         network.lost(link.process);

@@ -1,28 +1,14 @@
 // Starts a real MariaDB server for a test.
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import mysql from "mysql2/promise";
+import { asNobody, type DatabaseAddress, type DatabaseServer, databaseServer } from "./database-server.ts";
 import { binaryOf, thisMachine } from "./machine.ts";
-import { runFolder } from "./run-folder.ts";
-import { type Launch, type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
+import { type Launch, type Place, startOnFreePort } from "./server-process.ts";
 
-export interface MariadbAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly database: string;
-}
-
-export interface MariadbServer extends ServerProcess {
-  /** How to reach a database of this server, without a password; `user` may do everything unless given. */
-  at(database: string, user?: string): MariadbAddress;
-  /** Makes an empty database with a name of its own. */
-  createDatabase(): Promise<string>;
-}
+export type { DatabaseServer as MariadbServer } from "./database-server.ts";
 
 const SUPERUSER = "test";
-/** The server refuses to run as root; this user owns nothing on any system. */
-const NOBODY = 65_534;
 
 /** Who may connect. The server reads it at every start. */
 const USERS = `CREATE USER IF NOT EXISTS ${SUPERUSER}@'%';\nGRANT ALL ON *.* TO ${SUPERUSER}@'%' WITH GRANT OPTION;\n`;
@@ -43,23 +29,9 @@ fi
 exec "$0" --no-defaults --datadir="$data" "$@"`;
 
 /** Starts a server that keeps nothing for later, with more `options`, and waits until it answers. */
-export async function startMariadb(options: readonly string[] = []): Promise<MariadbServer> {
+export async function startMariadb(options: readonly string[] = []): Promise<DatabaseServer> {
   const server = await startOnFreePort("mariadb", (place) => planMariadb(place, options));
-  let made = 0;
-  const at = (database: string, user = SUPERUSER): MariadbAddress => ({
-    host: "127.0.0.1",
-    port: server.port,
-    user,
-    database,
-  });
-  return Object.assign(server, {
-    at,
-    async createDatabase() {
-      const name = `test_${++made}`;
-      await ask(at("mysql"), `CREATE DATABASE ${name}`);
-      return name;
-    },
-  });
+  return databaseServer(server, SUPERUSER, "mysql", ask);
 }
 
 function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
@@ -85,7 +57,7 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
     ...more,
   ];
   const launch = ["/bin/sh", "-c", LAUNCHER, binaryOf("mariadbd"), data, ...options, `--init-file=${users}`];
-  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, data) : launch;
+  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, [data]) : launch;
   return {
     binary,
     args,
@@ -97,15 +69,7 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
   };
 }
 
-/** `chroot` is what every Linux has to become somebody else by number without another process in between. */
-function asNobody(launch: readonly string[], folder: string, data: string): string[] {
-  chownSync(data, NOBODY, NOBODY);
-  // The server has to reach its data, which is in these.
-  for (const outer of [runFolder(), folder]) chmodSync(outer, 0o711);
-  return ["chroot", `--userspec=${NOBODY}:${NOBODY}`, "--groups=", "/", ...launch];
-}
-
-async function ask(address: MariadbAddress, text: string): Promise<Record<string, unknown>[]> {
+async function ask(address: DatabaseAddress, text: string): Promise<Record<string, unknown>[]> {
   const connection = await mysql.createConnection(address);
   try {
     const [rows] = await connection.query(text);

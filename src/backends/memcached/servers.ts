@@ -2,7 +2,7 @@
 import type { MemcachedAddress } from "../../core/address/address.ts";
 import type { BackendHost, PoolState, Usage } from "../../core/backend.ts";
 import { repeatedIfLost } from "../wire/connection-error.ts";
-import { highestUsage, poolState, shareOf } from "../wire/pool-state.ts";
+import { highestUsage, poolState, shareOf } from "../wire/pool.ts";
 import type { RemoteClient } from "../wire/remote-backend.ts";
 import { type KeyLocator, MemcachedCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";

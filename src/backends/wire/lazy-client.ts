@@ -27,7 +27,8 @@ export class LazyModule<Code> {
 export class LazyClient<Code, Client extends { close(): void }> {
   readonly #code: LazyModule<Code>;
   readonly #open: (code: Code) => Client;
-  #client: Client | undefined;
+  /** The client, if a call has opened it. */
+  opened: Client | undefined;
   /** Grows with every close. */
   #session = 0;
   #isClosed = false;
@@ -42,16 +43,11 @@ export class LazyClient<Code, Client extends { close(): void }> {
     this.#code.load().catch(() => {});
   }
 
-  /** The client, if a call has opened it. */
-  get opened(): Client | undefined {
-    return this.#client;
-  }
-
   /** The client without waiting, if its code is loaded: calls are then sent in the tick they are made in. */
   get ready(): Client | undefined {
-    if (this.#client === undefined && this.#code.loaded !== undefined && !this.#isClosed)
-      this.#client = this.#open(this.#code.loaded);
-    return this.#client;
+    if (this.opened === undefined && this.#code.loaded !== undefined && !this.#isClosed)
+      this.opened = this.#open(this.#code.loaded);
+    return this.opened;
   }
 
   async whenReady(): Promise<Client> {
@@ -80,7 +76,7 @@ export class LazyClient<Code, Client extends { close(): void }> {
   close(): void {
     this.#isClosed = true;
     this.#session++;
-    this.#client?.close();
-    this.#client = undefined;
+    this.opened?.close();
+    this.opened = undefined;
   }
 }

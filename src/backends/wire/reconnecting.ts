@@ -63,8 +63,9 @@ const IMMEDIATE_RENEWALS = 3;
 const RENEWALS_APART_MS = 5_000;
 
 export class ReconnectingConnection<C extends OpenConnection> {
+  /** The connection, while it is open and prepared. */
+  connection: C | undefined;
   readonly #host: ReconnectingHost<C>;
-  #connection: C | undefined;
   #waiting: WaitingCall<C>[] = [];
   /** Callers wait for these, and no socket keeps the process alive during a pause. */
   readonly #hold = new ProcessHold();
@@ -88,11 +89,6 @@ export class ReconnectingConnection<C extends OpenConnection> {
     this.#host = host;
   }
 
-  /** The connection, while it is open and prepared. */
-  get connection(): C | undefined {
-    return this.#connection;
-  }
-
   /** How many calls wait for a connection. */
   get waiting(): number {
     return this.#waiting.length;
@@ -113,8 +109,8 @@ export class ReconnectingConnection<C extends OpenConnection> {
    * `hasAlternative`: the caller can go elsewhere, so it does not wait for the next attempt after one has failed.
    */
   whenUp(run: (connection: C) => void, failed: Failed, due?: number, hasAlternative = false): void {
-    if (this.#connection !== undefined) {
-      run(this.#connection);
+    if (this.connection !== undefined) {
+      run(this.connection);
       return;
     }
     const isPausing = this.#pause !== undefined;
@@ -138,7 +134,7 @@ export class ReconnectingConnection<C extends OpenConnection> {
 
   /** Resolves when connected; rejects when the attempt fails. */
   async connect(): Promise<void> {
-    if (this.#connection !== undefined) return;
+    if (this.connection !== undefined) return;
     await this.#begin();
   }
 
@@ -156,8 +152,8 @@ export class ReconnectingConnection<C extends OpenConnection> {
       this.#stop?.abort(reason);
       return;
     }
-    if (this.#connection === undefined && this.#pause === undefined) return;
-    this.#connection?.destroy(reason);
+    if (this.connection === undefined && this.#pause === undefined) return;
+    this.connection?.destroy(reason);
     if (!this.#isFlapping) this.#begin().catch(() => {});
   }
 
@@ -167,8 +163,8 @@ export class ReconnectingConnection<C extends OpenConnection> {
     this.#pause?.cancel();
     const reason = disconnected();
     this.#stop?.abort(reason);
-    this.#connection?.destroy(reason);
-    this.#connection = undefined;
+    this.connection?.destroy(reason);
+    this.connection = undefined;
     this.#rejectWaiting(reason);
   }
 
@@ -229,7 +225,7 @@ export class ReconnectingConnection<C extends OpenConnection> {
     this.#attempt = undefined;
     this.#lastError = undefined;
     this.#failingSince = Number.POSITIVE_INFINITY;
-    this.#connection = opened;
+    this.connection = opened;
     this.#upSince = this.#host.clock.now();
     this.#host.up?.();
     this.#rejectLate();
@@ -237,10 +233,10 @@ export class ReconnectingConnection<C extends OpenConnection> {
   }
 
   #lost(signal: AbortSignal, error: XCacheError): void {
-    const lost = this.#connection;
+    const lost = this.connection;
     // Until a connection is in use, its attempt deals with its loss.
     if (signal !== this.#stop?.signal || lost === undefined) return;
-    this.#connection = undefined;
+    this.connection = undefined;
     if (lost.provenAt >= (this.#upSince ?? 0)) this.#failures = 0;
     this.#fail(error, lost);
   }

@@ -12,7 +12,7 @@ import type {
 import { ConnectionError } from "../../core/errors.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import { LazyClient, type LazyModule } from "./lazy-client.ts";
-import { highestUsage, poolState } from "./pool-state.ts";
+import { highestUsage, poolState } from "./pool.ts";
 
 type Methods<Name extends keyof Backend> = Required<Pick<Backend, Name>>;
 

@@ -126,9 +126,11 @@ export class ReplyQueue<A extends Awaiting> {
     if (this.#watch === undefined) this.#arm();
   }
 
-  /** The oldest has got its reply. */
-  shift(): void {
-    const { bytes } = this.#awaiting[this.#answered] as A;
+  /** The oldest, which has got its reply; undefined if none waits for one. */
+  shift(): A | undefined {
+    const oldest = this.#awaiting[this.#answered];
+    if (oldest === undefined) return undefined;
+    const { bytes } = oldest;
     this.#bytes -= bytes;
     // Those behind it have not been on their way for longer.
     if (bytes > SMALL_REQUEST) this.arrived();
@@ -141,6 +143,7 @@ export class ReplyQueue<A extends Awaiting> {
       this.#awaiting = this.#awaiting.slice(this.#answered);
       this.#answered = 0;
     }
+    return oldest;
   }
 
   /** There will be no more replies. Returns the commands that wait for one. */

@@ -37,8 +37,8 @@ export interface SocketOwner {
   /** The server's address, for messages. */
   readonly name: string;
   readonly signal: AbortSignal | undefined;
-  /** Gets the bytes directly from the socket, in place of its "data" events. */
-  readonly intake?: Intake;
+  /** Gets the bytes directly from the socket, in place of its "data" events; may be replaced by another. */
+  intake?: Intake;
   /** The error for a socket that failed; `cause` undefined: the server closed it. */
   lost(cause: Error | undefined): XCacheError;
 }
@@ -56,13 +56,13 @@ export function openSocket(settings: SocketSettings, owner: SocketOwner): Promis
 
 function open(settings: SocketSettings, owner: SocketOwner): Promise<Socket> {
   const { endpoint, tls, clock, connectTimeoutMs } = settings;
-  const { name, signal, intake } = owner;
+  const { name, signal } = owner;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);
       return;
     }
-    const target = intake === undefined ? { ...endpoint } : { ...endpoint, onread: readsInto(intake) };
+    const target = owner.intake === undefined ? { ...endpoint } : { ...endpoint, onread: readsInto(owner) };
     const socket = tls === undefined ? connectPlain(target) : secureSocket(name, target, tls);
     if (settings.background) socket.unref();
     let isAccepted = false;
@@ -140,12 +140,12 @@ export function endSocket(socket: Socket, reason: XCacheError, isOwed: boolean):
 type Target = Endpoint & { readonly onread?: OnReadOpts };
 
 /** Bypasses the stream, and reads into the same memory until the intake keeps a reference to it. */
-function readsInto(intake: Intake): OnReadOpts {
+function readsInto(owner: SocketOwner): OnReadOpts {
   let memory = Buffer.allocUnsafeSlow(READ_BYTES);
   return {
     buffer: () => memory,
     callback: (length) => {
-      if (intake(memory, length)) memory = Buffer.allocUnsafeSlow(READ_BYTES);
+      if (owner.intake?.(memory, length)) memory = Buffer.allocUnsafeSlow(READ_BYTES);
       return true;
     },
   };

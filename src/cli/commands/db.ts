@@ -4,7 +4,7 @@ import { suggestName } from "../../core/suggest-name.ts";
 import { checkSetUp, type SetUpFinding, setUpSql } from "../../db/feed/set-up.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
-import { findingLines } from "../doctor/finding-lines.ts";
+import { findingLines } from "../doctor/checks.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";
 

@@ -1,11 +1,13 @@
-// The checks of `xcache doctor` and the advice each gives.
+// The checks of `xcache doctor`, the advice each gives, and how a finding is printed.
 import { systemClock } from "../../core/clock.ts";
 import { installedVersion, OLDEST_SUPPORTED } from "../../core/peer-versions.ts";
 import { VERSION } from "../../version.ts";
 import { failureOf } from "../failure.ts";
 import type { Session } from "../session.ts";
+import { escapeControls } from "../terminal/escape.ts";
 import { latencyText } from "../terminal/format-duration.ts";
 import { bytesText } from "../terminal/format-number.ts";
+import type { Output } from "../terminal/output.ts";
 import { EXTRA_NAMES, EXTRAS } from "./extras.ts";
 import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
@@ -153,4 +155,11 @@ function checkPackages(): readonly Finding[] {
       const installHint = extra === undefined ? "" : ` (xcache extras ${extra})`;
       return ok(`package ${name}`, version ?? `not installed, optional${installHint}`);
     });
+}
+
+export function findingLines(out: Output, { state, name, detail, advice }: Finding): readonly string[] {
+  const { green, yellow, red, cyan } = out.data;
+  const mark = { ok: green("ok"), warning: yellow("warning"), problem: red("problem") }[state];
+  const line = `  ${mark} ${name.replaceAll("_", " ")}: ${escapeControls(detail)}`;
+  return advice === null ? [line] : [line, `      ${cyan("→")} ${escapeControls(advice)}`];
 }

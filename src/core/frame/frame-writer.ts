@@ -23,12 +23,8 @@ export function writeToken(out: Buffer, at: number, token: Token): number {
 }
 
 /** Rounded down, so that nothing outlives its expiry. Times beyond 48 bits, after the year 10000, are clamped. */
-function wholeMs(time: number): number {
-  return time >= 0 ? Math.min(Math.floor(time), LATEST_TIME) : 0;
-}
-
 export function writeTime(out: Buffer, at: number, time: number): number {
-  const whole = wholeMs(time);
+  const whole = time >= 0 ? Math.min(Math.floor(time), LATEST_TIME) : 0;
   const high = Math.floor(whole / 2 ** 32);
   out[at] = high >> 8;
   out[at + 1] = high;

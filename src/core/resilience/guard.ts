@@ -91,7 +91,7 @@ export class Guard implements CallHost {
   /** Starts a call at once, unless the circuit is open; it fails when it takes longer than the deadline. */
   begin<T>(call: GuardedCall<T>): void {
     try {
-      call.admit(this.breaker.enter(call.operation));
+      call.pass = this.breaker.enter(call.operation);
     } catch (error) {
       call.failed(error as XCacheError);
       return;

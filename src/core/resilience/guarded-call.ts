@@ -30,18 +30,14 @@ export interface CallHost {
  */
 export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   readonly operation: string;
+  /** The breaker's permission; undefined until it lets the call through. */
+  pass: Pass | undefined;
   readonly #host: CallHost;
-  #pass: Pass | undefined;
 
   constructor(host: CallHost, operation: string) {
     super(host.deadlines);
     this.#host = host;
     this.operation = operation;
-  }
-
-  /** The breaker lets the call through. */
-  admit(pass: Pass): void {
-    this.#pass = pass;
   }
 
   /** Sends the command. Whatever it throws fails the call. */
@@ -58,7 +54,7 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   succeed(result: T): void {
     if (!this.meet()) return;
     const { breaker, notice } = this.#host;
-    breaker.succeed(this.#pass as Pass);
+    breaker.succeed(this.pass as Pass);
     if (notice?.isFailing) notice.worked();
     this.succeeded(result);
     this.forget();
@@ -73,7 +69,7 @@ export abstract class GuardedCall<T> extends Deadline implements Outcome<T> {
   }
 
   #fail(error: XCacheError): void {
-    this.#host.failed(this.#pass as Pass, error);
+    this.#host.failed(this.pass as Pass, error);
     this.failed(error);
     this.forget();
   }

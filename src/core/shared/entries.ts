@@ -21,7 +21,7 @@ export class Entries {
     this.#stamps = stamps;
   }
 
-  make(key: string, payload: Entry["payload"], options: EntryOptions, stamps: StampSet): Entry {
+  make(spelled: string, payload: Entry["payload"], options: EntryOptions, stamps: StampSet): Entry {
     const { backend, clock } = this.#store;
     const created = backend.now();
     const expires = created + options.ttlMs;
@@ -31,7 +31,7 @@ export class Entries {
     return {
       kind: "entry",
       version,
-      key: this.#names.entry(key),
+      key: spelled,
       namespaceStamps: stamps.namespaceStamps,
       tags: stamps.tags,
       created,
@@ -43,7 +43,7 @@ export class Entries {
 
   /** An entry as it is handed to the backend. */
   item(key: string, payload: Entry["payload"], options: EntryOptions, stamps: StampSet): KeyedRecord {
-    const record = this.make(key, payload, options, stamps);
+    const record = this.make(this.#names.entry(key), payload, options, stamps);
     return { key: record.key, record, lifetimeMs: lifetimeMs(record, record.created) };
   }
 
@@ -94,11 +94,11 @@ export class Entries {
   }
 
   /**
-   * Replaces the record of `key` if it is still `expected`. `now`: the store's time, where the caller has it. `keptMs`: how
+   * Replaces a record if it is still `expected`. `now`: the store's time, where the caller has it. `keptMs`: how
    * long the store keeps it at least.
    */
   swap(
-    key: string,
+    spelled: string,
     expected: Token | undefined,
     next: StoreRecord | undefined,
     now?: number,
@@ -108,7 +108,7 @@ export class Entries {
     return guard.run("getOrSet", () => {
       const lifeMs = next === undefined ? 0 : Math.max(keptMs, this.#lifetimeMs(next, now ?? backend.now()));
       return backend.swap(
-        this.#names.entry(key),
+        spelled,
         expected,
         next && lifeMs > 0 ? { record: next, lifetimeMs: lifeMs } : undefined,
       );
@@ -136,7 +136,7 @@ export class Entries {
   #reclaim(key: string, dead: Entry): void {
     if (this.#reclaiming.has(key)) return;
     this.#reclaiming.add(key);
-    this.swap(key, dead.version, undefined)
+    this.swap(dead.key, dead.version, undefined)
       .catch(this.#store.report)
       .finally(() => this.#reclaiming.delete(key));
   }

@@ -33,10 +33,10 @@ import { Entries } from "./entries.ts";
 import { RecordReading } from "./entry-read.ts";
 import { EntryReader } from "./entry-reader.ts";
 import { EntryScan } from "./entry-scan.ts";
-import { admit, Leases } from "./lease.ts";
+import { Leases } from "./lease.ts";
+import { admit } from "./lease-admission.ts";
 import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
-import { SharedCounters } from "./shared-counters.ts";
-import { SharedRecords } from "./shared-records.ts";
+import { SharedCounters, SharedRecords } from "./shared-records.ts";
 
 export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly names: Spelling;

@@ -1,5 +1,6 @@
-// The library's own records of a namespace in a shared store, updated by compare-and-swap.
+// The library's own records of a namespace in a shared store, updated by compare-and-swap, and the counters among them.
 import type { KeyedRecord } from "../backend.ts";
+import { type CounterRow, type Counters, sumOf } from "../counters.ts";
 import { BackendError, CodecError } from "../errors.ts";
 import { lifetimeMs } from "../invalidation/liveness.ts";
 import type { Spelling } from "../keys.ts";
@@ -91,4 +92,31 @@ export class SharedRecords implements OwnRecords {
       return undefined;
     }
   }
+}
+
+/** Each row is a record. */
+export class SharedCounters implements Counters {
+  readonly #records: OwnRecords;
+
+  constructor(records: OwnRecords) {
+    this.#records = records;
+  }
+
+  now(): number {
+    return this.#records.now();
+  }
+
+  async add(name: string, row: CounterRow, lifeMs: number): Promise<void> {
+    await this.#records.update(name, (present) => sumOf(row, rowOf(present) ?? []), lifeMs);
+  }
+
+  async read(names: readonly string[]): Promise<readonly (CounterRow | undefined)[]> {
+    return (await this.#records.read(names)).map(rowOf);
+  }
+}
+
+function rowOf(value: unknown): CounterRow | undefined {
+  const isRow =
+    Array.isArray(value) && value.every((item) => typeof item === "number" && Number.isFinite(item));
+  return isRow ? value : undefined;
 }

@@ -98,11 +98,10 @@ export class SharedStore implements Store, NamespaceHost {
     this.#connectLimitMs = options.connectTimeoutMs + operationTimeoutMs;
     const answersInPart = (): boolean => this.backend.answersInPart();
     const isTransferring = (): boolean => this.backend.isTransferring();
-    const before = (): Promise<void> | undefined => this.#before();
     const isHeard = (): boolean => [...this.observers].some((observer) => observer.hearsErrors?.());
     const notice = new StoreNotice({ clock, answersInPart, isHeard });
     this.guard = new Guard(clock, this.breaker, operationTimeoutMs, {
-      before,
+      before: this.#before,
       answersInPart,
       isTransferring,
       notice,
@@ -239,7 +238,7 @@ export class SharedStore implements Store, NamespaceHost {
     this.#maintenance.used();
   }
 
-  #before(): Promise<void> | undefined {
+  readonly #before = (): Promise<void> | undefined => {
     // A call of a cache that is disconnected must not open the store again; one of a cache opened since then does.
     if (this.#isDisconnected && this.observers.size === 0) throw disconnectedError();
     this.#maintenance.used();
@@ -253,7 +252,7 @@ export class SharedStore implements Store, NamespaceHost {
       this.#preparation = undefined;
     });
     return this.#preparation;
-  }
+  };
 
   async #prepare(): Promise<void> {
     const unchecked = this.#unchecked;

@@ -1,7 +1,6 @@
 // The fast path: a fresh response that the cache can return synchronously is sent without a promise or a Lookup.
 import { COARSE_LAG_MS } from "../../core/clock.ts";
-import type { Exchange } from "../message/exchange.ts";
-import { isFilling } from "../message/nested-caches.ts";
+import { type Exchange, isFilling } from "../message/exchange.ts";
 import type { LookupHost } from "./lookup-state.ts";
 import type { ReadyResponse } from "./ready-response.ts";
 import type { RequestDirectives } from "./request-directives.ts";

@@ -1,7 +1,6 @@
 // One request's lookup: answer from the stored response, or call the handler once for all requests waiting for the key.
 
-import type { Exchange } from "../message/exchange.ts";
-import { isFilling } from "../message/nested-caches.ts";
+import { type Exchange, isFilling } from "../message/exchange.ts";
 import type { Forwarded } from "../protocol/cache-status.ts";
 import { variantKey } from "../protocol/vary.ts";
 import { Fill } from "./fill.ts";

@@ -1,8 +1,15 @@
 // A Fetch API Request and its Response as an Exchange.
-import type { Exchange, Reply, RequestChange, RequestInfo, ResponseHead, Tap } from "../message/exchange.ts";
+import {
+  beginFill,
+  type Exchange,
+  type Reply,
+  type RequestChange,
+  type RequestInfo,
+  type ResponseHead,
+  type Tap,
+} from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
 import { isKeyField, selectorsOf } from "../message/keyed-header.ts";
-import { beginFill } from "../message/nested-caches.ts";
 import { drain, observed, peek } from "./fetch-body.ts";
 
 export type FetchHandler<Rest extends unknown[] = []> = (

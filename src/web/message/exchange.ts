@@ -1,7 +1,6 @@
 // The interface between the engine and an adapter: an adapter presents a framework's request and response as an Exchange, the
 // engine does the rest.
 import type { HeaderList } from "./header-list.ts";
-import type { Fill } from "./nested-caches.ts";
 
 /** A request as the engine sees it. */
 export interface RequestInfo {
@@ -45,6 +44,13 @@ export interface Reply extends ResponseHead {
   readonly isPlain: boolean;
   /** Whether a string body may also be sent as UTF-8: it is ASCII, and a Content-Type prevents an invented one. */
   readonly isText?: boolean;
+}
+
+/** The key that a request on its way to the handler is filling. */
+export interface Fill {
+  readonly cache: object;
+  /** The key of the URL, without a variant. */
+  readonly key: string;
 }
 
 /** Changes to the client's request for a handler that fills the cache. Names are in lower case. */
@@ -110,4 +116,19 @@ export interface Exchange<Native = unknown> {
   readonly canRunAgain: boolean;
   /** The same request again, without a client: its response is discarded. */
   background(): Exchange<Native>;
+}
+
+// Nested caches: when the application and a route both use a cache, the inner one must not wait for the key that the outer one
+// is filling through it.
+const fills = new WeakMap<object, Fill[]>();
+
+/** `message`: the request object passed to the handler. */
+export function beginFill(message: object, fill: Fill): void {
+  const outer = fills.get(message);
+  if (outer === undefined) fills.set(message, [fill]);
+  else outer.push(fill);
+}
+
+export function isFilling(message: object, cache: object, key: string): boolean {
+  return fills.get(message)?.some((fill) => fill.cache === cache && fill.key === key) ?? false;
 }

@@ -3,9 +3,10 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Exchange, Reply, RequestChange, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
+import { Interception } from "./interception.ts";
 import { changeRequest, type NodeRequest, NodeRequestInfo } from "./node-message.ts";
 import { observeHead } from "./node-pass.ts";
-import { Interception, isGone, type NodeResponse, send, setHeaders } from "./node-response.ts";
+import { isGone, type NodeResponse, send, setHeaders } from "./node-response.ts";
 
 /** A request and its response. */
 export interface NodePair {

@@ -2,9 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import { USUAL_CREDENTIALS } from "../message/credential.ts";
-import type { RequestChange, RequestInfo } from "../message/exchange.ts";
+import { beginFill, type RequestChange, type RequestInfo } from "../message/exchange.ts";
 import { isKeyField, selectorsOf } from "../message/keyed-header.ts";
-import { beginFill } from "../message/nested-caches.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 

@@ -3,7 +3,8 @@ import { ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
-import { givenHeaders, headersOf, type NodeResponse, sentHeaders, setHeaders } from "./node-response.ts";
+import { headersOf, type NodeResponse, sentHeaders, setHeaders } from "./node-response.ts";
+import { givenHeaders } from "./write-head.ts";
 
 /** Calls `tap.head` when the head is about to be sent. The response does not leave before the verdict has settled. */
 export function observeHead(response: NodeResponse, tap: Tap): void {

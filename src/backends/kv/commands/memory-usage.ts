@@ -2,7 +2,7 @@
 import type { Usage } from "../../../core/backend.ts";
 import { ConnectionError } from "../../../core/errors.ts";
 import { EXPIRY_END, isEndedLease } from "../../../core/frame/frame.ts";
-import { highestUsage, shareOf } from "../../wire/pool-state.ts";
+import { highestUsage, shareOf } from "../../wire/pool.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";

@@ -41,6 +41,8 @@ const FIRST_CAPACITY = 1024 * 1024;
 const LATER = -1;
 
 export class RespReader {
+  /** Whether part of a reply has arrived. */
+  isPartial = false;
   readonly #sink: ReplySink;
   readonly #open: OpenList[] = [];
   /** The beginning of an incomplete header line. */
@@ -61,11 +63,6 @@ export class RespReader {
 
   constructor(sink: ReplySink) {
     this.#sink = sink;
-  }
-
-  /** Whether part of a reply has arrived. */
-  get isPartial(): boolean {
-    return this.#bulk !== undefined || this.#open.length > 0 || this.#rest !== undefined;
   }
 
   /** Bytes that the present bulk string still lacks. */
@@ -89,6 +86,7 @@ export class RespReader {
       this.#rest = undefined;
       this.#readFrom(chunk, 0);
     } else this.#readFrom(received, 0);
+    this.isPartial = this.#bulk !== undefined || this.#open.length > 0 || this.#rest !== undefined;
     // An incomplete list may contain spans.
     return this.#isHeld || this.#open.length > 0;
   }

@@ -33,8 +33,8 @@ export class RespWriter {
   #from = 0;
   #at = 0;
 
-  /** Appends nothing if an argument throws. */
-  append(args: readonly Argument[]): void {
+  /** Returns the size of the command. Appends nothing if an argument throws. */
+  append(args: readonly Argument[]): number {
     const before = this.#at - this.#from;
     try {
       this.#reserve(HEADER);
@@ -43,6 +43,7 @@ export class RespWriter {
         if (typeof arg === "string") this.#text(arg);
         else this.#bytes(arg);
       }
+      return this.#at - this.#from - before;
     } catch (error) {
       this.#at = this.#from + before;
       throw error;
@@ -53,18 +54,14 @@ export class RespWriter {
    * The same for a command whose arguments are many short texts: put together as one text first, which is written in one
    * go, three times as fast as each on its own.
    */
-  appendTexts(command: string, texts: readonly string[]): void {
+  appendTexts(command: string, texts: readonly string[]): number {
     let all = `*${texts.length + 1}\r\n$${command.length}\r\n${command}`;
     for (const text of texts) all += (BETWEEN[text.length] ?? between(text.length)) + text;
     all += "\r\n";
     this.#reserve(all.length + ONE_MORE);
-    if (this.#out.write(all, this.#at) === all.length) this.#at += all.length;
-    else this.append([command, ...texts]);
-  }
-
-  /** Bytes appended since the last `take`. */
-  get length(): number {
-    return this.#at - this.#from;
+    if (this.#out.write(all, this.#at) !== all.length) return this.append([command, ...texts]);
+    this.#at += all.length;
+    return all.length;
   }
 
   get isEmpty(): boolean {
@@ -83,8 +80,35 @@ export class RespWriter {
   }
 
   #text(text: string): void {
-    if (this.#at + HEADER + text.length + 2 > this.#out.length) this.#grow(HEADER + text.length + 2);
-    if (text.length <= SHORT && this.#ascii(text)) return;
+    if (text.length > SHORT) {
+      this.#long(text);
+      return;
+    }
+    const { length } = text;
+    if (this.#at + HEADER + length + 2 > this.#out.length) this.#grow(HEADER + length + 2);
+    const out = this.#out;
+    let at = this.#at;
+    // Two digits at most: see SHORT.
+    out[at++] = DOLLAR;
+    if (length >= 10) out[at++] = ZERO + Math.trunc(length / 10);
+    out[at++] = ZERO + (length % 10);
+    out[at++] = CR;
+    out[at++] = LF;
+    for (let index = 0; index < length; index++) {
+      const code = text.charCodeAt(index);
+      if (code > 127) {
+        this.#long(text);
+        return;
+      }
+      out[at++] = code;
+    }
+    out[at++] = CR;
+    out[at++] = LF;
+    this.#at = at;
+  }
+
+  /** Text that is long or not ASCII. */
+  #long(text: string): void {
     const exact = keyArgument(text);
     if (typeof exact !== "string") {
       this.#bytes(exact);
@@ -96,28 +120,6 @@ export class RespWriter {
     this.#at += this.#out.write(text, this.#at);
     this.#out[this.#at++] = CR;
     this.#out[this.#at++] = LF;
-  }
-
-  /** Appends nothing and returns false if the text is not ASCII. */
-  #ascii(text: string): boolean {
-    const out = this.#out;
-    const { length } = text;
-    let at = this.#at;
-    // Two digits at most: see SHORT.
-    out[at++] = DOLLAR;
-    if (length >= 10) out[at++] = ZERO + Math.trunc(length / 10);
-    out[at++] = ZERO + (length % 10);
-    out[at++] = CR;
-    out[at++] = LF;
-    for (let index = 0; index < length; index++) {
-      const code = text.charCodeAt(index);
-      if (code > 127) return false;
-      out[at++] = code;
-    }
-    out[at++] = CR;
-    out[at++] = LF;
-    this.#at = at;
-    return true;
   }
 
   #bytes(bytes: Uint8Array | SelfWriting): void {

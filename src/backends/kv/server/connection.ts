@@ -6,25 +6,25 @@ import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
 import { markLoss } from "../../../core/resilience/store-failure.ts";
-import { withDeadline } from "../../../core/resilience/with-deadline.ts";
-import { Backlog, MOST_IN_FLIGHT, type Unsent } from "../../wire/backlog.ts";
-import { notAnswered, notPrepared } from "../../wire/connection-error.ts";
+import { Backlog, type Unsent } from "../../wire/backlog.ts";
+import { notAnswered } from "../../wire/connection-error.ts";
 import { Outgoing } from "../../wire/outgoing.ts";
 import type { ConnectionOwner, ReconnectPauses } from "../../wire/reconnecting.ts";
 import { ReplyQueue, SMALL_REQUEST } from "../../wire/reply-queue.ts";
 import {
   type Endpoint,
   endSocket,
-  type Intake,
   nameOf,
   openSocket,
+  type SocketOwner,
   type SocketSettings,
 } from "../../wire/socket.ts";
 import { RespReader } from "../resp/reader.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { type Argument, RespWriter } from "../resp/writer.ts";
-import { lost, notResp, refused, unexpectedReply, withoutPassword } from "./connection-error.ts";
+import { lost, notResp, refused, unexpectedReply } from "./connection-error.ts";
 import { type ExpectedReply, expectedOf, QUEUED, RECORD, RECORDS } from "./expected-reply.ts";
+import { DEFAULT_USER, type GreetingOptions, greet, inTime } from "./handshake.ts";
 import { type Login, LoginRenewal, type LoginSource } from "./login.ts";
 import {
   type Answer,
@@ -38,16 +38,13 @@ import {
 export { type Endpoint, nameOf } from "../../wire/socket.ts";
 export type { Answer, UnansweredRead } from "./pending-command.ts";
 
-export interface ConnectionSettings extends Omit<SocketSettings, "tls"> {
+export interface ConnectionSettings extends Omit<SocketSettings, "tls">, GreetingOptions {
   /** Undefined: none. A function is called for every connection. */
   readonly login?: Login | LoginSource | undefined;
   /** Undefined: no TLS. A function is called for every connection. */
   readonly tls?: ConnectionOptions | (() => Promise<ConnectionOptions>) | undefined;
   /** The login could not be renewed before it expires; the connection stays in use. */
   readonly loginFailed?: ((error: Error) => void) | undefined;
-  readonly database: number;
-  /** Default: xcache. */
-  readonly clientName?: string | undefined;
   /** Between attempts to connect. */
   readonly pauses?: ReconnectPauses | undefined;
   /** The address to use for one that a server announced. Default: the same. */
@@ -74,9 +71,6 @@ const MOST_READ_TOGETHER = 512;
  * wait for the end of the tick: they are encoded so fast that a second write to the socket costs more than it gains.
  */
 const MOST_UNSENT = 32;
-
-/** Of a server without ACL users, and where only a password is given. */
-const DEFAULT_USER = "default";
 
 const ASKING = ["ASKING"];
 const PING = ["PING"];
@@ -121,13 +115,10 @@ export class Connection {
   readonly #socket: Socket;
   readonly #pending: ReplyQueue<PendingCommand>;
   readonly #outgoing: Outgoing;
-  readonly #backlog: Backlog<Connection, UnsentCommand>;
-  /** The latest command that had to wait, until it is answered. */
-  #lastWaited: PendingCommand | undefined;
+  readonly #backlog: Backlog<Connection, PendingCommand, UnsentCommand>;
   #reads = new Reads();
   #watchedReads = new Reads();
   #flushing = false;
-  #isDraining = false;
   /** The answer to CLIENT CACHING YES. If that is refused, reads would be taken for tracked although they are not. */
   readonly #trackingRequest: Answer = {
     resolve: () => {},
@@ -153,7 +144,7 @@ export class Connection {
       holdsProcess: !background,
       late: () => this.destroy(notAnswered(this.name, operationTimeoutMs)),
     });
-    this.#backlog = new Backlog(operationTimeoutMs);
+    this.#backlog = new Backlog(this.#pending, operationTimeoutMs);
     this.#renewal = new LoginRenewal({
       clock,
       renew: () => this.#logInAgain(),
@@ -169,23 +160,20 @@ export class Connection {
 
   /** Connects, logs in and selects the database. Rejects with ConnectionError or OperationTimeoutError. */
   static async open(settings: ConnectionSettings, listener: ConnectionListener): Promise<Connection> {
-    // Replaced before anything arrives: the server only answers.
-    let intake: Intake = () => false;
     const { endpoint, clock } = settings;
     const since = clock.now();
     const login = await inTime(settings.login, settings, listener.signal);
     const tls = await inTime(settings.tls, settings, listener.signal);
-    const socket = await openSocket(
-      { ...settings, tls, since },
-      {
-        name: nameOf(endpoint),
-        signal: listener.signal,
-        intake: (bytes, length) => intake(bytes, length),
-        lost: (cause) => lost(endpoint, cause, false),
-      },
-    );
+    const owner: SocketOwner = {
+      name: nameOf(endpoint),
+      signal: listener.signal,
+      // Replaced before anything arrives: the server only answers.
+      intake: () => false,
+      lost: (cause) => lost(endpoint, cause, false),
+    };
+    const socket = await openSocket({ ...settings, tls, since }, owner);
     const connection = new Connection(settings, listener, socket);
-    intake = (bytes, length) => connection.#feed(bytes, length);
+    owner.intake = (bytes, length) => connection.#feed(bytes, length);
     try {
       await connection.#greet(login);
       return connection;
@@ -226,8 +214,7 @@ export class Connection {
 
   /** Whether calls wait for data that is on its way, so that their deadlines do not apply; this connection has its own. */
   isTransferring(now: number): boolean {
-    const isBehind = this.#backlog.length > 0 || this.#lastWaited !== undefined;
-    return (isBehind && this.#pending.length > 0) || this.#pending.isExtended(now);
+    return this.#backlog.isTransferring(now);
   }
 
   /** When the oldest unanswered command was sent; Infinity if there is none. */
@@ -241,7 +228,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToSend(args, answer, expected);
       return;
     }
@@ -262,7 +249,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#wait(sizeOf(args), answer, (connection) => connection.sendAsking(args, answer));
       return;
     }
@@ -286,7 +273,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToRead(key, isWatched, answer);
       return;
     }
@@ -300,7 +287,7 @@ export class Connection {
   readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
     if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
-    else if (this.#isFull) {
+    else if (this.#backlog.isFull) {
       this.#waitToReadMany(keys, isWatched, answer);
     } else {
       this.#appendGet("MGET", keys, isWatched, answer);
@@ -380,7 +367,6 @@ export class Connection {
     this.#reads = new Reads();
     this.#watchedReads = new Reads();
     const unsent = this.#backlog.close();
-    this.#lastWaited = undefined;
     this.#listener.closed(reason);
     if (this.isInUse && unanswered !== undefined) this.#listener.unsent?.(unsent, reason);
     else for (const { answer } of unsent) answer.reject(reason);
@@ -406,37 +392,12 @@ export class Connection {
   }
 
   async #greet(login: Login | undefined): Promise<void> {
-    const { database, clientName = "xcache" } = this.#settings;
-    const hello = ["HELLO", "3"];
-    if (login?.password !== undefined) hello.push("AUTH", login.username ?? DEFAULT_USER, login.password);
-    const greeting = this.command(...hello, "SETNAME", clientName);
-    const selected = database === 0 ? undefined : this.command("SELECT", String(database));
-    try {
-      const [facts] = await Promise.all([greeting, selected]);
-      this.greeting = greetingIn(facts);
-    } catch (error) {
-      if (!isWithoutHello(error, login)) throw error;
-      this.plain = withoutPassword(error, login?.password);
-      await this.#greetPlainly(login);
-    }
-    const id = Number(this.greeting.get("id"));
+    const { facts, plain } = await greet(this, login, this.#settings);
+    this.greeting = facts;
+    this.plain = plain;
+    const id = Number(facts.get("id"));
     this.clientId = Number.isNaN(id) ? undefined : id;
     if (login !== undefined) this.#renewal.schedule(login);
-  }
-
-  /** In RESP2. */
-  async #greetPlainly(login: Login | undefined): Promise<void> {
-    const { database, clientName = "xcache" } = this.#settings;
-    const { username, password } = login ?? {};
-    // Servers older than ACL users accept a password alone.
-    if (password !== undefined)
-      await this.command("AUTH", ...(username === undefined ? [] : [username]), password);
-    const [, , id] = await Promise.all([
-      database === 0 ? undefined : this.command("SELECT", String(database)),
-      this.command("CLIENT", "SETNAME", clientName).catch(noneIfRefused),
-      this.command("CLIENT", "ID").catch(noneIfRefused),
-    ]);
-    if (typeof id === "number") this.greeting = new Map([["id", String(id)]]);
   }
 
   /** AUTH on the open connection. */
@@ -455,20 +416,14 @@ export class Connection {
   }
 
   #append(args: readonly Argument[], answer: Answer, expected = expectedOf(args)): void {
-    const before = this.#writer.length;
-    this.#writer.append(args);
-    this.#add(new PendingCommand(answer, args[0] as string, expected), before);
+    const bytes = this.#writer.append(args);
+    this.#add(new PendingCommand(answer, args[0] as string, expected), bytes);
   }
 
-  /** `before`: the length of the output without its command. */
-  #add(pending: PendingCommand, before: number): void {
-    pending.bytes = this.#writer.length - before;
+  #add(pending: PendingCommand, bytes: number): void {
+    pending.bytes = bytes;
     this.#pending.add(pending);
-    if (this.#isDraining) this.#lastWaited = pending;
-  }
-
-  get #isFull(): boolean {
-    return this.#pending.bytes >= MOST_IN_FLIGHT || (this.#backlog.length > 0 && !this.#isDraining);
+    if (this.#backlog.isDraining) this.#backlog.lastWaited = pending;
   }
 
   // Apart from their callers: a closure in those would cost every command a context.
@@ -490,19 +445,9 @@ export class Connection {
     this.#backlog.add({ since: this.#settings.clock.now(), bytes, answer, send, fail });
   }
 
-  /** Sends what had to wait, as far as there is room. */
   #drain(): void {
-    if (this.#closed !== undefined || this.#backlog.length === 0) return;
-    const now = this.#settings.clock.now();
-    this.#isDraining = true;
-    while (this.#pending.bytes < MOST_IN_FLIGHT) {
-      const next = this.#backlog.take(now);
-      if (next === undefined) break;
-      next.send(this);
-      // In order with the commands around it.
-      this.#appendReads();
-    }
-    this.#isDraining = false;
+    // In order with the commands around them.
+    this.#backlog.drain(this, this.#settings.clock.now(), () => this.#appendReads());
     this.#flushSoon();
   }
 
@@ -555,18 +500,16 @@ export class Connection {
     else if (!isWatched && this.watching === "out" && keys.length >= FEWEST_DECLINED) {
       this.#append(["CLIENT", "CACHING", "NO"], IGNORED);
     }
-    const before = this.#writer.length;
-    this.#writer.appendTexts(command, keys);
+    const bytes = this.#writer.appendTexts(command, keys);
     const expected = command === "GET" ? RECORD : RECORDS;
-    this.#add(new PendingCommand(answer, command, expected, command, keys, isWatched), before);
+    this.#add(new PendingCommand(answer, command, expected, command, keys, isWatched), bytes);
   }
 
   /** Returns false if no part of the reply is referenced any more. */
   #reply(reply: Reply): unknown {
-    const next = this.#pending.oldest;
+    const next = this.#pending.shift();
     if (next === undefined) throw new Error("the server sent a reply to no command");
-    this.#pending.shift();
-    if (next === this.#lastWaited) this.#lastWaited = undefined;
+    if (next === this.#backlog.lastWaited) this.#backlog.lastWaited = undefined;
     if (reply instanceof ReplyError) {
       this.provenAt = next.sentAt;
       return next.take().reject(reply);
@@ -583,51 +526,6 @@ export class Connection {
     pending.take().reject(error);
     throw error;
   }
-}
-
-/** What is configured, or what its function returns within connect_timeout. */
-async function inTime<T>(
-  given: T | (() => Promise<T>) | undefined,
-  { endpoint, clock, connectTimeoutMs, background = false }: ConnectionSettings,
-  signal: AbortSignal | undefined,
-): Promise<T | undefined> {
-  if (typeof given !== "function") return given;
-  const late = (): never => {
-    throw notPrepared(nameOf(endpoint), connectTimeoutMs);
-  };
-  const work = (given as () => Promise<T>)();
-  const options = { holdsProcess: !background };
-  return unlessAborted(withDeadline(clock, connectTimeoutMs, work, late, options), signal);
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
-}
-
-/** The reply to HELLO: a map, as a list of names and values. */
-function greetingIn(facts: Reply): ReadonlyMap<string, string> {
-  const greeting = new Map<string, string>();
-  if (Array.isArray(facts))
-    for (let at = 0; at + 1 < facts.length; at += 2) greeting.set(String(facts[at]), String(facts[at + 1]));
-  return greeting;
-}
-
-/** The server is older than RESP3, or HELLO was renamed. */
-const isWithoutHello = (error: unknown, login: Login | undefined): error is ReplyError =>
-  error instanceof ReplyError &&
-  (error.code === "NOPROTO" ||
-    /unknown command .?HELLO/i.test(error.message) ||
-    // Valkey 9 does not say before a login that a command is unknown; a HELLO that it knows logs in.
-    (error.code === "NOAUTH" && login?.password !== undefined));
-
-function noneIfRefused(error: unknown): undefined {
-  if (!(error instanceof ReplyError)) throw error;
 }
 
 const sizeOf = (args: readonly Argument[]): number => args.reduce((sum, { length }) => sum + length, 0);

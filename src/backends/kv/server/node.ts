@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { disconnected } from "../../wire/connection-error.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
-import { connectionOf } from "../../wire/key-connection.ts";
+import { connectionOf } from "../../wire/pool.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import {
   Connection,
@@ -108,8 +108,12 @@ export class KvNode {
   /** Until when every change of what was read is known to have been pushed; 0 if the server does not push. */
   trustedUntil(): number {
     this.#rely();
-    if (!this.tracks) return 0;
-    return Math.min(...this.#links.map(({ connection }) => connection?.provenAt ?? 0)) + TRUST_MS;
+    let provenAt = Number.POSITIVE_INFINITY;
+    for (const { connection } of this.#links) {
+      if (connection?.isTracked !== true) return 0;
+      provenAt = Math.min(provenAt, connection.provenAt);
+    }
+    return provenAt + TRUST_MS;
   }
 
   /** Keeps the heartbeat running: its pushes, or its time, are relied on. */

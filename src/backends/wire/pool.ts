@@ -1,4 +1,4 @@
-// The connections and the memory usage of a store, taken together over all its servers.
+// The connections of a store: which one carries the commands for a key, and their state and memory usage over all servers.
 import type { PoolState } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
 
@@ -48,4 +48,22 @@ export async function highestUsage<C, N extends PooledNode<C>>(
 /** A share of a limit, 0 to 1; undefined where there is no limit or either is not reported. */
 export function shareOf(used: number, limit: number): number | undefined {
   return used >= 0 && limit > 0 ? Math.min(1, used / limit) : undefined;
+}
+
+/** Which of a server's connections carries the commands for a key. Stamps share the first one, so that every process sees them change in the same order. */
+export const connectionOf = (key: string, connections: number): number =>
+  connections === 1 || isOwnRecord(key) ? 0 : spread(key) % connections;
+
+/** Whether a key is one of the library's own records; see `spelling` in core/keys.ts. */
+function isOwnRecord(key: string): boolean {
+  const mark = key.indexOf("!");
+  return mark >= 0 && !key.slice(0, mark).includes(":");
+}
+
+/** Any even distribution will do. */
+function spread(key: string): number {
+  let hash = key.length;
+  for (let at = Math.max(0, key.length - 8); at < key.length; at++)
+    hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
+  return hash;
 }
