@@ -25,7 +25,7 @@ const isGlob = (text) => /[*?[]/.test(text);
 
 export function Keys() {
   const text = useSignal(route.value.about);
-  const filter = useSignal({ tag: "", type: "", state: "", never: false });
+  const filter = useSignal({ tag: "", type: "", state: "", never: false, similar: false });
   const found = useSignal({
     rows: [],
     scanned: 0,
@@ -43,15 +43,10 @@ export function Keys() {
     running.current = own;
     const rows = cursor === undefined ? [] : found.peek().rows;
     const before = cursor === undefined ? 0 : found.peek().scanned;
-    const { tag, type, state } = filter.peek();
+    const { tag, type, state, similar } = filter.peek();
     const wanted = text.peek();
-    const body = {
-      tag,
-      type,
-      state,
-      cursor,
-      ...(isGlob(wanted) ? { match: wanted } : { prefix: wanted, exact: wanted }),
-    };
+    const named = isGlob(wanted) ? { match: wanted } : { prefix: wanted, exact: wanted };
+    const body = { tag, type, state, cursor, ...(similar ? { similar: wanted } : named) };
     found.value = { ...found.peek(), rows, scanned: before, busy: true, failed: undefined, exact: undefined };
     try {
       for await (const line of lines("keys", body, own.signal)) {
@@ -122,6 +117,7 @@ export function Keys() {
           <select class="field" aria-label="Type" value=${filter.value.type} onChange=${(event) => set({ type: event.target.value })}>
             <option value="">any type</option>${TYPES.map((type) => html`<option>${type}</option>`)}
           </select>
+          <label class="check"><input type="checkbox" checked=${filter.value.similar} onChange=${(event) => set({ similar: event.target.checked })} />similar</label>
           <button class="btn p">Search</button>
         </form>
         <div class="wrap tall" tabindex="0" role="region" aria-label="Keys"><table>
@@ -146,7 +142,7 @@ const Row = ({ entry, selected }) => html`<tr class=${selected.value === entry.k
   }}>${shown(entry.key)}</button></td>
   <td>${entry.state === "stale" ? html`<${Pill} tone="w">stale<//>` : entry.ttl === null ? html`<span class="warn">never</span>` : duration(entry.ttl)}</td>
   <td>${entry.tags.slice(0, 4).map((tag) => html`<span class="tag">${shown(tag, 40)}</span>`)}</td>
-  <td><${Pill}>${entry.type === undefined ? "large" : shown(entry.type, 20)}<//></td>
+  <td><${Pill}>${entry.type === undefined ? "not read" : shown(entry.type, 20)}<//></td>
   <td class="num">${bytes(entry.bytes)}</td>
 </tr>`;
 

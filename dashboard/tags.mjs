@@ -48,12 +48,18 @@ export function Tags() {
             )}
           <//>`
       }
-      <div class="scanbar"><span>${sample.exact ? "Counted exactly." : "Tags keep no list of their keys, so the counts come from a sample."}</span>
+      <div class="scanbar"><span>${sample.exact ? "Counted exactly." : SAMPLED[sample.ordered ? "ordered" : "shuffled"]}</span>
         ${!sample.exact && html`<button class="btn" onClick=${() => read(true)}>Count exactly</button>`}</div>
     <//>
     ${tag && html`<${Blast} key=${tag.tag} tag=${tag} data=${data.value} again=${() => read(false)} />`}
   </div>`;
 }
+
+const SAMPLED = {
+  shuffled: "Tags keep no list of their keys, so the counts come from a sample.",
+  ordered:
+    "This store lists entries in order, and these are its first: other tags may be missing, and counts may be far off.",
+};
 
 const TONES = ["blue", "vio", "amber", "acc", "red", "blue"];
 
@@ -73,7 +79,7 @@ function Blast({ tag, data, again }) {
       message.value = error.message;
     }
   };
-  const command = `xcache invalidate --tag ${shellWord(tag.tag)} --prefix ${shellWord(prefix)}`;
+  const command = `xcache invalidate --tags ${shellWord(tag.tag)} --prefix ${shellWord(prefix)}`;
   return html`<${Card} title="Blast radius" note=${html`<span class="tag">${shown(tag.tag, 60)}</span>`}>
     <div class="blast">
       <div class="duo">

@@ -16,6 +16,7 @@ export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemcachedBackend, type MemcachedOptions } from "./backends/memcached/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
 export type { EntryInfo, EntryPage, EntryScanOptions } from "./cache/entry-pages.ts";
+export type { KeyExplanation } from "./cache/key-explanation.ts";
 export { cachedDependency } from "./cached-dependency.ts";
 export type {
   CacheConfig,

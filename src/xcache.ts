@@ -1,6 +1,7 @@
 // class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
 import type { Advice } from "./advice/advice.ts";
+import { DecisionLog } from "./cache/decision-log.ts";
 import {
   type EntryInfo,
   type EntryPage,
@@ -12,6 +13,7 @@ import {
 } from "./cache/entry-pages.ts";
 import { type CacheInside, insideOf, offerInside } from "./cache/inside.ts";
 import { Instruments } from "./cache/instruments.ts";
+import { explainKey, type KeyExplanation } from "./cache/key-explanation.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
@@ -32,6 +34,7 @@ import {
   type StatsOptions,
 } from "./core/arguments.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
+import { debugLog } from "./core/debug.ts";
 import { disconnectedError, disconnectedNamespace } from "./core/disconnected-namespace.ts";
 import {
   allowHits,
@@ -66,6 +69,7 @@ import {
   isLoadHitTraced,
   isLoadTraced,
   isSetTraced,
+  traceForLog,
 } from "./metrics/tracing.ts";
 import type { FuzzyMatch, FuzzyOptions } from "./search/fuzzy.ts";
 
@@ -108,6 +112,7 @@ export class XCache implements AsyncDisposable {
     this.#namespace = root.isOpen ? namespace : disconnectedNamespace;
     this.#instruments = new Instruments(root, namespace, this);
     this.#telemetry = this.#instruments.telemetry;
+    const log = this.#decisionLog();
     this.#loader = new Loader(namespace.changes, {
       clock: root.clock,
       loadLimitMs: root.config.loadLimit * 1000,
@@ -119,6 +124,7 @@ export class XCache implements AsyncDisposable {
         this.#telemetry.recorder.loads++;
       },
       stored: (key, tags) => this.#telemetry.written(key, tags),
+      ...(log !== undefined && { notStored: (key: string, reason: string) => log.notStored(key, reason) }),
       report: (error) => this.#telemetry.failed("getOrSet", error),
     });
     offerPeek(this, {
@@ -133,6 +139,16 @@ export class XCache implements AsyncDisposable {
         return isOpen ? undefined : this.#loader.release();
       }),
     );
+  }
+
+  /** Undefined unless `DEBUG` names `xcache:cache`. */
+  #decisionLog(): DecisionLog | undefined {
+    const write = debugLog("cache");
+    if (write === undefined) return undefined;
+    const log = new DecisionLog(write, this.#telemetry.events, (key) => this.explain(key));
+    this.#telemetry.decisions = log;
+    traceForLog();
+    return log;
   }
 
   /** Reads `XCACHE_*` variables. Throws ConfigError naming a variable that does not parse. */
@@ -322,6 +338,32 @@ export class XCache implements AsyncDisposable {
     requireKey(key);
     const found = await this.#namespace.examine(key);
     return found === undefined ? undefined : entryInfo(found, typeOf(found.value));
+  }
+
+  /**
+   * What a `get` or `getOrSet` of this key would do now, and why: where a hit comes from, what has expired it or invalidated
+   * it, who is loading it. `options` are those of the getOrSet in question. Nothing is counted, kept or loaded.
+   *
+   * @example
+   * ```ts
+   * const { getOrSet, reason } = await cache.explain("user:1");
+   * console.log(getOrSet, reason); // load invalidated by the tag "users" at 2026-11-18T01:02:03.000Z
+   * ```
+   */
+  async explain(key: string, options?: GetOrSetOptions): Promise<KeyExplanation> {
+    requireKey(key);
+    requireOpen(this.#root.isOpen);
+    const { store, defaults } = this.#root;
+    return explainKey(
+      {
+        namespace: this.#namespace,
+        loader: this.#loader,
+        breaker: store.breaker,
+        invalidatedAt: (what) => this.#instruments.invalidatedAt(what),
+      },
+      key,
+      resolveLoadOptions(options, defaults),
+    );
   }
 
   /** Live keys of this namespace that match a glob, without prefix; streamed by cursor, so a key may occur twice. */

@@ -8,7 +8,7 @@ import { type EntrySample, sampleEntries } from "./entry-sample.ts";
 
 /** What a cache object can be asked for without being counted. */
 export interface AdvisedCache {
-  scan(options: { readonly signal?: AbortSignal }): AsyncIterable<EntryPage>;
+  scan(): AsyncIterable<EntryPage>;
   healthCheck(): Promise<HealthResult>;
 }
 
@@ -36,15 +36,17 @@ export async function takeSample(
   { root }: CacheInside,
   total: number,
   activity: FleetActivity,
-  { limit = SAMPLE, signal }: { readonly limit?: number; readonly signal?: AbortSignal | undefined } = {},
+  limit = SAMPLE,
 ): Promise<EntrySample | undefined> {
-  if (!root.store.backend.capabilities.scan) return undefined;
-  return sampleEntries(
-    cache.scan(signal === undefined ? {} : { signal }),
+  const { backend } = root.store;
+  if (!backend.capabilities.scan) return undefined;
+  return sampleEntries(cache.scan(), {
     limit,
     total,
-    activity.invalidations,
-  );
+    marks: activity.invalidations,
+    // Redis lists keys by their hashes; others by name or age, where the first ones say little about the rest.
+    isOrdered: backend.name !== "kv",
+  });
 }
 
 export async function advise(

@@ -9,7 +9,7 @@ const MOST_PREFIXES = 6;
 export interface TagCount {
   readonly tag: string;
   readonly entries: number;
-  /** How far `entries` may be off, with 95 % certainty; 0 when counted exactly. */
+  /** How far `entries` may be off, with 95 % certainty, or at most if the sample is ordered; 0 when counted exactly. */
   readonly margin: number;
   readonly bytes: number;
   /** Of all bytes, 0 to 1. */
@@ -25,6 +25,8 @@ export interface EntrySample {
   readonly sampled: number;
   readonly total: number;
   readonly exact: boolean;
+  /** The sample is the beginning of an ordered list: what it lacks may be anywhere. */
+  readonly ordered: boolean;
   readonly tags: readonly TagCount[];
   /** Entries of the sample by state and by the beginnings of their keys. */
   readonly stale: number;
@@ -55,12 +57,20 @@ const add = (counts: Map<string, number>, name: string): void => {
 const top = (counts: ReadonlyMap<string, number>, most: number): readonly (readonly [string, number])[] =>
   [...counts].toSorted(([, one], [, other]) => other - one).slice(0, most);
 
-/** Reads pages until `limit` entries were seen; Infinity: all. `total`: how many there are, as far as known. */
+export interface SampleOptions {
+  /** Infinity: all entries. */
+  readonly limit: number;
+  /** How many there are, as far as known. */
+  readonly total: number;
+  readonly marks: readonly InvalidationMark[];
+  /** Whether the entries come in an order that has to do with their tags. */
+  readonly isOrdered: boolean;
+}
+
+/** Reads pages until `limit` entries were seen. */
 export async function sampleEntries(
   pages: AsyncIterable<EntryPage>,
-  limit: number,
-  total: number,
-  marks: readonly InvalidationMark[],
+  { limit, total, marks, isOrdered }: SampleOptions,
 ): Promise<EntrySample> {
   const tallies = new Map<string, Tally>();
   const [prefixes, withoutTtlPrefixes] = [new Map<string, number>(), new Map<string, number>()];
@@ -110,10 +120,16 @@ export async function sampleEntries(
     .map(([tag, tally]): TagCount => {
       const share = tally.entries / Math.max(1, counts.sampled);
       const own = marks.filter((mark) => mark.kind === "tag" && mark.tag === tag);
+      const entries = Math.round(tally.entries * factor);
       return {
         tag,
-        entries: Math.round(tally.entries * factor),
-        margin: isWhole ? 0 : Math.ceil(1.96 * Math.sqrt((share * (1 - share)) / counts.sampled) * all),
+        entries,
+        margin: isWhole
+          ? 0
+          : isOrdered
+            ? // Any of those that were not looked at may carry it, or none.
+              Math.max(entries - tally.entries, tally.entries + all - counts.sampled - entries)
+            : Math.ceil(1.96 * Math.sqrt((share * (1 - share)) / counts.sampled) * all),
         bytes: Math.round(tally.bytes * factor),
         share: counts.bytes === 0 ? 0 : tally.bytes / counts.bytes,
         prefixes: top(tally.prefixes, MOST_PREFIXES).map(([name, n]) => [name, Math.round(n * factor)]),
@@ -125,6 +141,7 @@ export async function sampleEntries(
     sampled: counts.sampled,
     total: all,
     exact: isWhole,
+    ordered: isOrdered,
     tags,
     stale: counts.stale,
     withoutTtl: counts.withoutTtl,

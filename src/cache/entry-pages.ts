@@ -1,6 +1,6 @@
 // Lists entries with what is known about them, filtered, in pages that can be continued later.
 import { requireFlag, requireOptions, requireSignal } from "../core/arguments.ts";
-import { ConfigError, describeArrival, unknownPosition } from "../core/errors.ts";
+import { CodecError, ConfigError, describeArrival, unknownPosition } from "../core/errors.ts";
 import { glob } from "../core/glob/glob.ts";
 import { requireTags } from "../core/keys.ts";
 import type { Inspection, Namespace } from "../core/namespace.ts";
@@ -141,12 +141,22 @@ async function typed(namespace: Namespace, found: readonly Inspection[]): Promis
   const entries: EntryInfo[] = [];
   for (let at = 0; at < found.length; at += READ_BATCH) {
     const part = found.slice(at, at + READ_BATCH).map(async (entry) => {
-      const value = entry.bytes > LARGEST_READ ? undefined : (await namespace.examine(entry.key))?.value;
+      const value = entry.bytes > LARGEST_READ ? undefined : await readableValue(namespace, entry.key);
       return entryInfo(entry, value === undefined ? undefined : typeOf(value));
     });
     entries.push(...(await Promise.all(part)));
   }
   return entries;
+}
+
+/** Undefined if it is damaged, or was written by a newer version: that must not end the scan. */
+async function readableValue(namespace: Namespace, key: string): Promise<unknown> {
+  try {
+    return (await namespace.examine(key))?.value;
+  } catch (error) {
+    if (error instanceof CodecError) return undefined;
+    throw error;
+  }
 }
 
 export function entryInfo(

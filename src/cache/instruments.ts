@@ -1,7 +1,7 @@
 // Telemetry, history and metric source of one cache object.
 
 import { alertsOf } from "../core/alert-state.ts";
-import type { Namespace } from "../core/namespace.ts";
+import type { Invalidation, Namespace } from "../core/namespace.ts";
 import type { ComprehensiveMetrics } from "../core/stats.ts";
 import { poolState, poolUtilization } from "../health/health.ts";
 import type { MetricSource } from "../metrics/collectors/source.ts";
@@ -39,6 +39,17 @@ export class Instruments {
 
   comprehensive(): ComprehensiveMetrics {
     return this.telemetry.recorder.comprehensive(this.#storeState());
+  }
+
+  /** When this process did it, else the minute in which any process last did; undefined where it is not known. */
+  async invalidatedAt(what: Invalidation): Promise<number | undefined> {
+    const own = this.telemetry.marks.lastInvalidated(what);
+    if (own !== undefined || !this.#root.config.enableMetrics) return own;
+    const { invalidations } = await this.history.activity(DAY_MS / 1_000);
+    const marks = invalidations.filter(({ kind, tag }) =>
+      kind === "tag" ? what.tags.includes(tag as string) : kind === "clear" && what.isCleared,
+    );
+    return marks.length === 0 ? undefined : Math.max(...marks.map(({ at }) => Date.parse(at)));
   }
 
   /** The cache as a member of its lifecycle; `use` is called when the store opens or closes. */

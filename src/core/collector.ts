@@ -15,3 +15,15 @@ export interface Collector {
   /** Adds one duration, in seconds. */
   timing(metric: string, value: number, tags?: MetricTags): void | Promise<void>;
 }
+
+/** Where a collector sends to: another one of the same cache that sends there too doubles every count. */
+export const sendsTo = Symbol("sendsTo");
+
+export interface SendingCollector extends Collector {
+  /** The same value for the same place; `name` is for people. */
+  readonly [sendsTo]: { readonly place: unknown; readonly name: string };
+}
+
+export function isSending(collector: Collector): collector is SendingCollector {
+  return sendsTo in collector;
+}

@@ -48,6 +48,36 @@ export interface Examination extends Inspection {
   readonly value: unknown;
 }
 
+/** An entry, whether or not it may be served. */
+export interface SightedEntry {
+  readonly fresh: boolean;
+  /** Milliseconds left; Infinity when it never expires. */
+  readonly ttlMs: number;
+  readonly expiredForMs: number;
+  /** How much longer it may be served stale, once it has expired. */
+  readonly staleMs: number;
+  readonly tags: readonly string[];
+  readonly id: Token | number;
+  /** What has invalidated it; undefined: it is live. */
+  readonly invalidatedBy?: Invalidation;
+}
+
+/** What a key holds. */
+export interface Sighting {
+  /** Undefined: nothing that has been stored is left. */
+  readonly entry: SightedEntry | undefined;
+  /** Where this process itself has a fresh copy that it may serve. */
+  readonly tier: "memory" | "near" | undefined;
+  /** Whether a load holds the key's lease, here or in another process. */
+  readonly isLeased: boolean;
+}
+
+/** What has made an entry dead: tags, or the namespace or one above it as a whole. */
+export interface Invalidation {
+  readonly tags: readonly string[];
+  readonly isCleared: boolean;
+}
+
 export interface EntryScanOptions extends ScanPosition {
   readonly signal?: AbortSignal | undefined;
   /** Also entries that have expired and are kept as stale values. Default: false. */
@@ -135,6 +165,8 @@ export interface Namespace {
   inspect(key: string): MaybePromise<Inspection | undefined>;
   /** As `inspect`, also of an entry that is kept as a stale value, and with the value. */
   examine(key: string): MaybePromise<Examination | undefined>;
+  /** Looks at a key without using, keeping or reclaiming anything. */
+  sight(key: string): MaybePromise<Sighting>;
   /** Live entries in batches; a key may come twice. */
   scan(options?: EntryScanOptions): AsyncIterable<readonly Inspection[]>;
   invalidateTags(tags: readonly string[]): MaybePromise<void>;

@@ -2,14 +2,15 @@
 import { adviceFrom, takeSample, uncountedHealth, uncountedStats } from "../advice/advise.ts";
 import type { EntrySample } from "../advice/entry-sample.ts";
 import { alertPatterns } from "../alerts/patterns.ts";
-import { type EntryInfo, type EntryScanOptions, entryInfo } from "../cache/entry-pages.ts";
+import { type EntryInfo, type EntryPage, type EntryScanOptions, entryInfo } from "../cache/entry-pages.ts";
 import { resolveConfig } from "../config/resolve.ts";
 import { FIELD_NAMES, type FieldName, wireName } from "../config/schema.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { InvalidKeyError } from "../core/errors.ts";
+import { CodecError, InvalidKeyError, XCacheError } from "../core/errors.ts";
 import { requireKey } from "../core/keys.ts";
 import { redactUrl } from "../core/redact.ts";
 import type { FleetActivity, FleetMinute } from "../core/stats.ts";
+import { fuzzySearch } from "../search/fuzzy.ts";
 import { VERSION } from "../version.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import { shownValue, wholeValue } from "./shown-value.ts";
@@ -44,6 +45,9 @@ const SAMPLE_MS = 30_000;
 /** Entries looked at per second at most, so that a scan of the page does not slow the application. */
 const SCANNED_PER_SECOND = 50_000;
 const MOST_KEYS = 200;
+const MOST_SIMILAR = 50;
+/** Two typos in a text of six characters. */
+const LEAST_SIMILAR = 66;
 /** How long a scan waits for the one before it. */
 const LONGEST_TURN_MS = 10_000;
 
@@ -117,35 +121,93 @@ export class DashboardData {
 
   /**
    * Entries as they are found, with how many were looked at. One scan at a time; it ends with its reader. An exact key is
-   * looked up besides.
+   * looked up besides. `similar`: the keys that resemble a text, best first.
    */
   async *keys(body: Body, signal: AbortSignal): AsyncIterable<unknown> {
     const options = scanOptions(body);
     const exact = textIn(body, "exact");
     if (exact !== undefined && exact !== "") {
-      const found = await this.#options.cache.inspect(exact);
+      const found = await this.#inspected(exact);
       if (found !== undefined) yield { exact: row(found) };
     }
-    yield* this.#inTurn(signal, () => this.#scan(options, limitIn(body), signal));
+    const similar = textIn(body, "similar");
+    const limit = limitIn(body);
+    yield* this.#inTurn(signal, () =>
+      similar === undefined || similar === ""
+        ? this.#scan(options, limit, signal)
+        : this.#similar(similar, options, Math.min(limit, MOST_SIMILAR), signal),
+    );
+  }
+
+  async *#similar(
+    text: string,
+    options: EntryScanOptions,
+    limit: number,
+    signal: AbortSignal,
+  ): AsyncIterable<unknown> {
+    let scanned = 0;
+    const paced = this.#paced({ ...options, types: false }, signal);
+    async function* keys(): AsyncIterable<readonly string[]> {
+      for await (const page of paced) {
+        scanned += page.scanned;
+        yield page.entries.map(({ key }) => key);
+      }
+    }
+    const matches = await fuzzySearch(keys(), text, { threshold: LEAST_SIMILAR, limit, signal });
+    const found = await Promise.all(matches.map(({ key }) => this.#inspected(key)));
+    yield { entries: found.filter((entry) => entry !== undefined).map(row), scanned };
+    yield { done: true, scanned };
+  }
+
+  /** A damaged entry is no reason not to list the others. */
+  async #inspected(key: string): Promise<EntryInfo | undefined> {
+    try {
+      return await this.#options.cache.inspect(key);
+    } catch (error) {
+      if (error instanceof CodecError) return undefined;
+      throw error;
+    }
+  }
+
+  /** A scan that does not slow the application. */
+  async *#paced(options: EntryScanOptions, signal: AbortSignal): AsyncIterable<EntryPage> {
+    for await (const page of this.#options.cache.scan({ ...options, signal })) {
+      yield page;
+      await this.#pause((page.scanned / SCANNED_PER_SECOND) * 1_000, signal);
+    }
   }
 
   async *#scan(options: EntryScanOptions, limit: number, signal: AbortSignal): AsyncIterable<unknown> {
     let shown = 0;
     let scanned = 0;
     let cursor: string | undefined;
-    for await (const page of this.#options.cache.scan({ ...options, signal })) {
+    for await (const page of this.#paced(options, signal)) {
       scanned += page.scanned;
       shown += page.entries.length;
       cursor = page.cursor;
       yield { entries: page.entries.map(row), scanned };
       if (shown >= limit) break;
       cursor = undefined;
-      await this.#pause((page.scanned / SCANNED_PER_SECOND) * 1_000, signal);
     }
     yield { done: cursor === undefined, scanned, ...(cursor !== undefined && { cursor }) };
   }
 
-  async *#inTurn(signal: AbortSignal, work: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
+  /** Every entry, in its turn; undefined if the reader has gone. */
+  async #wholeSample(
+    total: number,
+    activity: FleetActivity,
+    signal: AbortSignal,
+  ): Promise<EntrySample | undefined> {
+    const { cache, inside } = this.#options;
+    const paced = { scan: () => this.#paced({}, signal), healthCheck: () => cache.healthCheck() };
+    async function* count(): AsyncIterable<EntrySample | undefined> {
+      yield await takeSample(paced, inside, total, activity, Number.POSITIVE_INFINITY);
+    }
+    for await (const sample of this.#inTurn(signal, count)) return sample;
+    return undefined;
+  }
+
+  async *#inTurn<T>(signal: AbortSignal, work: () => AsyncIterable<T>): AsyncIterable<T> {
     const before = this.#scanning;
     let end: () => void = () => {};
     this.#scanning = new Promise<void>((resolve) => {
@@ -175,12 +237,12 @@ export class DashboardData {
   }
 
   async tags(body: Body, signal: AbortSignal): Promise<unknown> {
-    const { inside, cache } = this.#options;
+    const { inside } = this.#options;
     const { totalKeys } = await uncountedStats(inside, 60);
     const activity = await inside.instruments.history.activity(3_600);
     const isExact = body.exact === true;
     const sample = isExact
-      ? await takeSample(cache, inside, totalKeys, activity, { limit: Number.POSITIVE_INFINITY, signal })
+      ? await this.#wholeSample(totalKeys, activity, signal)
       : await this.#recentSample(totalKeys, activity);
     const loads = activity.functions.reduce((sum, each) => sum + each.loads, 0);
     const slowest = activity.functions.reduce((most, each) => Math.max(most, each.p95LoadTime), 0);
@@ -247,7 +309,11 @@ export class DashboardData {
   }
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : "failed");
+/** What a visitor may know of an error: those of others may say anything. */
+export function messageOf(error: unknown): string {
+  if (error instanceof XCacheError || error instanceof BadRequest) return error.message;
+  return "the dashboard failed; the application's log may say more";
+}
 
 /** JSON has no Infinity. */
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);

@@ -40,10 +40,8 @@ export class DashboardHandler {
     try {
       return await this.#answer(request, native);
     } catch (error) {
-      if (error instanceof BadRequest) return refusal(400, error.message);
-      if (error instanceof XCacheError)
-        return refusal(error instanceof BackendError ? 503 : 400, error.message);
-      return refusal(500, "the dashboard failed; the application's log may say more");
+      const isOurs = error instanceof BadRequest || error instanceof XCacheError;
+      return refusal(error instanceof BackendError ? 503 : isOurs ? 400 : 500, messageOf(error));
     }
   }
 
@@ -83,7 +81,8 @@ export class DashboardHandler {
       const last = pathname.slice(pathname.lastIndexOf("/") + 1);
       return new Response(null, {
         status: 308,
-        headers: { ...PLAIN_HEADERS, location: `${last}/${search}` },
+        // Without `./`, a name such as `https:evil.example` would be another host.
+        headers: { ...PLAIN_HEADERS, location: `./${last}/${search}` },
       });
     }
     const { html, policy } = await loadPage();
@@ -135,8 +134,8 @@ export class DashboardHandler {
   }
 
   #invalidate(body: Record<string, unknown>, visitor: Visitor): Promise<Response> {
-    const [tag] = requireTags(body.tag);
-    if (tag === undefined) throw new BadRequest("tag must be a string");
+    if (typeof body.tag !== "string") throw new BadRequest("tag must be a string");
+    const [tag] = requireTags(body.tag) as [string];
     return this.#act({ action: "invalidate", tag }, visitor, async () => {
       await this.#options.cache.invalidateTags(tag);
       return { invalidated: tag };

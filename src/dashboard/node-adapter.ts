@@ -24,7 +24,8 @@ export async function serveNode(
 
 function requestOf(message: NodeRequest, signal: AbortSignal): Request {
   const { method = "GET", headers } = message;
-  const host = headers.host ?? "localhost";
+  // HTTP/2 has the host in a field of its own.
+  const host = headers.host ?? headers[":authority"] ?? "localhost";
   const isSecure = (message.socket as { encrypted?: boolean }).encrypted === true;
   const path = message.originalUrl ?? message.url ?? "/";
   // A path of `//x` or an absolute URL must not become another host.
@@ -40,7 +41,7 @@ function requestOf(message: NodeRequest, signal: AbortSignal): Request {
     headers: list,
     ...(hasBody && { body: bodyOf(message), duplex: "half" }),
   } as RequestInit);
-  if (!request.headers.has("host")) request.headers.set("host", host);
+  if (!request.headers.has("host")) request.headers.set("host", String(host));
   return request;
 }
 

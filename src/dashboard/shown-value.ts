@@ -14,22 +14,34 @@ const LONGEST_LIST = 1_000;
 const DEEPEST = 20;
 
 const REDACTED = "[redacted]";
+const CUT = "[cut]";
 const SECRET =
   /pass(word|wd|phrase)|secret|token|authorization|cookie|api[-_]?key|private[-_]?key|credential|session[-_]?id/i;
 
 export type Redact = (path: readonly string[], value: unknown) => boolean;
 
+/** How much of a value is looked at. */
+interface Extent {
+  readonly items: number;
+  readonly depth: number;
+  /** Parts and characters that are left. */
+  left: number;
+  isCut: boolean;
+}
+
 export function shownValue(value: unknown, redact: Redact): ShownValue {
-  const type = typeOf(value);
-  const shown = redacted(value, redact, []);
-  const text = textOf(shown);
-  return { type, text: text.slice(0, LONGEST_TEXT), cut: text.length > LONGEST_TEXT || isCut(value) };
+  // A part takes at least one character of the text.
+  const extent: Extent = { items: LONGEST_LIST, depth: DEEPEST, left: LONGEST_TEXT + 1, isCut: false };
+  const text = textOf(redacted(value, redact, [], extent));
+  const isCut = extent.isCut || (value instanceof Uint8Array && value.length > DUMPED_BYTES);
+  return { type: typeOf(value), text: text.slice(0, LONGEST_TEXT), cut: isCut || text.length > LONGEST_TEXT };
 }
 
 /** The whole value for a download, also with secrets hidden. */
 export function wholeValue(value: unknown, redact: Redact): Uint8Array | string {
   if (value instanceof Uint8Array) return redact([], value) ? REDACTED : value;
-  const shown = redacted(value, redact, []);
+  const all = Number.POSITIVE_INFINITY;
+  const shown = redacted(value, redact, [], { items: all, depth: all, left: all, isCut: false });
   return typeof shown === "string"
     ? shown
     : inspect(shown, { depth: null, maxArrayLength: null, maxStringLength: null });
@@ -47,11 +59,6 @@ function textOf(value: unknown): string {
   });
 }
 
-const isCut = (value: unknown): boolean =>
-  (value instanceof Uint8Array && value.length > DUMPED_BYTES) ||
-  (Array.isArray(value) && value.length > LONGEST_LIST) ||
-  ((value instanceof Map || value instanceof Set) && value.size > LONGEST_LIST);
-
 const DUMPED_BYTES = 4_096;
 
 /** Sixteen bytes a line, with their text. */
@@ -66,27 +73,44 @@ function hexDump(bytes: Uint8Array): string {
   return lines.join("\n");
 }
 
-/** A copy in which secrets are replaced; as deep and as long as is shown. */
-function redacted(value: unknown, redact: Redact, path: readonly string[]): unknown {
+/** A copy in which secrets are replaced, as far as it is looked at. */
+function redacted(value: unknown, redact: Redact, path: readonly string[], extent: Extent): unknown {
   const name = path.at(-1);
   if ((name !== undefined && SECRET.test(name)) || redact(path, value)) return REDACTED;
-  if (typeof value !== "object" || value === null || path.length > DEEPEST) return value;
-  const inner = (key: unknown, item: unknown): unknown => redacted(item, redact, [...path, String(key)]);
-  if (Array.isArray(value)) return value.slice(0, LONGEST_LIST + 1).map((item, at) => inner(at, item));
-  if (value instanceof Map) return new Map(first(value).map(([key, item]) => [key, inner(key, item)]));
-  if (value instanceof Set) return new Set(first(value).map((item, at) => inner(at, item)));
+  extent.left -= 1 + (typeof value === "string" ? value.length : 0);
+  if (extent.left < 0) {
+    extent.isCut = true;
+    return typeof value === "string" ? value.slice(0, LONGEST_TEXT) : CUT;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (path.length > extent.depth) {
+    extent.isCut = true;
+    return CUT;
+  }
+  const inner = (key: unknown, item: unknown): unknown =>
+    redacted(item, redact, [...path, String(key)], extent);
+  if (Array.isArray(value)) return first(value, extent).map((item, at) => inner(at, item));
+  if (value instanceof Map)
+    return new Map(first(value, extent).map(([key, item]) => [key, inner(key, item)]));
+  if (value instanceof Set) return new Set(first(value, extent).map((item, at) => inner(at, item)));
   if (Object.prototype.toString.call(value) !== "[object Object]") return value;
   return Object.fromEntries(
-    Object.entries(value)
-      .slice(0, LONGEST_LIST + 1)
-      .map(([key, item]) => [key, inner(key, item)]),
+    first(Object.keys(value), extent).map((key) => [
+      key,
+      inner(key, (value as Record<string, unknown>)[key]),
+    ]),
   );
 }
 
-function first<T>(items: Iterable<T>): T[] {
+/** No more than may still be looked at. */
+function first<T>(items: Iterable<T>, extent: Extent): T[] {
   const taken: T[] = [];
+  const most = Math.min(extent.items, extent.left);
   for (const item of items) {
-    if (taken.length > LONGEST_LIST) break;
+    if (taken.length >= most) {
+      extent.isCut = true;
+      break;
+    }
     taken.push(item);
   }
   return taken;

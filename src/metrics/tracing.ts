@@ -43,15 +43,25 @@ const channels: ReadonlyMap<string, Channel> = new Map(
 );
 
 let spans: SpanRunner | undefined;
+let isLogged = false;
+/** One flag for both, since the hot operations read it. */
+let isAlwaysTraced = false;
 
 /** Runs every operation in a span from now on; undefined: stops. */
 export function runInSpans(runner: SpanRunner | undefined): void {
   spans = runner;
+  isAlwaysTraced = isLogged || runner !== undefined;
+}
+
+/** Traces every operation from now on, for a log of decisions. */
+export function traceForLog(): void {
+  isLogged = true;
+  isAlwaysTraced = true;
 }
 
 /** Whether anyone observes this operation. */
 export function isTraced(operation: string): boolean {
-  if (spans !== undefined) return true;
+  if (isAlwaysTraced) return true;
   const channel = channels.get(operation);
   return channel !== undefined && hasSubscribers(channel);
 }
@@ -72,10 +82,10 @@ const {
   error: setError,
 } = sets;
 
-export const isGetTraced = (): boolean => spans !== undefined || hasSubscribers(gets);
-export const isLoadTraced = (): boolean => spans !== undefined || hasSubscribers(loads);
+export const isGetTraced = (): boolean => isAlwaysTraced || hasSubscribers(gets);
+export const isLoadTraced = (): boolean => isAlwaysTraced || hasSubscribers(loads);
 export const isSetTraced = (): boolean =>
-  spans !== undefined ||
+  isAlwaysTraced ||
   setStart.hasSubscribers ||
   setAsyncEnd.hasSubscribers ||
   setError.hasSubscribers ||
@@ -84,7 +94,7 @@ export const isSetTraced = (): boolean =>
 
 /** Whether anyone observes a get that is a hit; subscribers of errors alone do not. */
 export const isGetHitTraced = (): boolean =>
-  spans !== undefined ||
+  isAlwaysTraced ||
   getStart.hasSubscribers ||
   getAsyncEnd.hasSubscribers ||
   getEnd.hasSubscribers ||
@@ -92,7 +102,7 @@ export const isGetHitTraced = (): boolean =>
 
 /** Like `isGetHitTraced`, for getOrSet. */
 export const isLoadHitTraced = (): boolean =>
-  spans !== undefined ||
+  isAlwaysTraced ||
   loadStart.hasSubscribers ||
   loadAsyncEnd.hasSubscribers ||
   loadEnd.hasSubscribers ||

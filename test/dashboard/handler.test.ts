@@ -1,6 +1,8 @@
 // The dashboard's server: who may ask and from where, what is refused, every adapter, hostile keys and values, the size.
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import express from "express";
 import Fastify from "fastify";
@@ -8,6 +10,7 @@ import helmet from "helmet";
 import { Hono } from "hono";
 import Koa from "koa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { COMMANDS, GLOBAL_OPTIONS } from "../../src/cli/specs/table.ts";
 import { loadPage } from "../../src/dashboard/handler.ts";
 import { type DashboardAction, type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { serveLocally } from "../../src/dashboard/local.ts";
@@ -52,7 +55,7 @@ describe("the page", () => {
     expect(answer.headers.get("x-frame-options")).toBe("DENY");
     expect(await answer.text()).not.toMatch(/(?:src|href)="(?!data:|#)/);
     const bare = await board.fetch(new Request("http://admin.example/deep/path?x=1"));
-    expect([bare.status, bare.headers.get("location")]).toEqual([308, "path/?x=1"]);
+    expect([bare.status, bare.headers.get("location")]).toEqual([308, "./path/?x=1"]);
   });
 });
 
@@ -220,6 +223,21 @@ describe("what is shown and changed", () => {
     expect(tagged?.key).toBe("<script>\u202e\u0000\ud800");
   });
 
+  it("keys that resemble a text are found, best first, within the other filters", async () => {
+    const { cache, call } = opened();
+    await cache.setMany({ "user:ada": 1, "user:adam": 2, "order:1": 3 }, { tags: ["people"] });
+    await cache.set("user:adan", 4);
+    const found = async (body: object): Promise<string[]> =>
+      (await linesOf(await call("keys", body))).flatMap(({ entries }) =>
+        ((entries ?? []) as { key: string }[]).map(({ key }) => key),
+      );
+    expect(await found({ similar: "usr:adam" })).toEqual(["user:adam", "user:ada", "user:adan"]);
+    expect(await found({ similar: "usr:adan", tag: "people" })).toEqual(["user:ada", "user:adam"]);
+    expect(await found({ similar: "nothing like it" })).toEqual([]);
+    const [refused] = await linesOf(await call("keys", { similar: "x".repeat(300) }));
+    expect(refused?.failed).toContain("at most 256 characters");
+  });
+
   it.each([
     ["keys", { state: "old" }],
     ["keys", { prefix: 7 }],
@@ -271,6 +289,18 @@ describe("what is shown and changed", () => {
     expect(text).toContain("kv_url");
     expect(text).not.toMatch(/s3cret|0123456789/);
   });
+});
+
+it("the commands that the page copies exist, with their flags", () => {
+  const folder = join(import.meta.dirname, "../../dashboard");
+  const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+  const copied = texts.flatMap((text) => [...text.matchAll(/`xcache ([a-z]+) ([^`]*)`/g)]);
+  expect(copied.map(([, name]) => name).toSorted()).toEqual(["get", "invalidate"]);
+  for (const [, name, rest = ""] of copied) {
+    const options = [...GLOBAL_OPTIONS, ...(COMMANDS.find((each) => each.name === name)?.options ?? [])];
+    const known = options.flatMap(({ flags }) => flags.match(/--[a-z-]+/g) ?? []);
+    for (const flag of rest.match(/--[a-z-]+/g) ?? []) expect(known).toContain(flag);
+  }
 });
 
 describe("adapters", () => {

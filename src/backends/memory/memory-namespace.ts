@@ -20,6 +20,7 @@ import {
   type Namespace,
   type NamespaceUsage,
   type ReadCallback,
+  type Sighting,
   type Ticket,
 } from "../../core/namespace.ts";
 import { LocalRecords } from "../../core/own-records.ts";
@@ -149,6 +150,28 @@ export class MemoryNamespace implements Namespace {
     if (entry === undefined) return undefined;
     const inspection = this.#inspection(key, entry);
     return { ...inspection, value: this.own(entry.value) };
+  }
+
+  sight(key: string): Sighting {
+    const entry = this.#table.sight(this.page, key);
+    if (entry === undefined) return { entry: undefined, tier: undefined, isLeased: false };
+    const now = this.#core.clock.now();
+    const { tagSet, expires, staleUntil } = entry;
+    const fresh = now < expires;
+    const isLive = tagSet?.isLive() !== false;
+    return {
+      entry: {
+        fresh,
+        ttlMs: Math.max(0, expires - now),
+        expiredForMs: Math.max(0, now - expires),
+        staleMs: Math.max(0, staleUntil - Math.max(now, expires)) || 0,
+        tags: tagSet === undefined ? NO_TAGS : tagSet.tags,
+        id: expires,
+        ...(!isLive && { invalidatedBy: { tags: tagSet?.invalidated() ?? NO_TAGS, isCleared: false } }),
+      },
+      tier: fresh && isLive ? "memory" : undefined,
+      isLeased: false,
+    };
   }
 
   async *scan({

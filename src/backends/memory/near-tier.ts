@@ -56,6 +56,11 @@ class MemoryNearPage implements NearPage {
     return this.#page.peek(key);
   }
 
+  holds(key: string): boolean {
+    const held = this.#table.find(this.#page, key);
+    return held !== undefined && this.#table.clock.now() < held.expires;
+  }
+
   declines(key: string): boolean {
     return this.#table.declines(this.#page, key);
   }

@@ -33,7 +33,7 @@ export interface TableOptions {
   readonly onEvict?: (page: Page, key: string) => void;
 }
 
-/** An entry whose tags are live, fresh or not. */
+/** An entry, fresh or not. */
 export interface Held<S> {
   readonly value: unknown;
   readonly tagSet: S | undefined;
@@ -184,12 +184,18 @@ export class Table<S extends EntryTags> implements PageHost {
     if (this.#uses.isFull) this.#applyUses();
   }
 
+  /** The entry if its tags are live. */
   find(page: Page, key: string): Held<S> | undefined {
+    const entry = this.sight(page, key);
+    return entry?.tagSet?.isLive() === false ? undefined : entry;
+  }
+
+  /** The entry, also if its tags have been invalidated. */
+  sight(page: Page, key: string): Held<S> | undefined {
     const held = page.held(key);
     if (held === undefined) return undefined;
     const slot = this.#slotOf(page, key, held);
     const tagSet = this.#rows.tagSetOf(slot);
-    if (tagSet?.isLive() === false) return undefined;
     const expires = this.#expiresOf(slot, held);
     return {
       value: heldValue(held),

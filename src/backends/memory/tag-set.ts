@@ -33,6 +33,11 @@ export class TagSet {
     return true;
   }
 
+  /** Those that have been invalidated since. */
+  invalidated(): readonly string[] {
+    return this.#stamps.filter(({ live }) => !live).map(({ tag }) => tag);
+  }
+
   /** Call it before an entry refers to this set. */
   retain(): void {
     this.#entries++;

@@ -1,6 +1,7 @@
 // The stamps of one namespace: what is stored carries the current stamps, and is live as long as they stay current.
 import { atEndOfTurn } from "../event-loop.ts";
 import { type Spelling, tagGroup } from "../keys.ts";
+import type { Invalidation } from "../namespace.ts";
 import type { StampSet, Token } from "../record.ts";
 import type { PendingInvalidation } from "./outbox.ts";
 import type { HeldStamp, StampBook } from "./stamps.ts";
@@ -92,6 +93,18 @@ export class NamespaceStamps {
     if (this.isKnownLive(stamps)) return true;
     const doubtful = this.stampsOf(stamps).filter(([key, id]) => this.#book.known(key) !== id);
     return doubtful.length === 0 || this.#confirm(doubtful);
+  }
+
+  /** What has invalidated a set, as the store knows it; undefined: nothing. */
+  async invalidationOf(stamps: StampSet): Promise<Invalidation | undefined> {
+    if (stamps.namespaceStamps.length !== this.namespaceKeys.length) return { tags: [], isCleared: true };
+    const expected = this.stampsOf(stamps);
+    const present = await this.#book.confirm(expected.map(([key]) => key));
+    const isBroken = (at: number): boolean => present[at] !== expected[at]?.[1];
+    const spaces = stamps.namespaceStamps.length;
+    const isCleared = stamps.namespaceStamps.some((_, at) => isBroken(at));
+    const tags = stamps.tags.filter((_, at) => isBroken(spaces + at)).map(({ tag }) => tag);
+    return isCleared || tags.length > 0 ? { tags, isCleared } : undefined;
   }
 
   /** The stamps of the namespace and its ancestors, as far as they are known locally. */

@@ -23,7 +23,7 @@ export class LoadPauses {
   }
 
   /** Whether to serve this stale value instead of loading. */
-  covers(key: string, stale: Found): boolean {
+  covers(key: string, stale: Pick<Found, "id">): boolean {
     const pause = this.#pauses.get(key);
     return pause !== undefined && pause.id === stale.id && this.#clock.now() < pause.until;
   }

@@ -54,6 +54,8 @@ export interface LoaderHost {
   loading?(): void;
   /** Called once per load whose result was stored. */
   stored(key: string, tags: readonly string[]): void;
+  /** Called once per load whose result was not stored, with the reason. */
+  notStored?(key: string, reason: string): void;
   /** Called with failures that no caller sees: of the store, and of loads nobody waits for. */
   report(error: Error): void;
 }
@@ -99,6 +101,18 @@ export class Loader {
   /** Whether a load of this key is in flight: then reading the store first is pointless. */
   isLoading(key: string): boolean {
     return this.#flights.has(key);
+  }
+
+  /** How many callers wait for a load of this key that another call could join; undefined: there is none. */
+  callersOf(key: string): number | undefined {
+    const flight = this.#flights.get(key);
+    if (flight === undefined || flight.limit.isExceeded || this.#isOvertaken(key, flight)) return undefined;
+    return flight.waiters;
+  }
+
+  /** Whether this stale value is served without another load, since the last one has failed. */
+  isPaused(key: string, stale: Pick<Found, "id">): boolean {
+    return this.#pauses?.covers(key, stale) === true;
   }
 
   /** `lookup`: what a read of the store has just returned; `calledAt`: when the call began, in the change log. */
@@ -379,14 +393,12 @@ export class Loader {
   }
 
   /** Stores what was loaded, unless the load decided otherwise. */
-  #commit(
-    key: string,
-    value: unknown,
-    { skipped, options }: LoadDecisions,
-    { ticket, signal }: Flight,
-  ): MaybePromise<CommitOutcome> {
+  #commit(key: string, value: unknown, decided: LoadDecisions, flight: Flight): MaybePromise<CommitOutcome> {
+    const { ticket, signal } = flight;
+    const { skipped, options } = decided;
     if (ticket === undefined || value === undefined || skipped || signal.aborted) {
       void ticket?.abandon();
+      this.#host.notStored?.(key, whyNotStored(value, decided, flight));
       return "skipped";
     }
     try {
@@ -395,7 +407,7 @@ export class Loader {
         ? this.#committed(key, committed, options)
         : this.#judged(key, committed, options);
     } catch (error) {
-      return this.#notCommitted(error);
+      return this.#notCommitted(key, error);
     }
   }
 
@@ -403,18 +415,22 @@ export class Loader {
     try {
       return this.#judged(key, await committed, options);
     } catch (error) {
-      return this.#notCommitted(error);
+      return this.#notCommitted(key, error);
     }
   }
 
   #judged(key: string, isStored: boolean, { tags }: EntryOptions): CommitOutcome {
-    if (!isStored) return "refused";
-    this.#host.stored(key, tags);
-    return "stored";
+    if (isStored) {
+      this.#host.stored(key, tags);
+      return "stored";
+    }
+    this.#host.notStored?.(key, "the key or one of its tags was written or invalidated while it ran");
+    return "refused";
   }
 
-  #notCommitted(error: unknown): CommitOutcome {
+  #notCommitted(key: string, error: unknown): CommitOutcome {
     if (error instanceof CodecError && error.code === "VALUE_UNSUPPORTED") throw error;
+    this.#host.notStored?.(key, "the store failed");
     this.#host.report(toError(error));
     return "unknown";
   }
@@ -479,6 +495,17 @@ const isPlain = (request: ResolvedLoadOptions): boolean =>
   request.staleIfErrorMs === 0 &&
   request.softTimeoutMs === Number.POSITIVE_INFINITY &&
   request.hardTimeoutMs === Number.POSITIVE_INFINITY;
+
+function whyNotStored(
+  value: unknown,
+  { skipped }: LoadDecisions,
+  { signal, storeFailed }: Pick<Flight, "signal" | "storeFailed">,
+): string {
+  if (signal.aborted) return "the cache was disconnected";
+  if (skipped) return "the load called skip()";
+  if (value === undefined) return "the load returned undefined";
+  return storeFailed ? "the store failed" : "another process is loading the same key";
+}
 
 const isPromise = <T>(answer: MaybePromise<T>): answer is Promise<T> => answer instanceof Promise;
 

@@ -55,6 +55,10 @@ export class ComparedNear implements Near {
     return this.#options.page.peek(key);
   }
 
+  holds(key: string): boolean {
+    return this.#options.page.holds(key);
+  }
+
   begin(key: string): WatchedRead | undefined {
     return this.#options.page.declines(key) ? undefined : UNWATCHED;
   }

@@ -14,6 +14,8 @@ import type { Entry } from "../record.ts";
 export interface NearPage {
   /** The value itself, if it is fresh and its stamps are live. */
   peek(key: string): unknown;
+  /** Whether `peek` would return a value; not a use. */
+  holds(key: string): boolean;
   /** Whether it is full and its admission policy would not keep this key. */
   declines(key: string): boolean;
   /** Returns whether the value was kept. `expires` is in local time; `bytes` is the approximate size of the value. */
@@ -70,7 +72,10 @@ export function pushesChanges(push: PushChannel | undefined): push is TrustedCha
 export type KnownStamps = Pick<NamespaceStamps, "heldNamespaceStamps" | "heldTagStamps" | "stampsOf">;
 
 /** The near tier of a namespace, whichever way it is kept coherent. */
-export type Near = Pick<PushedNear, "peek" | "begin" | "end" | "keep" | "drop" | "dropMatching" | "clear">;
+export type Near = Pick<
+  PushedNear,
+  "peek" | "holds" | "begin" | "end" | "keep" | "drop" | "dropMatching" | "clear"
+>;
 
 export interface PushedNearOptions {
   readonly page: NearPage;
@@ -109,6 +114,10 @@ export class PushedNear implements StampTrust {
 
   peek(key: string): unknown {
     return --this.#hitsLeft >= 0 || this.#mayServe() ? this.#page.peek(key) : undefined;
+  }
+
+  holds(key: string): boolean {
+    return this.#mayServe() && this.#page.holds(key);
   }
 
   revoke(): void {

@@ -5,7 +5,7 @@ import { entryOf, expiredForMs, isFresh, lifetimeMs } from "../invalidation/live
 import type { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import { OwnExpiries } from "../invalidation/own-expiries.ts";
 import type { Spelling } from "../keys.ts";
-import type { EntryOptions, Found, Inspection } from "../namespace.ts";
+import type { EntryOptions, Found, Inspection, SightedEntry } from "../namespace.ts";
 import type { Entry, StampSet, StoreRecord, Token } from "../record.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
 
@@ -73,6 +73,18 @@ export class Entries {
       expiredForMs: fresh ? 0 : expiredForMs(entry, backend),
       id: entry.version,
       record,
+    };
+  }
+
+  /** What is known of an entry, live or not. */
+  async sighted(entry: Entry): Promise<SightedEntry> {
+    const { fresh, ttlMs, staleMs, tags } = this.inspection(entry, 0);
+    const invalidatedBy = await this.#stamps.invalidationOf(entry);
+    return {
+      ...{ fresh, ttlMs, staleMs, tags },
+      expiredForMs: fresh ? 0 : expiredForMs(entry, this.#store.backend),
+      id: entry.version,
+      ...(invalidatedBy !== undefined && { invalidatedBy }),
     };
   }
 

@@ -20,6 +20,7 @@ import type {
   Namespace,
   NamespaceUsage,
   ReadCallback,
+  Sighting,
   WriteObserver,
 } from "../namespace.ts";
 import { ComparedNear } from "../near/compared-near.ts";
@@ -224,6 +225,20 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
 
   examine(key: string): Promise<Examination | undefined> {
     return this.#scan.examine(key);
+  }
+
+  async sight(key: string): Promise<Sighting> {
+    const tier = this.#near?.holds(key) ? "near" : undefined;
+    const { backend, guard } = this.#store;
+    return guard.run("explain", async () => {
+      const record = await backend.read(this.names.entry(key));
+      const entry = entryOf(record, this.names.entry(key));
+      const isLeased =
+        record?.kind === "lease" &&
+        record.expires > backend.now() &&
+        (await this.#stamps.invalidationOf(record)) === undefined;
+      return { entry: entry && (await this.#entries.sighted(entry)), tier, isLeased };
+    });
   }
 
   scan(options?: EntryScanOptions): AsyncIterable<readonly Inspection[]> {

@@ -1,7 +1,7 @@
 // CacheMetrics: passes what caches count, and what the application measures itself, to any number of collectors.
 
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { Collector, MetricTags } from "../../core/collector.ts";
+import { type Collector, isSending, type MetricTags, sendsTo } from "../../core/collector.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { CATALOGUE } from "../catalogue.ts";
@@ -56,6 +56,7 @@ export class CacheMetrics implements Collector {
     this.#fed = this.#collectors.filter(
       ({ collector }) => !isReading(collector) && collector.constructor !== NoOpCollector,
     );
+    warnOfDoubleCounts(collectors);
     const view: MetricsView = { sources: this.#sources, failed: () => this.#failedSeries() };
     for (const { collector } of this.#collectors) if (isReading(collector)) collector[readFrom](view);
     if (this.#fed.length > 0) this.#feed = new Feed(this.#sources, this.#feedTarget());
@@ -192,6 +193,20 @@ function requireCollectors(collectors: unknown): readonly Collector[] {
     if (!isOne) throw invalid(`each collector must be an object with ${METHODS.join(", ")}`, collector);
   }
   return [...new Set(collectors as Collector[])];
+}
+
+/** Two objects, since the same one twice counts once. */
+function warnOfDoubleCounts(collectors: readonly Collector[]): void {
+  const places = new Set<unknown>();
+  for (const { [sendsTo]: target } of new Set(collectors.filter(isSending))) {
+    if (places.has(target.place)) {
+      process.emitWarning(
+        `two collectors of one CacheMetrics send to ${target.name}: everything is counted twice there. Pass one of them; it serves any number of caches.`,
+        "XCacheWarning",
+      );
+    }
+    places.add(target.place);
+  }
 }
 
 const invalid = (expected: string, arrived: unknown): ConfigError =>

@@ -1,6 +1,6 @@
 // OtelCollector: passes measurements to the application's OpenTelemetry meter.
 import { requireOptions } from "../../core/arguments.ts";
-import type { Collector, MetricTags } from "../../core/collector.ts";
+import { type MetricTags, type SendingCollector, sendsTo } from "../../core/collector.ts";
 import { VERSION } from "../../version.ts";
 import { type MetricType, metricNamed } from "../catalogue.ts";
 import { LATENCY_BUCKETS } from "../recording/histogram.ts";
@@ -30,7 +30,9 @@ const UNITS = { seconds: "s", bytes: "By" } as const;
  * cache.startMetricsCollection();
  * ```
  */
-export class OtelCollector implements Collector {
+export class OtelCollector implements SendingCollector {
+  /** @internal */
+  readonly [sendsTo]: SendingCollector[typeof sendsTo];
   readonly #meter: OtelMeter;
   readonly #instruments = new Map<string, Instrument>();
   #dropped = 0;
@@ -39,6 +41,7 @@ export class OtelCollector implements Collector {
   constructor(options: OtelCollectorOptions = {}) {
     requireOptions(options, ["meterProvider"]);
     const provider = options.meterProvider ?? otelApi("OtelCollector").metrics;
+    this[sendsTo] = { place: provider, name: "the same OpenTelemetry meter provider" };
     this.#meter = provider.getMeter("xcache", VERSION);
   }
 

@@ -146,7 +146,7 @@ export class PullCollector implements Collector {
       const name = seriesName(...this.#prefix, METRICS[this.#families.size]?.exposition);
       this.#unregister();
       throw new ConfigError("CONFIG_INVALID", `the registry rejected the metric ${name}`, {
-        hint: "Another collector may have registered it: give this one its own namespace, subsystem or registry.",
+        hint: "Another PullCollector may have registered it. One collector serves any number of caches: create it once and pass it to each, or give this one its own namespace, subsystem or registry.",
         cause,
       });
     }

@@ -1,4 +1,5 @@
 // What charts are marked with: invalidations by what was invalidated, bounded, and changes of state.
+import type { Invalidation } from "../../core/namespace.ts";
 
 /** Tags counted separately until the next report; the rest count as other. */
 export const MOST_TAGS = 100;
@@ -13,12 +14,32 @@ export type StateKind = "connection" | "circuit_breaker";
 
 export class ChangeMarks {
   #invalidations = new Map<string, number>();
+  /** When this process last invalidated a tag; the oldest are forgotten. */
+  readonly #latest = new Map<string, number>();
+  #clearedAt: number | undefined;
   /** Called for every change of state. */
   onState: ((what: StateKind, state: string) => void) | undefined;
 
-  invalidated({ tags, all }: { readonly tags?: readonly string[]; readonly all?: true }): void {
+  /** `now`: milliseconds since the epoch. */
+  invalidated({ tags, all }: { readonly tags?: readonly string[]; readonly all?: true }, now: number): void {
     if (tags === undefined) this.#count(all ? CLEAR : PATTERN);
     else for (const tag of tags) this.#count(this.#nameOf(tag));
+    if (all) this.#clearedAt = now;
+    for (const tag of tags ?? []) {
+      this.#latest.delete(tag);
+      this.#latest.set(tag, now);
+    }
+    for (const tag of this.#latest.keys()) {
+      if (this.#latest.size <= MOST_TAGS) break;
+      this.#latest.delete(tag);
+    }
+  }
+
+  /** When this process last did it; undefined: not as far as it remembers. */
+  lastInvalidated({ tags, isCleared }: Invalidation): number | undefined {
+    const times = tags.map((tag) => this.#latest.get(tag) ?? 0);
+    const latest = Math.max(0, ...times, (isCleared ? this.#clearedAt : undefined) ?? 0);
+    return latest === 0 ? undefined : latest;
   }
 
   changed(what: StateKind, state: string): void {

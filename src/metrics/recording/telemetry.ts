@@ -10,6 +10,13 @@ import { FunctionCounts } from "./function-counts.ts";
 import type { OperationRecord, Timing } from "./operation-record.ts";
 import { Recorder } from "./recorder.ts";
 
+/** Writes down what a cache decides; see cache/decision-log.ts. */
+export interface Decisions {
+  around<T>(operation: string, key: string | undefined, work: () => Promise<T>): Promise<T>;
+  loaded(outcome: Loaded | undefined): void;
+  failed(operation: string, error: Error): void;
+}
+
 export class Telemetry implements WriteObserver {
   readonly events = new Emitter();
   readonly recorder: Recorder;
@@ -19,6 +26,8 @@ export class Telemetry implements WriteObserver {
   readonly gets: OperationRecord;
   /** A field of its own, like `gets`, because sets are frequent. */
   readonly sets: OperationRecord;
+  /** Absent unless somebody wants to read it: then every operation must be traced. */
+  decisions: Decisions | undefined;
   readonly #clock: Clock;
   readonly #prefix: string;
 
@@ -62,6 +71,7 @@ export class Telemetry implements WriteObserver {
   /** The outcome of a getOrSet call that was not a hit at once; undefined if it has failed. */
   loaded(key: string, outcome: Loaded | undefined, by: FunctionRecord | undefined): void {
     const { recorder } = this;
+    this.decisions?.loaded(outcome);
     if (outcome?.source === "stale") {
       recorder.staleServed++;
       if (by !== undefined) by.stale++;
@@ -106,7 +116,7 @@ export class Telemetry implements WriteObserver {
     readonly all?: true;
   }): void {
     this.recorder.invalidations++;
-    this.marks.invalidated(what);
+    this.marks.invalidated(what, (this.#clock.wall ?? this.#clock.now)());
     this.events.emit("invalidate", what);
   }
 
@@ -141,7 +151,8 @@ export class Telemetry implements WriteObserver {
 
   /** Runs an operation that is being traced. */
   trace<T>(operation: string, about: TraceDetails, work: () => Promise<T>): Promise<T> {
-    return traced({ operation, prefix: this.#prefix, ...about }, work);
+    const run = (): Promise<T> => traced({ operation, prefix: this.#prefix, ...about }, work);
+    return this.decisions === undefined ? run() : this.decisions.around(operation, about.key, run);
   }
 
   async #run<T>(operation: string, work: () => T | Promise<T>): Promise<T> {
@@ -164,6 +175,7 @@ export class Telemetry implements WriteObserver {
 
   /** Counts an error that no caller receives, and emits it. */
   failed(operation: string, error: Error): void {
+    this.decisions?.failed(operation, error);
     this.recorder.failed(operation, error);
     this.events.emit("error", { error, operation });
   }

@@ -1,7 +1,7 @@
 // PushCollector: sends measurements to a StatsD daemon over UDP. Never throws if the daemon is down.
 import { requireOptions } from "../../core/arguments.ts";
 import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
-import type { Collector, MetricTags } from "../../core/collector.ts";
+import { type MetricTags, type SendingCollector, sendsTo } from "../../core/collector.ts";
 import { type Duration, toSeconds } from "../../core/duration.ts";
 import { datagramName, metricNamed } from "../catalogue.ts";
 import {
@@ -45,7 +45,9 @@ const SEND_AFTER_MS = 100;
  * const cache = new XCache({ metrics: new CacheMetrics([collector]) });
  * ```
  */
-export class PushCollector implements Collector {
+export class PushCollector implements SendingCollector {
+  /** @internal */
+  readonly [sendsTo]: SendingCollector[typeof sendsTo];
   readonly #clock: Clock;
   readonly #prefix: string;
   readonly #sampleRate: number;
@@ -69,6 +71,11 @@ export class PushCollector implements Collector {
     this.#useTags = requireFlag(useTags, "useTags");
     const timeoutMs = requirePositive(toSeconds(timeout), "timeout", 3_600) * 1000;
     const target = { host: requireHost(host), port: requirePort(port, 1), timeoutMs };
+    const place = `${target.host}:${target.port}`;
+    this[sendsTo] = {
+      place: `${place} ${this.#prefix}`,
+      name: `the daemon at ${place} as "${this.#prefix}*"`,
+    };
     this.#socket = new DatagramSocket(target, clock);
     this.#packer = new DatagramPacker((datagram) => this.#socket.send(datagram));
   }

@@ -48,6 +48,10 @@ describe("in the near tier", () => {
     expect(mine.peek("k")).toBeUndefined();
     await until(async () => (await mine.get("k")) === mine.peek("k"), { what: "it is kept" });
     expect(mine.peek("k")).toBe("old");
+    expect(await mine.explain("k")).toMatchObject({
+      tier: "near",
+      reason: expect.stringMatching(/^fresh for .* in the near tier of this process$/),
+    });
     await other.delete("k");
     await until(() => mine.peek("k") === undefined, { what: "the change is known" });
   });

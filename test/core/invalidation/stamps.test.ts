@@ -62,6 +62,7 @@ function mapPage(): NearPage {
   const kept = new Map<string, unknown>();
   return {
     peek: (key) => kept.get(key),
+    holds: (key) => kept.has(key),
     declines: () => false,
     keep: (key, value) => kept.set(key, value).size > 0,
     drop: (key) => kept.delete(key),

@@ -65,6 +65,7 @@ describe("reads that were begun for the near tier", () => {
     const kept: string[] = [];
     const page: NearPage = {
       peek: () => undefined,
+      holds: () => false,
       declines,
       keep: (key) => kept.push(key) > 0,
       drop() {},

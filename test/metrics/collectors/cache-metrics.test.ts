@@ -1,7 +1,10 @@
-import { describe, expect, expectTypeOf, it } from "vitest";
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
 import type { Collector } from "../../../src/core/collector.ts";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
 import { CacheMetrics, metricsOf, NoOpCollector } from "../../../src/metrics/collectors/cache-metrics.ts";
+import { OtelCollector } from "../../../src/metrics/opentelemetry/otel.ts";
+import type { OtelMeterProvider } from "../../../src/metrics/opentelemetry/otel-api.ts";
+import { PushCollector } from "../../../src/metrics/statsd/push.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { ListeningCollector } from "../listening-collector.ts";
 import { reportingCache } from "../reporting-cache.ts";
@@ -39,6 +42,29 @@ describe("CacheMetrics", () => {
     const collector = new ListeningCollector();
     new CacheMetrics([collector, collector]).increment("orders");
     expect(collector.calls).toHaveLength(1);
+  });
+
+  it("warns if two collectors send to the same place, where everything would count twice", () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const push = new PushCollector({ prefix: "shop" });
+    const provider = { getMeter: () => ({}) } as unknown as OtelMeterProvider;
+    const otel = new OtelCollector({ meterProvider: provider });
+    // The same object counts once, and other prefixes, ports and providers are other places.
+    const others = [
+      new PushCollector({ prefix: "other" }),
+      new PushCollector({ prefix: "shop", port: 8126 }),
+    ];
+    const another = new OtelCollector({ meterProvider: { ...provider } });
+    new CacheMetrics([push, push, ...others, otel, otel, another]);
+    expect(warn).not.toHaveBeenCalled();
+    new CacheMetrics([push, new PushCollector({ prefix: "shop" })]);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      'two collectors of one CacheMetrics send to the daemon at 127.0.0.1:8125 as "shop.*": everything is counted twice there. Pass one of them; it serves any number of caches.',
+      "XCacheWarning",
+    );
+    new CacheMetrics([otel, new OtelCollector({ meterProvider: provider })]);
+    expect(warn.mock.lastCall?.[0]).toContain("send to the same OpenTelemetry meter provider");
   });
 
   it("without collectors records nothing and needs no timer for a cache", () => {

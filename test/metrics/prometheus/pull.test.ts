@@ -255,6 +255,18 @@ describe("what would spoil a series", () => {
     expect((await page()).series.get('shop_visits{from="\ufffd"}')).toBe(3);
   });
 
+  it("of a second collector in the same registry is a typed error that says what to do", () => {
+    const registry = new Registry();
+    pulled({ registry });
+    expect(() => pulled({ registry })).toThrow(
+      expect.objectContaining({
+        code: "CONFIG_INVALID",
+        message: expect.stringContaining("the registry rejected the metric shop_"),
+        hint: expect.stringContaining("create it once and pass it to each"),
+      }),
+    );
+  });
+
   it("is kept out after close: nothing is registered again", async () => {
     const registry = new Registry();
     const { collector, metrics } = pulled({ registry });
