@@ -5,7 +5,9 @@ export const open = (options) => openXCache(options);
 
 /** `config` is what a variant of this driver changes. */
 export async function openXCache({ capacity, copies, load, ttl }, config = {}) {
-  const backend = new MemoryBackend({ maxEntries: capacity, values: copies ? "copy" : "shared" });
+  // The peers count entries, not bytes.
+  const maxBytes = Number.POSITIVE_INFINITY;
+  const backend = new MemoryBackend({ maxEntries: capacity, maxBytes, values: copies ? "copy" : "shared" });
   const cache = new XCache({ backend, defaultTtl: ttl, ...config });
   await cache.connect();
   return {

@@ -23,8 +23,8 @@ export interface MemoryBackendOptions {
   /** Most entries over all namespaces, 1 to 8,388,608; the least useful are evicted first. Default: 100,000. */
   readonly maxEntries?: number;
   /**
-   * Approximate bound of the bytes of keys and values. Default: a quarter of the heap limit, at most 256 MB; none if
-   * `maxEntries` is given.
+   * Approximate bound of the bytes of keys and values. Default: a quarter of the heap limit, at most 256 MB. `Infinity`: none,
+   * so values need not be measured when they are stored.
    */
   readonly maxBytes?: number;
   /**
@@ -67,8 +67,7 @@ export class MemoryBackend implements Backend {
   constructor(options: MemoryBackendOptions = {}) {
     checkOptions(options);
     this.maxEntries = options.maxEntries ?? DEFAULT_MAX_ENTRIES;
-    this.#maxBytes =
-      options.maxBytes ?? (options.maxEntries === undefined ? undefined : Number.POSITIVE_INFINITY);
+    this.#maxBytes = options.maxBytes;
     this.values = options.values ?? "copy";
   }
 

@@ -169,13 +169,14 @@ describe("the bound of the store", () => {
     expect((await cache.getStats()).totalEvictions).toBe(90);
   });
 
-  it("the memory store holds at most a quarter of the heap and 256 MB, unless it is given a bound", async () => {
+  it("the memory store holds at most a quarter of the heap and 256 MB, unless it is given another bound in bytes", async () => {
     const most = Math.min(256 * 1024 * 1024, Math.floor(getHeapStatistics().heap_size_limit / 4));
     expect(new MemoryBackend().maxBytes).toBe(most);
     expect(new MemoryBackend({ values: "shared" }).maxBytes).toBe(most);
     expect(new MemoryBackend({ maxBytes: 1_000 }).maxBytes).toBe(1_000);
-    expect(new MemoryBackend({ maxEntries: 1_000 }).maxBytes).toBe(Number.POSITIVE_INFINITY);
-    await using cache = new XCache({ kvUrl: "memory://" });
+    expect(new MemoryBackend({ maxBytes: Number.POSITIVE_INFINITY }).maxBytes).toBe(Number.POSITIVE_INFINITY);
+    expect(new MemoryBackend({ maxEntries: 1_000 }).maxBytes).toBe(most);
+    await using cache = new XCache({ kvUrl: "memory://?max_entries=100000" });
     const megabyte = "x".repeat(2 ** 20);
     const pages = most / 2 ** 20 + 20;
     for (let page = 0; page < pages; page++) await cache.set(`page:${page}`, megabyte);

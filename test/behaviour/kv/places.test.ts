@@ -57,23 +57,21 @@ describe("a cluster", () => {
   it("behind NAT is reached through nat_map, redirections included", async () => {
     await using lost = opened(cluster.url, { connectTimeoutMs: 500 });
     expect(await failure(lost.connect())).toBeInstanceOf(ConnectionError);
-    await using backend = opened(`${cluster.url}?nat_map=${natMap()}`);
+    // Its clock stands still, so it does not look the topology up again on its own.
+    await using backend = opened(`${cluster.url}?nat_map=${natMap()}`, { clock: new ManualClock() });
     await backend.connect();
     for (const key of ["a", "b", "c", "d", "e", "f"]) expect(await works(backend, key)).toBe(true);
     const found: string[] = [];
     for await (const batch of backend.scan("")) found.push(...batch.map(({ key }) => key));
     expect(found.sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
     // A slot that moves without this client's knowledge: its command is answered with MOVED to the announced name.
-    const isRedirected = async (): Promise<boolean> => {
-      const move = await moveOf(slotOf("a"));
-      await beginMove(move);
-      await moveKeys(move);
-      const moved = await timesAnswered(cluster, "MOVED");
-      await endMove(cluster, move);
-      expect(await works(backend, "a")).toBe(true);
-      return (await timesAnswered(cluster, "MOVED")) > moved;
-    };
-    await until(isRedirected, { what: "a command is answered with MOVED" });
+    const move = await moveOf(slotOf("a"));
+    await beginMove(move);
+    await moveKeys(move);
+    const moved = await timesAnswered(cluster, "MOVED");
+    await endMove(cluster, move);
+    expect(await works(backend, "a")).toBe(true);
+    expect(await timesAnswered(cluster, "MOVED")).toBeGreaterThan(moved);
   });
 });
 
