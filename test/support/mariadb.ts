@@ -64,7 +64,9 @@ export async function startMariadb(options: readonly string[] = []): Promise<Mar
 
 function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
   const data = join(folder, "data");
-  mkdirSync(data, { mode: 0o700 });
+  // A server that starts removes the temporary tables of others in the same folder.
+  const temporary = join(folder, "temporary");
+  for (const own of [data, temporary]) mkdirSync(own, { mode: 0o700 });
   const users = join(folder, "users.sql");
   writeFileSync(users, USERS, { mode: 0o644 });
   const options = [
@@ -72,6 +74,7 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
     "--bind-address=127.0.0.1",
     `--socket=${join(data, "socket")}`,
     `--pid-file=${join(data, "pid")}`,
+    `--tmpdir=${temporary}`,
     "--skip-name-resolve",
     "--skip-log-bin",
     "--innodb-log-file-size=8M",
@@ -85,7 +88,7 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
     ...more,
   ];
   const launch = ["/bin/sh", "-c", LAUNCHER, binaryOf("mariadbd"), data, ...options, `--init-file=${users}`];
-  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, data) : launch;
+  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, [data, temporary]) : launch;
   return {
     binary,
     args,
@@ -98,8 +101,8 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
 }
 
 /** `chroot` is what every Linux has to become somebody else by number without another process in between. */
-function asNobody(launch: readonly string[], folder: string, data: string): string[] {
-  chownSync(data, NOBODY, NOBODY);
+function asNobody(launch: readonly string[], folder: string, owned: readonly string[]): string[] {
+  for (const own of owned) chownSync(own, NOBODY, NOBODY);
   // The server has to reach its data, which is in these.
   for (const outer of [runFolder(), folder]) chmodSync(outer, 0o711);
   return ["chroot", `--userspec=${NOBODY}:${NOBODY}`, "--groups=", "/", ...launch];
