@@ -36,7 +36,9 @@ export async function startMariadb(options: readonly string[] = []): Promise<Dat
 
 function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
   const data = join(folder, "data");
-  mkdirSync(data, { mode: 0o700 });
+  // A server that starts removes the temporary tables of others in the same folder.
+  const temporary = join(folder, "temporary");
+  for (const own of [data, temporary]) mkdirSync(own, { mode: 0o700 });
   const users = join(folder, "users.sql");
   writeFileSync(users, USERS, { mode: 0o644 });
   const options = [
@@ -44,6 +46,7 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
     "--bind-address=127.0.0.1",
     `--socket=${join(data, "socket")}`,
     `--pid-file=${join(data, "pid")}`,
+    `--tmpdir=${temporary}`,
     "--skip-name-resolve",
     "--skip-log-bin",
     "--innodb-log-file-size=8M",
@@ -57,7 +60,7 @@ function planMariadb({ folder, port }: Place, more: readonly string[]): Launch {
     ...more,
   ];
   const launch = ["/bin/sh", "-c", LAUNCHER, binaryOf("mariadbd"), data, ...options, `--init-file=${users}`];
-  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, [data]) : launch;
+  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, [data, temporary]) : launch;
   return {
     binary,
     args,

@@ -6,8 +6,9 @@ export type StatementKind =
   | { readonly kind: "schema" | "change" | "none" };
 
 const COMMENTS = /^(?:\s+|\/\*[^!M][\s\S]*?\*\/|--[^\n]*\n|#[^\n]*\n)+/;
+/** `SET STATEMENT` carries out another statement. */
 const NO_CHANGE =
-  /^(?:savepoint|release|rollback\s+(?:work\s+)?to|xa\s+end|set|flush|analyze|optimize|check|grant|revoke)\b/i;
+  /^(?:savepoint|release|rollback\s+(?:work\s+)?to|xa\s+end|set\b(?![\s\S]*\bstatement\b)|flush|analyze|optimize|check|grant|revoke)\b/i;
 const ROWS = /^(?:insert|update|delete|replace|load|call|with|do|execute|select)\b/i;
 
 export function statementKind(text: string): StatementKind {

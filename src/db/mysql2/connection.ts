@@ -37,39 +37,88 @@ export function watchConnection(connection: MysqlConnection, tracker: SessionTra
 export function wrapConnection(watched: WatchedConnection): MysqlConnection {
   const { connection } = watched;
   const query = (...args: unknown[]) => run(watched, "query", args);
+  const release = () => afterOthers(watched, () => connection.release?.());
   const wrapped: MysqlConnection = proxyOf(connection, {
     query,
     execute: (...args: unknown[]) => run(watched, "execute", args),
     beginTransaction: (callback?: Callback) => query("START TRANSACTION", callback),
     commit: (callback?: Callback) => query("COMMIT", callback),
     rollback: (callback?: Callback) => query("ROLLBACK", callback),
-    prepare: (options: unknown, callback?: (error: unknown, statement?: PreparedStatement) => void) =>
-      connection.prepare(options, (error, statement) =>
-        callback?.(error, statement && prepared(watched, statement)),
-      ),
+    prepare: (options: unknown, callback?: Callback) =>
+      inTurn(watched, "prepare", [
+        options,
+        (error: unknown, statement?: PreparedStatement) =>
+          callback?.(error, statement && prepared(watched, statement)),
+      ]),
+    ...Object.fromEntries(
+      IN_TURN.map((method) => [method, (...args: unknown[]) => inTurn(watched, method, args)]),
+    ),
+    // A pool takes the end of one of its connections for its release, and does not call back.
+    ...(connection.release && {
+      release,
+      end: (callback: Callback) => afterOthers(watched, () => connection.end(callback)),
+    }),
     promise: (implementation?: unknown) => promisesOver(connection.promise(implementation), wrapped),
   });
   return wrapped;
 }
 
+const IN_TURN = ["ping", "reset", "changeUser", "end"] as const;
+
+/** A command that is no statement, sent after the statements before it. */
+function inTurn(
+  watched: WatchedConnection,
+  method: (typeof IN_TURN)[number] | "prepare",
+  args: readonly unknown[],
+): void {
+  const { connection, driver } = watched;
+  const callback = args.find((each) => typeof each === "function") as
+    | ((...args: unknown[]) => void)
+    | undefined;
+  const given = args.filter((each) => each !== undefined && each !== callback);
+  const execute = () =>
+    driver.send((done) => (connection[method] as (...args: unknown[]) => unknown)(...given, done));
+  track(watched, { text: "", execute }).then(
+    (result) => callback && process.nextTick(callback, null, ...result),
+    (error: unknown) => callback && process.nextTick(callback, error),
+  );
+}
+
+/** What the library does at once, after the statements before it. */
+function afterOthers(watched: WatchedConnection, work: () => unknown): unknown {
+  if (watched.driver.unfinished === 0) return work();
+  return track(watched, { text: "", execute: async () => work() });
+}
+
+/** Runs a statement of the connection's user. */
+function track<Result>(
+  { driver, tracked }: WatchedConnection,
+  statement: SessionStatement<Result>,
+): Promise<Result> {
+  driver.unfinished++;
+  return tracked.run(statement).finally(() => {
+    driver.unfinished--;
+  });
+}
+
 function run(watched: WatchedConnection, method: StatementCall["method"], args: readonly unknown[]): unknown {
-  const { connection, tracked } = watched;
+  const { connection } = watched;
   const call = statementCall(method, args);
   if (call === undefined) return connection[method](...(args as [unknown]));
   const { options, callback } = call;
   if (callback === undefined) return emit(watched, call);
   // What the library returns besides calling back: an emitter of events.
   const command = commandOf(connection, options, undefined, callback);
-  callBack(tracked.run(statementOf(watched, call)), callback, command);
+  callBack(track(watched, statementOf(watched, call)), callback, command);
   return command;
 }
 
 /** A statement without a callback, whose rows are events or a stream. */
 function emit(watched: WatchedConnection, call: StatementCall): Command {
-  const { connection, tracked } = watched;
+  const { connection } = watched;
   if (call.method === "execute") return connection.execute(call.options);
   const command = commandOf(connection, call.options, undefined);
-  endAfter(command, tracked.run(emission(watched, call, command)));
+  endAfter(command, track(watched, emission(watched, call, command)));
   return command;
 }
 
@@ -112,9 +161,15 @@ export function textOf(
   return method === "execute" ? sql : connection.format(sql, values ?? [], namedPlaceholders);
 }
 
-/** The two ways to send a statement have results of their own. */
-export function valuesOf({ method, options }: StatementCall): readonly unknown[] {
-  return method === "query" ? [method] : [method, options.values];
+/** The two ways to send a statement have results of their own. A date is sent in the time zone of its connection. */
+export function valuesOf(
+  connection: MysqlConnection,
+  { method, options: { values } }: StatementCall,
+): readonly unknown[] {
+  if (method === "query") return [method];
+  const given: unknown[] = typeof values === "object" && values !== null ? Object.values(values) : [];
+  const dates = given.filter((value) => value instanceof Date);
+  return [method, values, ...dates.map((date) => connection.format("?", [date]))];
 }
 
 export function statementOf(
@@ -130,7 +185,7 @@ export function statementOf(
   };
   return {
     text: textOf(connection, driver, call),
-    values: valuesOf(call),
+    values: valuesOf(connection, call),
     execute: send,
     cacheable: {
       fetch: async () => {
@@ -144,8 +199,10 @@ export function statementOf(
 }
 
 /** A prepared statement, whose executions are not cached. */
-function prepared({ driver, tracked }: WatchedConnection, statement: PreparedStatement): PreparedStatement {
+function prepared(watched: WatchedConnection, statement: PreparedStatement): PreparedStatement {
+  const { driver } = watched;
   return proxyOf(statement, {
+    close: () => afterOthers(watched, () => statement.close()),
     execute(given?: unknown, last?: Callback) {
       const callback = typeof given === "function" ? (given as Callback) : last;
       const values = typeof given === "function" ? [] : given;
@@ -154,7 +211,7 @@ function prepared({ driver, tracked }: WatchedConnection, statement: PreparedSta
         const [rows, fields] = await driver.send((done) => statement.execute(values, done as Callback));
         return { rows, fields };
       };
-      callBack(tracked.run({ text: statement.query, execute }), callback);
+      callBack(track(watched, { text: statement.query, execute }), callback);
       return undefined;
     },
   });

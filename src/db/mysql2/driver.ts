@@ -39,6 +39,8 @@ export class MysqlDriver implements ConnectionDriver {
   readonly dialect = "mysql";
   readonly database: string;
   readonly classes: Classes;
+  /** How many statements of its users have not returned. */
+  unfinished = 0;
   readonly #connection: MysqlConnection;
   /** undefined: not known, since an error does not tell. */
   #flags: number | undefined;

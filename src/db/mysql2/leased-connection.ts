@@ -13,6 +13,7 @@ import {
 } from "./connection.ts";
 import {
   type Callback,
+  type Config,
   type MysqlConnection,
   type MysqlPool,
   type StatementCall,
@@ -54,6 +55,27 @@ export class LeasedConnection extends EventEmitter {
 
   get threadId(): unknown {
     return (this.held as { readonly threadId?: unknown } | undefined)?.threadId;
+  }
+
+  get config(): Config | undefined {
+    return this.#pool?.config.connectionConfig;
+  }
+
+  readonly beginTransaction = (callback?: Callback) => this.query("START TRANSACTION", callback);
+  readonly commit = (callback?: Callback) => this.query("COMMIT", callback);
+  readonly rollback = (callback?: Callback) => this.query("ROLLBACK", callback);
+  readonly ping = this.#taking("ping");
+  readonly reset = this.#taking("reset");
+  readonly prepare = this.#taking("prepare");
+  readonly changeUser = this.#taking("changeUser");
+
+  /** A method that needs the real connection. */
+  #taking(method: "ping" | "reset" | "prepare" | "changeUser") {
+    return (...args: unknown[]): void => {
+      const call = (connection: MysqlConnection) =>
+        (connection[method] as (...args: unknown[]) => unknown)(...args);
+      this.hold().then(call, args.at(-1) as (error: unknown) => void);
+    };
   }
 
   /** As much as libraries use of it. */

@@ -60,6 +60,9 @@ export interface MysqlConnection extends EventEmitter {
   prepare(options: unknown, callback?: (error: unknown, statement?: PreparedStatement) => void): unknown;
   format(sql: string, values: unknown, namedPlaceholders?: boolean): string;
   ping(callback: (error: unknown) => void): void;
+  reset(callback: (error: unknown) => void): void;
+  changeUser(options: unknown, callback: (error: unknown) => void): void;
+  end(callback: (error: unknown) => void): void;
   promise(implementation?: unknown): PromiseSession;
   destroy(): void;
   /** Only on a connection of a pool. */
@@ -69,6 +72,7 @@ export interface MysqlConnection extends EventEmitter {
 export interface PreparedStatement {
   readonly query?: string;
   execute(values?: unknown, callback?: Callback): unknown;
+  close(): unknown;
 }
 
 export interface MysqlPool extends EventEmitter {

@@ -41,13 +41,13 @@ export function wrapMysqlPool(pool: MysqlPool, tracker: SessionTracker): MysqlPo
   const connections = new PooledConnections(connectionsOf(pool), tracker);
   /** One wrapper per connection, so that an application can compare it or use it as a map key. */
   const wrappers = new WeakMap<MysqlConnection, MysqlConnection>();
-  const originals = new WeakMap<MysqlConnection, MysqlConnection>();
+  const handedOut = new WeakSet<MysqlConnection>();
 
   const wrapperOf = (connection: MysqlConnection): MysqlConnection => {
     const watched = watchConnection(connection, tracker);
     const wrapper = wrappers.get(connection) ?? wrapConnection(watched);
     wrappers.set(connection, wrapper);
-    originals.set(wrapper, connection);
+    handedOut.add(wrapper);
     return wrapper;
   };
 
@@ -73,7 +73,7 @@ export function wrapMysqlPool(pool: MysqlPool, tracker: SessionTracker): MysqlPo
     getConnection: (callback: (error: unknown, connection?: MysqlConnection) => void) =>
       pool.getConnection((error, connection) => callback(error, connection && wrapperOf(connection))),
     releaseConnection: (connection: MysqlConnection) =>
-      pool.releaseConnection(originals.get(connection) ?? connection),
+      handedOut.has(connection) ? connection.release?.() : pool.releaseConnection(connection),
     promise: (implementation?: unknown) => promisesOver(pool.promise(implementation), wrapped),
   });
   return wrapped;

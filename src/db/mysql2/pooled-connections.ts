@@ -47,7 +47,7 @@ export class PooledConnections implements ConnectionSource<WatchedConnection> {
     const { connection, driver } = latest;
     return {
       text: textOf(connection, driver, call),
-      values: valuesOf(call),
+      values: valuesOf(connection, call),
       restore: (data) => restoreKept(data, { classes: driver.classes, config: connection.config }, call),
     };
   }

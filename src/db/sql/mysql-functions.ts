@@ -18,13 +18,14 @@ const PLAIN = `
   abs acos asin atan atan2 ceil ceiling conv cos cot crc32 crc32c degrees exp floor ln log log10 log2 oct pi pow power
   radians round sign sin sqrt tan truncate bin hex unhex bit_count
   ascii bit_length char_length character_length chr concat concat_ws elt export_set field find_in_set format from_base64
-  initcap instr lcase length lengthb locate lower lpad ltrim make_set mid natural_sort_key octet_length ord position
+  initcap insert instr lcase length lengthb locate lower lpad ltrim make_set mid natural_sort_key octet_length ord position
   quote repeat replace reverse rpad rtrim sformat soundex space strcmp substr substring substring_index to_base64 to_char
   trim ucase upper weight_string regexp_instr regexp_like regexp_replace regexp_substr
   adddate addtime convert_tz date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear extract
   from_days from_unixtime get_format hour last_day makedate maketime microsecond minute month monthname period_add
   period_diff quarter sec_to_time second str_to_date subdate subtime time_format time_to_sec timediff timestampadd
   timestampdiff to_days to_seconds unix_timestamp week weekday weekofyear yearweek
+  column_add column_check column_create column_delete column_exists column_get column_json column_list
   aes_decrypt aes_encrypt compress md5 sha sha1 sha2 uncompress uncompressed_length
   inet_aton inet_ntoa inet6_aton inet6_ntoa is_ipv4 is_ipv4_compat is_ipv4_mapped is_ipv6 is_uuid uuid_to_bin bin_to_uuid
   json_array json_array_append json_array_insert json_array_intersect json_compact json_contains json_contains_path

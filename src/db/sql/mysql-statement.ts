@@ -65,6 +65,11 @@ function classify(tokens: readonly Token[]): Statement {
       return setting(tokens);
     case "lock":
       return { kind: "harmless", effects: { ...NO_EFFECTS, locks: "session", commits: true } };
+    case "flush":
+      // Sets back the count of temporary tables, so that nobody can tell any more whether there are some.
+      return tokens.some((token) => isWord(token, "status"))
+        ? { ...MAY_COMMIT, effects: { ...MAY_COMMIT.effects, locks: "session" } }
+        : MAY_COMMIT;
     case "unlock":
       return { kind: "harmless", effects: { ...NO_EFFECTS, commits: true } };
     default:
@@ -97,7 +102,8 @@ function isChange(tokens: readonly Token[], token: Token, at: number): boolean {
 /** EXPLAIN and the like. A function that is called among them may be carried out. */
 function aside(tokens: readonly Token[]): Statement {
   const word = tokens[0]?.text;
-  if (word === "explain" && tokens.some((token) => isWord(token, "analyze"))) return MAY_COMMIT;
+  const isExplain = word === "explain" || word === "describe" || word === "desc";
+  if (isExplain && tokens.some((token) => isWord(token, "analyze"))) return MAY_COMMIT;
   if (word === "use") return { kind: "harmless", effects: { ...NO_EFFECTS, settings: true } };
   if (word !== "do") return HARMLESS;
   const { effects, calls } = analyse(tokens, "mysql");
@@ -126,10 +132,11 @@ function changeOf(tokens: readonly Token[], all: readonly Token[]): Statement {
   return { kind: "write", tables, effects, ...calls };
 }
 
-/** Words between the first word and the table. */
+/** Words between the first word and the table. All are reserved, but two that a table may be called by. */
 const MODIFIERS: ReadonlySet<string> = new Set([
-  ...["low_priority", "delayed", "high_priority", "quick", "ignore", "into", "history"],
+  ...["low_priority", "delayed", "high_priority", "ignore", "into"],
 ]);
+const OF_DELETE: ReadonlySet<string> = new Set([...MODIFIERS, "quick", "history"]);
 
 /** The tables of a change, and the index after the name that may have a column list. Empty: not understood. */
 export function changedBy(tokens: readonly Token[]): {
@@ -137,8 +144,9 @@ export function changedBy(tokens: readonly Token[]): {
   readonly at: number;
 } {
   const word = tokens[0]?.text;
+  const modifiers = word === "delete" ? OF_DELETE : MODIFIERS;
   let at = 1;
-  while (tokens[at]?.kind === "word" && MODIFIERS.has(tokens[at]?.text ?? "")) at++;
+  while (tokens[at]?.kind === "word" && modifiers.has(tokens[at]?.text ?? "")) at++;
   if (word === "update" || word === "delete") return { tables: joinedTables(word, tokens.slice(at)), at: 1 };
   while (isMark(tokens[at + 1], ".")) at += 2;
   const name = tokens[at];

@@ -42,7 +42,8 @@ export class WatchedConnection implements TrackedConnection {
     const statements = statementsIn(statement.text, this.state.driver.dialect);
     const { tables, debug } = this.#watcher;
     tables.note(statements);
-    if (debug !== undefined) debug(statement.text, this.state.driver.dialect, this.#situation());
+    if (debug !== undefined && statements.length > 0)
+      debug(statement.text, this.state.driver.dialect, this.#situation());
     return this.state.inTurn(() => this.#run(statement, statements));
   }
 

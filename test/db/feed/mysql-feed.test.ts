@@ -89,6 +89,7 @@ describe("every kind of write invalidates", () => {
     ["REPLACE", "REPLACE INTO users VALUES (1, 'x')"],
     ["a transaction", "BEGIN; UPDATE users SET name = 'x'; COMMIT"],
     ["TRUNCATE", "TRUNCATE users"],
+    ["TRUNCATE with a setting", "SET STATEMENT lock_wait_timeout = 5 FOR TRUNCATE users"],
     ["ALTER", "ALTER TABLE users ADD COLUMN age int"],
     ["RENAME", "RENAME TABLE users TO others, others TO users"],
     [

@@ -34,6 +34,7 @@ describe("a plain read", () => {
     ["(SELECT 1 FROM a) UNION (SELECT 2 FROM b) ORDER BY 1", ["a", "b"]],
     ["SELECT j.* FROM a, JSON_TABLE(x, '$[*]' COLUMNS (i INT PATH '$')) AS j", ["a"]],
     ["select `t`.`users`.`id` AS `id` from (`t`.`users` join `t`.`orders` on(1 = 1))", ["users", "orders"]],
+    ["SELECT INSERT(x, 1, 1, 'y'), COLUMN_JSON(z) FROM a", ["a"]],
     ["SELECT $a, today FROM a WHERE name = 'now'", ["a"]],
     ["SELECT * FROM a WHERE id = ? AND b = ?;", ["a"]],
   ])("%s reads its tables", (sql, tables) => {
@@ -96,6 +97,10 @@ describe("neither cacheable nor a write:", () => {
     expect([effects.settings, effects.commits]).toEqual([true, commits]);
   });
 
+  test("FLUSH STATUS, after which nobody can tell whether there are temporary tables", () => {
+    expect(only("FLUSH LOCAL STATUS")).toMatchObject({ effects: { locks: "session" } });
+  });
+
   test("LOCK TABLES, which commits and holds a lock, and UNLOCK TABLES", () => {
     expect(only("LOCK TABLES users WRITE")).toMatchObject({ effects: { commits: true, locks: "session" } });
     expect(only("UNLOCK TABLES")).toMatchObject({ kind: "harmless", effects: { commits: true } });
@@ -113,6 +118,10 @@ describe("a write", () => {
     ["INSERT INTO users (id) SELECT id FROM orders", ["users"]],
     ["REPLACE INTO users VALUES (1, NOW())", ["users"]],
     ["REPLACE users VALUES (1)", ["users"]],
+    ["INSERT INTO history VALUES (1)", ["history"]],
+    ["REPLACE quick (id) VALUES (1)", ["quick"]],
+    ["UPDATE quick SET id = 1", ["quick"]],
+    ["DELETE HISTORY FROM history", ["history"]],
     ["UPDATE IGNORE users SET name = LOWER(name) ORDER BY id LIMIT 1", ["users"]],
     ["UPDATE users u JOIN orders AS o ON o.user_id = u.id SET o.x = 1", ["users", "orders"]],
     ["UPDATE users, app.orders SET orders.x = 1", ["users", "orders"]],
@@ -141,6 +150,7 @@ describe("a write", () => {
     "SET STATEMENT max_statement_time = 1 FOR UPDATE users SET name = 'a'",
     "ANALYZE UPDATE users SET name = 'a'",
     "EXPLAIN ANALYZE SELECT * FROM users",
+    "DESC ANALYZE UPDATE users SET name = 'a'",
     "XA COMMIT 'x'",
     "START SLAVE",
     "FLUSH TABLES",
