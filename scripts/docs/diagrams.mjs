@@ -161,8 +161,24 @@ function circuitBreaker() {
 
 /** @returns {Picture} */
 function httpDecision() {
-  const question = (/** @type {number} */ y, /** @type {string} */ first, /** @type {string} */ second) =>
-    box("stamp", 330, y, 300, 52, first, second);
+  const RIGHT = { arrow: "M630", end: "H695", text: 660, box: 700 };
+  const LEFT = { arrow: "M330", end: "H265", text: 298, box: 40 };
+  /**
+   * A question, what one answer leads to at its side, and the other answer, which leads down.
+   * @param {number} y
+   * @param {readonly [string, string]} question
+   * @param {typeof LEFT} side
+   * @param {"yes" | "no"} answer
+   * @param {readonly [kind: string, first: string, second: string]} outcome
+   */
+  const decision = (y, question, side, answer, [kind, ...outcome]) => [
+    box("stamp", 330, y, 300, 52, ...question),
+    arrow(`${side.arrow} ${y + 26} ${side.end}`),
+    text("dim", side.text, y + 18, answer, "middle"),
+    box(kind, side.box, y, 220, 52, ...outcome),
+    arrow(`M480 ${y + 52} V${y + 88}`),
+    text("dim", 490, y + 75, answer === "yes" ? "no" : "yes"),
+  ];
   return {
     width: 960,
     height: 640,
@@ -173,36 +189,31 @@ function httpDecision() {
       rect("lane", 20, 20, 920, 600, 8),
       box("box", 400, 36, 160, 38, "request"),
       arrow("M480 74 V98"),
-      question(100, "GET or HEAD?", "and not excluded or skipped"),
-      arrow("M630 126 H695"),
-      text("dim", 660, 118, "no", "middle"),
-      box("box", 700, 100, 220, 52, "handler", "success invalidates the URL"),
-      arrow("M480 152 V188"),
-      text("dim", 490, 175, "yes"),
-      question(190, "credentials?", "without user or shared"),
-      arrow("M630 216 H695"),
-      text("dim", 660, 208, "yes", "middle"),
-      box("box", 700, 190, 220, 52, "handler: bypass", "detail=cookie and so on"),
-      arrow("M480 242 V278"),
-      text("dim", 490, 265, "no"),
-      question(280, "stored and fresh?", "same URL, same Vary fields"),
-      arrow("M330 306 H265"),
-      text("dim", 298, 298, "yes", "middle"),
-      box("good", 40, 280, 220, 52, "hit", "200, 206 or 304"),
-      arrow("M480 332 V368"),
-      text("dim", 490, 355, "no"),
-      question(370, "stale, within its window?", "stale-while-revalidate"),
-      arrow("M330 396 H265"),
-      text("dim", 298, 388, "yes", "middle"),
-      box("good", 40, 370, 220, 52, "stale response", "one refresh behind it"),
-      arrow("M480 422 V458"),
-      text("dim", 490, 445, "no"),
-      question(460, "is it being filled?", "by another request"),
-      arrow("M330 486 H265"),
-      text("dim", 298, 478, "yes", "middle"),
-      box("entry", 40, 460, 220, 52, "wait for that response", "fillTimeout at most"),
-      arrow("M480 512 V548"),
-      text("dim", 490, 535, "no"),
+      ...decision(100, ["GET or HEAD?", "and not excluded or skipped"], RIGHT, "no", [
+        "box",
+        "handler",
+        "success invalidates the URL",
+      ]),
+      ...decision(190, ["credentials?", "without user or shared"], RIGHT, "yes", [
+        "box",
+        "handler: bypass",
+        "detail=cookie and so on",
+      ]),
+      ...decision(280, ["stored and fresh?", "same URL, same Vary fields"], LEFT, "yes", [
+        "good",
+        "hit",
+        "200, 206 or 304",
+      ]),
+      ...decision(370, ["stale, within its window?", "stale-while-revalidate"], LEFT, "yes", [
+        "good",
+        "stale response",
+        "one refresh behind it",
+      ]),
+      ...decision(460, ["is it being filled?", "by another request"], LEFT, "yes", [
+        "entry",
+        "wait for that response",
+        "fillTimeout at most",
+      ]),
       box("box", 330, 550, 300, 52, "handler runs once", "its answer is streamed"),
       arrow("M630 576 H695"),
       box(

@@ -19,8 +19,8 @@ import {
   MysqlSqlLink,
   positionNumber,
 } from "./mysql-link.ts";
-import { Signal } from "./signal.ts";
-import { type Targets, TransactionTags, tagsOfAll } from "./transaction-tags.ts";
+import { StreamLeadership } from "./stream-leadership.ts";
+import { type Targets, TransactionTags } from "./transaction-tags.ts";
 
 export interface BinlogOptions {
   readonly links: MysqlLinkOptions;
@@ -55,7 +55,7 @@ export class BinlogSource implements ChangeSource<MysqlSqlLink, MysqlCatalogue> 
     const link = await BinlogLink.open(this.#options.links);
     try {
       host.elected();
-      await new Leadership(host, this.#options, sql, link).run();
+      await new BinlogLeadership(host, this.#options, sql, link).run();
       return true;
     } finally {
       link.close();
@@ -64,25 +64,15 @@ export class BinlogSource implements ChangeSource<MysqlSqlLink, MysqlCatalogue> 
   }
 }
 
-/** Between two looks at transactions that are not visible yet, and at a log that has not come far enough. */
-const FIRST_PAUSE_MS = 1;
-const LONGEST_PAUSE_MS = 50;
 /** Transactions that are prepared and not decided; beyond, the oldest are forgotten, and their commits drop everything. */
 const MOST_PREPARED = 1_000;
 
-/** One uninterrupted life of a stream. */
-class Leadership {
-  readonly #host: Host;
-  readonly #options: BinlogOptions;
-  readonly #sql: MysqlSqlLink;
+class BinlogLeadership extends StreamLeadership<MysqlSqlLink, MysqlCatalogue, bigint> {
   readonly #link: BinlogLink;
-  readonly #gate: Gate<bigint>;
-  readonly #news: Signal;
   readonly #tables = new Map<string, BinlogTable>();
   /** By the name of the transaction. */
   readonly #prepared = new Map<string, TransactionTags>();
   #file = "";
-  #position = 0n;
   #current: TransactionTags | undefined;
   /** Whether a transaction is open that ends with an event of its own. */
   #isOpen = false;
@@ -91,101 +81,73 @@ class Leadership {
   #isStale = true;
   /** Events before it may be of a schema that the catalogue does not know. */
   #rowsFrom = 0n;
-  /** To be proven: everything visible at `at` is before `target`. */
-  #claim: { readonly at: number; readonly target: bigint } | undefined;
-  #nextBeat = 0;
-  #failure: Error | undefined;
 
-  constructor(host: Host, options: BinlogOptions, sql: MysqlSqlLink, link: BinlogLink) {
-    this.#host = host;
-    this.#options = options;
-    this.#sql = sql;
+  constructor(host: Host, { links, isVisible }: BinlogOptions, sql: MysqlSqlLink, link: BinlogLink) {
+    const sees = isVisible ?? ((snapshot: bigint, end: bigint) => end <= snapshot);
+    const gate = new Gate<bigint>((snapshot, { end }) => sees(snapshot, end));
+    super(host, sql, link, gate, { stream: "the binary log", timeoutMs: links.timeoutMs });
     this.#link = link;
-    const isVisible = options.isVisible ?? ((snapshot: bigint, end: bigint) => end <= snapshot);
-    this.#gate = new Gate((snapshot, { end }) => isVisible(snapshot, end));
-    this.#news = new Signal(host.clock);
-    for (const each of [sql, link]) each.onFailure((error) => this.#fail(error));
   }
 
   /** Never resolves before the feed is closed; rejects with what ended the stream. */
   async run(): Promise<void> {
-    const { silentForMs } = this.#host;
+    const { silentForMs } = this.host;
     // Long enough to survive a pause, short enough for a successor of a process that hangs.
-    await this.#sql.endWhenSilent(Math.max(10_000, 5 * silentForMs));
+    await this.sql.endWhenSilent(Math.max(10_000, 5 * silentForMs));
     const from = await this.#snapshot();
     this.#file = from.file;
-    this.#position = positionNumber(from);
+    this.position = positionNumber(from);
     await this.#link.start(from, beatMs(silentForMs), (event) => this.#received(event));
-    await this.#refresh();
+    await this.refresh();
     // Everything committed before the log was followed may have been missed; the snapshot above sees all of it.
-    await this.#deliver(tagsOfAll(this.#host.catalogue.names, this.#host.rows));
-    this.#host.counts.gap();
-    for (const each of [this.#sql, this.#link]) each.release();
+    await this.deliverAll(this.host.catalogue.names);
+    this.host.counts.gap();
+    for (const each of [this.sql, this.#link]) each.release();
     await this.#loop();
   }
 
   async #loop(): Promise<void> {
-    const { clock } = this.#host;
-    let pauseMs = FIRST_PAUSE_MS;
     for (;;) {
-      this.#requireOpen();
-      const isDue = clock.now() >= this.#nextBeat;
-      const isWaiting = !this.#gate.isEmpty || this.#claim !== undefined;
-      if ((isWaiting || isDue) && (await this.#look(isDue))) pauseMs = FIRST_PAUSE_MS;
-      const isStillWaiting = !this.#gate.isEmpty || this.#claim !== undefined;
-      await this.#news.wait(isStillWaiting ? pauseMs : Math.max(0, this.#nextBeat - clock.now()));
-      pauseMs = isStillWaiting ? Math.min(LONGEST_PAUSE_MS, 2 * pauseMs) : FIRST_PAUSE_MS;
+      this.requireOpen();
+      const isDue = this.host.clock.now() >= this.nextBeat;
+      if ((this.#isWaiting || isDue) && (await this.#look(isDue))) this.hasProgressed();
+      await this.pause(this.#isWaiting);
     }
   }
 
+  get #isWaiting(): boolean {
+    return !this.gate.isEmpty || this.claim !== undefined;
+  }
+
   async #snapshot(): Promise<LogPosition> {
-    const position = await this.#sql.snapshotPosition();
+    const position = await this.sql.snapshotPosition();
     if (position === undefined) throw new ConnectionError("the server no longer writes a binary log");
     return position;
   }
 
   /** Takes a snapshot and invalidates what it sees. Returns whether there was anything. */
   async #look(mayClaim: boolean): Promise<boolean> {
-    const { clock, counts } = this.#host;
+    const { clock, counts } = this.host;
     const at = clock.now();
     const snapshot = positionNumber(await this.#snapshot());
     // What is received from here on is left to the next look.
-    const position = this.#position;
-    const visible = this.#gate.visible(snapshot);
+    const { position } = this;
+    const visible = this.gate.visible(snapshot);
     if (visible.length > 0) {
-      await this.#invalidate(visible);
+      await this.invalidate(visible);
       const newest = Math.max(...visible.map(({ committedAt }) => committedAt));
       counts.invalidated(visible.length, (clock.now() - newest) / 1_000);
     }
-    if (mayClaim) this.#claim ??= { at, target: snapshot };
-    if (this.#claim === undefined || position < this.#claim.target) return visible.length > 0;
-    const { at: provenAt } = this.#claim;
-    this.#claim = undefined;
-    this.#nextBeat = clock.now() + beatMs(this.#host.silentForMs);
-    await this.#host.proven(provenAt);
-    return true;
+    if (mayClaim) this.claim ??= { at, target: snapshot };
+    return (await this.proveUpTo(position)) || visible.length > 0;
   }
 
-  async #invalidate(visible: readonly TransactionTags[]): Promise<void> {
-    if (visible.some(({ isEverything }) => isEverything)) {
-      const before = [...this.#host.catalogue.names];
-      await this.#refresh();
-      await this.#deliver(tagsOfAll([...before, ...this.#host.catalogue.names], this.#host.rows));
-    }
-    await this.#deliver([...new Set(visible.flatMap((transaction) => transaction.tags()))]);
-    this.#gate.done(visible);
-  }
-
-  async #refresh(): Promise<void> {
+  protected async refresh(): Promise<void> {
     // A change of the schema that arrives meanwhile makes it stale again.
     this.#isStale = false;
-    const names = await this.#host.refresh(this.#sql);
+    const names = await this.host.refresh(this.sql);
     this.#rowsFrom = positionNumber(await this.#snapshot());
-    if (names !== undefined) await this.#deliver(tagsOfAll(names, this.#host.rows));
-  }
-
-  #deliver(tags: readonly string[]): Promise<void> {
-    return this.#host.deliver(tags, () => this.#failure !== undefined);
+    if (names !== undefined) await this.deliverAll(names);
   }
 
   #received(event: BinlogEvent): void {
@@ -220,7 +182,7 @@ class Leadership {
   #changed(id: string, rows: ChangedRows | undefined, end: number): void {
     const transaction = this.#transaction();
     const table = this.#tables.get(id);
-    const { catalogue, rows: withRows } = this.#host;
+    const { catalogue, rows: withRows } = this.host;
     if (table === undefined || this.#isStale) {
       transaction.isEverything = true;
       return;
@@ -252,7 +214,7 @@ class Leadership {
       case "none":
         return;
       case "schema":
-        if (!this.#host.catalogue.concerns(schema, text)) return;
+        if (!this.host.catalogue.concerns(schema, text)) return;
         this.#isStale = true;
         break;
       case "change":
@@ -263,7 +225,7 @@ class Leadership {
   }
 
   #transaction(): TransactionTags {
-    this.#current ??= new TransactionTags(0, this.#host.rows);
+    this.#current ??= new TransactionTags(0, this.host.rows);
     return this.#current;
   }
 
@@ -293,8 +255,8 @@ class Leadership {
     this.#branch = undefined;
     if (transaction === undefined || transaction.isEmpty) return;
     transaction.end = this.#positionOf(end);
-    transaction.committedAt = this.#host.clock.now();
-    this.#gate.add(transaction);
+    transaction.committedAt = this.host.clock.now();
+    this.gate.add(transaction);
   }
 
   #positionOf(offset: number): bigint {
@@ -303,25 +265,8 @@ class Leadership {
 
   /** Events that a server makes up have the position 0. */
   #advance(offset: number): void {
-    const position = this.#positionOf(offset);
-    if (position > this.#position) this.#position = position;
-    this.#host.reached(`${this.#file}:${offset}`);
-    this.#news.raise();
-  }
-
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    this.#news.raise();
-  }
-
-  #requireOpen(): void {
-    if (this.#failure !== undefined) throw this.#failure;
-    if (this.#host.isClosed) throw new ConnectionError("the feed was closed", { code: "DISCONNECTED" });
-    const { clock } = this.#host;
-    const { timeoutMs } = this.#options.links;
-    if (clock.now() - this.#link.heardAt > timeoutMs) {
-      throw new ConnectionError(`nothing was heard from the binary log for ${timeoutMs / 1_000} s`);
-    }
+    this.advanceTo(this.#positionOf(offset));
+    this.host.reached(`${this.#file}:${offset}`);
   }
 }
 

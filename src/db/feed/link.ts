@@ -1,41 +1,17 @@
 // Connections of a feed to PostgreSQL: one for queries with a deadline, one that replicates.
-import type { Clock } from "../../core/clock.ts";
-import { ConnectionError, OperationTimeoutError } from "../../core/errors.ts";
+import { ConnectionError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
-import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import type { FeedClient, OpenClient, Row } from "./library.ts";
 import { decodeMessage, lsnText, type StreamMessage, statusUpdate } from "./pgoutput.ts";
+import { TimedLink, type TimedLinkOptions } from "./timed-link.ts";
 
-export interface LinkOptions {
+export interface LinkOptions extends TimedLinkOptions {
   readonly open: OpenClient;
-  readonly clock: Clock;
-  /** After so long without an answer a connection counts as lost. */
-  readonly timeoutMs: number;
 }
 
-/** A connection whose answers have a deadline. */
-class Link {
-  protected readonly client: FeedClient;
-  protected readonly options: LinkOptions;
-  #failure: Error | undefined;
-  #failed: (error: Error) => void = () => {};
-
+class Link extends TimedLink<FeedClient, LinkOptions> {
   constructor(client: FeedClient, options: LinkOptions) {
-    this.client = client;
-    this.options = options;
-    client.on("error", (error: Error) => this.fail(error));
-    client.on("end", () => this.fail(new ConnectionError("the connection to PostgreSQL was closed")));
-  }
-
-  /** Why it is of no use any more. */
-  get failure(): Error | undefined {
-    return this.#failure;
-  }
-
-  /** Calls `listener` once, when the connection is lost. */
-  onFailure(listener: (error: Error) => void): void {
-    this.#failed = listener;
-    if (this.#failure !== undefined) listener(this.#failure);
+    super(client, options, "PostgreSQL");
   }
 
   async query(text: string, values?: readonly unknown[]): Promise<readonly Row[]> {
@@ -43,44 +19,18 @@ class Link {
     return rows;
   }
 
-  /** Does not wait for a server that no longer answers. */
-  close(): void {
-    this.fail(new ConnectionError("the connection to PostgreSQL was closed", { code: "DISCONNECTED" }));
+  release(): void {
+    this.client.connection?.stream.unref?.();
+  }
+
+  protected endClient(): void {
     // Ending sends a message and waits for the server to close; both may hang.
     this.client.end().catch(() => {});
     this.client.connection?.stream.destroy();
   }
 
-  /** The process may end while the connection is open. */
-  release(): void {
-    this.client.connection?.stream.unref?.();
-  }
-
-  protected async connected(): Promise<this> {
-    try {
-      await this.within("the login", this.client.connect());
-      return this;
-    } catch (error) {
-      this.close();
-      throw error;
-    }
-  }
-
-  protected within<T>(what: string, work: Promise<T>): Promise<T> {
-    const { clock, timeoutMs } = this.options;
-    return withDeadline(clock, timeoutMs, work, () => {
-      const error = new OperationTimeoutError(
-        `PostgreSQL did not answer ${what} within ${timeoutMs / 1_000} s`,
-      );
-      this.fail(error);
-      throw error;
-    });
-  }
-
-  protected fail(error: Error): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
-    this.#failed(error);
+  protected logIn(): Promise<unknown> {
+    return this.client.connect();
   }
 }
 

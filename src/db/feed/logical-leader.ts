@@ -1,5 +1,5 @@
 // Leads over logical replication: receives the stream, lets transactions through the gate, and proves that it is alive.
-import { ConfigError, ConnectionError } from "../../core/errors.ts";
+import { ConfigError } from "../../core/errors.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 import { Catalogue, readServer, type ServerFacts } from "./catalogue.ts";
 import { Gate } from "./gate.ts";
@@ -8,7 +8,8 @@ import { type LinkOptions, ReplicationLink, SqlLink } from "./link.ts";
 import type { Relation, StreamMessage } from "./pgoutput.ts";
 import { endOfRecords, lsnOf, lsnText } from "./pgoutput.ts";
 import { Signal } from "./signal.ts";
-import { type Targets, TransactionTags, tagsOfAll, targetsOf } from "./transaction-tags.ts";
+import { type Claim, StreamLeadership } from "./stream-leadership.ts";
+import { type Targets, TransactionTags, targetsOf } from "./transaction-tags.ts";
 import { XidSnapshot } from "./xid-snapshot.ts";
 
 export interface LogicalOptions {
@@ -48,7 +49,7 @@ export class LogicalSource implements ChangeSource<SqlLink, Catalogue> {
     try {
       if (!(await link.tryLock(lockKey))) return false;
       host.elected();
-      await new Leadership(host, this.#options, server, sql, link).run();
+      await new LogicalLeadership(host, this.#options, server, sql, link).run();
       return true;
     } finally {
       link.close();
@@ -64,9 +65,6 @@ const isVisible: IsVisible = (snapshot, xid) => snapshot.sees(xid);
 
 /** The prefix of messages that the event trigger of `xcache db feed --sql` emits. */
 const MESSAGE_PREFIX = "xcache";
-/** Between two looks at transactions that are not visible yet, and at a stream that has not come far enough. */
-const FIRST_PAUSE_MS = 1;
-const LONGEST_PAUSE_MS = 50;
 
 const LOOK = `
 SELECT pg_current_snapshot()::text AS snapshot, pg_current_wal_insert_lsn()::text AS position,
@@ -83,53 +81,39 @@ FROM pg_stat_activity WHERE backend_xid IS NOT NULL`;
  */
 const FLUSH = "SELECT pg_current_xact_id()";
 
-interface Claim {
-  readonly at: number;
-  readonly target: bigint;
-  /** The target has not been written to disk. */
-  needsFlush: boolean;
-}
-
-/** One uninterrupted life of a stream. */
-class Leadership {
-  readonly #host: Host;
+class LogicalLeadership extends StreamLeadership<SqlLink, Catalogue, XidSnapshot> {
   readonly #options: LogicalOptions;
   readonly #server: ServerFacts;
-  readonly #sql: SqlLink;
   readonly #link: ReplicationLink;
-  readonly #gate: Gate<XidSnapshot>;
-  readonly #news: Signal;
   readonly #relations = new Map<number, Relation>();
   #targets = new Map<number, Targets | undefined>();
   #current: TransactionTags | undefined;
-  /** Everything before it has been received. */
-  #position = 0n;
   #confirmed = 0n;
   /** What the slot does not send: to be dropped once all of it is visible. */
   #gap: XidSnapshot | undefined;
-  /** To be proven: everything visible at `at` is before `target`. */
-  #claim: Claim | undefined;
-  #nextBeat = 0;
-  #failure: Error | undefined;
+  /** A claim whose target has not been written to disk. */
+  #unflushed: Claim | undefined;
 
   constructor(host: Host, options: LogicalOptions, server: ServerFacts, sql: SqlLink, link: ReplicationLink) {
-    this.#host = host;
+    const gate = new Gate<XidSnapshot>((snapshot, { xid }) =>
+      (options.isVisible ?? isVisible)(snapshot, xid),
+    );
+    super(host, sql, link, gate, {
+      stream: "the replication stream",
+      timeoutMs: options.links.timeoutMs,
+    });
     this.#options = options;
     this.#server = server;
-    this.#sql = sql;
     this.#link = link;
-    this.#gate = new Gate((snapshot, { xid }) => (options.isVisible ?? isVisible)(snapshot, xid));
-    this.#news = new Signal(host.clock);
-    for (const each of [sql, link]) each.onFailure((error) => this.#fail(error));
   }
 
   /** Never resolves before the feed is closed; rejects with what ended the stream. */
   async run(): Promise<void> {
     // Never waits for a synchronous standby.
-    await this.#sql.query("SET synchronous_commit = local");
+    await this.sql.query("SET synchronous_commit = local");
     const slot = await this.#prepareSlot();
     await this.#start(slot);
-    this.#sql.release();
+    this.sql.release();
     this.#link.release();
     await this.#loop();
   }
@@ -137,13 +121,13 @@ class Leadership {
   async #prepareSlot(): Promise<string> {
     const { durable } = this.#options;
     // Long enough to survive a pause, short enough for a successor of a process that hangs.
-    await this.#link.endWhenSilent(Math.max(10_000, 5 * this.#host.silentForMs));
+    await this.#link.endWhenSilent(Math.max(10_000, 5 * this.host.silentForMs));
     if (durable === undefined) {
       const name = `xcache_${nodeCrypto().randomUUID().replaceAll("-", "")}`;
       await this.#createSlot(name, true);
       return name;
     }
-    const [found] = await this.#sql.query(
+    const [found] = await this.sql.query(
       `SELECT plugin::text, coalesce(wal_status, '') AS wal_status, (database = current_database())::text AS here
        FROM pg_replication_slots WHERE slot_name = $1`,
       [durable],
@@ -156,7 +140,7 @@ class Leadership {
       );
     }
     const isLost = found?.wal_status === "lost";
-    if (isLost) await this.#sql.query("SELECT pg_drop_replication_slot($1)", [durable]);
+    if (isLost) await this.sql.query("SELECT pg_drop_replication_slot($1)", [durable]);
     if (found === undefined || isLost) await this.#createSlot(durable, false);
     return durable;
   }
@@ -164,33 +148,33 @@ class Leadership {
   /** Everything that was committed before the slot begins may have been missed. */
   async #createSlot(name: string, isTemporary: boolean): Promise<void> {
     let isOver = false;
-    const done = new Signal(this.#host.clock);
+    const done = new Signal(this.host.clock);
     const creating = this.#link.createSlot(name, isTemporary).finally(() => {
       isOver = true;
       done.raise();
     });
     // Rejections are seen below.
     creating.catch(() => {});
-    const began = this.#host.clock.now();
+    const began = this.host.clock.now();
     for (;;) {
-      await done.wait(beatMs(this.#host.silentForMs), true);
+      await done.wait(beatMs(this.host.silentForMs), true);
       if (isOver) break;
-      this.#requireOpen();
-      await this.#sayWhatIsWaitedFor(this.#host.clock.now() - began);
+      this.requireOpen();
+      await this.#sayWhatIsWaitedFor(this.host.clock.now() - began);
     }
     const snapshotName = await creating;
-    this.#host.waitFor(undefined);
-    await this.#sql.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
-    await this.#sql.query(`SET TRANSACTION SNAPSHOT '${snapshotName.replaceAll("'", "''")}'`);
-    const [row] = await this.#sql.query("SELECT pg_current_snapshot()::text AS snapshot");
-    await this.#sql.query("COMMIT");
+    this.host.waitFor(undefined);
+    await this.sql.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    await this.sql.query(`SET TRANSACTION SNAPSHOT '${snapshotName.replaceAll("'", "''")}'`);
+    const [row] = await this.sql.query("SELECT pg_current_snapshot()::text AS snapshot");
+    await this.sql.query("COMMIT");
     this.#gap = new XidSnapshot(String(row?.snapshot));
   }
 
   async #sayWhatIsWaitedFor(forMs: number): Promise<void> {
-    const [row] = await this.#sql.query(WRITERS);
+    const [row] = await this.sql.query(WRITERS);
     const seconds = Math.round(forMs / 1_000);
-    this.#host.waitFor(
+    this.host.waitFor(
       `the replication slot waits for ${row?.count} open writing transactions, the oldest of ${row?.seconds} s (for ${seconds} s)`,
     );
   }
@@ -205,116 +189,94 @@ class Leadership {
       const { code } = error as { readonly code?: unknown };
       // object_not_in_prerequisite_state: what the slot needs has been removed. The next attempt recreates it.
       if (code === "55000" && this.#options.durable !== undefined) {
-        await this.#sql.query("SELECT pg_drop_replication_slot($1)", [slot]);
+        await this.sql.query("SELECT pg_drop_replication_slot($1)", [slot]);
       }
       throw error;
     }
   }
 
   async #loop(): Promise<void> {
-    const { clock } = this.#host;
-    let nextCatalogue = clock.now() + catalogueMs(this.#host.silentForMs);
-    let pauseMs = FIRST_PAUSE_MS;
+    const { clock, silentForMs } = this.host;
+    let nextCatalogue = clock.now() + catalogueMs(silentForMs);
     for (;;) {
-      this.#requireOpen();
-      const isDue = clock.now() >= this.#nextBeat;
-      if (!this.#gate.isEmpty || this.#gap !== undefined || (isDue && this.#claim === undefined)) {
-        const hasProgressed = await this.#look(isDue);
-        if (hasProgressed) pauseMs = FIRST_PAUSE_MS;
+      this.requireOpen();
+      const isDue = clock.now() >= this.nextBeat;
+      if (!this.gate.isEmpty || this.#gap !== undefined || (isDue && this.claim === undefined)) {
+        if (await this.#look(isDue)) this.hasProgressed();
       }
       // With transactions in the gate only a look, which takes a new snapshot, can prove a claim.
-      if (this.#gate.isEmpty && (await this.#proveUpTo(this.#position))) pauseMs = FIRST_PAUSE_MS;
+      if (this.gate.isEmpty && (await this.proveUpTo(this.position))) this.hasProgressed();
       if (clock.now() >= nextCatalogue) {
-        nextCatalogue = clock.now() + catalogueMs(this.#host.silentForMs);
-        await this.#refresh();
+        nextCatalogue = clock.now() + catalogueMs(silentForMs);
+        await this.refresh();
       }
-      const isWaiting = !this.#gate.isEmpty || this.#gap !== undefined || this.#claim !== undefined;
-      if (this.#claim?.needsFlush && pauseMs > FIRST_PAUSE_MS) {
-        this.#claim.needsFlush = false;
-        await this.#sql.query(FLUSH);
+      const isWaiting = !this.gate.isEmpty || this.#gap !== undefined || this.claim !== undefined;
+      if (this.hasPaused && this.#unflushed !== undefined && this.#unflushed === this.claim) {
+        this.#unflushed = undefined;
+        await this.sql.query(FLUSH);
       }
-      if (this.#claim !== undefined) this.#confirm(true);
-      await this.#news.wait(isWaiting ? pauseMs : Math.max(0, this.#nextBeat - clock.now()));
-      pauseMs = isWaiting ? Math.min(LONGEST_PAUSE_MS, 2 * pauseMs) : FIRST_PAUSE_MS;
+      if (this.claim !== undefined) this.#confirm(true);
+      await this.pause(isWaiting);
     }
   }
 
   /** Takes a snapshot and invalidates what it sees. Returns whether there was anything. */
   async #look(mayClaim: boolean): Promise<boolean> {
-    const { clock, counts } = this.#host;
+    const { clock, counts } = this.host;
     const at = clock.now();
-    const [row] = await this.#sql.query(LOOK);
+    const [row] = await this.sql.query(LOOK);
     const lookedAt = clock.now();
     const snapshot = new XidSnapshot(String(row?.snapshot));
     // What is received from here on is left to the next look.
-    const position = this.#position;
-    const visible = this.#gate.visible(snapshot);
+    const { position } = this;
+    const visible = this.gate.visible(snapshot);
     const isGapOver = this.#gap !== undefined && snapshot.covers(this.#gap);
     if (isGapOver) await this.#dropAll();
     if (visible.length > 0) {
-      await this.#invalidate(visible);
+      await this.invalidate(visible);
       const newest = Math.max(...visible.map(({ committedAt }) => committedAt));
       const lagMs = Number(row?.now) - newest + (clock.now() - lookedAt);
       counts.invalidated(visible.length, Math.max(0, lagMs) / 1_000);
     }
-    if (mayClaim && this.#gap === undefined) {
-      const target = endOfRecords(lsnOf(String(row?.position)), this.#server.pageBytes);
-      this.#claim ??= { at, target, needsFlush: lsnOf(String(row?.flushed)) < target };
+    if (mayClaim && this.#gap === undefined && this.claim === undefined) {
+      this.claim = { at, target: endOfRecords(lsnOf(String(row?.position)), this.#server.pageBytes) };
+      if (lsnOf(String(row?.flushed)) < this.claim.target) this.#unflushed = this.claim;
     }
     // What waits in the gate still was not visible when the claim was made.
-    await this.#proveUpTo(position);
+    await this.proveUpTo(position);
     return visible.length > 0 || isGapOver;
   }
 
-  /** Everything visible before `position` has been invalidated. Returns whether that proves the claim. */
-  async #proveUpTo(position: bigint): Promise<boolean> {
-    if (this.#claim === undefined || position < this.#claim.target) return false;
-    const { at } = this.#claim;
-    this.#claim = undefined;
-    this.#nextBeat = this.#host.clock.now() + beatMs(this.#host.silentForMs);
-    // Else a server whose other tables change would retain all of that.
+  /** Else a server whose other tables change would retain all of that. */
+  protected override proven(): void {
     this.#confirm(true);
-    await this.#host.proven(at);
-    return true;
   }
 
   async #dropAll(): Promise<void> {
-    const { catalogue, rows } = this.#host;
-    await this.#deliver(tagsOfAll(catalogue.names, rows));
-    this.#host.counts.gap();
+    await this.deliverAll(this.host.catalogue.names);
+    this.host.counts.gap();
     this.#gap = undefined;
   }
 
-  async #invalidate(visible: readonly TransactionTags[]): Promise<void> {
-    if (visible.some(({ isEverything }) => isEverything)) {
-      const before = [...this.#host.catalogue.names];
-      await this.#refresh();
-      await this.#deliver(tagsOfAll([...before, ...this.#host.catalogue.names], this.#host.rows));
-    }
-    await this.#deliver([...new Set(visible.flatMap((transaction) => transaction.tags()))]);
-    this.#gate.done(visible);
-    const { oldest } = this.#gate;
+  protected override async invalidate(visible: readonly TransactionTags[]): Promise<void> {
+    await super.invalidate(visible);
+    const { oldest } = this.gate;
     for (const { end } of visible) {
       if ((oldest === undefined || end < oldest.end) && end > this.#confirmed) this.#confirmed = end;
     }
     this.#confirm(false);
   }
 
-  /** Reads the catalogue; if it has changed, what it describes has. */
-  async #refresh(): Promise<void> {
-    const names = await this.#host.refresh(this.#sql);
+  protected async refresh(): Promise<void> {
+    const names = await this.host.refresh(this.sql);
     if (names === undefined) return;
     this.#targets = new Map();
-    await this.#deliver(tagsOfAll(names, this.#host.rows));
-  }
-
-  #deliver(tags: readonly string[]): Promise<void> {
-    return this.#host.deliver(tags, () => this.#failure !== undefined);
+    await this.deliverAll(names);
   }
 
   /** A temporary slot is not resumed, so its server need not wait for us: where it counts as a synchronous standby, it would. */
   #confirm(wantsReply: boolean): void {
-    if (this.#gate.isEmpty || this.#options.durable === undefined) this.#confirmed = this.#position;
+    if (this.gate.isEmpty || this.#options.durable === undefined) this.#confirmed = this.position;
     this.#link.confirm(this.#confirmed, wantsReply);
   }
 
@@ -325,7 +287,7 @@ class Leadership {
         if (message.wantsReply) this.#confirm(false);
         return;
       case "begin":
-        this.#current = new TransactionTags(message.xid, this.#host.rows);
+        this.#current = new TransactionTags(message.xid, this.host.rows);
         return;
       case "relation":
         this.#relations.set(message.relation.oid, message.relation);
@@ -355,15 +317,14 @@ class Leadership {
     const transaction = this.#current;
     this.#current = undefined;
     if (transaction !== undefined && !transaction.isEmpty) {
-      this.#gate.add(Object.assign(transaction, { end, committedAt: at }));
+      this.gate.add(Object.assign(transaction, { end, committedAt: at }));
     }
     this.#advance(end);
   }
 
   #advance(position: bigint): void {
-    if (position > this.#position) this.#position = position;
-    this.#host.reached(lsnText(this.#position));
-    this.#news.raise();
+    this.advanceTo(position);
+    this.host.reached(lsnText(this.position));
   }
 
   /** undefined: unknown, so the transaction counts as a change of everything. */
@@ -371,27 +332,10 @@ class Leadership {
     let targets = this.#targets.get(oid);
     if (targets === undefined) {
       const relation = this.#relations.get(oid);
-      targets = relation && targetsOf(relation, this.#host.catalogue);
+      targets = relation && targetsOf(relation, this.host.catalogue);
       if (targets !== undefined) this.#targets.set(oid, targets);
     }
     if (targets === undefined && this.#current !== undefined) this.#current.isEverything = true;
     return targets;
-  }
-
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    this.#news.raise();
-  }
-
-  #requireOpen(): void {
-    if (this.#failure !== undefined) throw this.#failure;
-    if (this.#host.isClosed) throw new ConnectionError("the feed was closed", { code: "DISCONNECTED" });
-    const { clock } = this.#host;
-    const { links } = this.#options;
-    if (this.#link.heardAt > 0 && clock.now() - this.#link.heardAt > links.timeoutMs) {
-      throw new ConnectionError(
-        `nothing was heard from the replication stream for ${links.timeoutMs / 1_000} s`,
-      );
-    }
   }
 }

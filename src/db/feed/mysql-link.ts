@@ -1,13 +1,11 @@
 // Connections of a feed to MariaDB: one for queries with a deadline, one that receives the binary log.
 import type { EventEmitter } from "node:events";
-import type { Clock } from "../../core/clock.ts";
-import { ConnectionError, MissingPeerError, OperationTimeoutError } from "../../core/errors.ts";
+import { ConnectionError, MissingPeerError } from "../../core/errors.ts";
 import { toError } from "../../core/events.ts";
 import { requirePeerVersion } from "../../core/peer-package.ts";
-import { withDeadline } from "../../core/resilience/with-deadline.ts";
 import { type BinlogEvent, EventDecoder } from "./binlog.ts";
 import type { MysqlConnection } from "./feed-options.ts";
-import type { FeedLink } from "./leader.ts";
+import { TimedLink, type TimedLinkOptions } from "./timed-link.ts";
 
 export type MysqlRow = Readonly<Record<string, unknown>>;
 
@@ -46,31 +44,13 @@ interface MysqlClient extends Wire, EventEmitter {
   addCommand?(command: Command): unknown;
 }
 
-export interface MysqlLinkOptions {
+export interface MysqlLinkOptions extends TimedLinkOptions {
   readonly connection: MysqlConnection;
-  readonly clock: Clock;
-  /** After so long without an answer a connection counts as lost. */
-  readonly timeoutMs: number;
 }
 
-/** A connection whose answers have a deadline. */
-class Link implements FeedLink {
-  protected readonly client: MysqlClient;
-  protected readonly options: MysqlLinkOptions;
-  #failure: Error | undefined;
-  #failed: (error: Error) => void = () => {};
-
+class Link extends TimedLink<MysqlClient, MysqlLinkOptions> {
   protected constructor(client: MysqlClient, options: MysqlLinkOptions) {
-    this.client = client;
-    this.options = options;
-    client.on("error", (error: Error) => this.fail(error));
-    client.on("end", () => this.fail(new ConnectionError("the connection to the database was closed")));
-  }
-
-  /** Calls `listener` once, when the connection is lost. */
-  onFailure(listener: (error: Error) => void): void {
-    this.#failed = listener;
-    if (this.#failure !== undefined) listener(this.#failure);
+    super(client, options, "the database");
   }
 
   query(text: string, values: readonly unknown[] = []): Promise<readonly MysqlRow[]> {
@@ -80,43 +60,18 @@ class Link implements FeedLink {
     return this.within("a query", answer);
   }
 
-  close(): void {
-    this.fail(new ConnectionError("the connection to the database was closed", { code: "DISCONNECTED" }));
-    this.client.destroy();
-  }
-
   release(): void {
     this.client.stream.unref?.();
   }
 
-  protected async connected(): Promise<this> {
-    try {
-      const login = new Promise<void>((resolve, reject) => {
-        this.client.connect((error) => (error === null ? resolve() : reject(error)));
-      });
-      await this.within("the login", login);
-      return this;
-    } catch (error) {
-      this.close();
-      throw error;
-    }
+  protected endClient(): void {
+    this.client.destroy();
   }
 
-  protected within<T>(what: string, work: Promise<T>): Promise<T> {
-    const { clock, timeoutMs } = this.options;
-    return withDeadline(clock, timeoutMs, work, () => {
-      const error = new OperationTimeoutError(
-        `the database did not answer ${what} within ${timeoutMs / 1_000} s`,
-      );
-      this.fail(error);
-      throw error;
+  protected logIn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.client.connect((error) => (error === null ? resolve() : reject(error)));
     });
-  }
-
-  protected fail(error: Error): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
-    this.#failed(error);
   }
 }
 
