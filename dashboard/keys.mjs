@@ -25,6 +25,8 @@ const isGlob = (text) => /[*?[]/.test(text);
 
 export function Keys() {
   const text = useSignal(route.value.about);
+  /** As typed so far: an input without it would lose that whenever the page is drawn. */
+  const tag = useSignal("");
   const filter = useSignal({ tag: "", type: "", state: "", never: false, similar: false });
   const found = useSignal({
     rows: [],
@@ -43,17 +45,17 @@ export function Keys() {
     running.current = own;
     const rows = cursor === undefined ? [] : found.peek().rows;
     const before = cursor === undefined ? 0 : found.peek().scanned;
-    const { tag, type, state, similar } = filter.peek();
+    const { similar, never, ...filters } = filter.peek();
     const wanted = text.peek();
     const named = isGlob(wanted) ? { match: wanted } : { prefix: wanted, exact: wanted };
-    const body = { tag, type, state, cursor, ...(similar ? { similar: wanted } : named) };
+    const body = { ...filters, cursor, ...(similar ? { similar: wanted } : named) };
     found.value = { ...found.peek(), rows, scanned: before, busy: true, failed: undefined, exact: undefined };
     try {
       for await (const line of lines("keys", body, own.signal)) {
         // Lines of a scan that was replaced meanwhile.
         if (own.signal.aborted) return;
         const held = found.peek();
-        const entries = (line.entries ?? []).filter(({ ttl }) => !filter.peek().never || ttl === null);
+        const entries = (line.entries ?? []).filter(({ ttl }) => !never || ttl === null);
         found.value = {
           ...held,
           rows: entries.length === 0 ? held.rows : [...held.rows, ...entries].slice(0, MOST_ROWS),
@@ -113,7 +115,11 @@ export function Keys() {
           ) => {
             text.value = event.target.value;
           }} />
-          <input class="field mono short" aria-label="Tag" placeholder="tag" value=${filter.value.tag} onChange=${(event) => set({ tag: event.target.value })} />
+          <input class="field mono short" aria-label="Tag" placeholder="tag" value=${tag.value} onInput=${(
+            event,
+          ) => {
+            tag.value = event.target.value;
+          }} onChange=${() => set({ tag: tag.value })} />
           <select class="field" aria-label="Type" value=${filter.value.type} onChange=${(event) => set({ type: event.target.value })}>
             <option value="">any type</option>${TYPES.map((type) => html`<option>${type}</option>`)}
           </select>

@@ -106,6 +106,12 @@ test("keys are filtered by beginning, glob, tag and type, and one is found by it
   await page.getByRole("checkbox", { name: "similar" }).uncheck();
   await box.fill("");
   await page.getByRole("textbox", { name: "Tag" }).fill("<b>tag</b>");
+  // What is half typed survives that the page is drawn again, as every two seconds.
+  await page.evaluate("document.querySelector('.check input').click()");
+  await page.getByRole("checkbox", { name: "similar", checked: true }).waitFor();
+  await page.evaluate("document.querySelector('.check input').click()");
+  await page.getByRole("checkbox", { name: "similar", checked: false }).waitFor();
+  expect(await page.getByRole("textbox", { name: "Tag" }).inputValue()).toBe("<b>tag</b>");
   await page.getByRole("textbox", { name: "Tag" }).press("Enter");
   await until(async () => (await rows("Keys")).length === 1, { what: "the tag's entry" });
   await page.getByRole("textbox", { name: "Tag" }).fill("");

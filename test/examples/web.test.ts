@@ -35,6 +35,17 @@ test("hono: a crowd is one call of the slow service", async () => {
   ]);
 });
 
+test("dashboard: strangers see nothing, secrets are hidden, and changes leave a trace", async () => {
+  expect((await storyOf("dashboard")).slice(1)).toEqual([
+    "a stranger: 401",
+    "4 entries, 1 function",
+    'product("1"): object, tags products, product:1, email [redacted]',
+    "audit: admin did invalidate products",
+    "invalidated: products",
+    "left: invalidated",
+  ]);
+});
+
 test("koa: nobody sees the page of another user, and a change is that of one", async () => {
   const [tea, milk, cake] = [
     '{"user":"ada","basket":["tea"]}',

@@ -1,8 +1,9 @@
 // The scripts behind the commands: when dist counts as stale, and how a test report is put into one line.
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { whyStale } from "../../scripts/build/build.mjs";
+import { begin, end, publishedReadme } from "../../scripts/release/published-files.mjs";
 import { readReport } from "../../scripts/test/report.mjs";
 import { runFolder } from "../support/run-folder.ts";
 
@@ -98,5 +99,55 @@ describe("a test report", () => {
 
   test("adds up what did not run", () => {
     expect(readReport(reportOf({ ...fine, numPendingTests: 2, numTodoTests: 1 })).skipped).toBe(3);
+  });
+});
+
+describe("what is published", () => {
+  const ROOT = join(import.meta.dirname, "../..");
+  const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    repository: { url: string };
+    version: string;
+    files: string[];
+    scripts: Record<string, string>;
+  };
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+
+  test("the README links only to what is in the package, or to the repository at this version", () => {
+    const targets = [
+      ...publishedReadme(readme, manifest).matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g),
+    ].map(([, link, attribute]) => (link ?? attribute) as string);
+    const base = "https://github.com/OWNER/xcache";
+    expect(targets.length).toBeGreaterThan(40);
+    const ours = targets.filter((target) => target.startsWith(base));
+    for (const target of ours) {
+      const [, path = ""] = /\/(?:blob|raw)\/v[\d.]+\/([^#]+)/.exec(target) ?? [];
+      expect(existsSync(join(ROOT, path)), target).toBe(true);
+    }
+    expect(ours).toContain(`${base}/blob/v${manifest.version}/docs/guide/cache.md#values`);
+    expect(ours).toContain(`${base}/raw/v${manifest.version}/docs/public/logo.svg`);
+    const relative = targets.filter((target) => !/^(?:[a-z]+:|#)/.test(target));
+    expect(relative).toEqual(["CHANGELOG.md"]);
+  });
+
+  test("the manifest has no `prepare`, which npm would warn users of, and packing changes the checkout only for as long", () => {
+    const root = mkdtempSync(join(folder, "pack-"));
+    const read = (name: string): string => readFileSync(join(root, name), "utf8");
+    const own = JSON.stringify({ ...manifest, scripts: { test: "t", prepare: "p" } });
+    writeFileSync(join(root, "README.md"), "[a](docs/a.md)");
+    writeFileSync(join(root, "package.json"), own);
+    begin(root);
+    // As after a run that was cut off.
+    begin(root);
+    expect(JSON.parse(read("package.json"))).toMatchObject({
+      version: manifest.version,
+      scripts: { test: "t" },
+    });
+    expect(read("package.json")).not.toContain("prepare");
+    expect(read("README.md")).toMatch(/^\[a\]\(https:/);
+    end(root);
+    end(root);
+    expect([read("README.md"), read("package.json")]).toEqual(["[a](docs/a.md)", own]);
+    expect(manifest.scripts.prepack).toContain("published-files.mjs begin");
+    expect(manifest.scripts.postpack).toContain("published-files.mjs end");
   });
 });
