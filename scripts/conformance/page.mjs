@@ -32,8 +32,48 @@ function counted(items, kind) {
   return { cases: of.length, passed: count("passed"), failed: count("failed") };
 }
 
-/** @param {string} title @param {Item[]} outcome @param {Item[]} missed */
-function section(title, outcome, missed) {
+/** @param {Record<string, Item[]>} outcomes by adapter */
+function adapterRows(outcomes) {
+  return Object.entries(outcomes).map(([name, items]) => {
+    const cells = ["required", "optimal"].map((kind) => {
+      const { cases, passed, failed } = counted(items, kind);
+      return `${passed} of ${cases} | ${failed}`;
+    });
+    return `| ${name} | ${cells.join(" | ")} |`;
+  });
+}
+
+/** What adapters do not pass although node does, and why. @type {[string, RegExp, string][]} */
+const DIFFERENCES = [
+  ["http2", /^stale-while-revalidate/, "a request of HTTP/2 cannot be repeated in the background"],
+  ["hono", /^interim-/, "a `Response` cannot have interim responses"],
+  ["fetch", /^interim-/, "a `Response` cannot have interim responses"],
+];
+
+/**
+ * What an adapter does not pass and node does.
+ * @param {Record<string, Item[]>} outcomes
+ */
+function differing(outcomes) {
+  const passed = new Set(
+    (outcomes.node ?? []).filter(({ result }) => result === "passed").map(({ id }) => id),
+  );
+  return Object.entries(outcomes).flatMap(([name, items]) =>
+    missedIn(items)
+      .filter(({ id }) => passed.has(id))
+      .map(({ id, kind, result }) => {
+        const why = DIFFERENCES.find(([adapter, pattern]) => adapter === name && pattern.test(id))?.[2];
+        return { name, id, kind, result, why };
+      }),
+  );
+}
+
+/** @param {Item[]} items */
+const missedIn = (items) => items.filter(({ kind, result }) => kind !== "check" && result !== "passed");
+
+/** @param {string} title @param {Record<string, Item[]>} outcomes by adapter */
+function section(title, outcomes) {
+  const outcome = outcomes.node ?? [];
   const kinds = ["required", "optimal", "check"].map((kind) => {
     const { cases, passed, failed } = counted(outcome, kind);
     return `| ${kind} | ${cases} | ${passed} | ${failed} | ${cases - passed - failed} |`;
@@ -46,7 +86,7 @@ function section(title, outcome, missed) {
     });
     return `| ${group} | ${cells.join(" | ")} |`;
   });
-  const rows = missed.map(
+  const rows = missedIn(outcome).map(
     (item) => `| \`${item.id}\` | ${item.kind} | ${item.result} | ${reasonFor(item) ?? "unexplained"} |`,
   );
   return [
@@ -56,13 +96,28 @@ function section(title, outcome, missed) {
     "|---|---|---|---|---|",
     ...kinds,
     "",
+    "On each adapter:",
+    "",
+    "| adapter | required | failed | optimal | failed |",
+    "|---|---|---|---|---|",
+    ...adapterRows(outcomes),
+    "",
+    "Cases that node passes and another does not:",
+    "",
+    "| case | adapter | kind | result | why |",
+    "|---|---|---|---|---|",
+    ...differing(outcomes).map(
+      ({ id, name, kind, result, why }) =>
+        `| \`${id}\` | ${name} | ${kind} | ${result} | ${why ?? "unexplained"} |`,
+    ),
+    "",
     "Passed by group:",
     "",
     "| group | required | optimal | check |",
     "|---|---|---|---|",
     ...groups,
     "",
-    "Required and optimal cases that are not passed:",
+    "Required and optimal cases that node does not pass:",
     "",
     "| case | kind | result | why |",
     "|---|---|---|---|",
@@ -74,7 +129,7 @@ function section(title, outcome, missed) {
 const INTRODUCTION = `# HTTP conformance
 
 \`npm run conformance\` writes this page. It runs the public [HTTP cache tests](https://github.com/http-tests/cache-tests) against a proxy
-made of the [middleware](../guide/http.md), with \`ttl: 0\`, \`cacheNonOk\` and \`clientDirectives\`. A case whose setup or dependency does not
+made of the [middleware](../guide/http.md) on each adapter, with \`ttl: 0\`, \`cacheNonOk\` and \`clientDirectives\`. A case whose setup or dependency does not
 hold says nothing about the cache and does not apply. Cases of the kind \`check\` ask what a cache does, not whether that is right.
 
 The newest cases are in the suite's repository: \`npm run conformance -- --suite <checkout with its dependencies>\`. \`npm test\` runs the release on
@@ -85,19 +140,20 @@ npm and lets no case fail that has passed.
  * Writes the section of this suite and leaves the other one as it is. Returns the cases whose failure nobody has explained.
  * @param {string} title
  * @param {boolean} isRepository
- * @param {Item[]} outcome
+ * @param {Record<string, Item[]>} outcomes by adapter
  */
-export function writePage(title, isRepository, outcome) {
+export function writePage(title, isRepository, outcomes) {
   const before = existsSync(PAGE)
     ? readFileSync(PAGE, "utf8")
         .split(/^(?=## )/m)
         .slice(1)
     : [];
   const other = before.find((text) => text.startsWith("## The repository") !== isRepository);
-  const missed = outcome.filter(({ kind, result }) => kind !== "check" && result !== "passed");
-  const own = section(title, outcome, missed);
+  const own = section(title, outcomes);
   const sections = isRepository ? [own, other] : [other, own];
   const texts = sections.filter((text) => text !== undefined).map((text) => text.trim());
   writeFileSync(PAGE, `${[INTRODUCTION.trim(), ...texts].join("\n\n")}\n`);
-  return missed.filter((item) => reasonFor(item) === undefined).map(({ id }) => id);
+  const unexplained = missedIn(outcomes.node ?? []).filter((item) => reasonFor(item) === undefined);
+  const different = differing(outcomes).filter(({ why }) => why === undefined);
+  return [...unexplained.map(({ id }) => id), ...different.map(({ id, name }) => `${id} on ${name}`)];
 }

@@ -1,4 +1,5 @@
 // Fills one key: calls the handler once on behalf of every waiting request, as the load of a getOrSet.
+import { type Duration, HOUR_MS } from "../../core/duration.ts";
 import type { LoadContext } from "../../core/options.ts";
 import type { Exchange, Reply, RequestChange, ResponseHead } from "../message/exchange.ts";
 import { filterFields, hasField, withField } from "../message/header-list.ts";
@@ -23,6 +24,9 @@ import {
 
 /** Seconds: the shortest ttl a store accepts, for responses that must be revalidated before every use. */
 const MIN_TTL = 0.001;
+/** A long ttl as a text, which is not suspected of being milliseconds: handlers do state lifetimes of years. */
+const asDuration = (seconds: number): Duration =>
+  seconds < HOUR_MS ? seconds : `${Math.floor(seconds * 1000)}ms`;
 /** Minimum ttl of a variant index, in seconds. */
 const INDEX_TTL = 3_600;
 /** A background refresh is abandoned after this: it has no client that could disconnect, and later requests wait for it. */
@@ -243,20 +247,23 @@ export class Fill<Request> {
     context.setTags(tags);
     const names = this.#index?.names ?? [];
     if (vary.every((name) => names.includes(name))) {
-      context.setTtl(ttl);
+      context.setTtl(asDuration(ttl));
       host.emit("store", this.#key, exchange.native);
       return value;
     }
     const index: VaryIndex = { family: host.token(), names: [...new Set([...names, ...vary])].sort() };
-    const indexTtl = Math.max(ttl, INDEX_TTL);
+    const indexTtl = asDuration(Math.max(ttl, INDEX_TTL));
     if (this.#index !== undefined) {
       // Vary names more fields than the index: the key of this response lacks them. Only the new index is stored.
-      await cache.set(key, encodeIndex(host.token(), index), { ttl: indexTtl, tags: this.#lookup.tags });
+      await cache.set(key, encodeIndex(host.token(), index), {
+        ttl: indexTtl,
+        tags: this.#lookup.tags,
+      });
       return undefined;
     }
     // The variant is reachable only through the index, whose store is refused after an invalidation in the meantime.
     await cache.getOrSet(variantKey(key, index.family, index.names, exchange.request), () => value, {
-      ttl,
+      ttl: asDuration(ttl),
       tags: [...this.#lookup.tags, ...tags],
       staleIfError: host.staleRetention.seconds,
     });

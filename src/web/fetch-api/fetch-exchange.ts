@@ -45,8 +45,10 @@ class FetchRequest implements RequestInfo {
       path,
     );
     this.target = fragment < 0 ? url.slice(path) : url.slice(path, fragment);
-    // A Request cannot have a body with GET or HEAD.
-    this.hasContent = this.method !== "GET" && this.method !== "HEAD";
+    // A Request has no body with GET or HEAD, but some servers give it one, or show the handler the message behind it.
+    const isBare = this.method === "GET" || this.method === "HEAD";
+    this.hasContent =
+      !isBare || (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
     this.#headers = headers;
     this.#names = [...headers.keys()];
     this.hasClientCertificate = hasClientCertificate;

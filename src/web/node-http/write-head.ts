@@ -19,7 +19,7 @@ export function applyHead(response: NodeResponse, given: unknown[], fields: unkn
       throw Object.assign(error, { code: "ERR_HTTP2_STATUS_INVALID" });
     }
     applyGiven(sink, fields);
-    if (hasRepeated(sink)) throw new TypeError("a field that has one value has several");
+    if (isRefused(sink)) throw new TypeError("node:http2 refuses the fields");
     return;
   }
   const blank = sinkOf(new ServerResponse(response.req));
@@ -75,9 +75,11 @@ const SINGLE = new Set(
   ),
 );
 
-function hasRepeated(sink: Sink): boolean {
+/** Whether node:http2 refuses to send the fields, although it let them be set. */
+function isRefused(sink: Sink): boolean {
   return sink.getHeaderNames().some((name) => {
     const value = sink.getHeader(name);
+    if (name === "te") return value !== "trailers";
     return Array.isArray(value) && value.length > 1 && SINGLE.has(name);
   });
 }
@@ -91,7 +93,7 @@ export function isEndedByHead(response: NodeResponse): boolean {
 
 /** Whether node accepts the head. */
 export function isSendable(response: NodeResponse): boolean {
-  if ("stream" in response) return !hasRepeated(sinkOf(response));
+  if ("stream" in response) return !isRefused(sinkOf(response));
   const code = response.statusCode | 0;
   return code >= 100 && code <= 999 && !/[^\t\x20-\x7e\x80-\xff]/.test(messageOf(response));
 }

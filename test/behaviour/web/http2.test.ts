@@ -147,6 +147,12 @@ const CALLS: Record<string, ((response: Http2ServerResponse) => unknown)[]> = {
     (response) => response.writeHead(302),
     (response) => response.removeHeader("location"),
   ],
+  "sets a field of the connection": [
+    (response) => response.setHeader("te", "gzip"),
+    (response) => response.writeHead(200),
+    (response) => response.removeHeader("te"),
+    (response) => response.end("the page"),
+  ],
   "ends with something that is no chunk": [(response) => response.end(0 as never)],
   "goes on after it was reset": [
     (response) => response.stream.destroy(),

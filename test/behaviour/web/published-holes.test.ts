@@ -239,12 +239,9 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     const { ask, calls } = await subject(adapter, counting());
     for (const headers of [{ "content-length": "4" }, { "transfer-encoding": "chunked" }]) {
       const fat = await ask("/", { headers: headers as Record<string, string>, body: "evil" });
-      const said = fat.headers["cache-status"];
-      // A Request has no body with GET: there its handler cannot be misled.
-      if (adapter === "fetch" || adapter === "hono") expect(said).not.toContain("bypass");
-      else expect(said).toBe("xcache; fwd=bypass; detail=content");
+      expect(fat.headers["cache-status"]).toBe("xcache; fwd=bypass; detail=content");
     }
-    if (adapter !== "fetch" && adapter !== "hono") expect((await ask("/")).body).toBe("answer 3");
+    expect((await ask("/")).body).toBe("answer 3");
     const before = calls.length;
     expect((await ask("/", { headers: { "content-length": "0" } })).headers["cache-status"]).toContain("hit");
     expect(calls).toHaveLength(before);

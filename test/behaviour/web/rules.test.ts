@@ -1,5 +1,5 @@
 // The ten rules of the HTTP cache and its options, on every adapter.
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ADAPTERS, counting, headerOf, subject } from "./subject.ts";
 
 describe.each(ADAPTERS)("on %s", (adapter) => {
@@ -76,6 +76,15 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     await clock.advance(1_000);
     expect((await ask("/")).body).toBe("answer 2");
     expect(calls).toHaveLength(2);
+  });
+
+  test("a lifetime of years that the handler states is not suspected of being milliseconds", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const years = { "cache-control": "max-age=63072000" };
+    const { ask } = await subject(adapter, ({ call }) => ({ headers: years, body: `answer ${call}` }));
+    expect([(await ask("/")).body, (await ask("/")).body]).toEqual(["answer 1", "answer 1"]);
+    expect(warn.mock.calls).toEqual([]);
   });
 
   test("an infinite ttl is kept, and stated as a number that caches accept", async () => {

@@ -174,9 +174,9 @@ export function bridge(handler: (request: Request) => Promise<Response>): Reques
     const { method = "GET", rawHeaders } = request;
     const headers = new Headers();
     for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
-    const answer = await handler(
-      new Request(`http://${request.headers.host}${request.url}`, { method, headers }),
-    );
+    const url = `http://${request.headers.host}${request.url}`;
+    if (!URL.canParse(url) || new URL(url).username !== "") return void response.writeHead(400).end();
+    const answer = await handler(new Request(url, { method, headers }));
     const fields = [...answer.headers].flat();
     response.writeHead(answer.status, answer.statusText, fields as never);
     try {
