@@ -50,9 +50,7 @@ async function expectPassed(
   expect(required?.failed).toBe(0);
 }
 
-test("every case of the public suite that passed once still passes", () =>
-  expectPassed("node", PASSED),
-);
+test("every case of the public suite that passed once still passes", () => expectPassed("node", PASSED));
 
 /**
  * The others run on the same responses as node; `npm run conformance` tries them all. The server of Hono replaces the global Request
