@@ -4,7 +4,7 @@ import type { HostPort } from "../../core/address/address.ts";
 import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import { atEndOfTurn } from "../../core/event-loop.ts";
 import { markLoss } from "../../core/resilience/store-failure.ts";
-import { Backlog, MOST_IN_FLIGHT } from "../wire/backlog.ts";
+import { Backlog } from "../wire/backlog.ts";
 import { lost, notAnswered } from "../wire/connection-error.ts";
 import { Outgoing } from "../wire/outgoing.ts";
 import type { ConnectionOwner } from "../wire/reconnecting.ts";
@@ -57,11 +57,8 @@ export class Connection {
   readonly #pending: ReplyQueue<PendingCommand>;
   #reads = new TickReads();
   readonly #outgoing: Outgoing;
-  readonly #backlog: Backlog<Connection>;
-  /** The latest command that had to wait, until it is answered. */
-  #lastWaited: PendingCommand | undefined;
+  readonly #backlog: Backlog<Connection, PendingCommand>;
   #flushing = false;
-  #isDraining = false;
   #closed: XCacheError | undefined;
   readonly #abort = (): void => this.destroy(this.#owner.signal?.reason);
 
@@ -79,7 +76,7 @@ export class Connection {
       holdsProcess: true,
       late: () => this.destroy(notAnswered(name, operationTimeoutMs)),
     });
-    this.#backlog = new Backlog(operationTimeoutMs);
+    this.#backlog = new Backlog(this.#pending, operationTimeoutMs);
     this.#outgoing = new Outgoing(socket, () => this.#pending.moved());
     socket.on("data", (chunk: Buffer) => {
       const { oldest } = this.#pending;
@@ -133,8 +130,7 @@ export class Connection {
 
   /** Whether calls wait for data that is on its way, so that their deadlines do not apply; this connection has its own. */
   isTransferring(now: number): boolean {
-    const isBehind = this.#backlog.length > 0 || this.#lastWaited !== undefined;
-    return (isBehind && this.#pending.length > 0) || this.#pending.isExtended(now);
+    return this.#backlog.isTransferring(now);
   }
 
   /** When the oldest unanswered command was sent; Infinity if there is none. */
@@ -148,7 +144,7 @@ export class Connection {
       answer.failed(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToRead(key, answer);
       return;
     }
@@ -164,7 +160,7 @@ export class Connection {
   /** mg or md; sent with the other commands of this tick, in order. */
   send(verb: "mg" | "md", key: string, flags: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToSend(verb, key, flags, pending);
       return;
     }
@@ -181,7 +177,7 @@ export class Connection {
       pending.fail(tooLarge(data.length, largestRecord));
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToStore(key, flags, data, pending);
       return;
     }
@@ -240,7 +236,6 @@ export class Connection {
     for (const [at, answer] of answers.entries()) reads.push({ key: keys[at] as string, answer, sentAt: 0 });
     this.#reads = new TickReads();
     const unsent = this.#backlog.close();
-    this.#lastWaited = undefined;
     this.#owner.closed(reason);
     // Not sent again: a CAS is void with its connection.
     for (const each of unsent) each.fail(reason);
@@ -256,7 +251,7 @@ export class Connection {
 
   #line(text: string, pending: PendingCommand): void {
     if (this.#refuses(pending)) return;
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitFor(text.length, pending, (connection) => connection.#line(text, pending));
       return;
     }
@@ -269,12 +264,8 @@ export class Connection {
   #append(pending: PendingCommand, before: number): void {
     pending.bytes = this.#writer.length - before;
     this.#pending.add(pending);
-    if (this.#isDraining) this.#lastWaited = pending;
+    if (this.#backlog.isDraining) this.#backlog.lastWaited = pending;
     this.#flushSoon();
-  }
-
-  get #isFull(): boolean {
-    return this.#pending.bytes >= MOST_IN_FLIGHT || (this.#backlog.length > 0 && !this.#isDraining);
   }
 
   // Apart from their callers: a closure in those would cost every command a context.
@@ -302,19 +293,9 @@ export class Connection {
     this.#backlog.add({ since: this.#settings.clock.now(), bytes, send, fail });
   }
 
-  /** Sends what had to wait, as far as there is room. */
   #drain(): void {
-    if (this.#closed !== undefined || this.#backlog.length === 0) return;
-    const now = this.#settings.clock.now();
-    this.#isDraining = true;
-    while (this.#pending.bytes < MOST_IN_FLIGHT) {
-      const next = this.#backlog.take(now);
-      if (next === undefined) break;
-      next.send(this);
-      // In order with the commands around it.
-      if (this.#reads.keys.length > 0) this.#appendReads();
-    }
-    this.#isDraining = false;
+    // In order with the commands around them.
+    this.#backlog.drain(this, this.#settings.clock.now(), () => this.#appendReads());
     this.#flushSoon();
   }
 
@@ -326,7 +307,7 @@ export class Connection {
 
   readonly #flush = (): void => {
     if (this.#closed !== undefined) return;
-    if (this.#reads.keys.length > 0) this.#appendReads();
+    this.#appendReads();
     this.#flushing = false;
     this.#pending.sent();
     this.#outgoing.write(this.#writer.take());
@@ -334,6 +315,7 @@ export class Connection {
 
   #appendReads(): void {
     const { keys, answers } = this.#reads;
+    if (keys.length === 0) return;
     this.#reads = new TickReads();
     for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
       const end = Math.min(from + MOST_READ_TOGETHER, keys.length);
@@ -358,7 +340,7 @@ export class Connection {
     this.provenAt = next.sentAt;
     // The answer may have closed the connection.
     if (!next.take(reply) || this.#closed !== undefined) return;
-    if (next === this.#lastWaited) this.#lastWaited = undefined;
+    if (next === this.#backlog.lastWaited) this.#backlog.lastWaited = undefined;
     this.#pending.shift();
   }
 }

@@ -6,7 +6,7 @@ import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
 import { markLoss } from "../../../core/resilience/store-failure.ts";
-import { Backlog, MOST_IN_FLIGHT, type Unsent } from "../../wire/backlog.ts";
+import { Backlog, type Unsent } from "../../wire/backlog.ts";
 import { notAnswered } from "../../wire/connection-error.ts";
 import { Outgoing } from "../../wire/outgoing.ts";
 import type { ConnectionOwner, ReconnectPauses } from "../../wire/reconnecting.ts";
@@ -115,13 +115,10 @@ export class Connection {
   readonly #socket: Socket;
   readonly #pending: ReplyQueue<PendingCommand>;
   readonly #outgoing: Outgoing;
-  readonly #backlog: Backlog<Connection, UnsentCommand>;
-  /** The latest command that had to wait, until it is answered. */
-  #lastWaited: PendingCommand | undefined;
+  readonly #backlog: Backlog<Connection, PendingCommand, UnsentCommand>;
   #reads = new Reads();
   #watchedReads = new Reads();
   #flushing = false;
-  #isDraining = false;
   /** The answer to CLIENT CACHING YES. If that is refused, reads would be taken for tracked although they are not. */
   readonly #trackingRequest: Answer = {
     resolve: () => {},
@@ -147,7 +144,7 @@ export class Connection {
       holdsProcess: !background,
       late: () => this.destroy(notAnswered(this.name, operationTimeoutMs)),
     });
-    this.#backlog = new Backlog(operationTimeoutMs);
+    this.#backlog = new Backlog(this.#pending, operationTimeoutMs);
     this.#renewal = new LoginRenewal({
       clock,
       renew: () => this.#logInAgain(),
@@ -217,8 +214,7 @@ export class Connection {
 
   /** Whether calls wait for data that is on its way, so that their deadlines do not apply; this connection has its own. */
   isTransferring(now: number): boolean {
-    const isBehind = this.#backlog.length > 0 || this.#lastWaited !== undefined;
-    return (isBehind && this.#pending.length > 0) || this.#pending.isExtended(now);
+    return this.#backlog.isTransferring(now);
   }
 
   /** When the oldest unanswered command was sent; Infinity if there is none. */
@@ -232,7 +228,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToSend(args, answer, expected);
       return;
     }
@@ -253,7 +249,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#wait(sizeOf(args), answer, (connection) => connection.sendAsking(args, answer));
       return;
     }
@@ -277,7 +273,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    if (this.#isFull) {
+    if (this.#backlog.isFull) {
       this.#waitToRead(key, isWatched, answer);
       return;
     }
@@ -291,7 +287,7 @@ export class Connection {
   readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
     if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
-    else if (this.#isFull) {
+    else if (this.#backlog.isFull) {
       this.#waitToReadMany(keys, isWatched, answer);
     } else {
       this.#appendGet("MGET", keys, isWatched, answer);
@@ -371,7 +367,6 @@ export class Connection {
     this.#reads = new Reads();
     this.#watchedReads = new Reads();
     const unsent = this.#backlog.close();
-    this.#lastWaited = undefined;
     this.#listener.closed(reason);
     if (this.isInUse && unanswered !== undefined) this.#listener.unsent?.(unsent, reason);
     else for (const { answer } of unsent) answer.reject(reason);
@@ -428,11 +423,7 @@ export class Connection {
   #add(pending: PendingCommand, bytes: number): void {
     pending.bytes = bytes;
     this.#pending.add(pending);
-    if (this.#isDraining) this.#lastWaited = pending;
-  }
-
-  get #isFull(): boolean {
-    return this.#pending.bytes >= MOST_IN_FLIGHT || (this.#backlog.length > 0 && !this.#isDraining);
+    if (this.#backlog.isDraining) this.#backlog.lastWaited = pending;
   }
 
   // Apart from their callers: a closure in those would cost every command a context.
@@ -454,19 +445,9 @@ export class Connection {
     this.#backlog.add({ since: this.#settings.clock.now(), bytes, answer, send, fail });
   }
 
-  /** Sends what had to wait, as far as there is room. */
   #drain(): void {
-    if (this.#closed !== undefined || this.#backlog.length === 0) return;
-    const now = this.#settings.clock.now();
-    this.#isDraining = true;
-    while (this.#pending.bytes < MOST_IN_FLIGHT) {
-      const next = this.#backlog.take(now);
-      if (next === undefined) break;
-      next.send(this);
-      // In order with the commands around it.
-      this.#appendReads();
-    }
-    this.#isDraining = false;
+    // In order with the commands around them.
+    this.#backlog.drain(this, this.#settings.clock.now(), () => this.#appendReads());
     this.#flushSoon();
   }
 
@@ -528,7 +509,7 @@ export class Connection {
   #reply(reply: Reply): unknown {
     const next = this.#pending.shift();
     if (next === undefined) throw new Error("the server sent a reply to no command");
-    if (next === this.#lastWaited) this.#lastWaited = undefined;
+    if (next === this.#backlog.lastWaited) this.#backlog.lastWaited = undefined;
     if (reply instanceof ReplyError) {
       this.provenAt = next.sentAt;
       return next.take().reject(reply);
