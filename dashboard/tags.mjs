@@ -88,7 +88,7 @@ function Blast({ tag, data, again }) {
       </div>
       <div class="share" aria-hidden="true">${tag.prefixes.map(([, entries], at) => html`<i class=${`b-${TONES[at]}`} style=${{ width: `${(entries / Math.max(1, tag.entries)) * 100}%` }} />`)}</div>
       <div class="legend">${tag.prefixes.map(([name, entries], at) => html`<span><i class=${`b-${TONES[at]}`} />${shown(name, 30)} <b>${count(entries)}</b></span>`)}</div>
-      <p class="note">Each is loaded again once, when it is next asked for. ${data.p95LoadTime > 0 ? `The slowest function takes ${(data.p95LoadTime * 1_000).toFixed(0)} ms (p95).` : ""}</p>
+      <p class="note">Each is loaded again once, when it is next asked for. ${data.p95LoadTime >= 0.001 ? `The slowest function takes ${(data.p95LoadTime * 1_000).toFixed(0)} ms (p95).` : ""}</p>
       <label class="lab">Type the tag to invalidate it in every process
         <input class="field mono" value=${typed.value} disabled=${!allowed.writes} onInput=${(event) => {
           typed.value = event.target.value;

@@ -16,7 +16,6 @@ export { KvBackend, type KvOptions } from "./backends/kv/backend.ts";
 export { MemcachedBackend, type MemcachedOptions } from "./backends/memcached/backend.ts";
 export { MemoryBackend, type MemoryBackendOptions } from "./backends/memory/backend.ts";
 export type { EntryInfo, EntryPage, EntryScanOptions } from "./cache/entry-pages.ts";
-export type { KeyExplanation } from "./cache/key-explanation.ts";
 export { cachedDependency } from "./cached-dependency.ts";
 export type {
   CacheConfig,
@@ -95,6 +94,7 @@ export type {
   HealthCheckItem,
   HealthResult,
   InvalidationMark,
+  KeyExplanation,
   OperationMetrics,
   ProcessStats,
   StateChange,

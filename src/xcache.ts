@@ -13,7 +13,7 @@ import {
 } from "./cache/entry-pages.ts";
 import { type CacheInside, insideOf, offerInside } from "./cache/inside.ts";
 import { Instruments } from "./cache/instruments.ts";
-import { explainKey, type KeyExplanation } from "./cache/key-explanation.ts";
+import { explainKey } from "./cache/key-explanation.ts";
 import { type CacheLifecycle, CacheScope, openScope } from "./cache/lifecycle.ts";
 import { FindCallback, GetCallback, ObservedGetCallback } from "./cache/store-read.ts";
 import { configFromEnv } from "./config/env.ts";
@@ -59,6 +59,7 @@ import type {
   FleetActivity,
   FleetStats,
   HealthResult,
+  KeyExplanation,
 } from "./core/stats.ts";
 import { offerPeek } from "./core/sync-peek.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";

@@ -4,8 +4,8 @@ import { type DebugLog, quotedName } from "../core/debug.ts";
 import { XCacheError } from "../core/errors.ts";
 import type { Emitter } from "../core/events.ts";
 import type { Loaded } from "../core/loading/waiting-call.ts";
+import type { KeyExplanation } from "../core/stats.ts";
 import type { Decisions } from "../metrics/recording/telemetry.ts";
-import type { KeyExplanation } from "./key-explanation.ts";
 
 type Explain = (key: string) => Promise<KeyExplanation>;
 

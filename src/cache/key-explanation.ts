@@ -6,39 +6,7 @@ import { XCacheError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import type { Loader } from "../core/loading/loader.ts";
 import type { Invalidation, Namespace, SightedEntry, Sighting } from "../core/namespace.ts";
-
-/** What a call for a key would do now, and why. Times are seconds. */
-export interface KeyExplanation {
-  readonly key: string;
-  /** `error`: the store fails, so that `get` throws. */
-  readonly get: "hit" | "miss" | "error";
-  /** `stale`: returns the expired value at once. `join`: waits for a load that is already running. */
-  readonly getOrSet: "hit" | "stale" | "join" | "load";
-  /** Why, in a sentence. */
-  readonly reason: string;
-  /** `absent`: nothing is left of it, if there ever was anything. `unknown`: the store could not be asked. */
-  readonly state: "fresh" | "expired" | "invalidated" | "absent" | "unknown";
-  /** Where a hit comes from: the memory store or the near tier of this process, or the shared store. */
-  readonly tier?: "memory" | "near" | "store";
-  /** Of a fresh entry. Infinity: it never expires. */
-  readonly ttl?: number;
-  /** How long ago it expired. */
-  readonly expiredFor?: number;
-  /** How much longer getOrSet may serve it stale once it has expired, where the call allows it. */
-  readonly staleFor?: number;
-  readonly tags?: readonly string[];
-  readonly invalidatedBy?: {
-    /** Those of its tags that were invalidated. */
-    readonly tags: readonly string[];
-    /** The whole namespace or one above it was cleared. */
-    readonly cleared: boolean;
-    /** ISO 8601, to the minute if another process did it; undefined where it is not known. */
-    readonly at?: string;
-  };
-  /** Who loads it now. `callers`: how many wait in this process. */
-  readonly loading?: { readonly by: "this process" | "another process"; readonly callers?: number };
-  readonly circuitBreaker: BreakerState;
-}
+import type { KeyExplanation } from "../core/stats.ts";
 
 export interface ExplainedCache {
   readonly namespace: Namespace;

@@ -56,11 +56,13 @@ type Body = Readonly<Record<string, unknown>>;
 export class DashboardData {
   readonly #options: CheckedOptions;
   readonly #extras: DashboardExtras;
-  readonly #clock: Clock = systemClock;
+  readonly #clock: Clock;
   #sample: { readonly at: number; readonly sample: EntrySample | undefined } | undefined;
   #scanning: Promise<unknown> = Promise.resolve();
 
-  constructor(options: CheckedOptions, extras: DashboardExtras) {
+  /** `clock` is for tests. */
+  constructor(options: CheckedOptions, extras: DashboardExtras, clock: Clock = systemClock) {
+    this.#clock = clock;
     this.#options = options;
     this.#extras = extras;
   }

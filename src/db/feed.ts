@@ -30,7 +30,7 @@ export { type RowId, rowsTag, rowTag } from "./tracking/table-tags.ts";
  *
  * @example
  * ```ts
- * const feed = postgresFeed({ connection: process.env.DATABASE_URL, cache, tables: ["users"] });
+ * const feed = postgresFeed({ connection: "postgres://localhost/shop", cache, tables: ["users"] });
  * await feed.ready();
  * const getPool = cachedDependency(() => pool, { cache, tableName: "users", feed });
  * ```

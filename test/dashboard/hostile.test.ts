@@ -5,8 +5,11 @@ import { type ClientRequest, createServer, type IncomingMessage, request as send
 import { connect, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
+import { DashboardData } from "../../src/dashboard/data.ts";
 import { type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
+import { requireDashboardOptions } from "../../src/dashboard/options.ts";
 import { type EntryPage, type EntryScanOptions, XCache } from "../../src/index.ts";
+import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { startRedis } from "../support/redis.ts";
 
 function opened(options: Partial<DashboardOptions> = {}, kvUrl = "memory://") {
@@ -168,6 +171,43 @@ it("a sample of a store that lists entries in order says so, and its margin hold
     ["early", 6_000, 0],
     ["late", 3_000, 0],
   ]);
+});
+
+it("a scan looks at no more than 50,000 entries a second", async () => {
+  const { cache } = opened();
+  const gone = new AbortController();
+  async function* scan(): AsyncIterable<EntryPage> {
+    while (!gone.signal.aborted) yield { entries: [], scanned: 25_000, cursor: undefined };
+  }
+  Object.assign(cache, { scan });
+  const clock = new ManualClock();
+  const data = new DashboardData(requireDashboardOptions({ cache, authorize: () => true }), {}, clock);
+  let lines = 0;
+  const reading = (async () => {
+    for await (const _ of data.keys({}, gone.signal)) lines++;
+  })();
+  await settle();
+  expect(lines).toBe(1);
+  await clock.advance(499);
+  expect(lines).toBe(1);
+  await clock.advance(1);
+  expect(lines).toBe(2);
+  gone.abort();
+  await reading;
+});
+
+it("after an action the counts are new ones", async () => {
+  const { cache, call } = opened({ writes: true });
+  await cache.setMany({ a: 1, b: 2 }, { tags: ["t"] });
+  const entries = async (): Promise<number | undefined> => {
+    const { sample } = (await (await call("tags")).json()) as {
+      sample: { tags: { tag: string; entries: number }[] };
+    };
+    return sample.tags.find(({ tag }) => tag === "t")?.entries;
+  };
+  expect(await entries()).toBe(2);
+  await call("delete", { key: "a" });
+  expect(await entries()).toBe(1);
 });
 
 /** A cache whose scan goes on until somebody ends it. */

@@ -7,6 +7,7 @@ import { resolveConfig } from "../../src/config/resolve.ts";
 import { configFromYaml } from "../../src/config/yaml.ts";
 import { yamlFolder } from "../config/file.ts";
 import { anchorsOf, codeBlocksOf, linksOf } from "../support/markdown.ts";
+import { exampleSnippets } from "./example-snippets.ts";
 import { pages, ROOT, readPage } from "./pages.ts";
 import { snippetsOf, typeErrorsOf } from "./snippet.ts";
 
@@ -80,11 +81,13 @@ describe("code blocks", () => {
     ...["Then", "```ts continued", "", "const sum: string = count;", "```"],
   ].join("\n");
 
-  test("compile against the sources, and those that do not are told by page and line", {
+  test("of the pages and every @example of the sources compile, and those that do not are told by page and line", {
     timeout: 180_000,
   }, () => {
     const snippets = pages.flatMap((page) => snippetsOf(page, readPage(page)));
-    expect(typeErrorsOf([...snippets, ...snippetsOf("docs/wrong.md", wrong)])).toEqual([
+    const examples = exampleSnippets();
+    expect(examples.length).toBeGreaterThan(20);
+    expect(typeErrorsOf([...snippets, ...examples, ...snippetsOf("docs/wrong.md", wrong)])).toEqual([
       "docs/wrong.md:5 Type 'string' is not assignable to type 'number'.",
       "docs/wrong.md:11 Type 'number' is not assignable to type 'string'.",
     ]);

@@ -84,10 +84,33 @@ describe("search", () => {
     expect(loose.stdout).toMatch(/^100 {2}user:grace\n {1}\d\d {2}user:ada\n$/);
   });
 
+  test("forgives a letter that is missing in a short word", async () => {
+    const { stdout } = await run("search", "usr");
+    expect(
+      stdout
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => line.replace(/^ *\d+ +/, ""))
+        .sort(),
+    ).toEqual(["user:ada", "user:grace"]);
+  });
+
   test("says on stderr that nothing was found", async () => {
     const { code, stdout, stderr } = await run("search", "zzzzzz");
     expect([code, stdout]).toEqual([0, ""]);
     expect(stderr).toContain("--threshold");
+  });
+});
+
+describe("doctor", () => {
+  test("is short when all is well, and --verbose says everything", async () => {
+    const [short, long] = await Promise.all([run("doctor"), run("doctor", "--verbose")]);
+    expect(short.stdout).toMatch(
+      /^ {2}ok connection: file:\/\/\S+ answered in [\d.]+ ms\n {2}ok all \d+ checks\n {2}settings: kv_url; --verbose shows all of them\n$/,
+    );
+    expect([short.code, short.stderr]).toEqual([0, ""]);
+    const checks = Number(/all (\d+) checks/.exec(short.stdout)?.[1]);
+    expect(long.stdout.match(/^ {2}ok /gm)).toHaveLength(checks);
   });
 });
 
