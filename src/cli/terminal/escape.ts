@@ -1,9 +1,6 @@
 // Escapes untrusted text so that it cannot move the cursor, change colours or reverse the text direction.
 
-/** Control characters, line separators, direction marks and lone surrogates. */
-const UNSAFE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it escapes
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\p{Surrogate}/gu;
+import { UNSAFE } from "../../core/debug.ts";
 
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 

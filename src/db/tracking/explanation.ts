@@ -54,5 +54,5 @@ export function explanationLine(
   const because = isCached && situation !== undefined ? situation : reason;
   const short = shortText(text);
   const tagged = isCached && situation !== undefined ? [] : tags;
-  return `xcache:db ${verdict}: ${because}; tables: ${tables.join(", ") || "none"}; tags: ${tagged.join(", ") || "none"}; ${short}`;
+  return `${verdict}: ${because}; tables: ${tables.join(", ") || "none"}; tags: ${tagged.join(", ") || "none"}; ${short}`;
 }
