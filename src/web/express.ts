@@ -5,7 +5,13 @@ import type { HttpCacheOptions } from "./engine/options.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type {
+  CacheForHttp,
+  HttpCacheDecision,
+  HttpCacheEvent,
+  HttpCacheOptions,
+  ResponseView,
+} from "./engine/options.ts";
 
 /** The parts of an Express request that are used. */
 export interface ExpressRequest extends IncomingMessage {

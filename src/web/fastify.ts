@@ -8,7 +8,13 @@ import type { HeaderList } from "./message/header-list.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type {
+  CacheForHttp,
+  HttpCacheDecision,
+  HttpCacheEvent,
+  HttpCacheOptions,
+  ResponseView,
+} from "./engine/options.ts";
 
 class FastifyExchange extends NodeExchange<FastifyRequest> {
   readonly #reply: FastifyReply;

@@ -4,7 +4,13 @@ import type { HttpCacheOptions } from "./engine/options.ts";
 import { FetchExchange, type FetchHandler } from "./fetch-api/fetch-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type {
+  CacheForHttp,
+  HttpCacheDecision,
+  HttpCacheEvent,
+  HttpCacheOptions,
+  ResponseView,
+} from "./engine/options.ts";
 export type { FetchHandler } from "./fetch-api/fetch-exchange.ts";
 
 /** A handler behind a cache. */

@@ -10,7 +10,13 @@ import { headWhenSent } from "./node-http/node-pass.ts";
 import { type NodeResponse, onGone } from "./node-http/node-response.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type {
+  CacheForHttp,
+  HttpCacheDecision,
+  HttpCacheEvent,
+  HttpCacheOptions,
+  ResponseView,
+} from "./engine/options.ts";
 
 /** The part of a Hono application that is used. */
 export interface HonoApplication {

@@ -6,7 +6,13 @@ import type { Reply } from "./message/exchange.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type {
+  CacheForHttp,
+  HttpCacheDecision,
+  HttpCacheEvent,
+  HttpCacheOptions,
+  ResponseView,
+} from "./engine/options.ts";
 
 /** The parts of a Koa context that are used. */
 export interface KoaContext {

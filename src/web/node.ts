@@ -8,7 +8,13 @@ import type { NodeRequest } from "./node-http/node-message.ts";
 import type { NodeResponse } from "./node-http/node-response.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
-export type { CacheForHttp, HttpCacheEvent, HttpCacheOptions, ResponseView } from "./engine/options.ts";
+export type {
+  CacheForHttp,
+  HttpCacheDecision,
+  HttpCacheEvent,
+  HttpCacheOptions,
+  ResponseView,
+} from "./engine/options.ts";
 
 /** A request listener, as passed to createServer. */
 export type Listener<Request extends NodeRequest, Response extends NodeResponse> = (

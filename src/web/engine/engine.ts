@@ -10,6 +10,7 @@ import { type Forwarded, StatusField } from "../protocol/cache-status.ts";
 import { hasPrecondition } from "../protocol/conditional.ts";
 import { type PathTest, pathExclusion } from "../protocol/path-exclusion.ts";
 import { builtKey, invalidatedTargets, isSafe, pathTag, urlKeys } from "../protocol/url-key.ts";
+import { type Decide, decisionSink } from "./decision.ts";
 import { DONE, tryFastPath } from "./fast-path.ts";
 import { HitForMiss } from "./hit-for-miss.ts";
 import { Lookup } from "./lookup.ts";
@@ -48,6 +49,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
   /** Whether a plain request has none of the configured credentials. */
   readonly #trustsPlain: boolean;
   readonly #host: LookupHost<Request>;
+  readonly #decide: Decide<Request> | undefined;
   readonly #targets = new RequestTargets();
   readonly #counts = { hits: 0, misses: 0, bypasses: 0, stores: 0, errors: 0 };
 
@@ -60,6 +62,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const { staleWhileRevalidate, staleIfError, credentialHeaders } = this.#options;
     this.#credentials = new Credentials(credentialHeaders);
     this.#trustsPlain = credentialHeaders.every((name) => CREDENTIAL_HEADERS.includes(name));
+    this.#decide = decisionSink(this.#options.onDecision, (error) => this.#reportError(error));
     const staleRetention = { seconds: Math.max(MIN_STALE_RETENTION, staleWhileRevalidate, staleIfError) };
     this.#host = {
       options: this.#options,
@@ -74,7 +77,8 @@ export class HTTPCacheMiddleware<Request = unknown> {
       after: (delayMs, run) => clock.after(delayMs, run),
       token: () => Buffer.from(clock.token(), "latin1").toString("base64url"),
       staleRetention,
-      emit: (event, key, request) => this.#emit(event, key, request),
+      emit: (event, key, exchange, reason) => this.#emit(event, key, exchange, reason),
+      notStored: (reason, key, exchange) => this.#decide?.("not-stored", reason, exchange, key),
       reportError: (error) => this.#reportError(error),
       pass: (exchange, forwarded) => this.#pass(exchange, forwarded),
     };
@@ -180,6 +184,8 @@ export class HTTPCacheMiddleware<Request = unknown> {
   }
 
   async #pass(exchange: Exchange<Request>, forwarded: Forwarded): Promise<void> {
+    const { reason, detail } = forwarded;
+    if (reason === "bypass" || reason === "method") this.#decide?.("bypassed", detail ?? reason, exchange);
     await exchange.forward(undefined, new PassThrough(this.#statusField, forwarded));
   }
 
@@ -188,6 +194,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     this.#counts.bypasses++;
     const forwarded: Forwarded = { reason: "method" };
     if (isSafe(request.method)) return this.#pass(exchange, forwarded);
+    this.#decide?.("bypassed", "method", exchange);
     const tap = new PassThrough(this.#statusField, forwarded, (response) => {
       const targets = invalidatedTargets(request, response);
       return targets.length === 0 ? undefined : this.#invalidate(request, targets);
@@ -205,15 +212,16 @@ export class HTTPCacheMiddleware<Request = unknown> {
     }
   }
 
-  #emit(event: "hit" | "miss" | "store", key: string, request: Request): void {
+  #emit(event: "hit" | "miss" | "store", key: string, exchange: Exchange<Request>, reason: string): void {
     const { onHit, onMiss, onStore } = this.#options;
+    this.#decide?.(event === "store" ? "stored" : event, reason, exchange, key);
     if (event === "hit") this.#counts.hits++;
     else if (event === "miss") this.#counts.misses++;
     else this.#counts.stores++;
     const listener = event === "hit" ? onHit : event === "miss" ? onMiss : onStore;
     if (listener === undefined) return;
     try {
-      const returned: unknown = listener({ key, request });
+      const returned: unknown = listener({ key, request: exchange.native });
       if (isPromise(returned)) returned.then(undefined, (error: unknown) => this.#reportError(error));
     } catch (error) {
       this.#reportError(error);

@@ -35,7 +35,7 @@ export function tryFastPath<Request>(
     if (directives.use(stored, now) !== "fresh") return false;
   }
   syncPeek.used(key);
-  host.emit("hit", key, exchange.native);
+  host.emit("hit", key, exchange, "fresh");
   const text = value as StoredValue;
   exchange.reply(isPlain ? stored.whole(text, now) : stored.reply(request, text, now));
   return true;

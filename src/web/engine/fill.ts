@@ -78,7 +78,7 @@ export class Fill<Request> {
     if (stale !== undefined && use === "fresh") {
       // Fresh enough for this client, as with max-stale; other requests must not wait for it.
       if (lookup.isAnswered) return undefined;
-      host.emit("hit", this.#key, lookup.exchange.native);
+      host.emit("hit", this.#key, lookup.exchange, "fresh");
       lookup.answer(stale.stored, stale.value);
       return undefined;
     }
@@ -92,7 +92,7 @@ export class Fill<Request> {
       return ABORTED;
     } else {
       lookup.isLeading = true;
-      host.emit("miss", this.#key, lookup.exchange.native);
+      host.emit("miss", this.#key, lookup.exchange, this.#reason(stale));
     }
     host.hitForMiss.beginLoad(this.#key);
     try {
@@ -117,13 +117,14 @@ export class Fill<Request> {
     const { fillTimeout } = lookup.host.options;
     const limit = isBackground
       ? lookup.host.after(Math.min(MAX_REFRESH_MS, fillTimeout * 1_000), () => recorder.abort())
-      : lookup.host.after(fillTimeout * 1_000, () => recorder.giveUp());
+      : lookup.host.after(fillTimeout * 1_000, () => recorder.giveUp("timeout"));
     try {
       const forwarded = this.#forward(stale, recorder);
       if (!isBackground) lookup.forwarded = forwarded;
       await Promise.race([forwarded, recorder.outcome]);
     } catch (error) {
       limit.cancel();
+      this.#notStored("thrown");
       if (isBackground) {
         lookup.host.reportError(error);
         // As a failed load: the next refresh waits for the back-off.
@@ -140,12 +141,14 @@ export class Fill<Request> {
         lookup.host.hitForMiss.unmark(this.#key);
         return this.#storeResponse(context, outcome);
       case "unstorable":
+        this.#notStored(outcome.reason);
         lookup.host.hitForMiss.mark(this.#key);
         if (isBackground) throw new HandlerFailure(lookup, undefined);
         // Its client gets the response from the handler, which may not have begun it yet.
         lookup.isAnswered = true;
         return undefined;
       case "aborted":
+        this.#notStored("aborted");
         if (isBackground) throw new HandlerFailure(lookup, undefined);
         lookup.isAnswered = true;
         context.skip();
@@ -153,6 +156,8 @@ export class Fill<Request> {
       case "not-modified":
         return this.#freshen(context, stale!, outcome.response, isBackground);
       case "failed": {
+        this.#notStored("status");
+        lookup.hasFailed = true;
         const { response, body } = outcome;
         // An error page that is broken or too large has nothing to offer to its client either.
         throw new HandlerFailure(lookup, {
@@ -162,6 +167,10 @@ export class Fill<Request> {
         });
       }
     }
+  }
+
+  #notStored(reason: string): void {
+    this.#lookup.host.notStored(reason, this.#key, this.#lookup.exchange);
   }
 
   async #forward(stale: Stale | undefined, recorder: ResponseRecorder): Promise<void> {
@@ -224,7 +233,10 @@ export class Fill<Request> {
   ): Promise<StoredValue | undefined> {
     const { host } = this.#lookup;
     const tags = tagsFor(this.#lookup, response);
-    if (tags === undefined) return undefined;
+    if (tags === undefined) {
+      this.#notStored("callback");
+      return undefined;
+    }
     return this.#storeValue(context, encodeResponse(host.token(), head, body), head, plan.vary, tags);
   }
 
@@ -248,13 +260,14 @@ export class Fill<Request> {
     const names = this.#index?.names ?? [];
     if (vary.every((name) => names.includes(name))) {
       context.setTtl(asDuration(ttl));
-      host.emit("store", this.#key, exchange.native);
+      host.emit("store", this.#key, exchange, `ttl=${Math.floor(ttl)}`);
       return value;
     }
     const index: VaryIndex = { family: host.token(), names: [...new Set([...names, ...vary])].sort() };
     const indexTtl = asDuration(Math.max(ttl, INDEX_TTL));
     if (this.#index !== undefined) {
       // Vary names more fields than the index: the key of this response lacks them. Only the new index is stored.
+      this.#notStored("vary-changed");
       await cache.set(key, encodeIndex(host.token(), index), {
         ttl: indexTtl,
         tags: this.#lookup.tags,
@@ -268,7 +281,7 @@ export class Fill<Request> {
       staleIfError: host.staleRetention.seconds,
     });
     context.setTtl(indexTtl);
-    host.emit("store", this.#key, exchange.native);
+    host.emit("store", this.#key, exchange, `ttl=${Math.floor(ttl)}`);
     return encodeIndex(host.token(), index);
   }
 
@@ -312,7 +325,10 @@ export class Fill<Request> {
       );
     }
     const tags = isStored ? tagsFor(this.#lookup, { status, message, headers }) : undefined;
-    if (typeof plan === "string" || tags === undefined) return undefined;
+    if (typeof plan === "string" || tags === undefined) {
+      this.#notStored(typeof plan === "string" ? plan : "callback");
+      return undefined;
+    }
     return this.#storeValue(context, freshened, head, plan.vary, tags);
   }
 }

@@ -36,7 +36,9 @@ export interface LookupHost<Request> {
   after(delayMs: number, run: () => void): Timer;
   /** 11 characters, unique. */
   token(): string;
-  emit(event: "hit" | "miss" | "store", key: string, request: Request): void;
+  /** `reason`: see `HttpCacheDecision`. */
+  emit(event: "hit" | "miss" | "store", key: string, exchange: Exchange<Request>, reason: string): void;
+  notStored(reason: string, key: string, exchange: Exchange<Request>): void;
   readonly reportError: (error: unknown) => void;
   pass(exchange: Exchange<Request>, forwarded: Forwarded): Promise<void>;
 }
@@ -64,6 +66,8 @@ export interface LookupState<Request> {
   forwarded: Promise<void> | undefined;
   /** Whether a stale response may be returned while another load refreshes it. */
   readonly mayServeStale: boolean;
+  /** The handler called for this client answered with an error that a stored response may replace. */
+  hasFailed: boolean;
   /** What the handler threw, if nothing was sent. */
   thrown: { readonly error: unknown } | undefined;
   /** Answers with a stored response. `cacheStatus` replaces the status field's text for a hit. */

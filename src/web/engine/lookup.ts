@@ -31,6 +31,7 @@ export class Lookup<Request> implements LookupState<Request> {
   handlerCall: Promise<StoredValue | undefined> | undefined;
   forwarded: Promise<void> | undefined;
   mayServeStale: boolean;
+  hasFailed = false;
   thrown: { readonly error: unknown } | undefined;
 
   constructor(
@@ -102,14 +103,15 @@ export class Lookup<Request> implements LookupState<Request> {
   #use(stored: ReadyResponse, value: StoredValue, key: string): boolean {
     const use = this.directives.use(stored, this.now);
     if (use === "fresh" || (use === "while-revalidating" && this.mayServeStale && !this.isLeading)) {
-      this.host.emit("hit", key, this.exchange.native);
+      this.host.emit("hit", key, this.exchange, use === "fresh" ? use : "stale-while-revalidate");
       this.answer(stored, value);
       return true;
     }
     const staleMs = -stored.freshMs(this.now);
-    const isForError = this.thrown !== undefined || (!this.mayServeStale && staleMs > STORING_MS);
+    const isForError =
+      this.hasFailed || this.thrown !== undefined || (!this.mayServeStale && staleMs > STORING_MS);
     if (!isForError || staleMs > stored.head.staleIfErrorMs) return false;
-    this.host.emit("hit", key, this.exchange.native);
+    this.host.emit("hit", key, this.exchange, "stale-if-error");
     this.answer(stored, value);
     return true;
   }
@@ -158,13 +160,13 @@ export class Lookup<Request> implements LookupState<Request> {
       }
       const stored = value === undefined ? undefined : this.host.readyResponses.of(key, value);
       if (stored !== undefined && this.directives.use(stored, this.now) === "fresh") {
-        this.host.emit("hit", key, this.exchange.native);
+        this.host.emit("hit", key, this.exchange, "fresh");
         return this.answer(stored, value!);
       }
     } catch (error) {
       this.host.reportError(error);
     }
-    this.host.emit("miss", this.key, this.exchange.native);
+    this.host.emit("miss", this.key, this.exchange, "uri-miss");
     if (this.directives.onlyIfCached) return this.#notCached();
     return this.#pass();
   }
@@ -179,6 +181,10 @@ export class Lookup<Request> implements LookupState<Request> {
 
   async #pass(detail?: string): Promise<void> {
     if (this.exchange.isAbandoned) return;
+    if (detail !== undefined) {
+      if (!this.isLeading) this.host.emit("miss", this.key, this.exchange, "uri-miss");
+      this.host.notStored(detail, this.key, this.exchange);
+    }
     const forwarded: Forwarded = { reason: "uri-miss" };
     return this.host.pass(this.exchange, detail === undefined ? forwarded : { ...forwarded, detail });
   }

@@ -28,6 +28,20 @@ export interface HttpCacheEvent<Request = unknown> {
   readonly request: Request;
 }
 
+/** What the cache decided about a request or its response, passed to `onDecision`. */
+export interface HttpCacheDecision<Request = unknown> {
+  /**
+   * `bypassed`: the request does not use the cache. `hit`: answered from the cache. `miss`: the handler is called. Then
+   * `stored` or `not-stored`: what became of its response.
+   */
+  readonly outcome: "bypassed" | "hit" | "miss" | "stored" | "not-stored";
+  /** One word, such as `set-cookie`, or the name of the request field that identifies a user. Never a value of a field. */
+  readonly reason: string;
+  /** Undefined if the request was bypassed before it had one. */
+  readonly key: string | undefined;
+  readonly request: Request;
+}
+
 /** `Request` is the framework's request type. */
 export interface HttpCacheOptions<Request = unknown> {
   readonly cache: CacheForHttp;
@@ -100,6 +114,8 @@ export interface HttpCacheOptions<Request = unknown> {
   readonly onMiss?: (event: HttpCacheEvent<Request>) => void;
   /** Called for every stored response. */
   readonly onStore?: (event: HttpCacheEvent<Request>) => void;
+  /** Called for every decision, with its reason. `DEBUG=xcache:http` prints them. */
+  readonly onDecision?: (decision: HttpCacheDecision<Request>) => void;
   /** Called with errors that the cache recovered from: of the key builder, a callback or the store. */
   readonly onError?: (error: Error) => void;
 }
@@ -112,6 +128,7 @@ const CALLBACKS = [
   "onHit",
   "onMiss",
   "onStore",
+  "onDecision",
   "onError",
 ] as const;
 const NAMES: readonly (keyof HttpCacheOptions)[] = [

@@ -23,7 +23,8 @@ export type RecordedOutcome =
       /** As the handler sent it. */
       readonly response: ResponseHead;
     }
-  | { readonly kind: "unstorable" }
+  /** `reason`: see `HttpCacheDecision`. */
+  | { readonly kind: "unstorable"; readonly reason: string }
   /** It ended early, so whether it was storable is unknown. */
   | { readonly kind: "aborted" }
   /** Withheld: the stored response is still valid. */
@@ -116,17 +117,17 @@ export class ResponseRecorder implements Tap {
     this.#plan = plan;
     const verdict = this.#accept(response, plan, body);
     if (verdict.wantsBody)
-      this.#streamTimer = this.#options.after(this.#options.streamAfterMs, () => this.giveUp());
+      this.#streamTimer = this.#options.after(this.#options.streamAfterMs, () => this.giveUp("stream"));
     return verdict;
   }
 
   /** The fields that really leave decide: middleware further out may have made the response one client's own. */
   sent(headers: HeaderList): void {
-    if (this.#plan !== undefined && isPersonal(headers, this.#accepted)) this.giveUp();
+    if (this.#plan !== undefined && isPersonal(headers, this.#accepted)) this.giveUp("personal");
   }
 
   flushed(): void {
-    this.giveUp();
+    this.giveUp("flushed");
   }
 
   chunk(bytes: Uint8Array): boolean {
@@ -134,16 +135,16 @@ export class ResponseRecorder implements Tap {
     this.#body.add(bytes);
     if (!this.#body.isTooLarge) return true;
     if (this.#isWithheld) this.#fail(undefined);
-    else this.giveUp();
+    else this.giveUp("size");
     return false;
   }
 
   /** The response goes on to its client. Others no longer wait for it, and it is not stored. */
-  giveUp(): void {
+  giveUp(reason: string): void {
     if (this.#isWithheld) return;
     this.#isGivenUp = true;
     this.#streamTimer?.cancel();
-    this.#settle({ kind: "unstorable" });
+    this.#settle({ kind: "unstorable", reason });
   }
 
   #fail(body: Uint8Array | undefined): void {
@@ -164,7 +165,8 @@ export class ResponseRecorder implements Tap {
     const declared = fieldOf(response.headers, "content-length");
     // Too few or too many bytes: an incomplete message for the client as well (RFC 9112, 8).
     const isTruncated = declared !== undefined && Number(declared) !== this.#body.bytes;
-    if (this.#body.isTooLarge || isTruncated) this.#settle({ kind: "unstorable" });
+    if (this.#body.isTooLarge || isTruncated)
+      this.#settle({ kind: "unstorable", reason: isTruncated ? "truncated" : "size" });
     else this.#finish(response, this.#plan);
   }
 
@@ -195,7 +197,7 @@ export class ResponseRecorder implements Tap {
 
   #refuse(response: ResponseHead, detail: string, isWhole: boolean): Verdict {
     const { statusField, reason } = this.#options;
-    this.#settle({ kind: "unstorable" });
+    this.#settle({ kind: "unstorable", reason: detail });
     const headers = statusField.add(response.headers, statusField.forwarded({ reason, detail }));
     if (isWhole && this.#isNotModifiedFor(response.status, response.headers)) {
       return this.#notModified(filterFields(headers, (name) => !BODY_FIELDS.has(name)));

@@ -25,7 +25,7 @@ export function pathExclusion(prefixes: readonly string[]): PathTest | undefined
 }
 
 /** The path of a request target, which may be in absolute form (RFC 9112, 3.2.2). */
-function pathOf(target: string): string {
+export function pathOf(target: string): string {
   const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target);
   const rest = absolute === null ? target : target.slice(absolute[0].length);
   const end = rest.search(/[?#]/);
