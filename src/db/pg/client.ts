@@ -69,7 +69,9 @@ export function submit(
 function endAfter(submittable: Submittable, running: Promise<unknown>): void {
   const { handleReadyForQuery: ready } = submittable;
   submittable.handleReadyForQuery = (connection) => {
-    running.then(() => ready?.call(submittable, connection));
+    // Outside any promise: an exception in a listener is uncaught, as with node-postgres itself.
+    const proceed = () => process.nextTick(() => ready?.call(submittable, connection));
+    running.then(proceed, proceed);
   };
   const cursor = submittable.cursor ?? submittable;
   const { close } = cursor;
