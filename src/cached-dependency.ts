@@ -4,6 +4,7 @@ import { knexSessions } from "./db/knex.ts";
 import { kyselySessions } from "./db/kysely.ts";
 import { mysql2Sessions } from "./db/mysql2.ts";
 import { pgSessions } from "./db/pg.ts";
+import { postgresSessions } from "./db/postgres.ts";
 import { prismaSessions } from "./db/prisma.ts";
 import { trackSessions } from "./db/tracking/session.ts";
 import { typeormSessions } from "./db/typeorm.ts";
@@ -22,7 +23,7 @@ import { type CachedDependency, dependencyWrapper } from "./functions/dependency
 export const cachedDependency: CachedDependency = dependencyWrapper({
   adapters: [
     ...[pgSessions, mysql2Sessions, knexSessions, kyselySessions],
-    ...[drizzleSessions, typeormSessions, prismaSessions],
+    ...[drizzleSessions, typeormSessions, prismaSessions, postgresSessions],
   ],
   trackSessions,
 });

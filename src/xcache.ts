@@ -131,6 +131,7 @@ export class XCache implements AsyncDisposable {
     offerPeek(this, {
       peek: (key) => (isLoadHitTraced() ? undefined : this.#namespace.peek(key)),
       used: (key) => this.#telemetry.hit(key),
+      find: (key) => this.#find(key),
     });
     offerFunctionRecords(this, (name) => this.#telemetry.functions.record(name));
     offerInside(this, { root, namespace: () => this.#namespace, instruments: this.#instruments });
@@ -521,6 +522,19 @@ export class XCache implements AsyncDisposable {
     } finally {
       this.#telemetry.time("set", timing);
     }
+  }
+
+  #find(key: string): Promise<unknown> {
+    const telemetry = this.#telemetry;
+    return new Promise((resolve, reject) => {
+      this.#namespace.get(key, {
+        answered: (value) => {
+          if (value !== undefined) telemetry.looked(key, true);
+          resolve(value);
+        },
+        failed: (error) => reject(telemetry.failedCall("get", error)),
+      });
+    });
   }
 
   #getFromStore<T>(key: string): Promise<T | undefined> {

@@ -27,6 +27,7 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
   next: "15.0.0",
   nodemailer: "6.0.0",
   pg: "8.0.0",
+  postgres: "3.4.0",
   "prom-client": "14.0.0",
   rxjs: "7.0.0",
   typeorm: "0.3.0",

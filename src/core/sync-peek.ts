@@ -1,10 +1,13 @@
-// Synchronous access to a cache's hits for other parts of the library: a promise costs as much as the rest of a hit.
+// Access to a cache's hits for other parts of the library: at once, since a promise costs as much as the rest of a hit, or
+// before a load that counts the miss.
 
 export interface SyncPeek {
   /** A fresh value available synchronously. undefined: call the cache itself. */
   peek(key: string): unknown;
   /** Counts a hit: the value returned by `peek` was used. */
   used(key: string): void;
+  /** As `get`, but a miss does not count. */
+  find(key: string): Promise<unknown>;
 }
 
 const peeks = new WeakMap<object, SyncPeek>();

@@ -12,8 +12,8 @@ import {
   promisesOver,
 } from "./mysql2/library.ts";
 import { wrapMysqlPool } from "./mysql2/pool.ts";
-import { perSession } from "./tracking/proxy.ts";
-import { trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
+import { perSession, proxyOf } from "./tracking/proxy.ts";
+import { hasMethod, trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 
@@ -51,6 +51,25 @@ export function cachedPool<Pool extends object>(pool: Pool, options: WatchOption
   if (typeof given === "object" && given !== null && isPromiseSession(given) && given.pool !== undefined)
     return promisesOver(given, leasingMysqlPool(given.pool, tracker)) as object as Pool;
   throw wrongArgument("cachedPool", "a pool of mysql2", pool);
+}
+
+/**
+ * The package itself, for libraries that take it, such as Sequelize as its `dialectModule`: reads of its connections are cached,
+ * and their commits invalidate. Throws ConfigError ARGUMENT_INVALID.
+ */
+export function cachedModule<Library extends object>(library: Library, options: WatchOptions): Library {
+  const tracker = trackerOf("cachedModule", options);
+  if (!hasMethod(library, "createConnection")) {
+    throw wrongArgument("cachedModule", "the package mysql2", library);
+  }
+  const given = library as { createConnection?(...args: unknown[]): MysqlConnection };
+  return proxyOf(library, {
+    createConnection: (...args: unknown[]) => {
+      const made = given.createConnection?.(...args);
+      if (made !== undefined && isMysqlConnection(made)) return wrapped(made, tracker);
+      throw wrongArgument("cachedModule", "mysql2 with callbacks, not mysql2/promise", made);
+    },
+  });
 }
 
 function wrapped(connection: MysqlConnection, tracker: SessionTracker): MysqlConnection {

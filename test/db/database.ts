@@ -8,6 +8,7 @@ import { knexSessions } from "../../src/db/knex.ts";
 import { kyselySessions } from "../../src/db/kysely.ts";
 import { mysql2Sessions } from "../../src/db/mysql2.ts";
 import { pgSessions } from "../../src/db/pg.ts";
+import { postgresSessions } from "../../src/db/postgres.ts";
 import { prismaSessions } from "../../src/db/prisma.ts";
 import { trackSessions } from "../../src/db/tracking/session.ts";
 import { typeormSessions } from "../../src/db/typeorm.ts";
@@ -17,7 +18,7 @@ import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 
 const ADAPTERS = [
   ...[pgSessions, mysql2Sessions, knexSessions, kyselySessions],
-  ...[drizzleSessions, typeormSessions, prismaSessions],
+  ...[drizzleSessions, typeormSessions, prismaSessions, postgresSessions],
 ];
 
 /** As the package puts it together. */

@@ -60,7 +60,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["sql"],
     ["tracking"],
     ["pg", "mysql2", "feed"],
-    ["drizzle", "knex", "kysely", "prisma", "typeorm"],
+    ["drizzle", "knex", "kysely", "postgres", "prisma", "typeorm"],
     [OWN_FILES],
   ],
   metrics: [[OWN_FILES], ["recording"], ["collectors", "history", "opentelemetry"], ["prometheus", "statsd"]],

@@ -9,7 +9,7 @@ import type {
   QueryExecutor,
   QueryResult,
 } from "kysely";
-import type { SqlDialect } from "../sql/sql-tokens.ts";
+import type { SqlDialectName } from "../../core/db-session.ts";
 import { hasMethod } from "../tracking/watch-options.ts";
 
 export type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult };
@@ -43,7 +43,7 @@ export const isDialect = (value: unknown): value is Dialect =>
   MEMBERS.every((name) => hasMethod(value, name));
 
 /** kysely does not name its dialects; their capabilities tell PostgreSQL and SQLite from the others. */
-export function dialectOf(adapter: DialectAdapter | undefined): SqlDialect | undefined {
+export function dialectOf(adapter: DialectAdapter | undefined): SqlDialectName | undefined {
   if (adapter?.supportsReturning !== true) return undefined;
   return adapter.supportsTransactionalDdl ? "postgres" : "sqlite";
 }

@@ -60,8 +60,30 @@ export function submit(
   others: readonly unknown[],
 ): Submittable {
   // A submittable reports its failure to its owner itself.
-  watched.connection.run(submission(watched, submittable, others)).catch(() => {});
+  const running = watched.connection.run(submission(watched, submittable, others)).catch(() => {});
+  endAfter(submittable, running);
   return submittable;
+}
+
+/** Its last rows and its end are held back: a reader must not find in the cache what it has changed. */
+function endAfter(submittable: Submittable, running: Promise<unknown>): void {
+  const { handleReadyForQuery: ready } = submittable;
+  submittable.handleReadyForQuery = (connection) => {
+    // Outside any promise: an exception in a listener is uncaught, as with node-postgres itself.
+    const proceed = () => process.nextTick(() => ready?.call(submittable, connection));
+    running.then(proceed, proceed);
+  };
+  const cursor = submittable.cursor ?? submittable;
+  const { close } = cursor;
+  if (typeof close !== "function") return;
+  cursor.close = (callback) => {
+    const closed = new Promise<void>((resolve, reject) => {
+      close.call(cursor, (error) => running.then(() => (error ? reject(error) : resolve())));
+    });
+    if (callback === undefined) return closed;
+    closed.then(() => callback(), callback);
+    return undefined;
+  };
 }
 
 export function statementOf({ client }: WatchedClient, call: QueryCall): SessionStatement<unknown> {

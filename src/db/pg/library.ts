@@ -27,9 +27,14 @@ export type Callback = (error: unknown, result?: unknown) => void;
 export interface Submittable {
   submit(connection: unknown): unknown;
   handleError?(error: unknown, connection: unknown): void;
+  handleReadyForQuery?(connection: unknown): void;
   readonly text?: unknown;
-  readonly cursor?: { readonly text?: unknown };
+  /** A stream has one. */
+  readonly cursor?: { readonly text?: unknown; close?: Close };
+  close?: Close;
 }
+
+type Close = (callback?: (error?: unknown) => void) => Promise<void> | undefined;
 
 export interface Field {
   readonly name: string;

@@ -5,6 +5,7 @@ import type {
   SessionStatement,
   StatementOptions,
 } from "../../core/db-session.ts";
+import { peekInto } from "../../core/sync-peek.ts";
 import { callsOf, settled } from "../sql/settled-statement.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
@@ -89,7 +90,8 @@ export class ReadCache {
     const plan = await this.#plan(read, settings);
     if (plan === undefined) return undefined;
     try {
-      const data = await this.#cache.get(plan.key);
+      // The load that follows a miss counts it.
+      const data = await (peekInto(this.#cache)?.find(plan.key) ?? this.#cache.get(plan.key));
       if (data !== undefined) {
         const result = read.restore(data);
         if (result !== undefined) return { result };

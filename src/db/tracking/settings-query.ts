@@ -29,7 +29,7 @@ const POSTGRES_SETTINGS = [
 ];
 
 /**
- * Relations and functions of a name count in whatever schema they are. The server's start time distinguishes servers that have
+ * What has an id is a transaction that has written: a library may hide that one is open. Relations and functions of a name count in whatever schema they are. The server's start time distinguishes servers that have
  * the same address in different networks.
  */
 const postgresQuery = (tables: string): string => `
@@ -38,7 +38,7 @@ SELECT pg_catalog.concat_ws(chr(31), current_database(), session_user, current_u
        )::text AS fingerprint,
        pg_catalog.concat_ws(chr(31), current_database(), pg_postmaster_start_time()) AS file,
        current_setting('transaction_isolation') AS isolation,
-       (pg_is_in_recovery() OR pg_my_temp_schema() <> 0)::text AS unshareable,
+       (pg_is_in_recovery() OR pg_my_temp_schema() <> 0 OR txid_current_if_assigned() IS NOT NULL)::text AS unshareable,
        ${tables}, ${FUNCTIONS}`;
 
 const POSTGRES_QUERY = postgresQuery(TABLES);

@@ -8,7 +8,7 @@ export interface Settings {
   readonly fingerprint: string;
   /** Isolation level READ COMMITTED: each statement of a transaction sees what was committed before it. */
   readonly readsCommitted: boolean;
-  /** Its reads must not be shared: it is on a replica, or has temporary tables. */
+  /** Its reads must not be shared: it is on a replica, has temporary tables, or has written what is not committed. */
   readonly isUnshareable: boolean;
   /** For each table asked for: the tables whose writes change its rows; undefined: they are not the same for every reader. */
   readonly tables: ReadonlyMap<string, readonly string[] | undefined>;

@@ -1,7 +1,6 @@
 // The tags of tables and of single rows, by which reads are invalidated.
 import type { KeyColumn, RowKey } from "../../core/db-session.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
-import type { PointRead } from "../sql/point-read.ts";
 
 /**
  * The tag that reads of a table carry: for `invalidateTags`, or for `tables.<name>.tags` of a table that changes with it.
@@ -64,7 +63,7 @@ function escaped(value: string): string {
 export function pointTag(
   table: string,
   key: RowKey,
-  point: PointRead,
+  point: ReadonlyMap<string, number>,
   values: readonly unknown[],
 ): string | undefined {
   const texts = key.map(({ name, kind }) => {

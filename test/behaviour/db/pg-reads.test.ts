@@ -1,8 +1,9 @@
 // Which reads of a node-postgres session are cached, and that they look as the library's own.
 import pg from "pg";
+import QueryStream from "pg-query-stream";
 import { describe, expect, test } from "vitest";
 import { tableTag } from "../../../src/db/tracking/table-tags.ts";
-import { cachedDependency, testDatabase } from "../../db/database.ts";
+import { type CountingCache, cachedDependency, testDatabase } from "../../db/database.ts";
 
 const db = testDatabase();
 
@@ -10,6 +11,12 @@ const READ = "SELECT id, name FROM users WHERE id = $1";
 
 const watched = <S extends object>(session: S, tableName: string | string[] = "users"): S =>
   cachedDependency(() => session, { cache: db.cache, tableName })();
+
+/** As pg-cursor makes them, which has no types of its own. */
+interface Cursor extends pg.Submittable {
+  read(rows: number): Promise<unknown[]>;
+  close(): Promise<void>;
+}
 
 type Queryable = Pick<pg.ClientBase, "query">;
 
@@ -252,6 +259,46 @@ describe("every form of a call works:", () => {
     const reading = client.query(new pg.Query("SELECT name FROM users")).on("row", (row) => rows.push(row));
     await new Promise((resolve) => reading.on("end", resolve));
     expect(rows).toEqual([{ name: "Cy" }]);
+  });
+
+  test("cursors and streams that write, which end when that is invalidated", async () => {
+    const cursorOf = (text: string) => new QueryStream(text).cursor as Cursor;
+    const slow: CountingCache = {
+      ...db.cache,
+      invalidateTags: async (tags) => {
+        await new Promise(setImmediate);
+        await db.cache.invalidateTags(tags);
+      },
+    };
+    const client = cachedDependency(() => db.client(), { cache: slow, tableName: "users" });
+    const open = async () => (await client()) as pg.Client;
+    const seen: unknown[] = [];
+    const invalidated = () => db.cache.invalidated.splice(0).length;
+    const one = await open();
+    for await (const row of one.query(new QueryStream("UPDATE users SET name = 'Bob' RETURNING name"))) {
+      seen.push(row, invalidated());
+    }
+    expect(seen).toEqual([{ name: "Bob" }, 1]);
+    const cursor = one.query(cursorOf("UPDATE users SET name = 'Cy' RETURNING name"));
+    expect(await cursor.read(10)).toEqual([{ name: "Cy" }]);
+    expect(invalidated()).toBe(1);
+    const closed = one.query(cursorOf("UPDATE users SET name = 'Di' RETURNING name"));
+    await closed.read(1);
+    await closed.close();
+    expect(invalidated()).toBe(1);
+    const query = one.query(new pg.Query("UPDATE users SET name = 'Ed'"));
+    await new Promise((resolve) => query.on("end", resolve));
+    expect(invalidated()).toBe(1);
+    await expect(one.query(cursorOf("SELECT nothing")).read(1)).rejects.toThrow("nothing");
+    expect((await one.query(READ, [1])).rows[0]).toEqual({ id: 1, name: "Ed" });
+  });
+
+  test("a client that is held, whose misses count once", async () => {
+    const { cache } = db.cache;
+    const client = await cachedDependency(() => db.client(), { cache, tableName: "users" })();
+    for (const _ of ["loaded", "cached"]) await client.query(READ, [1]);
+    const { totalHits, totalMisses } = await cache.getStats();
+    expect([totalHits, totalMisses]).toEqual([1, 1]);
   });
 
   test("several statements in one text", async () => {
