@@ -190,21 +190,18 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect([bad.status, bad.body, bad.headers["x-bad"]]).toEqual([503, "bad", "1"]);
   });
 
-  test.each([1, 1_000])(
-    "stale-if-error holds %i ms after the expiry",
-    async (ms) => {
-      const { ask, clock, calls } = await subject(
-        adapter,
-        ({ call }) => (call === 1 ? { body: "the page" } : { status: 503, body: "bad" }),
-        { ttl: 10, staleIfError: 30 },
-      );
-      await ask("/");
-      await clock.advance(10_000 + ms);
-      const answers = await Promise.all([ask("/"), ask("/")]);
-      expect(answers.map(({ body }) => body)).toEqual(["the page", "the page"]);
-      expect(calls.length).toBeLessThanOrEqual(3);
-    },
-  );
+  test.each([1, 1_000])("stale-if-error holds %i ms after the expiry", async (ms) => {
+    const { ask, clock, calls } = await subject(
+      adapter,
+      ({ call }) => (call === 1 ? { body: "the page" } : { status: 503, body: "bad" }),
+      { ttl: 10, staleIfError: 30 },
+    );
+    await ask("/");
+    await clock.advance(10_000 + ms);
+    const answers = await Promise.all([ask("/"), ask("/")]);
+    expect(answers.map(({ body }) => body)).toEqual(["the page", "the page"]);
+    expect(calls.length).toBeLessThanOrEqual(3);
+  });
 
   test("an invalidation while the handler fails is not undone by stale-if-error", async () => {
     let invalidate = async (): Promise<void> => {};
