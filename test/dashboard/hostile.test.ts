@@ -5,9 +5,9 @@ import { type ClientRequest, createServer, type IncomingMessage, request as send
 import { connect, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
+import { requireDashboardOptions } from "../../src/dashboard/checked-options.ts";
 import { DashboardData } from "../../src/dashboard/data.ts";
 import { type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
-import { requireDashboardOptions } from "../../src/dashboard/options.ts";
 import { type EntryPage, type EntryScanOptions, XCache } from "../../src/index.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { startRedis } from "../support/redis.ts";
