@@ -38,9 +38,13 @@ function isWanted(name: string, wanted: string): boolean {
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-/** A key or tag in a line: quoted, cut, and without anything that would act on a terminal. */
+/** Keys of the HTTP cache hold whole addresses, and their queries may hold secrets. */
+const QUERY = /(\/[^?]*\?).+/s;
+
+/** A key or tag in a line: quoted, cut, without a query, and without anything that would act on a terminal. */
 export function quotedName(name: string): string {
-  const start = name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}...`;
+  const shown = name.replace(QUERY, "$1...");
+  const start = shown.length <= LONGEST_NAME ? shown : `${shown.slice(0, LONGEST_NAME)}...`;
   return JSON.stringify(start).replace(
     UNSAFE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -205,6 +205,14 @@ describe("DEBUG=xcache:cache", () => {
     expect(lines).toEqual([]);
   });
 
+  test("the query of an address in a key is left out", async () => {
+    const lines = written();
+    const cache = open({ kvUrl: "memory://" });
+    await cache.set("web:http 3:a.b/page?token=secret", 1);
+    await settle();
+    expect(lines).toEqual(['xcache:cache stored "web:http 3:a.b/page?..."\n']);
+  });
+
   test.each(["xcache:cache", "http,xcache:*", "*"])(
     "%s writes each decision with its reason",
     async (names) => {
