@@ -1,6 +1,6 @@
 // OtelCollector: passes measurements to the application's OpenTelemetry meter.
 import { requireOptions } from "../../core/arguments.ts";
-import { type MetricTags, type SendingCollector, sendsTo } from "../../core/collector.ts";
+import { type Collector, type MetricTags, type SendingCollector, sendsTo } from "../../core/collector.ts";
 import { VERSION } from "../../version.ts";
 import { type MetricType, metricNamed } from "../catalogue.ts";
 import { LATENCY_BUCKETS } from "../recording/histogram.ts";
@@ -30,7 +30,7 @@ const UNITS = { seconds: "s", bytes: "By" } as const;
  * cache.startMetricsCollection();
  * ```
  */
-export class OtelCollector implements SendingCollector {
+export class OtelCollector implements Collector {
   /** @internal */
   readonly [sendsTo]: SendingCollector[typeof sendsTo];
   readonly #meter: OtelMeter;

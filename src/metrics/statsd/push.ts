@@ -1,7 +1,7 @@
 // PushCollector: sends measurements to a StatsD daemon over UDP. Never throws if the daemon is down.
 import { requireOptions } from "../../core/arguments.ts";
 import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
-import { type MetricTags, type SendingCollector, sendsTo } from "../../core/collector.ts";
+import { type Collector, type MetricTags, type SendingCollector, sendsTo } from "../../core/collector.ts";
 import { type Duration, toSeconds } from "../../core/duration.ts";
 import { datagramName, metricNamed } from "../catalogue.ts";
 import {
@@ -45,7 +45,7 @@ const SEND_AFTER_MS = 100;
  * const cache = new XCache({ metrics: new CacheMetrics([collector]) });
  * ```
  */
-export class PushCollector implements SendingCollector {
+export class PushCollector implements Collector {
   /** @internal */
   readonly [sendsTo]: SendingCollector[typeof sendsTo];
   readonly #clock: Clock;
