@@ -1,5 +1,6 @@
 // Decodes the events of a binary log of MariaDB or MySQL, as a server sends them to a replica.
 // MySQL Source Code Documentation, "Binlog Event"; MariaDB Knowledge Base, "2-Binlog Event Header" and the pages after it.
+import { crc32 } from "node:zlib";
 
 export type BinlogEvent =
   /** `file`: where the following events are. */
@@ -61,15 +62,22 @@ const CHECKSUM_BYTES = 4;
 /** Decodes the events of one connection. */
 export class EventDecoder {
   /** Whether events end with a checksum; the description of the format that every file begins with says so. */
-  #hasChecksum = false;
+  #hasChecksum: boolean | undefined;
 
   decode(event: Buffer): BinlogEvent {
     if (event.readUInt8(4) === FORMAT_DESCRIPTION) {
       // It has room for a checksum in any case, and before that the number of the algorithm.
       this.#hasChecksum = event.readUInt8(event.length - CHECKSUM_BYTES - 1) === 1;
     }
-    return decodeEvent(this.#hasChecksum ? event.subarray(0, -CHECKSUM_BYTES) : event);
+    const hasChecksum = this.#hasChecksum ?? endsWithChecksum(event);
+    return decodeEvent(hasChecksum ? event.subarray(0, -CHECKSUM_BYTES) : event);
   }
+}
+
+/** The first event, which names the file, comes before the description of its format. */
+function endsWithChecksum(event: Buffer): boolean {
+  const end = event.length - CHECKSUM_BYTES;
+  return end >= HEADER_BYTES && event.readUInt32LE(end) === crc32(event.subarray(0, end));
 }
 
 /** Without a checksum. */
@@ -81,7 +89,11 @@ function decodeEvent(event: Buffer): BinlogEvent {
     case 2:
       return { kind: "statement", ...statementOf(body), end };
     case 4:
-      return { kind: "rotate", file: fileName(body), position: Number(body.readBigUInt64LE(0)) };
+      return {
+        kind: "rotate",
+        file: body.toString("latin1", 8),
+        position: Number(body.readBigUInt64LE(0)),
+      };
     case 16:
       return { kind: "commit", end };
     case 19:
@@ -96,12 +108,6 @@ function decodeEvent(event: Buffer): BinlogEvent {
   }
   if (OPAQUE_ROWS.has(type)) return { kind: "rows", id: idOf(body), rows: undefined, end };
   return HARMLESS.has(type) ? { kind: "other", end } : { kind: "unknown", type, end };
-}
-
-/** The first one comes before it is known whether a checksum follows. */
-function fileName(body: Buffer): string {
-  const text = body.toString("latin1", 8);
-  return /^.*?\.\d+/s.exec(text)?.[0] ?? text;
 }
 
 /** Six bytes. */
