@@ -1,6 +1,5 @@
 // Several processes on one real store that is killed, frozen, failed over and flushed: the guarantees hold.
 import { expect, test } from "vitest";
-import { soon } from "../support/pace.ts";
 import type { Setting } from "./plan.ts";
 import { report, runRound } from "./round.ts";
 
@@ -22,9 +21,8 @@ test.each(scenarios)(title, async (_name, given) => {
   const { counts } = outcome;
   expect(outcome.violations, report(outcome)).toEqual([]);
   // A cache that stores nothing would keep all of them, and so would a store that nothing happens to.
-  const slowness = soon(1);
-  expect(counts.hits).toBeGreaterThan(counts.loads / slowness);
-  expect(counts.shared).toBeGreaterThan(100 / slowness);
-  expect(counts.changes).toBeGreaterThan(50 / slowness);
+  expect(counts.hits).toBeGreaterThan(counts.loads);
+  expect(counts.shared).toBeGreaterThan(100);
+  expect(counts.changes).toBeGreaterThan(50);
   expect(counts.faults).toBeGreaterThanOrEqual(2);
 });

@@ -10,7 +10,7 @@ const own = new WeakSet<Query>();
 export class PostgresJsDriver implements ConnectionDriver {
   readonly dialect = "postgres";
   readonly database: string;
-  /** Whoever wrapped it did not see it begin. */
+  /** It began before it was wrapped. */
   readonly hasTransaction: boolean;
   /** Where its questions are sent. */
   sql: Sql;

@@ -14,7 +14,7 @@ beforeAll(() =>
   withCache({ kvUrl }, async (cache) => {
     const ttl = Number.POSITIVE_INFINITY;
     await cache.set("user:ada", { name: "Ada", roles: ["admin"] }, { ttl, tags: ["users", "team:7"] });
-    await cache.set("user:grace", "Grace", { ttl: 3_600, tags: ["users"] });
+    await cache.set("user:grace", "Grace", { ttl: 3 * 86_400, tags: ["users"] });
     await cache.set("page:/", "<h1>Hi</h1>\n", { ttl });
     await cache.set("bytes", Buffer.from([0, 1, 254, 255]), { ttl });
     await cache.set("when", new Map([[new Date(0), 5n]]), { ttl });
@@ -64,7 +64,7 @@ describe("list", () => {
     const { stdout } = await run("list", "--long", "--pattern", "user:*");
     const [ada, grace] = stdout.split("\n");
     expect(ada).toMatch(/^ {3}never {2} +\d+ B {2} +\S+( \S+)? {2}user:ada {2}#users #team:7$/);
-    expect(grace).toMatch(/^ +(\d+m( \d+s)?|1h) {2} +\d+ B {2} +\S+( \S+)? {2}user:grace {2}#users$/);
+    expect(grace).toMatch(/^ +(2d 23h|3d) {2} +\d+ B {2} +\S+( \S+)? {2}user:grace {2}#users$/);
   });
 
   test("has the keys as they are in JSON, escaped as JSON has it", async () => {

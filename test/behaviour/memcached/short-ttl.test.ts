@@ -61,12 +61,15 @@ describe.each(WRITES)("what %s has stored", (name, write) => {
     await expect(cache.getOrSet(key, fails, { staleIfError: 0.5 })).rejects.toThrow("no load");
   }
 
-  /** The server counts real seconds and keeps an item for one at least: a slower round proves nothing. */
+  /** The server counts real seconds and keeps an item for one at least: a slower round proves nothing, and is repeated. */
   async function liveInTime(round: number, ttl: number): Promise<void> {
     const began = performance.now();
-    await live(round, ttl).catch((error: unknown) => {
+    try {
+      await live(round, ttl);
+    } catch (error) {
       if (performance.now() - began < 1_000) throw error;
-    });
+      await liveInTime(round + ROUNDS, ttl);
+    }
   }
 
   test.each(TTLS)("for %d s is there for exactly that long in its own process", async (ttl) => {

@@ -11,7 +11,7 @@ const GREEN = "\u001b[32m";
 
 beforeAll(() =>
   withCache({ kvUrl }, async (cache) => {
-    await cache.setMany({ "user:1": { name: "Ada" }, "user:2": 2 }, { ttl: 3_600, tags: ["users"] });
+    await cache.setMany({ "user:1": { name: "Ada" }, "user:2": 2 }, { ttl: 3 * 86_400, tags: ["users"] });
     await cache.set("bell", "ding \u0007");
   }),
 );
@@ -27,7 +27,7 @@ describe("a terminal", () => {
     const { code, output, screen } = await seen(["list", "--long", "--tags", "users"]);
     expect(screen).toEqual([
       "     TTL        SIZE       AGE  KEY  TAGS",
-      expect.stringMatching(/^ +(\d+m( \d+s)?|1h) {2} +\d+ B {2} +\S+ {2}user:1 {2}#users$/),
+      expect.stringMatching(/^ +(2d 23h|3d) {2} +\d+ B {2} +\S+( \S+)? {2}user:1 {2}#users$/),
       expect.stringMatching(/user:2 {2}#users$/),
       "2 keys",
       "",
