@@ -30,16 +30,26 @@ export interface Scan extends ScanPosition {
   readonly wants?: (key: string) => boolean;
 }
 
-/** Every record of a server whose key starts with the prefix, without payloads. */
+/**
+ * Every record of a server whose key starts with the prefix, without payloads. Throws if the server was not the master in
+ * use from the beginning to the end: then records may be missing.
+ */
 export async function* scanNode(node: KvNode, scan: Scan): AsyncIterable<readonly ScanItem[]> {
   if (scan.signal?.aborted) return;
+  await node.connect();
   const connection = await node.aside();
   try {
+    const before = await node.historyOn(connection).catch(fail);
     yield* scanOver(connection, scan);
+    if (scan.signal?.aborted) return;
+    if ((await node.historyOn(connection).catch(fail)) !== before) throw hasOtherData(connection);
   } finally {
     connection.destroy(scanIsOver());
   }
 }
+
+const hasOtherData = ({ name }: Connection): ConnectionError =>
+  new ConnectionError(`${name} has taken over another server's data during the scan`);
 
 export const scanIsOver = (): ConnectionError => new ConnectionError("the scan is over");
 

@@ -90,7 +90,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 }
 
 /** The reply to HELLO: a map, as a list of names and values. */
-function factsIn(facts: Reply): ReadonlyMap<string, string> {
+export function factsIn(facts: Reply): ReadonlyMap<string, string> {
   const greeting = new Map<string, string>();
   if (Array.isArray(facts))
     for (let at = 0; at + 1 < facts.length; at += 2) greeting.set(String(facts[at]), String(facts[at + 1]));

@@ -12,6 +12,7 @@ import {
   type UnansweredRead,
   type UnsentCommand,
 } from "./connection.ts";
+import { factsIn } from "./handshake.ts";
 import { KvConnection } from "./kv-connection.ts";
 import { probe, type Restricted, type Restrictions } from "./restrictions.ts";
 import { type ClockReading, clockReading, ServerClock } from "./server-clock.ts";
@@ -162,6 +163,22 @@ export class KvNode {
       over();
       throw error;
     }
+  }
+
+  /**
+   * The history of the data that a separate connection reads. Throws unless its server is the master in use: what another
+   * one lacks, or gives up for the data of its own master, may still be read over the other connections.
+   */
+  async historyOn(connection: Connection): Promise<string | undefined> {
+    const { runId } = this.info;
+    const facts =
+      runId === undefined
+        ? readServerInfo(undefined, await greetingOn(connection))
+        : readServerInfo(await connection.command("INFO"));
+    if (!facts.isMaster) throw notMaster(connection);
+    const inUse = this.#links.flatMap((link) => link.connection?.name ?? []);
+    if (facts.runId !== runId || inUse.some((name) => name !== connection.name)) throw notInUse(connection);
+    return facts.history?.id;
   }
 
   #newLink(): KvConnection {
@@ -376,6 +393,17 @@ const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseReje
 
 function notReady(connection: Connection, cause: Error): ConnectionError {
   return new ConnectionError(`${connection.name} is not ready: ${cause.message}`, { cause });
+}
+
+/** What HELLO says where INFO is refused; nothing where HELLO is unknown too. */
+async function greetingOn(connection: Connection): Promise<ReadonlyMap<string, string>> {
+  return connection.plain === undefined ? factsIn(await connection.command("HELLO")) : connection.greeting;
+}
+
+function notInUse({ name }: Connection): ConnectionError {
+  return new ConnectionError(`${name} is not the server in use`, {
+    hint: "Call again when the failover is complete.",
+  });
 }
 
 function inCluster({ name, endpoint }: Connection): ConnectionError {

@@ -1,0 +1,123 @@
+// A scan has a connection of its own: what it lists must be what the server in use holds, whatever becomes of that server.
+import "../../../src/backends/kv/client.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CacheConfig } from "../../../src/config/types.ts";
+import { ConnectionError } from "../../../src/core/errors.ts";
+import { XCache } from "../../../src/xcache.ts";
+import { FakeServer, sentinelFor } from "../../support/kv/fake-server.ts";
+import { failure } from "../../support/opened.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+/** A step of the cursor examines about a thousand. */
+const ENTRIES = 5_000;
+
+let server: RedisServer;
+let other: RedisServer;
+let caches: XCache[] = [];
+
+beforeEach(async () => {
+  const args = ["--repl-diskless-sync-delay", "0"];
+  [server, other] = await Promise.all([startRedis({ args }), startRedis({ args })]);
+});
+afterEach(async () => {
+  for (const cache of caches) await cache.disconnect();
+  caches = [];
+  await Promise.all([server.stop(), other.stop()]);
+});
+
+function open(config: CacheConfig = {}): XCache {
+  const cache = new XCache({ kvUrl: server.url, operationTimeout: 10, ...config });
+  cache.on("error", () => {});
+  caches.push(cache);
+  return cache;
+}
+
+const field = async (of: RedisServer, name: string): Promise<string | undefined> =>
+  new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(await of.cli("INFO", "replication"))?.[1];
+
+/** The server takes over the data of the other one, which has none. */
+async function demote(): Promise<void> {
+  await server.cli("REPLICAOF", "127.0.0.1", String(other.port));
+  await until(async () => (await field(server, "master_link_status")) === "up", {
+    what: "the server has taken over the other one's data",
+  });
+}
+
+/** What is left of a scan. */
+async function rest(keys: AsyncIterator<string>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const key of { [Symbol.asyncIterator]: () => keys }) found.push(key);
+  return found;
+}
+
+describe("a scan of another server than the one in use", () => {
+  let sentinel: FakeServer;
+  let master: RedisServer;
+
+  beforeEach(async () => {
+    master = server;
+    sentinel = await FakeServer.start((command, client) => sentinelFor(master.port)(command, client));
+  });
+  afterEach(() => sentinel.stop());
+
+  const openBySentinel = (config: CacheConfig = {}): XCache =>
+    open({ kvUrl: `redis+sentinel://127.0.0.1:${sentinel.port}/main`, ...config });
+
+  it.each([false, true])("is not taken for an invalidation (near_cache: %s)", async (nearCache) => {
+    const cache = openBySentinel({ nearCache });
+    await cache.set("a:1", "old");
+    await cache.set("b:1", "old");
+    // The sentinel knows of a failover that it has not announced yet.
+    master = other;
+    expect(await failure(cache.invalidatePattern("a:*"))).toBeInstanceOf(ConnectionError);
+    expect(await cache.get("a:1")).toBeUndefined();
+  });
+
+  it("is not taken for a list of keys", async () => {
+    const cache = openBySentinel();
+    await cache.set("a:1", "old");
+    master = other;
+    expect(await failure(rest(cache.keys()[Symbol.asyncIterator]()))).toBeInstanceOf(ConnectionError);
+  });
+});
+
+describe("a server that becomes a replica during a scan fails it", () => {
+  /** A scan that has begun and takes several steps. */
+  async function begun(...rules: readonly string[]): Promise<AsyncIterator<string>> {
+    await server.cli("ACL", "SETUSER", "app", "on", ">secret-word", "~*", "&*", "+@all", ...rules);
+    const cache = open({ kvUrl: server.url.replace("redis://", "redis://app:secret-word@") });
+    await cache.setMany(Array.from({ length: ENTRIES }, (_, at) => [`k${at}`, at] as const));
+    const keys = cache.keys()[Symbol.asyncIterator]();
+    await keys.next();
+    return keys;
+  }
+
+  it("when it stays one", async () => {
+    const keys = await begun();
+    await demote();
+    expect(await failure(rest(keys))).toBeInstanceOf(ConnectionError);
+  });
+
+  it("when INFO is refused", async () => {
+    const keys = await begun("-info");
+    await demote();
+    expect(await failure(rest(keys))).toBeInstanceOf(ConnectionError);
+  });
+
+  it("when it is the master again", async () => {
+    const keys = await begun();
+    await demote();
+    await server.cli("REPLICAOF", "NO", "ONE");
+    expect(await failure(rest(keys))).toBeInstanceOf(ConnectionError);
+  });
+});
+
+it("a scan goes on with a server that was restarted before it", async () => {
+  const cache = open();
+  await cache.set("a", 1);
+  await server.restart();
+  await until(async () => (await cache.get("a")) === undefined, { what: "the server answers" });
+  await cache.set("b", 1);
+  expect(await cache.invalidatePattern("b")).toBe(1);
+});
