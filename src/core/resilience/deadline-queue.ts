@@ -48,6 +48,8 @@ export class DeadlineQueue {
   #open = 0;
   #turn: Turn | undefined;
   #timer: Timer | undefined;
+  /** Since when deadlines have not applied; undefined: they do. */
+  #suspendedAt: number | undefined;
   /** The store is disconnected: no timer is left once the last call is over. */
   #isResting = false;
 
@@ -139,9 +141,10 @@ export class DeadlineQueue {
   }
 
   #expire(now: number): void {
-    if (this.#isSuspended()) {
+    const pauseMs = this.#pauseMs(now);
+    if (pauseMs > 0) {
       this.#timer?.cancel();
-      this.#arm(SUSPENDED_MS);
+      this.#arm(pauseMs);
       return;
     }
     for (;;) {
@@ -151,5 +154,16 @@ export class DeadlineQueue {
     }
     this.#timer?.cancel();
     this.#check();
+  }
+
+  /** How long deadlines do not apply; after a suspension as long again, for what calls had to wait to ask. */
+  #pauseMs(now: number): number {
+    if (this.#isSuspended()) {
+      this.#suspendedAt ??= now;
+      return SUSPENDED_MS;
+    }
+    const since = this.#suspendedAt;
+    this.#suspendedAt = undefined;
+    return since === undefined ? 0 : Math.min(now - since, this.#limitMs);
   }
 }

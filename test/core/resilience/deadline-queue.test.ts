@@ -65,6 +65,24 @@ describe("many deadlines of one length", () => {
     expect(missed).toEqual(["later"]);
   });
 
+  it("that were suspended leave time for what is asked afterwards", async () => {
+    const clock = new ManualClock();
+    let isSuspended = true;
+    const deadlines = new DeadlineQueue(clock, 100, () => isSuspended);
+    const missed: string[] = [];
+    set(deadlines, () => missed.push("a"));
+    await clock.advance(160);
+    isSuspended = false;
+    // Suspended for between 50 and 75 ms: as long again.
+    await clock.advance(70);
+    expect(missed).toEqual([]);
+    await clock.advance(40);
+    expect(missed).toEqual(["a"]);
+    set(deadlines, () => missed.push("b"));
+    await clock.advance(100);
+    expect(missed).toEqual(["a", "b"]);
+  });
+
   it("may be set by what a missed one runs", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, 100);
