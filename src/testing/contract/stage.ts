@@ -103,6 +103,16 @@ export class Stage {
     return promise;
   }
 
+  /** The result of a call that should not join a held load. In real time, where a busy machine may be late, it is repeated. */
+  async unheld<T>(call: () => Promise<T>, noticeMs: number): Promise<T> {
+    const tries = this.#opened.advance === undefined ? PATIENCE_MS / noticeMs : 0;
+    for (let at = 0; at < tries; at++) {
+      const result = await Promise.race([call().then((value) => ({ value })), this.advance(noticeMs)]);
+      if (result !== undefined) return result.value;
+    }
+    return this.until(call(), "the newer call");
+  }
+
   /** Waits until `check` returns true; fails after `boundMs`. */
   async eventually(
     what: string,
