@@ -39,6 +39,7 @@ async function open(config: CacheConfig): Promise<XCache> {
   const cache = new Cache({
     enableMetrics: false,
     operationTimeout: 60,
+    connectTimeout: 60,
     keyPrefix: `blocked-${real()}`,
     ...config,
   });

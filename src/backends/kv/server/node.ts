@@ -137,8 +137,9 @@ export class KvNode {
     return this.#links.some(({ connection }) => connection?.isTransferring(now) === true);
   }
 
-  /** Drops every connection and opens new ones. */
+  /** Drops every connection and opens new ones. Separate ones are not opened again. */
   renew(reason: XCacheError): void {
+    this.#endAsides(reason);
     for (const link of this.#links) link.renew(reason);
   }
 
@@ -146,7 +147,11 @@ export class KvNode {
     this.#closed = true;
     this.#heartbeat?.cancel();
     for (const link of this.#links) link.close();
-    for (const end of [...this.#asides]) end.abort(disconnected());
+    this.#endAsides(disconnected());
+  }
+
+  #endAsides(reason: XCacheError): void {
+    for (const end of [...this.#asides]) end.abort(reason);
   }
 
   /** A separate connection for background work; the caller destroys it. Its reads are not tracked. */
@@ -278,6 +283,7 @@ export class KvNode {
   /** Connections to the former server are renewed: an invalidation it still acknowledged would be lost. */
   #leaveFormer(connection: Connection, link: KvConnection): void {
     const reason = new ConnectionError(`${connection.name} has taken over`);
+    this.#endAsides(reason);
     for (const other of this.#links) if (other !== link) other.renew(reason);
   }
 

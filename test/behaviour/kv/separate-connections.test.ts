@@ -1,10 +1,10 @@
-// A scan has a connection of its own: what it lists must be what the server in use holds, whatever becomes of that server.
+// Scans, and swaps without scripts, have connections of their own: they must lead to the server in use, whatever becomes of it.
 import "../../../src/backends/kv/client.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
-import { FakeServer, sentinelFor } from "../../support/kv/fake-server.ts";
+import { bulk, FakeServer, sentinelFor } from "../../support/kv/fake-server.ts";
 import { failure } from "../../support/opened.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
@@ -51,7 +51,7 @@ async function rest(keys: AsyncIterator<string>): Promise<string[]> {
   return found;
 }
 
-describe("a scan of another server than the one in use", () => {
+describe("behind sentinels", () => {
   let sentinel: FakeServer;
   let master: RedisServer;
 
@@ -61,24 +61,56 @@ describe("a scan of another server than the one in use", () => {
   });
   afterEach(() => sentinel.stop());
 
-  const openBySentinel = (config: CacheConfig = {}): XCache =>
-    open({ kvUrl: `redis+sentinel://127.0.0.1:${sentinel.port}/main`, ...config });
+  const openBySentinel = (config: CacheConfig = {}, login = ""): XCache =>
+    open({ kvUrl: `redis+sentinel://${login}127.0.0.1:${sentinel.port}/main`, ...config });
 
-  it.each([false, true])("is not taken for an invalidation (near_cache: %s)", async (nearCache) => {
-    const cache = openBySentinel({ nearCache });
-    await cache.set("a:1", "old");
-    await cache.set("b:1", "old");
-    // The sentinel knows of a failover that it has not announced yet.
+  /** The other server is the master now, and the cache uses it. */
+  async function failOver(): Promise<void> {
     master = other;
-    expect(await failure(cache.invalidatePattern("a:*"))).toBeInstanceOf(ConnectionError);
-    expect(await cache.get("a:1")).toBeUndefined();
-  });
+    const listener = await sentinel.received("SUBSCRIBE");
+    const news = bulk(`main 127.0.0.1 ${server.port} 127.0.0.1 ${other.port}`);
+    listener.say(`>3\r\n+message\r\n++switch-master\r\n${news}`);
+    await until(async () => (await other.cli("CLIENT", "LIST")).includes("name=xcache"), {
+      what: "the cache has found the new master",
+    });
+  }
 
-  it("is not taken for a list of keys", async () => {
+  it.each([false, true])(
+    "a scan of another server is not taken for an invalidation (near_cache: %s)",
+    async (nearCache) => {
+      const cache = openBySentinel({ nearCache });
+      await cache.set("a:1", "old");
+      // The sentinel knows of a failover that it has not announced yet.
+      master = other;
+      expect(await failure(cache.invalidatePattern("a:*"))).toBeInstanceOf(ConnectionError);
+      expect(await cache.get("a:1")).toBeUndefined();
+    },
+  );
+
+  it("a scan of another server is not taken for a list of keys", async () => {
     const cache = openBySentinel();
     await cache.set("a:1", "old");
     master = other;
     expect(await failure(rest(cache.keys()[Symbol.asyncIterator]()))).toBeInstanceOf(ConnectionError);
+  });
+
+  it("a scan that has begun fails when another server takes over", async () => {
+    const cache = openBySentinel();
+    await cache.setMany(Array.from({ length: ENTRIES }, (_, at) => [`k${at}`, at] as const));
+    const keys = cache.keys()[Symbol.asyncIterator]();
+    await keys.next();
+    await failOver();
+    expect(await failure(rest(keys))).toBeInstanceOf(ConnectionError);
+  });
+
+  it("swaps without scripts go to the server that took over", async () => {
+    for (const each of [server, other])
+      await each.cli(..."ACL SETUSER app on >secret-word ~* &* +@all -eval -evalsha".split(" "));
+    const cache = openBySentinel({}, "app:secret-word@");
+    await cache.getOrSet("before", () => 1);
+    await failOver();
+    await cache.getOrSet("after", () => 2);
+    expect(await cache.get("after")).toBe(2);
   });
 });
 
