@@ -147,6 +147,22 @@ export const DRILLS: readonly Drill[] = [
     troubles: { failovers: true },
   },
   {
+    name: "two masters for a while",
+    settings: { hasReplica: true, kinds: ["set", "get", "invalidatePattern", "delete", "getOrSet"] },
+    troubles: { failovers: true },
+  },
+  {
+    name: "a pattern that is invalidated while a failover begins",
+    settings: { hasReplica: true },
+    program: [
+      [set(0), ...answered(0)],
+      [{ do: "promote" }],
+      [call(0, { do: "invalidatePattern", namespace: "", pattern: "*" })],
+      [get(0)],
+      [{ do: "failover" }],
+    ],
+  },
+  {
     name: "failing over and back",
     settings: { hasReplica: true },
     program: [

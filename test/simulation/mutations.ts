@@ -46,6 +46,12 @@ export const MUTATIONS: readonly Mutation[] = [
     'await connection.command("CLIENT", "KILL", "ID", String(clientId));',
     "",
   ),
+  one(
+    "a scan may look through another server than the one in use",
+    NODE,
+    "if (facts.runId !== runId || inUse.some((name) => name !== connection.name)) throw notInUse(connection);",
+    "",
+  ),
   {
     name: "the replication history is not compared",
     patches: [

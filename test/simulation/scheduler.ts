@@ -140,7 +140,12 @@ class Walk {
     if (troubles.clockSteps) this.#add(0.3, { do: "step clock", ms: lot < 0.5 ? -5_000 : 5_000 });
     if (troubles.restarts) this.#add(0.8, { do: lot < 0.5 ? "save" : "restart" });
     if (troubles.outages) this.#add(0.4, { do: this.#world.network.isDown ? "up" : "down" });
-    if (troubles.failovers) this.#add(0.9, lot < 0.6 ? { do: "replicate", count: ALL } : { do: "failover" });
+    if (troubles.failovers) this.#add(0.9, this.#failoverStep(lot));
+  }
+
+  #failoverStep(lot: number): Step {
+    if (lot < 0.5 && !this.#world.hasTwoMasters) return { do: "replicate", count: ALL };
+    return { do: lot < 0.7 && !this.#world.hasTwoMasters ? "promote" : "failover" };
   }
 }
 

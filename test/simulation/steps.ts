@@ -26,7 +26,9 @@ export type Step =
   | { readonly do: "save" | "restart" | "down" | "up" }
   /** The replica catches up by so many writes. */
   | { readonly do: "replicate"; readonly count: number }
-  /** The replica takes over with what it has; the former master follows it. */
+  /** The replica takes over with what it has; the former master still answers those who are connected to it. */
+  | { readonly do: "promote" }
+  /** The replica takes over, unless it has already; the former master follows it. */
   | { readonly do: "failover" };
 
 /** Everything there is. */
@@ -63,6 +65,7 @@ export function describeStep(step: Step, describe: (operation: Operation) => str
     case "restart":
     case "down":
     case "up":
+    case "promote":
     case "failover":
       return `store: ${step.do}`;
     default:

@@ -175,6 +175,8 @@ export class World {
         return this.#switch(step.do === "down");
       case "replicate":
         return this.#replicate(step.count);
+      case "promote":
+        return this.#promote();
       case "failover":
         return this.#failover();
     }
@@ -226,6 +228,7 @@ export class World {
       if (!link.isClientOpen) link.discard();
     }
     this.apply({ do: "up" });
+    if (this.hasTwoMasters) this.apply({ do: "failover" });
   }
 
   /** Ends what would run on after the schedule. */
@@ -547,7 +550,7 @@ export class World {
   }
 
   #restart(): boolean {
-    if (this.#saved === undefined) return false;
+    if (this.#saved === undefined || this.hasTwoMasters) return false;
     this.network.master.restart(this.#saved, this.#identity());
     this.#resyncReplica();
     return true;
@@ -560,9 +563,14 @@ export class World {
     return true;
   }
 
+  /** Between `promote` and `failover`. */
+  get hasTwoMasters(): boolean {
+    return this.network.master !== this.#servers[0];
+  }
+
   #replicate(count: number): boolean {
     const [, replica] = this.#servers;
-    if (replica === undefined || this.#replication.length === 0) return false;
+    if (replica === undefined || this.hasTwoMasters || this.#replication.length === 0) return false;
     for (const { key, kept } of this.#replication.splice(0, count)) {
       replica.offset++;
       if (kept === undefined) replica.records.delete(key);
@@ -571,13 +579,18 @@ export class World {
     return true;
   }
 
-  #failover(): boolean {
-    const [master, replica] = this.#servers;
-    if (master === undefined || replica === undefined) return false;
-    this.#replication = [];
-    master.dropAll();
+  #promote(): boolean {
+    const [, replica] = this.#servers;
+    if (replica === undefined || this.hasTwoMasters) return false;
     replica.promote(this.#identity());
     this.network.master = replica;
+    return true;
+  }
+
+  #failover(): boolean {
+    const [master] = this.#servers;
+    if (!this.#promote() && !this.hasTwoMasters) return false;
+    master?.dropAll();
     this.#servers.reverse();
     this.#resyncReplica();
     return true;
