@@ -36,10 +36,17 @@ export function withDeadline<T, L = never>(
       timer = clock.after(delayMs, expire);
       if (holdsProcess) timer.hold?.(true);
     };
+    let suspendedMs = 0;
     const judge = (): void => {
       if (timer === undefined) return;
-      if (isSuspended?.() === true) arm(SUSPENDED_MS, later);
-      else end();
+      if (isSuspended?.() === true) {
+        suspendedMs += SUSPENDED_MS;
+        arm(SUSPENDED_MS, later);
+      } else if (suspendedMs > 0) {
+        // As long again, for what had to wait to be asked.
+        arm(Math.min(suspendedMs, limitMs), later);
+        suspendedMs = 0;
+      } else end();
     };
     // After a blocked event loop, what has already arrived is processed first.
     const later = (): void => void setImmediate(judge);

@@ -41,6 +41,25 @@ describe("withDeadline", () => {
     await expect(result).resolves.toBe("late");
   });
 
+  it("leaves time after a suspension for what had to wait", async () => {
+    const clock = new ManualClock();
+    let isSuspended = true;
+    const options = { isSuspended: () => isSuspended };
+    let outcome = "open";
+    const result = withDeadline(clock, 100, new Promise(() => {}), () => "late", options);
+    void result.then((value) => {
+      outcome = value as string;
+    });
+    await clock.advance(160);
+    isSuspended = false;
+    // Suspended for between 50 and 75 ms: as long again.
+    await clock.advance(60);
+    expect(outcome).toBe("open");
+    await clock.advance(50);
+    expect(outcome).toBe("late");
+    expect(clock.pending).toBe(0);
+  });
+
   it("adds nothing when there is no limit", () => {
     const clock = new ManualClock();
     const work = Promise.resolve(1);
