@@ -3,27 +3,17 @@ import { adviceFrom, takeSample, uncountedHealth, uncountedStats } from "../advi
 import type { EntrySample } from "../advice/entry-sample.ts";
 import { alertPatterns } from "../alerts/patterns.ts";
 import { type EntryInfo, type EntryPage, type EntryScanOptions, entryInfo } from "../cache/entry-pages.ts";
-import { resolveConfig } from "../config/resolve.ts";
-import { FIELD_NAMES, type FieldName, wireName } from "../config/schema.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { CodecError, InvalidKeyError, XCacheError } from "../core/errors.ts";
-import { requireKey } from "../core/keys.ts";
+import { CodecError } from "../core/errors.ts";
 import { redactUrl } from "../core/redact.ts";
-import type { FleetActivity, FleetMinute } from "../core/stats.ts";
+import type { FleetActivity } from "../core/stats.ts";
 import { fuzzySearch } from "../search/fuzzy.ts";
 import { VERSION } from "../version.ts";
 import type { CheckedOptions } from "./checked-options.ts";
+import { downsampled, POINTS } from "./curve.ts";
+import { type Body, keyIn, limitIn, messageOf, rangeOf, scanOptions, textIn } from "./request-body.ts";
+import { configured, type Setting } from "./settings.ts";
 import { shownValue, wholeValue } from "./shown-value.ts";
-
-/** A request that makes no sense; answered with 400. */
-export class BadRequest extends Error {}
-
-/** One row of the settings. */
-export interface Setting {
-  readonly name: string;
-  readonly value: string;
-  readonly origin: string;
-}
 
 /** What the command line adds to the page. */
 export interface DashboardExtras {
@@ -37,21 +27,16 @@ export interface Allowed {
   readonly values: boolean;
 }
 
-const RANGES = [900, 3_600, 21_600, 86_400, 604_800];
-const POINTS = 60;
 const LIVE_EVERY_MS = 2_000;
 /** How long a sample of the entries is used before another one is taken. */
 const SAMPLE_MS = 30_000;
 /** Entries looked at per second at most, so that a scan of the page does not slow the application. */
 const SCANNED_PER_SECOND = 50_000;
-const MOST_KEYS = 200;
 const MOST_SIMILAR = 50;
 /** Two typos in a text of six characters. */
 const LEAST_SIMILAR = 66;
 /** How long a scan waits for the one before it. */
 const LONGEST_TURN_MS = 10_000;
-
-type Body = Readonly<Record<string, unknown>>;
 
 export class DashboardData {
   readonly #options: CheckedOptions;
@@ -311,124 +296,9 @@ export class DashboardData {
   }
 }
 
-/** What a visitor may know of an error: those of others may say anything. */
-export function messageOf(error: unknown): string {
-  if (error instanceof XCacheError || error instanceof BadRequest) return error.message;
-  return "the dashboard failed; the application's log may say more";
-}
-
 /** JSON has no Infinity. */
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
 function row(entry: EntryInfo): object {
   return { ...entry, ttl: finite(entry.ttl), staleFor: finite(entry.staleFor) };
-}
-
-function rangeOf({ range }: Body): number {
-  if (range === undefined) return 3_600;
-  if (typeof range === "number" && RANGES.includes(range)) return range;
-  throw new BadRequest(`range must be one of ${RANGES.join(", ")} seconds`);
-}
-
-function textIn(body: Body, name: string): string | undefined {
-  const value = body[name];
-  if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
-  throw new BadRequest(`${name} must be a string`);
-}
-
-export function keyIn(body: Body): string {
-  const key = textIn(body, "key");
-  try {
-    requireKey(key);
-  } catch (error) {
-    if (error instanceof InvalidKeyError) throw new BadRequest(error.message);
-    throw error;
-  }
-  return key;
-}
-
-function limitIn({ limit = 100 }: Body): number {
-  if (typeof limit === "number" && Number.isInteger(limit) && limit > 0) return Math.min(limit, MOST_KEYS);
-  throw new BadRequest("limit must be a whole number above 0");
-}
-
-function scanOptions(body: Body): EntryScanOptions {
-  const [prefix, match, tag, type, cursor, state] = ["prefix", "match", "tag", "type", "cursor", "state"].map(
-    (name) => {
-      const text = textIn(body, name);
-      return text === "" ? undefined : text;
-    },
-  );
-  if (state !== undefined && state !== "fresh" && state !== "stale") {
-    throw new BadRequest("state must be fresh or stale");
-  }
-  return {
-    ...(prefix !== undefined && { prefix }),
-    ...(match !== undefined && { match }),
-    ...(tag !== undefined && { tags: tag }),
-    ...(type !== undefined && { type }),
-    ...(state !== undefined && { state }),
-    ...(cursor !== undefined && { cursor }),
-    types: true,
-  };
-}
-
-/** At most sixty points, each the average of its minutes. */
-function downsampled(history: readonly FleetMinute[], now: number, seconds: number): readonly unknown[] {
-  const width = Math.max(60_000, (seconds * 1_000) / POINTS);
-  const first = Math.floor((now - seconds * 1_000) / width);
-  const groups = new Map<number, FleetMinute[]>();
-  for (const minute of history) {
-    const at = Math.floor(Date.parse(minute.at) / width);
-    const group = groups.get(at) ?? [];
-    groups.set(at, group);
-    group.push(minute);
-  }
-  const points: unknown[] = [];
-  for (let at = first; at <= Math.floor(now / width); at++) {
-    const group = groups.get(at) ?? [];
-    const sum = (name: keyof FleetMinute): number =>
-      group.reduce((total, each) => total + Number(each[name]), 0);
-    const operations = sum("totalOperations");
-    const weighted = (name: "p50" | "p95" | "p99"): number =>
-      operations === 0
-        ? 0
-        : group.reduce((total, each) => total + each[name] * each.totalOperations, 0) / operations;
-    // The current minute is not over yet.
-    const lasted = Math.max(1, Math.min(width, now - at * width) / 1_000);
-    points.push({
-      at: at * width,
-      seconds: lasted,
-      hits: sum("totalHits"),
-      misses: sum("totalMisses"),
-      storeHits: sum("totalStoreHits"),
-      stale: sum("totalStaleServed"),
-      loads: sum("totalLoads"),
-      errors: sum("totalErrors"),
-      operations,
-      p50: weighted("p50"),
-      p95: weighted("p95"),
-      p99: weighted("p99"),
-    });
-  }
-  return points;
-}
-
-/** The fields in force; what differs from the default comes from the code. */
-function configured(config: CheckedOptions["inside"]["root"]["config"]): readonly Setting[] {
-  const defaults = resolveConfig({});
-  return FIELD_NAMES.map((field) => ({
-    name: wireName(field),
-    value: settingText(field, config[field]),
-    origin: JSON.stringify(config[field]) === JSON.stringify(defaults[field]) ? "default" : "code",
-  }));
-}
-
-/** Never a secret: only what kind of thing is set. */
-export function settingText(field: FieldName, value: unknown): string {
-  if (value === undefined) return "-";
-  if (field === "password" || field === "encryption") return value === false ? "off" : "set";
-  if (field === "kvUrl") return redactUrl(String(value));
-  if (field === "backend" || field === "metrics") return Object(value).constructor?.name ?? "set";
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -2,8 +2,9 @@
 import { BackendError, XCacheError } from "../core/errors.ts";
 import { requireTags } from "../core/keys.ts";
 import type { CheckedOptions } from "./checked-options.ts";
-import { type Allowed, BadRequest, DashboardData, type DashboardExtras, keyIn, messageOf } from "./data.ts";
+import { type Allowed, DashboardData, type DashboardExtras } from "./data.ts";
 import type { DashboardAction, Permission } from "./options.ts";
+import { BadRequest, keyIn, messageOf } from "./request-body.ts";
 
 /** The longest body of a request: a key of 64 KiB in JSON. */
 const LONGEST_BODY = 512 * 1024;

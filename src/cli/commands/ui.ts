@@ -1,8 +1,8 @@
 // xcache ui: serves the dashboard on a loopback address and opens it in the browser.
 import { spawn } from "node:child_process";
 import { FIELD_NAMES, wireName } from "../../config/schema.ts";
-import { settingText } from "../../dashboard/data.ts";
 import { serveLocally } from "../../dashboard/local.ts";
+import { settingText } from "../../dashboard/settings.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { runChecks } from "../doctor/checks.ts";
