@@ -1,12 +1,13 @@
 // What `import "xcache"` makes Node read, counted instead of timed: files, bytes and what must not be among them.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseAst } from "rollup/parseAst";
 import { beforeAll, describe, expect, it } from "vitest";
 import { whyStale } from "../../scripts/build/build.mjs";
 import { yamlFolder } from "../config/file.ts";
+import { runFolder } from "../support/run-folder.ts";
 
 const DIST = join(import.meta.dirname, "../../dist");
 
@@ -68,6 +69,29 @@ describe('import "xcache"', () => {
     expect([...files.keys()]).not.toContain(file);
     expect([...files.values()].filter((text) => text.includes(part))).toEqual([]);
     expect([...files.values()].some((text) => text.includes(`import("./${store}.js")`))).toBe(true);
+  });
+
+  it("the code that talks to Redis needs none that take long to load before it connects", () => {
+    // Node has loaded node:fs/promises for its own imports; node:net is what connects.
+    const cheap = new Set([...CHEAP, "buffer", "fs/promises", "net"].map((name) => `node:${name}`));
+    expect([...readWith("chunk/kv.js").foreign].filter((name) => !cheap.has(name))).toEqual([]);
+  });
+
+  it("a first read in memory leaves node:crypto until something is written", () => {
+    const program = `
+      import { XCache } from ${JSON.stringify(pathToFileURL(join(DIST, "index.js")).href)};
+      const isLoaded = () => process.moduleLoadList.includes("NativeModule crypto");
+      const cache = new XCache({ kvUrl: "memory://" });
+      await cache.get("key");
+      const before = isLoaded();
+      await cache.set("key", 1);
+      console.log(before, isLoaded());
+      await cache.disconnect();
+    `;
+    const folder = mkdtempSync(join(runFolder(), "first-read-"));
+    const path = join(folder, "program.mjs");
+    writeFileSync(path, program);
+    expect(execFileSync(process.execPath, [path], { encoding: "utf8" })).toBe("false true\n");
   });
 
   it("costs the program nothing when it only says its version", () => {

@@ -104,7 +104,7 @@ export class Table<S extends EntryTags> implements PageHost {
     const rows = new Rows<S>(options.maxEntries);
     this.#rows = rows;
     this.#index = new KeyIndex(rows);
-    this.#hash = new KeyHash(options.clock.token());
+    this.#hash = new KeyHash(() => options.clock.token());
     this.#schedule = new Schedule({
       rows,
       clock: options.clock,

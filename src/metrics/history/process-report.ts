@@ -60,7 +60,7 @@ interface Reading {
 }
 
 export class ProcessReport {
-  readonly id: string;
+  #id: string | undefined;
   readonly #records: OwnRecords;
   readonly #clock: Clock;
   readonly #startedAt: number;
@@ -78,8 +78,12 @@ export class ProcessReport {
   constructor(records: OwnRecords, clock: Clock) {
     this.#records = records;
     this.#clock = clock;
-    this.id = Buffer.from(clock.token(), "latin1").toString("hex");
     this.#startedAt = records.now();
+  }
+
+  get id(): string {
+    this.#id ??= Buffer.from(this.#clock.token(), "latin1").toString("hex");
+    return this.#id;
   }
 
   /** Returns a function to leave. */

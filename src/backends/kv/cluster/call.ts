@@ -1,5 +1,5 @@
 // One command sent to a cluster: follows redirections and retries until a server executes it or its deadline passes.
-import { MessageChannel, type MessagePort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";

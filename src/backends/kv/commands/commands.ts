@@ -1,9 +1,9 @@
 // Reads and writes records with single-key commands, whichever server holds the key.
-import { createHash } from "node:crypto";
 import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../../core/backend.ts";
 import { OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
 import { decodeRecord, RecordBytes, VERSION_OFFSET } from "../../../core/frame/frame.ts";
+import { nodeCrypto } from "../../../core/lazy-builtin.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { type Reply, ReplyError, Span } from "../resp/reply.ts";
 import { toXCacheError } from "../resp/reply-error.ts";
@@ -41,8 +41,16 @@ interface Script {
   readonly digest: string;
 }
 
+/** The digest is made on first use: many processes only read, and node:crypto is slow to load. */
 function script(text: string): Script {
-  return { text, digest: createHash("sha1").update(text).digest("hex") };
+  let digest: string | undefined;
+  return {
+    text,
+    get digest() {
+      digest ??= nodeCrypto().createHash("sha1").update(text).digest("hex");
+      return digest;
+    },
+  };
 }
 
 export class KvCommands {

@@ -1,20 +1,27 @@
 // HalfSipHash-1-3 of a key's UTF-16 units with a 64-bit secret, so that an attacker cannot choose keys that collide.
 // Most of the cost is reading the key unit by unit; a weaker mix would save a fifth.
 
-/** `token` is 64 random bits, see Clock.token. */
+/** `token` returns 64 random bits, see Clock.token. It is called on first use: node:crypto is slow to load. */
 export class KeyHash {
-  readonly #first: number;
-  readonly #second: number;
+  #token: (() => string) | undefined;
+  #first = 0;
+  #second = 0;
 
-  constructor(token: string) {
-    const bytes = Buffer.from(token, "latin1");
-    this.#first = bytes.readInt32LE(0);
-    this.#second = bytes.readInt32LE(4);
+  constructor(token: () => string) {
+    this.#token = token;
   }
 
   /** A signed 32-bit number, which V8 does not box. The same key has another hash for another owner. */
   of(key: string, owner: number): number {
+    if (this.#token !== undefined) this.#draw(this.#token);
     return halfSipHash(key, this.#first, this.#second ^ owner);
+  }
+
+  #draw(token: () => string): void {
+    const bytes = Buffer.from(token(), "latin1");
+    this.#first = bytes.readInt32LE(0);
+    this.#second = bytes.readInt32LE(4);
+    this.#token = undefined;
   }
 }
 

@@ -169,7 +169,7 @@ test.each([
 
 describe("the choice of who leaves", () => {
   const NOBODY_KEPT = -1;
-  const hash = new KeyHash("12345678");
+  const hash = new KeyHash(() => "12345678");
 
   /** Slots 0 to 99 taken in that order, so that 99 is alone in the window and the hand is at 0. */
   function full(uses: (slot: number) => number, spent: readonly number[] = [], size = 100): Eviction {

@@ -8,7 +8,7 @@ import {
 } from "../../../../src/backends/memory/eviction/ghost.ts";
 import { KeyHash } from "../../../../src/backends/memory/layout/key-hash.ts";
 
-const keyHash = new KeyHash("12345678");
+const keyHash = new KeyHash(() => "12345678");
 const hash = (name: string): number => keyHash.of(name, 0) >>> 0;
 
 function countOf(ghost: Ghost, name: string): number {

@@ -65,7 +65,7 @@ const PUBLISHED = [
 ];
 
 const tokenOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
-const hash = new KeyHash(tokenOf(Uint8Array.of(3, 1, 4, 1, 5, 9, 2, 6)));
+const hash = new KeyHash(() => tokenOf(Uint8Array.of(3, 1, 4, 1, 5, 9, 2, 6)));
 
 test("the algorithm in this file is the published one", () => {
   for (const [length, expected] of PUBLISHED.entries()) {
@@ -85,7 +85,7 @@ describe("the hash of a key", () => {
         const bytes = Buffer.from(secret);
         const k1 = xor(bytes.readUInt32LE(4), number);
         const expected = halfSipHash(wordsOfKey(name), bytes.readUInt32LE(0), k1, { perWord: 1, atEnd: 3 });
-        expect(new KeyHash(tokenOf(secret)).of(name, number)).toBe(expected | 0);
+        expect(new KeyHash(() => tokenOf(secret)).of(name, number)).toBe(expected | 0);
       }),
       { numRuns: 500 },
     );
@@ -100,7 +100,7 @@ describe("the hash of a key", () => {
         perWord: 1,
         atEnd: 3,
       });
-      expect(new KeyHash(tokenOf(bytes)).of(key, 0)).toBe(expected | 0);
+      expect(new KeyHash(() => tokenOf(bytes)).of(key, 0)).toBe(expected | 0);
     }
   });
 
@@ -124,7 +124,7 @@ describe("the hash of a key", () => {
   });
 
   test("differs by token, and is the same every time under one", () => {
-    const other = new KeyHash(tokenOf(Uint8Array.of(3, 1, 4, 1, 5, 9, 2, 7)));
+    const other = new KeyHash(() => tokenOf(Uint8Array.of(3, 1, 4, 1, 5, 9, 2, 7)));
     expect(hash.of("a", 0)).toBe(hash.of("a", 0));
     expect(hash.of("a", 0)).not.toBe(other.of("a", 0));
   });
