@@ -20,6 +20,7 @@ import {
   drizzleRows,
   mysqlDrizzle,
   mysqlDrizzleRows,
+  mysqlUsers,
   remoteRows,
   sqliteRemote,
 } from "./drizzle-session.ts";
@@ -257,7 +258,10 @@ describe("over MariaDB", () => {
       rowTags: false,
       async open(watch) {
         const session = watch(mysqlDrizzle(db.pool()));
-        return { read: mysqlDrizzleRows(session).read };
+        return {
+          read: mysqlDrizzleRows(session).read,
+          stream: async () => session.select().from(mysqlUsers).prepare().iterator(),
+        };
       },
     },
     typeorm: {
