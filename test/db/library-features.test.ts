@@ -1,5 +1,7 @@
 // What each library's session does with a feed, with rows read by primary key and with streams, as the docs' table says.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { PrismaLibSql } from "@prisma/adapter-libsql";
 import { PrismaPg } from "@prisma/adapter-pg";
 import { Kysely, MysqlDialect, PostgresDialect } from "kysely";
@@ -64,13 +66,36 @@ interface Stage {
 }
 
 type Watch = <Session extends object>(session: Session) => Session;
-interface Case {
-  open(watch: Watch, feed: ChangeFeed): Promise<Reader>;
-  readonly rowTags: boolean;
+type Open = (watch: Watch, feed: ChangeFeed) => Promise<Reader>;
+
+/** The table of the docs: for each library, its cells by the title of their column. */
+const table = (() => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/guide/database-libraries.md"), "utf8");
+  const lines = page.split("\n").filter((line) => line.startsWith("| ["));
+  const titles = cellsOf(page.split("\n").find((line) => line.startsWith("| | "))!);
+  return new Map(
+    lines.map((line) => {
+      const [library, ...cells] = cellsOf(line);
+      return [library!, new Map(cells.map((cell, at) => [titles[at + 1]!, cell]))];
+    }),
+  );
+})();
+
+/** Without links. */
+function cellsOf(line: string): string[] {
+  const cells = line.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1").split("|");
+  return cells.slice(1, -1).map((cell) => cell.trim());
 }
 
-function features(stage: Stage, cases: Readonly<Record<string, Case>>): void {
-  describe.each(Object.entries(cases))("%s", (_, { open, rowTags }) => {
+/** Whether the table says that a feature is there over this database. */
+function isTold(library: string, feature: string, database: string): boolean {
+  const cell = table.get(library)?.get(feature) ?? "";
+  return cell === "yes" || cell.split(", ").includes(database);
+}
+
+function features(database: string, stage: Stage, cases: Readonly<Record<string, Open>>): void {
+  describe.each(Object.entries(cases))("%s", (library, open) => {
+    const [hasRowTags, hasStreams] = ["row tags", "streams"].map((each) => isTold(library, each, database));
     const opened = async () => {
       const feed = new TestFeed();
       const options = { cache: stage.cache, tableName: "users", feed };
@@ -78,6 +103,7 @@ function features(stage: Stage, cases: Readonly<Record<string, Case>>): void {
     };
 
     test("bypasses the cache while its feed is silent", async () => {
+      expect(isTold(library, "feed", database)).toBe(true);
       const { feed, reader } = await opened();
       expect(await reader.read()).toBe("Ada");
       await stage.changeBehind("Bob");
@@ -86,12 +112,12 @@ function features(stage: Stage, cases: Readonly<Record<string, Case>>): void {
       expect(await reader.read()).toBe("Bob");
     });
 
-    test(`tags reads by primary key by ${rowTags ? "row" : "table"}`, async () => {
+    test(`tags reads by primary key by ${hasRowTags ? "row" : "table"}`, async () => {
       const { reader } = await opened();
       await reader.read();
       const [key = ""] = await stage.cache.keys();
       const { cache } = stage.cache;
-      expect((await cache.tags(key))?.includes(rowTag("users", 1))).toBe(rowTags);
+      expect((await cache.tags(key))?.includes(rowTag("users", 1))).toBe(hasRowTags);
     });
 
     test("streams past the cache", async () => {
@@ -100,7 +126,7 @@ function features(stage: Stage, cases: Readonly<Record<string, Case>>): void {
       await stage.changeBehind("Bob");
       const names: unknown[] = [];
       for await (const row of (await reader.stream?.()) ?? []) names.push(JSON.stringify(row));
-      if (reader.stream) expect(names).toEqual([expect.stringContaining("Bob")]);
+      expect(names).toEqual(hasStreams ? [expect.stringContaining("Bob")] : []);
       expect(await stage.cache.keys()).toHaveLength(1);
     });
   });
@@ -116,211 +142,142 @@ const define = (sequelize: Sequelize) => {
 
 describe("over PostgreSQL", () => {
   const db = testDatabase();
-  features(db, {
-    "node-postgres": {
-      rowTags: true,
-      async open(watch) {
-        const pool = watch(db.pool());
-        return {
-          read: async () => (await pool.query("SELECT name FROM users WHERE id = $1", [1])).rows[0].name,
-          async stream() {
-            const client = await pool.connect();
-            const rows = client.query(new QueryStream("SELECT name FROM users"));
-            rows.once("close", () => client.release());
-            return rows;
-          },
-        };
-      },
+  features("PostgreSQL", db, {
+    "node-postgres": async (watch) => {
+      const pool = watch(db.pool());
+      return {
+        read: async () => (await pool.query("SELECT name FROM users WHERE id = $1", [1])).rows[0].name,
+        async stream() {
+          const client = await pool.connect();
+          const rows = client.query(new QueryStream("SELECT name FROM users"));
+          rows.once("close", () => client.release());
+          return rows;
+        },
+      };
     },
-    "postgres.js": {
-      rowTags: true,
-      async open(watch) {
-        const { host, port, user, database } = db.server.at(db.name);
-        const real = postgres({ host, port, user, database, max: 4 } as never);
-        db.atEnd(() => real.end({ timeout: 0 }));
-        const sql = watch(real);
-        return {
-          read: async () => (await sql`SELECT name FROM users WHERE id = ${1}`)[0]?.name,
-          stream: async () => sql`SELECT name FROM users`.cursor(),
-        };
-      },
+    "postgres.js": async (watch) => {
+      const { host, port, user, database } = db.server.at(db.name);
+      const real = postgres({ host, port, user, database, max: 4 } as never);
+      db.atEnd(() => real.end({ timeout: 0 }));
+      const sql = watch(real);
+      return {
+        read: async () => (await sql`SELECT name FROM users WHERE id = ${1}`)[0]?.name,
+        stream: async () => sql`SELECT name FROM users`.cursor(),
+      };
     },
-    knex: {
-      rowTags: true,
-      async open(watch) {
-        const session = watch(postgresKnex(db));
-        return {
-          read: knexRows(session).read,
-          stream: async () => session("users").select("name").stream(),
-        };
-      },
+    knex: async (watch) => {
+      const session = watch(postgresKnex(db));
+      return {
+        read: knexRows(session).read,
+        stream: async () => session("users").select("name").stream(),
+      };
     },
-    kysely: {
-      rowTags: true,
-      async open(watch) {
-        const dialect = new PostgresDialect({ pool: db.pool(), cursor: Cursor });
-        const session = watch(new Kysely<Schema>({ dialect }));
-        return {
-          read: kyselyRows(session).read,
-          stream: async () => session.selectFrom("users").select("name").stream(),
-        };
-      },
+    kysely: async (watch) => {
+      const dialect = new PostgresDialect({ pool: db.pool(), cursor: Cursor });
+      const session = watch(new Kysely<Schema>({ dialect }));
+      return {
+        read: kyselyRows(session).read,
+        stream: async () => session.selectFrom("users").select("name").stream(),
+      };
     },
-    drizzle: {
-      rowTags: true,
-      open: async (watch) => ({ read: drizzleRows(watch(drizzle({ client: db.pool() }))).read }),
+    drizzle: async (watch) => ({ read: drizzleRows(watch(drizzle({ client: db.pool() }))).read }),
+    typeorm: async (watch) => {
+      const { manager } = watch(await postgresSource(db));
+      return {
+        read: managerRows(manager).read,
+        stream: async () => await manager.createQueryBuilder(userSchema, "u").select("u.name").stream(),
+      };
     },
-    typeorm: {
-      rowTags: true,
-      async open(watch) {
-        const { manager } = watch(await postgresSource(db));
-        return {
-          read: managerRows(manager).read,
-          stream: async () => await manager.createQueryBuilder(userSchema, "u").select("u.name").stream(),
-        };
-      },
+    prisma: async (watch) => {
+      const Client = await generateClient();
+      const client = new Client({ adapter: new PrismaPg(db.server.at(db.name)) });
+      db.atEnd(() => client.$disconnect());
+      return { read: prismaRows(watch(client)).read };
     },
-    prisma: {
-      rowTags: true,
-      async open(watch) {
-        const Client = await generateClient();
-        const client = new Client({ adapter: new PrismaPg(db.server.at(db.name)) });
-        db.atEnd(() => client.$disconnect());
-        return { read: prismaRows(watch(client)).read };
-      },
-    },
-    Sequelize: {
-      rowTags: false,
-      async open(_, feed) {
-        const { host, port, user, database } = db.server.at(db.name);
-        const dialectModule = cachedPg(pg, { cache: db.cache, tableName: "users", feed });
-        const at = { dialect: "postgres", dialectModule, host, port, username: user, database };
-        const sequelize = new Sequelize({ logging: false, ...at } as Options);
-        db.atEnd(() => sequelize.close());
-        return { read: define(sequelize) };
-      },
+    Sequelize: async (_, feed) => {
+      const { host, port, user, database } = db.server.at(db.name);
+      const dialectModule = cachedPg(pg, { cache: db.cache, tableName: "users", feed });
+      const at = { dialect: "postgres", dialectModule, host, port, username: user, database };
+      const sequelize = new Sequelize({ logging: false, ...at } as Options);
+      db.atEnd(() => sequelize.close());
+      return { read: define(sequelize) };
     },
   });
 });
 
 describe("over MariaDB", () => {
   const db = mysqlDatabase();
-  features(db, {
-    "execute of mysql2": {
-      rowTags: false,
-      async open(watch) {
-        const pool = watch(db.pool());
-        const { pool: inner } = pool as unknown as { readonly pool: mysql2.Pool };
-        return {
-          async read() {
-            const [rows] = await pool.execute<RowDataPacket[]>("SELECT name FROM users WHERE id = ?", [1]);
-            return String(rows[0]?.name);
-          },
-          stream: async () => inner.query("SELECT name FROM users").stream(),
-        };
-      },
+  features("MySQL", db, {
+    mysql2: async (watch) => {
+      const pool = watch(db.pool());
+      const { pool: inner } = pool as unknown as { readonly pool: mysql2.Pool };
+      return {
+        async read() {
+          const [rows] = await pool.execute<RowDataPacket[]>("SELECT name FROM users WHERE id = ?", [1]);
+          return String(rows[0]?.name);
+        },
+        stream: async () => inner.query("SELECT name FROM users").stream(),
+      };
     },
-    "query of mysql2": {
-      rowTags: false,
-      async open(watch) {
-        const pool = watch(db.pool());
-        return {
-          async read() {
-            const [rows] = await pool.query<RowDataPacket[]>("SELECT name FROM users WHERE id = ?", [1]);
-            return String(rows[0]?.name);
-          },
-        };
-      },
+    knex: async (watch) => {
+      const session = watch(mysqlKnex(db));
+      return {
+        read: knexRows(session).read,
+        stream: async () => session("users").select("name").stream(),
+      };
     },
-    knex: {
-      rowTags: false,
-      async open(watch) {
-        const session = watch(mysqlKnex(db));
-        return {
-          read: knexRows(session).read,
-          stream: async () => session("users").select("name").stream(),
-        };
-      },
+    kysely: async (watch) => {
+      const pool = mysql2.createPool({ ...db.mariadb.at(db.name), connectionLimit: 4 });
+      db.atEnd(() => pool.promise().end());
+      const session = new Kysely<Schema>({ dialect: new MysqlDialect({ pool: watch(pool) }) });
+      return {
+        read: kyselyRows(session).read,
+        stream: async () => session.selectFrom("users").select("name").stream(),
+      };
     },
-    kysely: {
-      rowTags: false,
-      async open(watch) {
-        const pool = mysql2.createPool({ ...db.mariadb.at(db.name), connectionLimit: 4 });
-        db.atEnd(() => pool.promise().end());
-        const session = new Kysely<Schema>({ dialect: new MysqlDialect({ pool: watch(pool) }) });
-        return {
-          read: kyselyRows(session).read,
-          stream: async () => session.selectFrom("users").select("name").stream(),
-        };
-      },
+    drizzle: async (watch) => {
+      const session = watch(mysqlDrizzle(db.pool()));
+      return {
+        read: mysqlDrizzleRows(session).read,
+        stream: async () => session.select().from(mysqlUsers).prepare().iterator(),
+      };
     },
-    drizzle: {
-      rowTags: false,
-      async open(watch) {
-        const session = watch(mysqlDrizzle(db.pool()));
-        return {
-          read: mysqlDrizzleRows(session).read,
-          stream: async () => session.select().from(mysqlUsers).prepare().iterator(),
-        };
-      },
+    typeorm: async (watch) => {
+      const { manager } = watch(await mysqlSource(db));
+      return {
+        read: managerRows(manager, "?").read,
+        stream: async () => await manager.createQueryBuilder(userSchema, "u").select("u.name").stream(),
+      };
     },
-    typeorm: {
-      rowTags: false,
-      async open(watch) {
-        const { manager } = watch(await mysqlSource(db));
-        return {
-          read: managerRows(manager, "?").read,
-          stream: async () => await manager.createQueryBuilder(userSchema, "u").select("u.name").stream(),
-        };
-      },
-    },
-    Sequelize: {
-      rowTags: false,
-      async open(_, feed) {
-        const { host, port, user, database } = db.mariadb.at(db.name);
-        const dialectModule = cachedMysql2(mysql2, { cache: db.cache, tableName: "users", feed });
-        const at = { dialect: "mysql", dialectModule, host, port, username: user, database } as const;
-        const sequelize = new Sequelize({ logging: false, ...at });
-        db.atEnd(() => sequelize.close());
-        return { read: define(sequelize) };
-      },
+    Sequelize: async (_, feed) => {
+      const { host, port, user, database } = db.mariadb.at(db.name);
+      const dialectModule = cachedMysql2(mysql2, { cache: db.cache, tableName: "users", feed });
+      const at = { dialect: "mysql", dialectModule, host, port, username: user, database } as const;
+      const sequelize = new Sequelize({ logging: false, ...at });
+      db.atEnd(() => sequelize.close());
+      return { read: define(sequelize) };
     },
   });
 });
 
 describe("over SQLite", () => {
   const file = sqliteFile();
-  features(file, {
-    knex: {
-      rowTags: false,
-      open: async (watch) => ({ read: knexRows(watch(sqliteKnex(file))).read }),
+  features("SQLite", file, {
+    knex: async (watch) => ({ read: knexRows(watch(sqliteKnex(file))).read }),
+    kysely: async (watch) => {
+      const session = watch(new Kysely<Schema>({ dialect: sqliteDialect(file) }));
+      return {
+        read: kyselyRows(session).read,
+        stream: async () => session.selectFrom("users").select("name").stream(),
+      };
     },
-    kysely: {
-      rowTags: false,
-      async open(watch) {
-        const session = watch(new Kysely<Schema>({ dialect: sqliteDialect(file) }));
-        return {
-          read: kyselyRows(session).read,
-          stream: async () => session.selectFrom("users").select("name").stream(),
-        };
-      },
-    },
-    drizzle: {
-      rowTags: false,
-      open: async (watch) => ({ read: remoteRows(watch(sqliteRemote(file))).read }),
-    },
-    typeorm: {
-      rowTags: false,
-      open: async (watch) => ({ read: managerRows(watch(await sqliteSource(file)).manager, "?").read }),
-    },
-    prisma: {
-      rowTags: false,
-      async open(watch) {
-        const Client = await generateClient("sqlite");
-        const client = new Client({ adapter: new PrismaLibSql({ url: `file:${file.path}` }) });
-        file.atEnd(() => client.$disconnect());
-        return { read: prismaRows(watch(client)).read };
-      },
+    drizzle: async (watch) => ({ read: remoteRows(watch(sqliteRemote(file))).read }),
+    typeorm: async (watch) => ({ read: managerRows(watch(await sqliteSource(file)).manager, "?").read }),
+    prisma: async (watch) => {
+      const Client = await generateClient("sqlite");
+      const client = new Client({ adapter: new PrismaLibSql({ url: `file:${file.path}` }) });
+      file.atEnd(() => client.$disconnect());
+      return { read: prismaRows(watch(client)).read };
     },
   });
 });
