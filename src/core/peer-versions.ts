@@ -11,7 +11,7 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
   "@nestjs/common": "10.0.0",
   "@opentelemetry/api": "1.3.0",
   "@prisma/adapter-libsql": "6.6.0",
-  "@prisma/adapter-mariadb": "6.10.0",
+  "@prisma/adapter-mariadb": "7.0.0",
   "@prisma/adapter-pg": "6.6.0",
   "@prisma/client": "6.6.0",
   "@prometheus-io/client": "0.16.0",

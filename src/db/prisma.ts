@@ -58,7 +58,10 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
   const connect: SqlDriverAdapterFactory["connect"] = async () => {
     const adapter = (await factory.connect()) as SqlDriverAdapter;
     if (isLibsqlAdapter(adapter)) return watchedLibsql(adapter, tracker);
-    if (isMariadbAdapter(adapter)) return watchedMariadb(adapter, tracker);
+    if (isMariadbAdapter(adapter)) {
+      requirePeerVersion("@prisma/adapter-mariadb", "A cached session of prisma");
+      return watchedMariadb(adapter, tracker);
+    }
     if (!isPgAdapter(adapter)) throw wrongAdapter(caller);
     // The adapter sends everything through its pool.
     return Object.assign(adapter, { client: pgSessions.wrap(adapter.client, tracker) });

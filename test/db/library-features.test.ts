@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { PrismaLibSql } from "@prisma/adapter-libsql";
+import { PrismaMariaDb } from "@prisma/adapter-mariadb";
 import { PrismaPg } from "@prisma/adapter-pg";
 import { Kysely, MysqlDialect, PostgresDialect } from "kysely";
 import mysql2 from "mysql2";
@@ -248,6 +249,13 @@ describe("over MariaDB", () => {
         read: managerRows(manager, "?").read,
         stream: async () => await manager.createQueryBuilder(userSchema, "u").select("u.name").stream(),
       };
+    },
+    prisma: async (watch) => {
+      const { host, port, user, database } = db.mariadb.at(db.name);
+      const Client = await generateClient("mysql");
+      const client = new Client({ adapter: new PrismaMariaDb({ host, port, user, database } as never) });
+      db.atEnd(() => client.$disconnect());
+      return { read: prismaRows(watch(client)).read };
     },
     Sequelize: async (_, feed) => {
       const { host, port, user, database } = db.mariadb.at(db.name);
