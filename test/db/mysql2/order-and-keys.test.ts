@@ -85,6 +85,20 @@ describe("calls that do not wait for each other are carried out in their order",
     expect(() => connection.execute("SELECT ?", [undefined] as never)).toThrow("undefined");
   });
 
+  test("with the values of their calls, whatever is done to them afterwards", async () => {
+    const connection = callbackConnection();
+    const values = [1];
+    const found = await new Promise<unknown>((resolve, reject) => {
+      connection.prepare("SELECT name FROM users WHERE id = ?", (error, statement) => {
+        if (error) return reject(error);
+        connection.query("INSERT INTO users VALUES (2, 'Bob')", () => {});
+        statement.execute(values, (failure, rows) => (failure ? reject(failure) : resolve(rows)));
+        values[0] = 2;
+      });
+    });
+    expect(found).toEqual([{ name: "Ada" }]);
+  });
+
   test("a query, another user and what that one may not read", async () => {
     await db.raw.query(
       `CREATE USER IF NOT EXISTS stranger@'%'; GRANT SELECT ON ${db.name}.orders TO stranger@'%'`,
