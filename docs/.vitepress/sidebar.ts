@@ -61,6 +61,7 @@ export const sidebar: readonly SidebarGroup[] = [
   group("Integrations", "guide", {
     http: "HTTP responses",
     databases: "Databases",
+    "database-libraries": "Database libraries",
     feed: "Database change feed",
     ecosystem: "Other cache libraries",
     extras: "Optional packages",

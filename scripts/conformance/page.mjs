@@ -8,19 +8,19 @@ const PAGE = fileURLToPath(new URL("../../docs/reference/http-conformance.md", i
 
 /** Why cases are not passed: the first that fits. @type {[RegExp, string][]} */
 const REASONS = [
-  [/^heuristic-/, "no lifetime is guessed from `Last-Modified`; `ttl` says it"],
-  [/^partial-store-/, "a part is never stored"],
+  [/^heuristic-/, "no heuristic lifetime from `Last-Modified`: `ttl` sets it"],
+  [/^partial-store-/, "partial responses are not stored"],
   [/^other-(authorization|cookie)/, "a request with credentials is not cached without `user` or `shared`"],
   [/set-cookie/i, "a response with `Set-Cookie` is never stored"],
-  [/^stale-close-/, "asks what follows from serving stale without being allowed to, which is not done"],
-  [/^method-POST$/, "the answer to a `POST` is not stored for a `GET`"],
+  [/^stale-close-/, "depends on serving stale content without permission, which is never done"],
+  [/^method-POST$/, "the response to a `POST` is not stored for a `GET`"],
   [/^vary-normalise-lang-select$/, "languages are compared, not negotiated"],
-  [/^conditional-lm-fresh-no-lm$/, "the date the client holds is older than the response"],
+  [/^conditional-lm-fresh-no-lm$/, "the client's date is older than the response"],
 ];
 
 /** @param {Item} item */
 function reasonFor({ id, result }) {
-  if (result === "superseded") return "expects what the RFC no longer says";
+  if (result === "superseded") return "contradicts the current RFC";
   return REASONS.find(([pattern]) => pattern.test(id))?.[1];
 }
 
@@ -129,11 +129,11 @@ function section(title, outcomes) {
 const INTRODUCTION = `# HTTP conformance
 
 \`npm run conformance\` writes this page. It runs the public [HTTP cache tests](https://github.com/http-tests/cache-tests) against a proxy
-made of the [middleware](../guide/http.md) on each adapter, with \`ttl: 0\`, \`cacheNonOk\` and \`clientDirectives\`. A case whose setup or dependency does not
-hold says nothing about the cache and does not apply. Cases of the kind \`check\` ask what a cache does, not whether that is right.
+built from the [middleware](../guide/http.md) on each adapter, with \`ttl: 0\`, \`cacheNonOk\` and \`clientDirectives\`. A case whose setup or dependency
+fails does not apply. Cases of the kind \`check\` record what a cache does, without judging it.
 
 The newest cases are in the suite's repository: \`npm run conformance -- --suite <checkout with its dependencies>\`. \`npm test\` runs the release on
-npm and lets no case fail that has passed.
+npm and fails if a case that has passed before does not pass.
 `;
 
 /**

@@ -6,6 +6,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { npmEnvironment } from "../release/npm-environment.mjs";
+import { nodeOfRelease } from "./node-release.mjs";
 import { programFromNpm } from "./npm-program.mjs";
 
 const APPS_FOLDER = fileURLToPath(new URL("../../test/extras/apps", import.meta.url));
@@ -25,8 +26,8 @@ const prisma = (version) =>
   ["prisma", "@prisma/client", "@prisma/adapter-libsql"].map((name) => `${name}@${version}`);
 
 /**
- * What the application has before, and the program that uses the adapter.
- * @type {readonly { name: string, program: string, packages: readonly string[] }[]}
+ * What the application has before, and the program that uses the adapter. `release`: the Node that it needs.
+ * @type {readonly { name: string, program: string, packages: readonly string[], release?: string }[]}
  */
 export const APPS = [
   { name: "express 4", program: "express", packages: ["express@4"] },
@@ -50,6 +51,12 @@ export const APPS = [
   { name: "kysely 0.27", program: "kysely", packages: ["kysely@0.27", SQLITE] },
   { name: "kysely 0.28", program: "kysely", packages: ["kysely@0.28", SQLITE] },
   { name: "kysely 0.29", program: "kysely", packages: ["kysely@0.29", SQLITE] },
+  {
+    name: "mikro-orm 7",
+    program: "mikro-orm",
+    packages: ["@mikro-orm/core@7", "@mikro-orm/libsql@7", "kysely@0.29", SQLITE],
+    release: "24",
+  },
   { name: "drizzle 0.36", program: "drizzle", packages: ["drizzle-orm@~0.36", SQLITE] },
   { name: "drizzle 0.40", program: "drizzle", packages: ["drizzle-orm@~0.40", SQLITE] },
   { name: "drizzle 0.45", program: "drizzle", packages: ["drizzle-orm@~0.45", SQLITE] },
@@ -81,11 +88,9 @@ export const APPS = [
  * they would download is not needed.
  * @typedef {object} Manager
  * @property {(folder: string) => void} [prepare]
- * @property {() => readonly string[]} add
- * @property {() => readonly string[]} [run]
+ * @property {(node: string) => readonly string[]} add
+ * @property {(node: string) => readonly string[]} [run]
  */
-
-const node = process.execPath;
 
 /** @type {Readonly<Record<string, (place: string) => Manager>>} */
 export const MANAGERS = {
@@ -93,7 +98,7 @@ export const MANAGERS = {
     add: () => ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts"],
   }),
   pnpm: (place) => ({
-    add: () => [
+    add: (node) => [
       node,
       programFromNpm("pnpm@10", "bin/pnpm.cjs"),
       "add",
@@ -103,7 +108,7 @@ export const MANAGERS = {
     ],
   }),
   yarn: (place) => ({
-    add: () => [
+    add: (node) => [
       node,
       programFromNpm("yarn@1", "bin/yarn.js"),
       "add",
@@ -123,8 +128,8 @@ export const MANAGERS = {
         writeFileSync(join(folder, ".yarnrc.yml"), `${[...settings, ...global].join("\n")}\n`);
         writeFileSync(join(folder, "yarn.lock"), "");
       },
-      add: () => [node, program(), "add"],
-      run: () => [node, program(), "node"],
+      add: (node) => [node, program(), "add"],
+      run: (node) => [node, program(), "node"],
     };
   },
 };
@@ -136,16 +141,17 @@ export const MANAGERS = {
  * @param {(typeof APPS)[number]} app
  * @param {Manager} manager
  */
-export async function tryApp(place, tarball, { program, packages }, manager) {
+export async function tryApp(place, tarball, { program, packages, release }, manager) {
+  const node = release === undefined ? process.execPath : nodeOfRelease(release);
   const folder = mkdtempSync(join(place, `${program}-`));
   mkdirSync(folder, { recursive: true });
   const manifest = { name: "app", version: "1.0.0", private: true, type: "module" };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
   cpSync(APPS_FOLDER, folder, { recursive: true });
   manager.prepare?.(folder);
-  await call(folder, [...manager.add(), ...packages]);
-  await call(folder, [...manager.add(), `xcache@file:${tarball}`]);
-  const said = await call(folder, [...(manager.run?.() ?? [node]), `${program}.mjs`]);
+  await call(folder, [...manager.add(node), ...packages]);
+  await call(folder, [...manager.add(node), `xcache@file:${tarball}`]);
+  const said = await call(folder, [...(manager.run?.(node) ?? [node]), `${program}.mjs`]);
   return said.trim().split("\n").at(-1) ?? basename(folder);
 }
 
@@ -153,7 +159,7 @@ export async function tryApp(place, tarball, { program, packages }, manager) {
  * @param {string} cwd
  * @param {readonly string[]} command
  */
-async function call(cwd, [program = node, ...args]) {
+async function call(cwd, [program = process.execPath, ...args]) {
   const registry = process.env.npm_config_registry ?? "https://registry.npmjs.org";
   const env = {
     ...npmEnvironment(),

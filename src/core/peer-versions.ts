@@ -1,5 +1,5 @@
 // The optional peer packages: the oldest version of each that works, and the version that is installed.
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { nodeFs, packageRequire } from "./lazy-builtin.ts";
 
 /**
@@ -11,6 +11,7 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
   "@nestjs/common": "10.0.0",
   "@opentelemetry/api": "1.3.0",
   "@prisma/adapter-libsql": "6.6.0",
+  "@prisma/adapter-mariadb": "7.0.0",
   "@prisma/adapter-pg": "6.6.0",
   "@prisma/client": "6.6.0",
   "@prometheus-io/client": "0.16.0",
@@ -36,20 +37,48 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
 };
 
 /** Undefined: not installed. Searches where an import would, since not every package exports its package.json. */
-export function installedVersion(name: string): string | undefined {
-  const require = packageRequire();
-  const folders = require.resolve.paths(name) ?? [];
-  for (const folder of folders) {
-    const version = versionIn(() => nodeFs().readFileSync(join(folder, name, "package.json"), "utf8"));
-    if (version !== undefined) return version;
-  }
-  // Plug'n'Play has no such folders.
-  return versionIn(() => nodeFs().readFileSync(require.resolve(`${name}/package.json`), "utf8"));
+export function installedVersion(name: string, require = packageRequire()): string | undefined {
+  const folders = (require.resolve.paths(name) ?? []).map((folder) => join(folder, name));
+  return (
+    firstOf(folders, (folder) => versionIn(folder)) ??
+    // Plug'n'Play has no such folders, but resolves what a package exports.
+    firstOf(["/package.json", ""], (exported) => {
+      const file = attempt(() => require.resolve(`${name}${exported}`));
+      return file && firstOf(foldersAbove(file), (folder) => versionIn(folder, name));
+    })
+  );
 }
 
-function versionIn(read: () => string): string | undefined {
+function versionIn(folder: string, named?: string): string | undefined {
+  const { name, version = "unknown" } =
+    attempt(() => JSON.parse(nodeFs().readFileSync(join(folder, "package.json"), "utf8")) as Manifest) ?? {};
+  return name === undefined || (named !== undefined && name !== named) ? undefined : version;
+}
+
+interface Manifest {
+  readonly name?: string;
+  readonly version?: string;
+}
+
+function foldersAbove(file: string): readonly string[] {
+  const folder = dirname(file);
+  return folder === file ? [] : [folder, ...foldersAbove(folder)];
+}
+
+function firstOf<Part, Found>(
+  parts: readonly Part[],
+  find: (part: Part) => Found | undefined,
+): Found | undefined {
+  for (const part of parts) {
+    const found = find(part);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function attempt<Result>(work: () => Result): Result | undefined {
   try {
-    return (JSON.parse(read()) as { version?: string }).version ?? "unknown";
+    return work();
   } catch {
     return undefined;
   }

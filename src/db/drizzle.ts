@@ -88,8 +88,8 @@ function wrapSession(session: object, tracker: SessionTracker): object {
   if (isRemoteDatabase(session)) return overRemote(session, tracker);
   throw new ConfigError(
     "ARGUMENT_INVALID",
-    "drizzle over better-sqlite3 is synchronous and cannot use an async cache.",
-    { hint: "Use drizzle-orm/sqlite-proxy with a callback that queries better-sqlite3." },
+    "this driver of drizzle, such as better-sqlite3, is synchronous and cannot use an async cache.",
+    { hint: "Use drizzle-orm/sqlite-proxy with a callback that queries the same database." },
   );
 }
 

@@ -1,4 +1,4 @@
-// prisma over its adapters for node-postgres and libsql: wraps a client, extends one, or wraps an adapter.
+// prisma over its adapters for node-postgres, mariadb and libsql: wraps a client, extends one, or wraps an adapter.
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ConfigError } from "../core/errors.ts";
 import { requirePeerVersion } from "../core/peer-package.ts";
@@ -7,11 +7,13 @@ import {
   type ClientParts,
   type Engine,
   isLibsqlAdapter,
+  isMariadbAdapter,
   isPgAdapter,
   isPrismaClient,
   type SqlDriverAdapter,
   type SqlDriverAdapterFactory,
 } from "./prisma/library.ts";
+import { watchedMariadb } from "./prisma/mariadb-adapter.ts";
 import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
 import { perSession } from "./tracking/proxy.ts";
 import { hasMethod, trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
@@ -37,7 +39,7 @@ export function prismaCache(options: WatchOptions): <Client extends object>(clie
   };
 }
 
-/** For `new PrismaClient({ adapter })`: an adapter for node-postgres or libsql whose statements are watched. */
+/** For `new PrismaClient({ adapter })`: an adapter for node-postgres, mariadb or libsql whose statements are watched. */
 export function cachedAdapter<Factory extends SqlDriverAdapterFactory>(
   factory: Factory,
   options: WatchOptions,
@@ -56,6 +58,10 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
   const connect: SqlDriverAdapterFactory["connect"] = async () => {
     const adapter = (await factory.connect()) as SqlDriverAdapter;
     if (isLibsqlAdapter(adapter)) return watchedLibsql(adapter, tracker);
+    if (isMariadbAdapter(adapter)) {
+      requirePeerVersion("@prisma/adapter-mariadb", "A cached session of prisma");
+      return watchedMariadb(adapter, tracker);
+    }
     if (!isPgAdapter(adapter)) throw wrongAdapter(caller);
     // The adapter sends everything through its pool.
     return Object.assign(adapter, { client: pgSessions.wrap(adapter.client, tracker) });
@@ -105,7 +111,7 @@ function sameClass<T extends object>(original: T, ...parts: readonly unknown[]):
 function wrongAdapter(caller: string): ConfigError {
   return new ConfigError(
     "ARGUMENT_INVALID",
-    `${caller}(): expected prisma 6.6 or later over @prisma/adapter-pg or @prisma/adapter-libsql, got another adapter or none.`,
+    `${caller}(): expected prisma 6.6 or later over @prisma/adapter-pg, @prisma/adapter-mariadb or @prisma/adapter-libsql, got another adapter or none.`,
     { hint: "new PrismaClient({ adapter: new PrismaPg(pool) })" },
   );
 }

@@ -118,9 +118,22 @@ function adapterOf(
   const isObject = (typeof session === "object" && session !== null) || typeof session === "function";
   const found = isObject ? candidates.find((adapter) => adapter.recognises(session)) : undefined;
   if (found !== undefined) return found;
+  if (isObject && given === undefined && isSynchronous(session)) {
+    throw new ConfigError(
+      "ARGUMENT_INVALID",
+      `${name}() provided ${describeArrival(session)}, a synchronous SQLite connection, which cannot use an async cache.`,
+      { hint: "Use it through knex, kysely, typeorm or drizzle-orm/sqlite-proxy." },
+    );
+  }
   throw new ConfigError(
     "ARGUMENT_INVALID",
     `${name}() provided ${describeArrival(session)}; expected a session of ${candidates.map((adapter) => adapter.name).join(", ")}.`,
     { hint: "Return the session itself, or pass a SessionAdapter of its library as `adapter`." },
   );
+}
+
+/** A connection of better-sqlite3, node:sqlite or libsql. */
+function isSynchronous(session: object): boolean {
+  const { prepare, exec } = session as Readonly<Record<string, unknown>>;
+  return typeof prepare === "function" && typeof exec === "function";
 }

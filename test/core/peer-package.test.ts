@@ -1,5 +1,6 @@
 // Versions of optional peer packages: any may be installed, and the feature that uses one says which it needs.
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
 import { MissingPeerError } from "../../src/core/errors.ts";
 import { requiredPackage, requirePeerVersion } from "../../src/core/peer-package.ts";
@@ -38,6 +39,19 @@ test.each([
 test("the version of an installed package is found although it may not export its package.json", () => {
   expect(installedVersion("vitest")).toMatch(/^\d+\.\d+\.\d+/);
   expect(installedVersion("no-such-package-anywhere")).toBeUndefined();
+});
+
+test("under Plug'n'Play, which has no folders to search, it is found by what the package exports", () => {
+  const real = createRequire(import.meta.url);
+  const require = Object.assign((name: string) => real(name), {
+    ...real,
+    resolve: Object.assign((name: string) => real.resolve(name), { paths: () => [] }),
+  });
+  // It does not export its package.json.
+  expect(() => require.resolve("drizzle-orm/package.json")).toThrow();
+  for (const name of ["drizzle-orm", "yaml"])
+    expect(installedVersion(name, require), name).toBe(installedVersion(name));
+  expect(installedVersion("no-such-package-anywhere", require)).toBeUndefined();
 });
 
 describe("a package that is too old", () => {

@@ -39,7 +39,7 @@ export function drizzleRows(session: NodePgDatabase): UserSession {
   };
 }
 
-const mysqlUsers = mysqlTable("users", {
+export const mysqlUsers = mysqlTable("users", {
   id: mysqlInt().primaryKey(),
   name: varchar({ length: 100 }).notNull(),
 });

@@ -67,7 +67,9 @@ export function removeClient(): void {
 }
 
 /** Nothing of prisma's engines is run for this, so that none has to be there. */
-export async function generateClient(provider: "postgresql" | "sqlite" = "postgresql"): Promise<ClientClass> {
+export async function generateClient(
+  provider: "postgresql" | "sqlite" | "mysql" = "postgresql",
+): Promise<ClientClass> {
   const folder = join(root, provider);
   mkdirSync(folder, { recursive: true });
   const schema = join(folder, "schema.prisma");

@@ -159,7 +159,7 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
     group: "Inspect",
     summary: "open the dashboard in the browser",
     detail:
-      "Serves a page on 127.0.0.1 until Ctrl-C: figures, keys, tags, functions, health, alerts and settings. Only who has the printed address can use it. Read-only, and without values, unless you say otherwise.",
+      "Serves a page on 127.0.0.1 until Ctrl-C: figures, keys, tags, functions, health, alerts and settings. Only a browser with the printed address can use it. Read-only, and without values, unless you say otherwise.",
     options: [
       { flags: "--port <n>", summary: "port (default: any free one)", parse: integer(1, 65_535) },
       { flags: "--allow-writes", summary: "allow deleting entries and invalidating tags" },

@@ -69,7 +69,9 @@ export function isRemoteDatabase(session: object): session is DrizzleDatabase<Re
   return ["SqliteRemoteDatabase", "SQLiteProxyTransaction"].includes(String(kindOf(session)));
 }
 
-/** Its driver is synchronous, so it cannot use an async cache. */
+/** Its driver (`better-sqlite3`, `bun:sqlite`, `expo-sqlite`) is synchronous, so it cannot use an async cache. */
 export function isSynchronousDatabase(session: object): boolean {
-  return kindOf(session) === "BetterSQLite3Database";
+  return (
+    kindOf(session) !== undefined && (session as Partial<DrizzleDatabase<unknown>>).resultKind === "sync"
+  );
 }

@@ -1,5 +1,6 @@
 // A connection of mysql2 whose statements are watched.
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
+import { snapshot } from "../../core/snapshot.ts";
 import { proxyOf } from "../tracking/proxy.ts";
 import { MysqlDriver } from "./driver.ts";
 import { type Answer, keptResult, restoreKept } from "./kept-result.ts";
@@ -12,6 +13,8 @@ import {
   promisesOver,
   type StatementCall,
   statementCall,
+  type Unsent,
+  withoutSending,
 } from "./library.ts";
 
 export interface WatchedConnection {
@@ -116,19 +119,46 @@ function run(watched: WatchedConnection, method: StatementCall["method"], args: 
 /** A statement without a callback, whose rows are events or a stream. */
 function emit(watched: WatchedConnection, call: StatementCall): Command {
   const { connection } = watched;
-  if (call.method === "execute") return connection.execute(call.options);
+  if (call.method === "execute") {
+    const unsent = withoutSending(connection, (idle) => idle.execute(call.options));
+    return sendInTurn(watched, textOf(connection, watched.driver, call), unsent);
+  }
   const command = commandOf(connection, call.options, undefined);
   endAfter(command, track(watched, emission(watched, call, command)));
   return command;
 }
 
-/** Sends a command. Its `end` is held back: a listener must not find in the cache what the statement has changed. */
+function sendInTurn(
+  watched: WatchedConnection,
+  text: string | undefined,
+  { command, commands }: Unsent,
+): Command {
+  const send = (): void => {
+    for (const each of commands) watched.connection.addCommand(each);
+  };
+  if (commands.length > 0)
+    endAfter(command, track(watched, { text, execute: heldBack(watched, command, send) }));
+  return command;
+}
+
+/** Sends a command without a callback. */
 export function emission(
-  { connection, driver }: WatchedConnection,
+  watched: WatchedConnection,
   call: StatementCall,
   command: Command,
 ): SessionStatement<unknown> {
-  const execute = () =>
+  const { connection, driver } = watched;
+  const send = () => connection.query(command);
+  return { text: textOf(connection, driver, call), execute: heldBack(watched, command, send) };
+}
+
+/** Holds back the `end` of a command: a listener must not find in the cache what the statement has changed. */
+function heldBack(
+  { driver }: WatchedConnection,
+  command: Command,
+  send: () => unknown,
+): () => Promise<unknown> {
+  return () =>
     driver.send((done) => {
       const { emit } = command;
       command.emit = (event, ...args) => {
@@ -136,9 +166,8 @@ export function emission(
         else if (event === "error") done(args[0]);
         return event === "end" || emit.call(command, event, ...args);
       };
-      connection.query(command);
+      send();
     });
-  return { text: textOf(connection, driver, call), execute };
 }
 
 export function endAfter(command: Command, running: Promise<unknown>): void {
@@ -205,8 +234,13 @@ function prepared(watched: WatchedConnection, statement: PreparedStatement): Pre
     close: () => afterOthers(watched, () => statement.close()),
     execute(given?: unknown, last?: Callback) {
       const callback = typeof given === "function" ? (given as Callback) : last;
-      const values = typeof given === "function" ? [] : given;
-      if (callback === undefined) return statement.execute(values);
+      const values = typeof given === "function" ? [] : snapshot(given);
+      if (callback === undefined) {
+        const unsent = withoutSending(watched.connection, (idle) =>
+          statement.execute.call(Object.create(statement, { _connection: { value: idle } }), values),
+        );
+        return sendInTurn(watched, statement.query, unsent);
+      }
       const execute = async (): Promise<Answer> => {
         const [rows, fields] = await driver.send((done) => statement.execute(values, done as Callback));
         return { rows, fields };

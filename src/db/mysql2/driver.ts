@@ -1,22 +1,16 @@
 // The tracker's view of a connection of mysql2, from its commands and from what the server answers to them.
 import type { BypassListener, ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
 import type { Command, CommandClass, MysqlConnection, Packet, PacketClass } from "./library.ts";
-
-const IN_TRANSACTION = 0x1;
-const AUTOCOMMIT = 0x2;
-const NO_BACKSLASH_ESCAPES = 0x200;
+import {
+  isForNextTransaction,
+  isRefusedBy,
+  isRolledBackBy,
+  isWithoutEscapes,
+  statusIn,
+} from "./server-status.ts";
 
 const ERROR = 0xff;
 const OK = 0;
-
-/** Errors sent while the server closes the connection, or about an outcome it does not know. */
-const NO_REFUSAL: ReadonlySet<number> = new Set([1053, 1077, 1079, 1152, 1180, 1184, 1927, 3169, 4031]);
-/** A deadlock. */
-const ROLLED_BACK: ReadonlySet<number> = new Set([1213, 1614]);
-
-/** Sets something for the next transaction only, which is the next statement: no question may come in between. */
-const IS_FOR_NEXT =
-  /^(?:\s|\/\*[\s\S]*?\*\/)*set\b(?![\s\S]*\b(?:session|global)\b)[\s\S]*(?:transaction|isolation)/i;
 
 /** The classes of the library that answers are made with, as they were seen at work. */
 export interface Classes {
@@ -73,8 +67,7 @@ export class MysqlDriver implements ConnectionDriver {
   }
 
   status(): TransactionStatus {
-    if (this.#flags === undefined || this.#isForNext) return "open";
-    return (this.#flags & IN_TRANSACTION) !== 0 || (this.#flags & AUTOCOMMIT) === 0 ? "open" : "idle";
+    return this.#flags === undefined || this.#isForNext ? "open" : statusIn(this.#flags);
   }
 
   async ready(): Promise<void> {
@@ -83,9 +76,8 @@ export class MysqlDriver implements ConnectionDriver {
     await this.send((done) => this.#connection.ping(done)).catch(() => {});
   }
 
-  /** In this mode of the server a backslash in a literal is a backslash. */
   get isWithoutEscapes(): boolean {
-    return ((this.#flags ?? 0) & NO_BACKSLASH_ESCAPES) !== 0;
+    return isWithoutEscapes(this.#flags ?? 0);
   }
 
   isUsable(): boolean {
@@ -95,13 +87,11 @@ export class MysqlDriver implements ConnectionDriver {
 
   isRefusal(error: unknown): boolean {
     const { errno, sqlState, fatal } = (error ?? {}) as Record<string, unknown>;
-    return (
-      typeof errno === "number" && typeof sqlState === "string" && fatal !== true && !NO_REFUSAL.has(errno)
-    );
+    return typeof errno === "number" && typeof sqlState === "string" && fatal !== true && isRefusedBy(errno);
   }
 
   isRollback(error: unknown): boolean {
-    return ROLLED_BACK.has((error as { readonly errno: number }).errno);
+    return isRolledBackBy((error as { readonly errno: number }).errno);
   }
 
   answered(): Promise<boolean> {
@@ -212,7 +202,7 @@ export class MysqlDriver implements ConnectionDriver {
       if (isReported) return;
       isReported = true;
       const text = command.statement?.query ?? command.sql;
-      this.#isForNext = text !== undefined && IS_FOR_NEXT.test(text);
+      this.#isForNext = text !== undefined && isForNextTransaction(text);
       if (isOwn) return;
       // Never rejects, and reads of this process wait for it.
       this.#listener?.(this.isWithoutEscapes ? undefined : text, error ? { error } : undefined).catch(

@@ -126,6 +126,27 @@ export function commandOf(connection: MysqlConnection, ...args: [unknown, unknow
   return library.createQuery(sql, values, callback, connection.config);
 }
 
+/** What a call of the library would send now, to be sent later. */
+export interface Unsent {
+  /** What the call returns. */
+  readonly command: Command;
+  readonly commands: readonly Command[];
+}
+
+/** `call` must use the connection that it is given. */
+export function withoutSending(
+  connection: MysqlConnection,
+  call: (idle: MysqlConnection) => unknown,
+): Unsent {
+  const commands: Command[] = [];
+  const addCommand = (command: Command): Command => {
+    commands.push(command);
+    return command;
+  };
+  const idle = Object.create(connection, { addCommand: { value: addCommand } }) as MysqlConnection;
+  return { command: call(idle) as Command, commands };
+}
+
 /** A call of `query` or `execute` in any of its forms. */
 export interface StatementCall {
   readonly method: "query" | "execute";

@@ -55,6 +55,25 @@ export interface PgAdapter extends SqlDriverAdapter {
   readonly client: PgPool;
 }
 
+/** A connection of the package mariadb. */
+export interface MariadbConnection {
+  /** The same object for the same connection. `status`: the flags that the server sent last. */
+  readonly info: { readonly status: number | null; readonly port?: number };
+  query(options: object, values?: unknown): Promise<unknown>;
+  execute(options: object, values?: unknown): Promise<unknown>;
+  ping(): Promise<void>;
+  isValid(): boolean;
+  release(): Promise<void>;
+  on(event: string, listener: (error: unknown) => void): unknown;
+  off(event: string, listener: (error: unknown) => void): unknown;
+}
+
+/** The adapter of MySQL and MariaDB, which has a pool of the package mariadb. */
+export interface MariadbAdapter extends SqlDriverAdapter {
+  readonly client: { getConnection(): Promise<MariadbConnection> };
+  readonly mariadbOptions?: unknown;
+}
+
 export interface Engine {
   stop(): Promise<void>;
 }
@@ -84,8 +103,22 @@ export function isLibsqlAdapter(adapter: SqlDriverAdapter): adapter is LibsqlAda
   return adapter.adapterName === LIBSQL && typeof (adapter as Partial<LibsqlAdapter>).client === "object";
 }
 
+export function isMariadbAdapter(adapter: SqlDriverAdapter): adapter is MariadbAdapter {
+  const { client } = adapter as Partial<MariadbAdapter>;
+  return adapter.adapterName === MARIADB && typeof client?.getConnection === "function";
+}
+
+/** A result as a new object for its reader; undefined if `data` is none. */
+export function restoreResult(data: unknown): ResultSet | undefined {
+  const isResult = typeof data === "object" && data !== null && "rows" in data && Array.isArray(data.rows);
+  if (!isResult) return undefined;
+  const result = data as ResultSet;
+  return { ...result, rows: result.rows.map((row) => [...row]) };
+}
+
 const LIBSQL = "@prisma/adapter-libsql";
-const ADAPTERS: readonly unknown[] = ["@prisma/adapter-pg", LIBSQL];
+const MARIADB = "@prisma/adapter-mariadb";
+const ADAPTERS: readonly unknown[] = ["@prisma/adapter-pg", LIBSQL, MARIADB];
 
 /** A client over a supported adapter; a transaction client has no `$extends` and is not one. */
 export function isPrismaClient(session: object): session is ClientParts {

@@ -1,7 +1,13 @@
 // Watches the statements and transactions of prisma's libsql adapter.
 import type { ConnectionDriver, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
-import type { LibsqlAdapter, LibsqlTransaction, ResultSet, SqlQuery } from "./library.ts";
+import {
+  type LibsqlAdapter,
+  type LibsqlTransaction,
+  type ResultSet,
+  restoreResult,
+  type SqlQuery,
+} from "./library.ts";
 
 type Queryable = LibsqlAdapter | LibsqlTransaction;
 
@@ -55,19 +61,12 @@ function statements(queryable: Queryable, connection: TrackedConnection): Proper
       // Part of the key: how a value is sent depends on its type and the adapter's options.
       values: [...query.args, JSON.stringify([query.argTypes, options])],
       execute: fetch,
-      cacheable: { fetch, restore },
+      cacheable: { fetch, restore: restoreResult },
     });
   };
   const executeRaw = (query: SqlQuery): Promise<number> =>
     connection.run({ text: query.sql, execute: () => queryable.executeRaw(query) });
   return { queryRaw: { value: queryRaw }, executeRaw: { value: executeRaw } };
-}
-
-function restore(data: unknown): ResultSet | undefined {
-  const isResult = typeof data === "object" && data !== null && "rows" in data && Array.isArray(data.rows);
-  if (!isResult) return undefined;
-  const result = data as ResultSet;
-  return { ...result, rows: result.rows.map((row) => [...row]) };
 }
 
 /** Any other protocol means a server, which may answer from a replica. */

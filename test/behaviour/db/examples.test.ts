@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { whyStale } from "../../../scripts/build/build.mjs";
+import { startMariadb } from "../../support/mariadb.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres.ts";
 import { until } from "../../support/until.ts";
 
@@ -25,18 +26,21 @@ afterEach(async () => {
   await ended;
 });
 
-/** The address that it prints. */
-function start(name: string, database: string): Promise<string> {
+function postgresAt(database: string): NodeJS.ProcessEnv {
   const { host, port, user } = server.at(database);
+  return {
+    PGHOST: host,
+    PGPORT: String(port),
+    PGUSER: user,
+    PGDATABASE: database,
+    DATABASE_URL: `postgres://${user}@${host}:${port}/${database}`,
+  };
+}
+
+/** The address that it prints. */
+function start(name: string, database: NodeJS.ProcessEnv): Promise<string> {
   const started = spawn(process.execPath, [join(EXAMPLES, name, "app.mjs")], {
-    env: {
-      ...process.env,
-      PORT: "0",
-      PGHOST: host,
-      PGPORT: String(port),
-      PGUSER: user,
-      PGDATABASE: database,
-    },
+    env: { ...process.env, PORT: "0", ...database },
     stdio: ["ignore", "pipe", "pipe"],
   });
   app = started;
@@ -60,17 +64,28 @@ async function userAt(address: string, method = "GET"): Promise<unknown> {
   return (JSON.parse(text) as { readonly user: unknown }).user;
 }
 
-test.each(["pg", "knex", "kysely", "drizzle", "typeorm", "prisma"])("%s", async (name) => {
+const LIBRARIES = ["pg", "postgres", "knex", "kysely", "drizzle", "typeorm", "prisma", "sequelize"];
+
+test.each(LIBRARIES)("%s", async (name) => {
   if (name === "prisma") await generatePrisma();
-  const address = await start(name, await server.createDatabase());
+  await showsChanges(await start(name, postgresAt(await server.createDatabase())));
+});
+
+test("mysql2", async () => {
+  await using mariadb = await startMariadb();
+  const { host, port, user, database } = mariadb.at(await mariadb.createDatabase());
+  await showsChanges(await start("mysql2", { DATABASE_URL: `mysql://${user}@${host}:${port}/${database}` }));
+});
+
+async function showsChanges(address: string): Promise<void> {
   for (const _ of ["loaded", "cached"]) expect(await userAt(address)).toEqual({ id: 1, name: "Ada" });
   expect(await userAt(`${address}?name=Grace`, "PUT")).toEqual({ id: 1, name: "Grace" });
   expect(await userAt(address)).toEqual({ id: 1, name: "Grace" });
-});
+}
 
 test("feed", async () => {
   const database = await server.createDatabase();
-  const address = await start("feed", database);
+  const address = await start("feed", postgresAt(database));
   for (const _ of ["loaded", "cached"]) expect(await userAt(address)).toEqual({ id: 1, name: "Ada" });
   const outside = new pg.Client(server.at(database));
   await outside.connect();

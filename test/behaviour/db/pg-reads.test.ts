@@ -395,6 +395,22 @@ describe("the session", () => {
     expect(names).toEqual(["Ada", "Bob", "Cy", "Bob"]);
   });
 
+  test("sends one statement at a time: pg 9 will refuse a query while another is running", async () => {
+    const client = await db.client();
+    const send = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    let running = 0;
+    let most = 0;
+    const counted = async (...args: unknown[]): Promise<unknown> => {
+      most = Math.max(most, ++running);
+      return await send(...args).finally(() => running--);
+    };
+    Object.assign(client, { query: counted });
+    const session = watched(client);
+    const statements = ["BEGIN", "UPDATE users SET name = 'Bob'", READ, "COMMIT", READ, READ];
+    await Promise.all(statements.map((text) => session.query(text, text === READ ? [1] : undefined)));
+    expect(most).toBe(1);
+  });
+
   test("whose only connection is taken does not wait for a read that waits for it", async () => {
     const session = watched(db.pool({ max: 1 }));
     await session.query("SELECT 1 FROM users");

@@ -1,5 +1,6 @@
 // Sessions of mysql2 over MariaDB: calls that do not wait for each other, and what a result depends on besides rows.
-import { type Connection as CallbackConnection, createConnection } from "mysql2";
+import { once } from "node:events";
+import { type Connection as CallbackConnection, createConnection, type PrepareStatementInfo } from "mysql2";
 import type { Connection, Pool, RowDataPacket } from "mysql2/promise";
 import { describe, expect, test } from "vitest";
 import { cachedPool } from "../../../src/db/mysql2.ts";
@@ -15,6 +16,13 @@ const nameOf = async (executor: Pick<Connection, "query">, from = "users"): Prom
   const [rows] = await executor.query<RowDataPacket[]>(`SELECT name FROM ${from} WHERE id = 1`);
   return rows[0]?.name;
 };
+
+/** Those that a command without a callback emits. */
+async function rowsOf(command: { stream(): AsyncIterable<unknown> }): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for await (const row of command.stream()) rows.push(row);
+  return rows;
+}
 
 function callbackConnection(): CallbackConnection {
   const connection = watched(createConnection(db.mariadb.at(db.name)));
@@ -50,6 +58,45 @@ describe("calls that do not wait for each other are carried out in their order",
       isOver();
     });
     expect(order).toEqual([null, null, null, [{ id: 1 }], "ping", [{ name: "Ada" }], "last"]);
+  });
+
+  test("a write and executions without a callback", async () => {
+    const connection = callbackConnection();
+    const statement = await new Promise<PrepareStatementInfo>((resolve, reject) => {
+      connection.prepare("SELECT name FROM users WHERE id = ?", (error, made) =>
+        error ? reject(error) : resolve(made),
+      );
+    });
+    // The first statement of a connection is preceded by a question about it.
+    connection.query("UPDATE users SET name = 'Bob'", () => {});
+    const executed = rowsOf(connection.execute("SELECT name FROM users WHERE id = ?", [1]));
+    connection.query("UPDATE users SET name = 'Cy'", () => {});
+    const prepared = rowsOf(statement.execute([1]) as never);
+    connection.query("UPDATE users SET name = 'Di'", () => {});
+    expect([await executed, await prepared]).toEqual([[{ name: "Bob" }], [{ name: "Cy" }]]);
+    expect(await rowsOf(connection.query("SELECT name FROM users"))).toEqual([{ name: "Di" }]);
+    expect(await db.cache.keys()).toEqual([]);
+    const written = connection.execute("UPDATE users SET name = ?", ["Ed"]);
+    await once(written, "end");
+    expect(db.cache.invalidated).toHaveLength(4);
+    const failed = connection.execute("SELECT nothing FROM users");
+    const [error] = await once(failed, "error");
+    expect(error).toMatchObject({ code: "ER_BAD_FIELD_ERROR" });
+    expect(() => connection.execute("SELECT ?", [undefined] as never)).toThrow("undefined");
+  });
+
+  test("with the values of their calls, whatever is done to them afterwards", async () => {
+    const connection = callbackConnection();
+    const values = [1];
+    const found = await new Promise<unknown>((resolve, reject) => {
+      connection.prepare("SELECT name FROM users WHERE id = ?", (error, statement) => {
+        if (error) return reject(error);
+        connection.query("INSERT INTO users VALUES (2, 'Bob')", () => {});
+        statement.execute(values, (failure, rows) => (failure ? reject(failure) : resolve(rows)));
+        values[0] = 2;
+      });
+    });
+    expect(found).toEqual([{ name: "Ada" }]);
   });
 
   test("a query, another user and what that one may not read", async () => {
