@@ -79,19 +79,24 @@ export async function readMysqlServer(link: MysqlSqlLink): Promise<string> {
     );
   }
   const name = String(row.name);
-  await requireUnfiltered(link, name);
+  if (await leavesOut(link, name)) {
+    throw problem(
+      `the binary log leaves out the database ${name}`,
+      "Change binlog_do_db or binlog_ignore_db.",
+    );
+  }
   return name;
 }
 
-async function requireUnfiltered(link: MysqlSqlLink, name: string): Promise<void> {
+/** Whether changes of the database are not in the log. Rejects without the privilege to see the state of the log. */
+export async function leavesOut(link: MysqlSqlLink, database: string): Promise<boolean> {
   const [row] = await link.query("SHOW MASTER STATUS");
   const list = (field: string): string[] =>
     String(row?.[field] ?? "")
       .split(",")
       .filter(Boolean);
-  const [only, ignored] = [list("Binlog_Do_DB"), list("Binlog_Ignore_DB")];
-  if ((only.length === 0 || only.includes(name)) && !ignored.includes(name)) return;
-  throw problem(`the binary log leaves out the database ${name}`, "Change binlog_do_db or binlog_ignore_db.");
+  const only = list("Binlog_Do_DB");
+  return (only.length > 0 && !only.includes(database)) || list("Binlog_Ignore_DB").includes(database);
 }
 
 function problem(message: string, hint = "Name one in the connection."): ConfigError {
