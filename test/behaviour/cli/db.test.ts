@@ -58,7 +58,7 @@ test("--sql for MariaDB names the database of the address", async () => {
 test("--check without the driver says what to install", async () => {
   const { code, stderr } = await xcache(["db", "feed", "--check", "--connection", "mysql://localhost/shop"]);
   expect(code).toBe(4);
-  expect(stderr).toMatch(/needs the package mysql2/);
+  expect(stderr).toMatch(/needs the package "?mysql2/);
 });
 
 /** The compiled program in its repository, where the drivers are. */
