@@ -46,10 +46,9 @@ describe("the primary dies and its standby is promoted", () => {
     // From here on the standby gets nothing more: this commit is lost with its primary.
     await follower.query("ALTER SYSTEM SET primary_conninfo = ''");
     await follower.query("SELECT pg_reload_conf()");
-    await until(
-      async () => (await follower.query("SELECT 1 FROM pg_stat_wal_receiver")).rowCount === 0,
-      { what: "the standby follows no more" },
-    );
+    await until(async () => (await follower.query("SELECT 1 FROM pg_stat_wal_receiver")).rowCount === 0, {
+      what: "the standby follows no more",
+    });
     await writer.query("UPDATE users SET name = 'lost' WHERE id = 1");
     await becomes(app, "lost");
     await until(() => app.isCached(), { what: "reads are cached" });
