@@ -22,6 +22,7 @@ const SET_UP = `
 /** @type {BenchDatabase} */
 export const mariadb = {
   name: "MariaDB",
+  tagsBy: ["table"],
   tables: ["bench_users", "bench_pets", "bench_logs", "bench_owned"],
   async connect(address) {
     const client = await mysql.createConnection({ uri: address, multipleStatements: true });

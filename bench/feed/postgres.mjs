@@ -62,6 +62,7 @@ class Copy {
 /** @type {BenchDatabase} */
 export const postgres = {
   name: "PostgreSQL",
+  tagsBy: ["table", "row"],
   tables: TABLES,
   async connect(address) {
     const client = new pg.Client(address);

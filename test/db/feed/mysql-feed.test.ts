@@ -173,6 +173,23 @@ describe("every kind of write invalidates", () => {
     });
   });
 
+  test("a distributed transaction concerns the rows that it has changed, once it is decided", async () => {
+    const { keep, gone, has } = await member({ rows: true });
+    await keep("user 1", rowTag("users", 1), rowsTag("users"));
+    await keep("user 2", rowTag("users", 2), rowsTag("users"));
+    await keep("user 3", rowTag("users", 3), rowsTag("users"));
+    await outside.query(
+      "XA START 'a', 'b', 7; UPDATE users SET name = 'x' WHERE id = 1; XA END 'a', 'b', 7; XA PREPARE 'a', 'b', 7",
+    );
+    const other = await outsider();
+    await other.query("UPDATE users SET name = 'x' WHERE id = 3");
+    await gone("user 3");
+    expect(await has("user 1")).toBe(true);
+    await outside.query("XA COMMIT 'a', 'b', 7");
+    await gone("user 1");
+    expect(await has("user 2")).toBe(true);
+  });
+
   test("a rollback, a temporary table and another database invalidate nothing", async () => {
     await outside.query("CREATE TABLE marks (id int)");
     const { keep, has, gone } = await member({ tables: ["users", "marks"] });
