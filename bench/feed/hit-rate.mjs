@@ -10,7 +10,7 @@ const READS_PER_SECOND = 1_000;
 const HOT = 100;
 const SILENT_FOR = 2;
 
-/** Calls `work(n)` so many times per second on average, whatever a call takes. @param {(at: number) => Promise<unknown>} work */
+/** Calls `work(n)` at this rate per second on average, whatever a call takes. @param {(at: number) => Promise<unknown>} work */
 async function paced(/** @type {number} */ perSecond, /** @type {number} */ seconds, work) {
   const began = performance.now();
   for (let at = 0; ; at++) {
@@ -32,7 +32,7 @@ class Committed {
     this.#byRow.set(id, commits);
   }
 
-  /** The value of a row that was committed so many seconds ago. */
+  /** The value of a row that was committed at least this long ago. */
   least(/** @type {number} */ id, /** @type {number} */ seconds) {
     const until = performance.now() - seconds * 1_000;
     return this.#byRow.get(id)?.findLast(({ at }) => at <= until)?.n ?? 0;
