@@ -33,6 +33,7 @@ import {
   requireValue,
   type StatsOptions,
 } from "./core/arguments.ts";
+import { offerFeedHost } from "./core/attached-feeds.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { debugLog } from "./core/debug.ts";
 import { disconnectedError, disconnectedNamespace } from "./core/disconnected-namespace.ts";
@@ -133,6 +134,7 @@ export class XCache implements AsyncDisposable {
       used: (key) => this.#telemetry.hit(key),
       find: (key) => this.#find(key),
     });
+    offerFeedHost(this, root);
     offerFunctionRecords(this, (name) => this.#telemetry.functions.record(name));
     offerInside(this, { root, namespace: () => this.#namespace, instruments: this.#instruments });
     root.join(
@@ -465,7 +467,8 @@ export class XCache implements AsyncDisposable {
 
   /** Never throws, never hangs. */
   async detailedHealthCheck(): Promise<DetailedHealth> {
-    return detailHealth(this.#root.store, await this.healthCheck(), this.getComprehensiveMetrics());
+    const { store, feeds } = this.#root;
+    return detailHealth(store, await this.healthCheck(), this.getComprehensiveMetrics(), feeds);
   }
 
   /** Starts measuring rates over time; a no-op with a warning unless `enableMetrics`. */

@@ -147,6 +147,32 @@ export function panels(catalogue, namespace) {
         },
       ],
     },
+    {
+      title: "Database feed alive",
+      help: help("feedAlive"),
+      unit: "short",
+      most: 1,
+      queries: [{ legend: "{{instance}}", expr: gauge("feedAlive", "min") }],
+    },
+    {
+      title: "Database feed lag",
+      help: help("feedLag"),
+      unit: "s",
+      queries: [0.5, 0.99].map((share) => ({
+        legend: `p${share * 100}`,
+        expr: `histogram_quantile(${share}, sum by (le) (rate(${series("feedLag")}_bucket{${PICKED}}[${SPAN}])))`,
+      })),
+    },
+    {
+      title: "Database feed: transactions, gaps, leader changes",
+      help: `${help("feedInvalidations")} ${help("feedGaps")}`,
+      unit: "ops",
+      queries: [
+        { legend: "transactions", expr: `sum(${rate("feedInvalidations")})` },
+        { legend: "gaps", expr: `sum(${rate("feedGaps")})` },
+        { legend: "leader changes", expr: `sum(${rate("feedLeaderChanges")})` },
+      ],
+    },
   ];
 }
 

@@ -112,6 +112,15 @@ export function alertRules(catalogue, namespace) {
       description:
         "{{ $value | humanize }} entries a second are evicted. Give the store more room, or keep less in it.",
     },
+    {
+      name: "XCacheFeedSilent",
+      expr: `min ${BY} (${series("feedAlive")}) == 0`,
+      for: "1m",
+      severity: "critical",
+      summary: "A database feed is silent, so reads bypass the cache",
+      description:
+        "Answers are right, but the database carries the whole load. The health check of the process has the reason.",
+    },
   ];
 }
 

@@ -27,7 +27,7 @@ export async function uncountedHealth(
   cache: AdvisedCache,
   { root, instruments }: CacheInside,
 ): Promise<DetailedHealth> {
-  return detailHealth(root.store, await cache.healthCheck(), instruments.comprehensive());
+  return detailHealth(root.store, await cache.healthCheck(), instruments.comprehensive(), root.feeds);
 }
 
 /** Undefined where the store cannot list entries. */

@@ -112,7 +112,7 @@ export class AlertManager implements AsyncDisposable {
     return this.stop();
   }
 
-  /** Nine ready-made alerts that suit most systems; add a destination: `addAlert({ ...pattern, webhookUrl })`. */
+  /** Nine ready-made alerts that suit most systems, and one for a database feed on request; add a destination: `addAlert({ ...pattern, webhookUrl })`. */
   patterns(options: PatternOptions = {}): readonly AlertPattern[] {
     return alertPatterns(options);
   }

@@ -45,6 +45,11 @@ const METRICS = {
   pool_utilization: always("fraction", ({ record }) => record.poolUtilization),
   memory_usage: always("fraction", ({ record }) => record.memoryUsage),
   eviction_rate: always("per second", ({ record }) => record.evictionRate),
+  silent_feeds: {
+    unit: "count",
+    read: ({ record: { silentFeeds: value } }) =>
+      value === undefined ? { noData: "the cache has no database feed" } : { value },
+  },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 
 /** A metric an alert can watch: a field of `getComprehensiveMetrics()` in snake case. */

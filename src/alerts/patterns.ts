@@ -1,11 +1,13 @@
-// Nine ready-made alerts that suit most systems; only a destination is missing.
-import { requireOptions } from "../core/arguments.ts";
+// Ready-made alerts that suit most systems; only a destination is missing.
+import { requireFlag, requireOptions } from "../core/arguments.ts";
 import { requireNumber } from "./checks.ts";
 import type { AlertRule } from "./definition.ts";
 
 export interface PatternOptions {
   /** Evictions per second above which the store counts as too small. Default: 10. */
   readonly evictionRate?: number;
+  /** Also one for a database feed that is silent. Default: false. */
+  readonly feed?: boolean;
 }
 
 /** `for` ignores short dips of a rate and a cache that is still cold. */
@@ -46,14 +48,26 @@ const patterns = (evictionRate: number) =>
     },
   ] as const satisfies readonly AlertRule[];
 
-/** An alert without a destination, under one of the nine names. */
-export type AlertPattern = AlertRule & { readonly name: ReturnType<typeof patterns>[number]["name"] };
+/** Reads bypass the cache meanwhile, so the database carries the whole load. */
+const FEED_SILENT = {
+  name: "feed_silent",
+  metric: "silent_feeds",
+  comparison: "greater_than",
+  threshold: 0,
+  for: 60,
+} as const satisfies AlertRule;
+
+/** An alert without a destination, under one of the nine names, or that of the feed. */
+export type AlertPattern = AlertRule & {
+  readonly name: ReturnType<typeof patterns>[number]["name"] | "feed_silent";
+};
 
 const DEFAULT_EVICTION_RATE = 10;
 
 /** Throws ConfigError. */
 export function alertPatterns(options: PatternOptions): readonly AlertPattern[] {
-  requireOptions(options, ["evictionRate"]);
-  const { evictionRate = DEFAULT_EVICTION_RATE } = options;
-  return patterns(requireNumber("evictionRate", evictionRate));
+  requireOptions(options, ["evictionRate", "feed"]);
+  const { evictionRate = DEFAULT_EVICTION_RATE, feed } = options;
+  const common = patterns(requireNumber("evictionRate", evictionRate));
+  return requireFlag(feed, "feed", false) ? [...common, FEED_SILENT] : common;
 }

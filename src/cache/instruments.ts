@@ -1,6 +1,7 @@
 // Telemetry, history and metric source of one cache object.
 
 import { alertsOf } from "../core/alert-state.ts";
+import { silentFeeds } from "../core/attached-feeds.ts";
 import type { Invalidation, Namespace } from "../core/namespace.ts";
 import type { ComprehensiveMetrics } from "../core/stats.ts";
 import { poolState, poolUtilization } from "../health/health.ts";
@@ -38,7 +39,9 @@ export class Instruments {
   }
 
   comprehensive(): ComprehensiveMetrics {
-    return this.telemetry.recorder.comprehensive(this.#storeState());
+    const measured = this.telemetry.recorder.comprehensive(this.#storeState());
+    const { feeds } = this.#root;
+    return feeds.size === 0 ? measured : { ...measured, silentFeeds: silentFeeds(feeds) };
   }
 
   /** When this process did it, else the minute in which any process last did; undefined where it is not known. */

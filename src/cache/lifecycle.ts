@@ -1,6 +1,7 @@
 // Shared by a cache and its namespaces: the configuration, and one store that opens and closes for all of them.
 import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
+import type { AttachedFeed } from "../core/attached-feeds.ts";
 import type { Clock } from "../core/clock.ts";
 import { disconnectedError } from "../core/disconnected-namespace.ts";
 import {
@@ -44,7 +45,10 @@ export class CacheLifecycle {
   /** The options of every write without options; undefined where jitter makes them differ. */
   readonly defaultEntryOptions: EntryOptions | undefined;
   readonly defaultLoadOptions: ResolvedLoadOptions | undefined;
-  readonly #metrics: CacheMetrics | undefined;
+  /** The database feeds that invalidate this cache. */
+  readonly feeds = new Set<AttachedFeed>();
+  /** Where it reports; undefined without metrics. */
+  readonly metrics: CacheMetrics | undefined;
   /** The function that detaches each member from its metrics. */
   readonly #members = new Map<Member, (() => void) | undefined>();
   #stopping = new AbortController();
@@ -63,7 +67,7 @@ export class CacheLifecycle {
     this.defaults = { ...config, random: clock.random };
     this.defaultEntryOptions = defaultEntryOptions(this.defaults);
     this.defaultLoadOptions = defaultLoadOptions(this.defaults);
-    if (config.enableMetrics && config.metrics !== undefined) this.#metrics = metricsOf(config.metrics);
+    if (config.enableMetrics && config.metrics !== undefined) this.metrics = metricsOf(config.metrics);
   }
 
   get isOpen(): boolean {
@@ -83,7 +87,7 @@ export class CacheLifecycle {
   #admit(member: Member): void {
     this.store.observers.add(member.observer);
     if (!this.config.enableMetrics) return;
-    const leaving = [member.history.attach(), this.#metrics?.attach(member.source)];
+    const leaving = [member.history.attach(), this.metrics?.attach(member.source)];
     this.#members.set(member, () => {
       for (const leave of leaving) leave?.();
     });

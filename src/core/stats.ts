@@ -167,6 +167,8 @@ export interface ComprehensiveMetrics {
   readonly memoryUsage: number;
   /** Evictions per second. */
   readonly evictionRate: number;
+  /** Database feeds of this cache that are silent, so that reads bypass the cache; absent without a feed. */
+  readonly silentFeeds?: number;
 }
 
 export interface HealthResult {

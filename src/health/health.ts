@@ -1,4 +1,5 @@
 // Health checks: whether the store answers, and what is degraded and why.
+import type { AttachedFeed } from "../core/attached-feeds.ts";
 import type { PoolState } from "../core/backend.ts";
 import type { BreakerState, CircuitBreaker } from "../core/breaker.ts";
 import type { Clock } from "../core/clock.ts";
@@ -61,6 +62,7 @@ export async function detailHealth(
   store: Store,
   ping: HealthResult,
   measured: ComprehensiveMetrics,
+  feeds: Iterable<AttachedFeed> = [],
 ): Promise<DetailedHealth> {
   const metrics = { ...measured, memoryUsage: await memoryUse(store, ping, measured) };
   const pool = poolState(store);
@@ -94,6 +96,7 @@ export async function detailHealth(
       detail: `${percent(metrics.memoryUsage)} of the limit in use`,
     },
     ...(await restrictionCheck(store, ping)),
+    ...Array.from(feeds, (feed) => feed.health()),
   ];
   const degraded = checks.some((check) => !check.ok);
   return {

@@ -14,7 +14,7 @@ export interface MetricSpec {
   readonly labels: readonly string[];
   readonly unit?: "seconds" | "bytes";
   /** How the values of several worker processes are combined. */
-  readonly aggregator: "sum" | "average" | "max" | "first";
+  readonly aggregator: "sum" | "average" | "max" | "min" | "first";
 }
 
 interface MetricEntry extends Omit<MetricSpec, "exposition" | "datagram" | "labels" | "aggregator"> {
@@ -104,6 +104,26 @@ export const CATALOGUE = {
     help: "Duration of operations; timed calls are weighted to represent all calls.",
     labels: ["operation"],
   }),
+  feedAlive: gauge(
+    "cache.feed.alive",
+    "1 while every database feed of the process is alive, else 0: reads of its tables bypass the cache.",
+    { aggregator: "min" },
+  ),
+  feedLag: metric({
+    dotted: "cache.feed.lag",
+    type: "histogram",
+    unit: "seconds",
+    help: "Time from a commit in the database to its invalidation, measured by the leader.",
+  }),
+  feedInvalidations: counter("cache.feed.invalidations.total", "Transactions that a feed invalidated."),
+  feedGaps: counter(
+    "cache.feed.gaps.total",
+    "Times a feed invalidated whole tables, since changes may have been missed.",
+  ),
+  feedLeaderChanges: counter(
+    "cache.feed.leader_changes.total",
+    "Times this process became the leader of a feed.",
+  ),
 } as const satisfies Record<string, MetricSpec>;
 
 export type MetricId = keyof typeof CATALOGUE;

@@ -509,6 +509,24 @@ describe("patterns", () => {
     expect(manager.patterns().at(-1)?.threshold).toBe(10);
   });
 
+  it("have one more for a cache with a database feed, which fires while the feed is silent", async () => {
+    await using test = await scene();
+    const { manager, receiver, figures } = test;
+    expect(manager.patterns({ feed: true })).toHaveLength(10);
+    const pattern = manager.patterns({ feed: true }).at(-1)!;
+    expect(pattern).toMatchObject({ name: "feed_silent", metric: "silent_feeds", for: 60 });
+    manager.addAlert({ ...pattern, for: 0, webhookUrl: receiver.url });
+    manager.start();
+    // Without a feed there is nothing to tell.
+    await test.look();
+    figures.set({ silentFeeds: 0 });
+    await test.look();
+    expect(test.told()).toEqual([]);
+    figures.set({ silentFeeds: 1 });
+    await test.look();
+    expect(test.told()).toHaveLength(1);
+  });
+
   it("fire in their situation, and only there", async () => {
     await using test = await scene();
     const { manager, receiver, figures } = test;

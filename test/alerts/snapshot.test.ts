@@ -63,7 +63,10 @@ describe("a metric", () => {
     .map(([name]) => name);
 
   it("exists for every plain figure of the record, under its name on the wire", () => {
-    expect([...METRIC_IDS].sort()).toEqual(SCALARS.map((name) => toSnake<string>(name)).sort());
+    expect([...METRIC_IDS].sort()).toEqual(
+      // A record has the last one only with a feed.
+      [...SCALARS, "silentFeeds"].map((name) => toSnake<string>(name)).sort(),
+    );
   });
 
   const busy = (figures: Figures): void => figures.read(10, 0.25);
@@ -79,6 +82,7 @@ describe("a metric", () => {
     ["operations_per_second", { operationsPerSecond: 12 }, 12],
     ["connection_failures", { connectionFailures: 5 }, 5],
     ["circuit_breaker_open", { circuitBreakerOpen: true }, 1],
+    ["silent_feeds", { silentFeeds: 2 }, 2],
     ["pool_utilization", { poolUtilization: 0.9 }, 0.9],
     ["memory_usage", { memoryUsage: 0.8 }, 0.8],
     ["eviction_rate", { evictionRate: 4 }, 4],

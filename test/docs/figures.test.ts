@@ -60,3 +60,26 @@ describe("docs/guide/choosing-a-store.md", () => {
     expect(String(Number(shown))).toBe(measured(report, heading, "xcache"));
   });
 });
+
+describe("docs/guide/feed.md", () => {
+  const plain = (cell: string): string =>
+    cell.replaceAll("`", "").replace(/^([\d,]+)$/, (number) => number.replaceAll(",", ""));
+
+  it.each([
+    ["postgresql", "Staleness", 13],
+    ["postgresql", "Hit rate", 4],
+    ["postgresql", "Writers", 4],
+    ["mariadb", "Staleness", 12],
+  ])("has only what the run on %s measured as %s", (database, heading, rows) => {
+    const figures = sectionOf("docs/guide/feed.md", "Figures");
+    const report = rowsOf(sectionOf(`bench/results/feed-${database}.md`, heading));
+    const page = rowsOf(figures.split("MariaDB")[database === "mariadb" ? 1 : 0] ?? "");
+    const measured = [...report].slice(2);
+    expect(report.size).toBe(rows);
+    for (const [name, cells] of measured) {
+      const shown = [...page].find(([first]) => plain(first) === plain(name))?.[1] ?? [];
+      expect(shown.length, name).toBeGreaterThan(3);
+      for (const cell of shown) expect(cells.map(plain)).toContain(plain(cell));
+    }
+  });
+});

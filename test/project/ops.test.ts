@@ -191,14 +191,20 @@ const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
     { series: { [`xcache_cache_evictions_total{${AT}}`]: "0+660x60" }, fires: { "5m": false, "16m": true } },
     { series: { [`xcache_cache_evictions_total{${AT}}`]: "0+540x60" }, fires: { "30m": false } },
   ],
+  XCacheFeedSilent: [
+    {
+      series: { [`xcache_cache_feed_alive{${AT}}`]: "1x9 0x20 1x30" },
+      fires: { "9m": false, "10m": false, "12m": true, "40m": false },
+    },
+  ],
 };
 
 describe("the alert rules", () => {
   const rules = alertRules(CATALOGUE, "xcache");
 
-  it("are accepted by promtool, and are for nine situations", async () => {
+  it("are accepted by promtool, and are for ten situations", async () => {
     const { status, output } = await promtool(["check", "rules", rulesPath]);
-    expect(output).toContain("SUCCESS: 9 rules found");
+    expect(output).toContain("SUCCESS: 10 rules found");
     expect(status).toBe(0);
     expect(rules.map(({ name }) => name)).toEqual(Object.keys(SITUATIONS));
   });

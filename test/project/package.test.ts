@@ -36,9 +36,9 @@ const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("pa
 
 /**
  * What an installation may weigh: a tenth more than it does. Whoever needs more changes it here, and says why. The dashboard
- * and mysql2 are entry points with declarations of their own.
+ * and mysql2 are entry points with declarations of their own; feeds can check and follow MariaDB.
  */
-const BUDGET = { packedBytes: 563_000, unpackedBytes: 2_100_000, files: 245, packages: 3 };
+const BUDGET = { packedBytes: 570_000, unpackedBytes: 2_100_000, files: 245, packages: 3 };
 
 const exportTargets = Object.values(manifest.exports).flatMap((target) =>
   typeof target === "string" ? [target] : Object.values(target),

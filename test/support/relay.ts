@@ -156,11 +156,13 @@ export class Relay {
   cuts = 0;
   readonly #listener: Server;
   readonly #passages = new Set<Passage>();
+  #serverPort: number;
   #conduct = new Conduct();
 
   private constructor(serverPort: number) {
+    this.#serverPort = serverPort;
     this.#listener = createServer({ noDelay: true }, (client) => {
-      const server = connect({ host: "127.0.0.1", port: serverPort, noDelay: true });
+      const server = connect({ host: "127.0.0.1", port: this.#serverPort, noDelay: true });
       const passage = new Passage(client, server, this.#conduct, () => this.cuts++);
       this.#passages.add(passage);
       server.on("close", () => this.#passages.delete(passage));
@@ -176,6 +178,11 @@ export class Relay {
 
   get port(): number {
     return (this.#listener.address() as AddressInfo).port;
+  }
+
+  /** New connections lead to another server. */
+  leadTo(serverPort: number): void {
+    this.#serverPort = serverPort;
   }
 
   get url(): string {

@@ -45,19 +45,26 @@ const TOOLS: readonly CommandSpec[] = [
     group: "Tools",
     summary: "check or prepare a database whose changes invalidate the cache",
     detail:
-      "db feed --check looks at the server's settings, privileges, publication, slots and retention, and exits 1 if there is a problem. db feed --sql prints the statements that set it up. Neither changes the database.",
+      "db feed --check looks at the server's settings and privileges, then at publication and slots of PostgreSQL, or binary log and cascades of MariaDB, and exits 1 if there is a problem. db feed --sql prints the statements that set it up. Neither changes the database.",
     arguments: [{ name: "<topic>", summary: "feed", completes: ["feed"] }],
     options: [
       { flags: "--check", summary: "check the database" },
       { flags: "--sql", summary: "print what to run" },
-      { flags: "--connection <url>", summary: "PostgreSQL address (default: DATABASE_URL)" },
-      { flags: "--publication <name>", summary: "publication, or channel with --notify (default: xcache)" },
+      { flags: "--connection <url>", summary: "postgres:// or mysql:// address (default: DATABASE_URL)" },
+      {
+        flags: "--publication <name>",
+        summary: "PostgreSQL: publication, or channel with --notify (default: xcache)",
+      },
       { flags: "--table <name>", summary: "a table whose reads are cached; repeatable", parse: repeated },
-      { flags: "--notify", summary: "with --sql: triggers for servers without logical replication" },
+      {
+        flags: "--notify",
+        summary: "PostgreSQL, with --sql: triggers for servers without logical replication",
+      },
     ],
     examples: [
       ["xcache db feed --check --table users", "with DATABASE_URL set"],
       ["xcache db feed --sql --table users --table orders > feed.sql", "for an administrator"],
+      ["xcache db feed --check --connection mysql://xcache_feed@localhost/shop --table users", "MariaDB"],
     ],
     load: () => import("../commands/db.ts"),
   },

@@ -76,7 +76,6 @@ class BinlogLeadership extends StreamLeadership<MysqlSqlLink, MysqlCatalogue, bi
   #current: TransactionTags | undefined;
   /** Whether a transaction is open that ends with an event of its own. */
   #isOpen = false;
-  #branch: string | undefined;
   /** The schema has changed since the catalogue was read. */
   #isStale = true;
   /** Events before it may be of a schema that the catalogue does not know. */
@@ -174,7 +173,8 @@ class BinlogLeadership extends StreamLeadership<MysqlSqlLink, MysqlCatalogue, bi
         this.#committed(event.end);
         break;
       case "prepare":
-        this.#preparedNow();
+        if (event.isDecided) this.#committed(event.end);
+        else this.#preparedNow(event.branch);
     }
     this.#advance(event.end);
   }
@@ -200,7 +200,6 @@ class BinlogLeadership extends StreamLeadership<MysqlSqlLink, MysqlCatalogue, bi
     switch (statement.kind) {
       case "begin":
         this.#isOpen = true;
-        this.#branch = statement.branch;
         return;
       case "commit":
         if (statement.branch !== undefined) this.#decided(statement.branch);
@@ -229,12 +228,11 @@ class BinlogLeadership extends StreamLeadership<MysqlSqlLink, MysqlCatalogue, bi
     return this.#current;
   }
 
-  #preparedNow(): void {
-    const [name, transaction] = [this.#branch, this.#current];
+  #preparedNow(name: string): void {
+    const transaction = this.#current;
     this.#current = undefined;
     this.#isOpen = false;
-    this.#branch = undefined;
-    if (name === undefined || transaction === undefined) return;
+    if (transaction === undefined) return;
     this.#prepared.set(name, transaction);
     const [oldest] = this.#prepared.keys();
     if (this.#prepared.size > MOST_PREPARED && oldest !== undefined) this.#prepared.delete(oldest);
@@ -252,7 +250,6 @@ class BinlogLeadership extends StreamLeadership<MysqlSqlLink, MysqlCatalogue, bi
     const transaction = this.#current;
     this.#current = undefined;
     this.#isOpen = false;
-    this.#branch = undefined;
     if (transaction === undefined || transaction.isEmpty) return;
     transaction.end = this.#positionOf(end);
     transaction.committedAt = this.host.clock.now();

@@ -15,7 +15,8 @@ export type BinlogEvent =
     }
   | { readonly kind: "statement"; readonly schema: string; readonly text: string; readonly end: number }
   | { readonly kind: "commit"; readonly end: number }
-  | { readonly kind: "prepare"; readonly end: number }
+  /** `branch`: the name of the distributed transaction, as the statement that decides it has it. */
+  | { readonly kind: "prepare"; readonly branch: string; readonly isDecided: boolean; readonly end: number }
   /** May change anything. */
   | { readonly kind: "unknown"; readonly type: number; readonly end: number }
   /** Concerns no rows; only its position counts. */
@@ -99,7 +100,7 @@ function decodeEvent(event: Buffer): BinlogEvent {
     case 19:
       return { kind: "table", table: tableOf(body) };
     case 38:
-      return { kind: "prepare", end };
+      return { kind: "prepare", ...preparedOf(body), end };
   }
   const change = ROWS.get(type);
   if (change !== undefined) {
@@ -108,6 +109,14 @@ function decodeEvent(event: Buffer): BinlogEvent {
   }
   if (OPAQUE_ROWS.has(type)) return { kind: "rows", id: idOf(body), rows: undefined, end };
   return HARMLESS.has(type) ? { kind: "other", end } : { kind: "unknown", type, end };
+}
+
+/** A flag for a commit in one phase, the number of the format, the lengths of both parts of the name, and these. */
+function preparedOf(body: Buffer): { readonly branch: string; readonly isDecided: boolean } {
+  const [format, first, second] = [1, 5, 9].map((at) => body.readUInt32LE(at)) as [number, number, number];
+  const hex = (from: number, bytes: number): string => body.toString("hex", from, from + bytes);
+  const branch = `x'${hex(13, first)}',x'${hex(13 + first, second)}',${format}`;
+  return { branch, isDecided: body.readUInt8(0) === 1 };
 }
 
 /** Six bytes. */

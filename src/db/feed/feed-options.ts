@@ -43,7 +43,7 @@ export interface FeedOptions {
   readonly rows?: boolean;
   /** Time without proof that all changes have arrived, after which readers bypass the cache. Default: 2 seconds. */
   readonly silentFor?: Duration;
-  /** Default: none. */
+  /** Default: those of the cache. */
   readonly metrics?: FeedMetrics;
 }
 

@@ -1,7 +1,8 @@
 // What a feed reports about itself: status, health check and metrics.
+import { feedMetrics } from "../../core/attached-feeds.ts";
 import type { ChangeFeed } from "../../core/db-session.ts";
 import type { HealthCheckItem } from "../../core/stats.ts";
-import type { FeedMetrics } from "./feed-options.ts";
+import type { FeedMetrics, FeedOptions } from "./feed-options.ts";
 
 export interface FeedStatus {
   /** `leader`: this process reads the stream. `follower`: another one does. `down`: neither is known. */
@@ -34,11 +35,17 @@ export interface Feed extends ChangeFeed, AsyncDisposable {
    */
   ready(): Promise<void>;
   status(): FeedStatus;
-  /** For a health endpoint, next to the checks of `cache.detailedHealthCheck()`. */
+  /** One of the checks of `cache.detailedHealthCheck()`, as long as the feed is open. */
   health(): HealthCheckItem;
   /** Idempotent. Ends the connections; a temporary slot goes with them, a durable one stays. */
   close(): Promise<void>;
 }
+
+const COUNTERS = [
+  "cache.feed.gaps.total",
+  "cache.feed.leader_changes.total",
+  "cache.feed.invalidations.total",
+];
 
 /** The counts of a feed, also sent to the metrics. */
 export class FeedCounts {
@@ -48,8 +55,11 @@ export class FeedCounts {
   invalidations = 0;
   lag: number | undefined;
 
-  constructor(metrics: FeedMetrics | undefined) {
+  /** Reports to the given metrics, or to those of the cache. */
+  constructor({ cache, metrics = feedMetrics(cache) }: Pick<FeedOptions, "cache" | "metrics">) {
     this.#metrics = metrics;
+    // A rate is only known from the second value on.
+    for (const name of COUNTERS) this.#report((to) => to.increment(name, 0));
   }
 
   gap(): void {
@@ -69,6 +79,7 @@ export class FeedCounts {
     this.#report((metrics) => metrics.timing("cache.feed.lag", lag));
   }
 
+  /** Of all feeds of the cache. */
   alive(isAlive: boolean): void {
     this.#report((metrics) => metrics.gauge("cache.feed.alive", isAlive ? 1 : 0));
   }

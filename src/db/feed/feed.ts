@@ -1,5 +1,6 @@
 // A feed of one database into one cache: one of the cache's processes leads, the others follow its heartbeat.
 import { outsideCallers } from "../../core/async-context.ts";
+import { areFeedsAlive, attachFeed } from "../../core/attached-feeds.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { RowKey } from "../../core/db-session.ts";
 import { ConfigError, ConnectionError, MissingPeerError } from "../../core/errors.ts";
@@ -53,6 +54,7 @@ export class RunningFeed<Link extends FeedLink, Tables extends FeedCatalogue> im
   readonly #pauses: Pauses;
   readonly #tables: ReadonlySet<string>;
   readonly #loops: Promise<unknown>;
+  readonly #detach: () => void;
   #role: FeedStatus["role"] = "down";
   #catalogue: Tables | undefined;
   #position: string | undefined;
@@ -72,11 +74,12 @@ export class RunningFeed<Link extends FeedLink, Tables extends FeedCatalogue> im
     this.#settings = settings;
     this.#parts = parts;
     this.#liveness = new Liveness(clock, settings.silentForMs);
-    this.#counts = new FeedCounts(options.metrics);
+    this.#counts = new FeedCounts(options);
     this.#pauses = new Pauses(clock);
     this.#tables = new Set(settings.tables);
     const key = JSON.stringify([identity, settings.rows, settings.tables]);
     this.#beats = new Beats(options.cache.namespace(NAMESPACE), key, clock);
+    this.#detach = attachFeed(options.cache, this);
     this.#loops = outsideCallers(() => Promise.all([this.#run(), this.#follow()]));
   }
 
@@ -129,6 +132,7 @@ export class RunningFeed<Link extends FeedLink, Tables extends FeedCatalogue> im
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;
+      this.#detach();
       this.#liveness.forget();
       this.#pauses.end();
       this.#sql?.close();
@@ -255,7 +259,7 @@ export class RunningFeed<Link extends FeedLink, Tables extends FeedCatalogue> im
         const at = await this.#beats.receive().catch(() => undefined);
         if (at !== undefined) this.#prove(at);
       }
-      this.#counts.alive(this.isAlive());
+      this.#counts.alive(this.isAlive() && areFeedsAlive(this.#options.cache));
       await this.#pause(beatMs(this.#settings.silentForMs));
     }
   }

@@ -21,13 +21,48 @@ FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.COLUMNS c
 WHERE k.TABLE_SCHEMA = DATABASE() AND k.CONSTRAINT_NAME = 'PRIMARY'
 ORDER BY k.TABLE_NAME, k.ORDINAL_POSITION`;
 
-/** InnoDB carries these out by itself; the binary log does not tell of them. */
-const CASCADES = `
-SELECT UNIQUE_CONSTRAINT_SCHEMA AS parent_schema, REFERENCED_TABLE_NAME AS parent,
-  CONSTRAINT_SCHEMA AS child_schema, TABLE_NAME AS child
-FROM information_schema.REFERENTIAL_CONSTRAINTS
-WHERE DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-ORDER BY 1, 2, 3, 4`;
+/** Of all databases. A user with the privilege SELECT alone sees these, and not their rules. */
+const FOREIGN_KEYS = `
+SELECT DISTINCT REFERENCED_TABLE_SCHEMA AS parent_schema, REFERENCED_TABLE_NAME AS parent,
+  TABLE_SCHEMA AS child_schema, TABLE_NAME AS child, CONSTRAINT_NAME AS name
+FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_NAME IS NOT NULL ORDER BY 1, 2, 3, 4, 5`;
+
+const RULES = `
+SELECT CONSTRAINT_SCHEMA AS child_schema, TABLE_NAME AS child, CONSTRAINT_NAME AS name,
+  DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') AS cascades
+FROM information_schema.REFERENTIAL_CONSTRAINTS`;
+
+const TABLES_OF =
+  "SELECT TABLE_SCHEMA AS of_schema, TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA IN (?)";
+
+/** What one table's changes do to another: InnoDB does it by itself, and the binary log does not contain it. */
+export interface Cascade {
+  /** `schema.table` in lower case. */
+  readonly parent: string;
+  readonly child: string;
+  /** The user cannot see whether it cascades; it is taken to. */
+  readonly isGuess: boolean;
+  /** The user cannot see the parent, so nobody knows what cascades to the parent. */
+  readonly isHidden: boolean;
+}
+
+export async function readCascades(link: MysqlSqlLink): Promise<readonly Cascade[]> {
+  const keys = await link.query(FOREIGN_KEYS);
+  if (keys.length === 0) return [];
+  const idOf = ({ child_schema, child, name }: MysqlRow): string =>
+    JSON.stringify([child_schema, child, name]);
+  const rules = new Map((await link.query(RULES)).map((row) => [idOf(row), Number(row.cascades) === 1]));
+  const schemas = [...new Set(keys.map(({ parent_schema: schema }) => schema))];
+  const tables = await link.query(TABLES_OF, [schemas]);
+  const seen = new Set(tables.map((row) => spelled(row.of_schema, row.name)));
+  return keys.flatMap((row) => {
+    const rule = rules.get(idOf(row));
+    if (rule === false) return [];
+    const parent = spelled(row.parent_schema, row.parent);
+    const child = spelled(row.child_schema, row.child);
+    return [{ parent, child, isGuess: rule === undefined, isHidden: !seen.has(parent) }];
+  });
+}
 
 /** Throws ConfigError if the server cannot be used. Returns the name of the database. */
 export async function readMysqlServer(link: MysqlSqlLink): Promise<string> {
@@ -44,19 +79,24 @@ export async function readMysqlServer(link: MysqlSqlLink): Promise<string> {
     );
   }
   const name = String(row.name);
-  await requireUnfiltered(link, name);
+  if (await leavesOut(link, name)) {
+    throw problem(
+      `the binary log leaves out the database ${name}`,
+      "Change binlog_do_db or binlog_ignore_db.",
+    );
+  }
   return name;
 }
 
-async function requireUnfiltered(link: MysqlSqlLink, name: string): Promise<void> {
+/** Whether changes of the database are not in the log. Rejects without the privilege to see the state of the log. */
+export async function leavesOut(link: MysqlSqlLink, database: string): Promise<boolean> {
   const [row] = await link.query("SHOW MASTER STATUS");
   const list = (field: string): string[] =>
     String(row?.[field] ?? "")
       .split(",")
       .filter(Boolean);
-  const [only, ignored] = [list("Binlog_Do_DB"), list("Binlog_Ignore_DB")];
-  if ((only.length === 0 || only.includes(name)) && !ignored.includes(name)) return;
-  throw problem(`the binary log leaves out the database ${name}`, "Change binlog_do_db or binlog_ignore_db.");
+  const only = list("Binlog_Do_DB");
+  return (only.length > 0 && !only.includes(database)) || list("Binlog_Ignore_DB").includes(database);
 }
 
 function problem(message: string, hint = "Name one in the connection."): ConfigError {
@@ -86,21 +126,21 @@ export class MysqlCatalogue implements FeedCatalogue {
   readonly #parts: ReadonlyMap<string, readonly KeyPart[]>;
   /** By `schema.table` in lower case: the tables that its changes cascade to, directly. */
   readonly #cascades: ReadonlyMap<string, readonly string[]>;
+  /** Tables that may change with any other one. */
+  readonly #unpredictable: readonly string[];
 
   private constructor(
     database: string,
     tables: readonly MysqlRow[],
     keys: readonly MysqlRow[],
-    cascades: readonly MysqlRow[],
+    cascades: readonly Cascade[],
   ) {
     this.version = JSON.stringify([tables, keys, cascades]);
     this.#database = database.toLowerCase();
     this.names = new Set(tables.map(({ name }) => String(name).toLowerCase()));
     this.#parts = grouped(keys, (row) => [String(row.name).toLowerCase(), keyPart(row)]);
-    this.#cascades = grouped(cascades, (row) => [
-      spelled(row.parent_schema, row.parent),
-      spelled(row.child_schema, row.child),
-    ]);
+    this.#cascades = grouped(cascades, ({ parent, child }) => [parent, child]);
+    this.#unpredictable = cascades.filter(({ isHidden }) => isHidden).map(({ child }) => child);
     this.keys = new Map(
       [...this.#parts].flatMap(([name, parts]) =>
         // Texts compare without case and trailing spaces, so a read can name a row in many ways.
@@ -118,7 +158,7 @@ export class MysqlCatalogue implements FeedCatalogue {
     tables: readonly string[],
   ): Promise<MysqlCatalogue> {
     const found = await link.query(TABLES);
-    const catalogue = new MysqlCatalogue(database, found, await link.query(KEYS), await link.query(CASCADES));
+    const catalogue = new MysqlCatalogue(database, found, await link.query(KEYS), await readCascades(link));
     const missing = tables.filter((table) => !catalogue.names.has(table));
     if (missing.length === 0) return catalogue;
     throw problem(
@@ -150,12 +190,12 @@ export class MysqlCatalogue implements FeedCatalogue {
 
   /** The tables of this database that changes cascade to, at any distance. */
   #below(table: string): readonly string[] {
-    const reached = new Set<string>([table]);
-    for (const each of reached) for (const child of this.#cascades.get(each) ?? []) reached.add(child);
+    const below = (each: string): readonly string[] => this.#cascades.get(each) ?? [];
+    // The table itself is one of them if its changes lead back to it: the log names only the rows they began with.
+    const reached = new Set<string>([...below(table), ...this.#unpredictable]);
+    for (const each of reached) for (const child of below(each)) reached.add(child);
     const prefix = `${this.#database}.`;
-    return [...reached]
-      .slice(1)
-      .flatMap((each) => (each.startsWith(prefix) ? [each.slice(prefix.length)] : []));
+    return [...reached].flatMap((each) => (each.startsWith(prefix) ? [each.slice(prefix.length)] : []));
   }
 }
 
@@ -172,9 +212,9 @@ function keyPart(row: MysqlRow): KeyPart {
   };
 }
 
-function grouped<T>(
-  rows: readonly MysqlRow[],
-  entryOf: (row: MysqlRow) => readonly [string, T],
+function grouped<Row, T>(
+  rows: readonly Row[],
+  entryOf: (row: Row) => readonly [string, T],
 ): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
   for (const [key, value] of rows.map(entryOf)) groups.set(key, [...(groups.get(key) ?? []), value]);

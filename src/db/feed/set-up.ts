@@ -1,4 +1,4 @@
-// What a database needs for a feed: the statements that set it up, and checks of what is there. Nothing here changes a database.
+// What a database of PostgreSQL needs for a feed: the statements that set it up, and checks of what is there. Nothing here changes a database.
 import { systemClock } from "../../core/clock.ts";
 import { bareName } from "../tracking/table-tags.ts";
 import type { PostgresConnection } from "./feed-options.ts";
@@ -77,7 +77,7 @@ FROM pg_publication_tables t JOIN pg_namespace n ON n.nspname = t.schemaname
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename
 WHERE t.pubname = $1`;
 
-const TIMEOUT_MS = 10_000;
+export const TIMEOUT_MS = 10_000;
 
 /** Rejects with the error of the connection. */
 export async function checkSetUp(
@@ -190,10 +190,10 @@ interface Text {
   readonly advice: string;
 }
 
-const finding = (name: string, isOk: boolean, { detail, advice }: Text): SetUpFinding =>
+export const finding = (name: string, isOk: boolean, { detail, advice }: Text): SetUpFinding =>
   isOk ? { name, state: "ok", detail, advice: null } : { name, state: "problem", detail, advice };
 
-const warning = (name: string, isOk: boolean, text: Text): SetUpFinding => {
+export const warning = (name: string, isOk: boolean, text: Text): SetUpFinding => {
   const found = finding(name, isOk, text);
   return found.state === "ok" ? found : { ...found, state: "warning" };
 };

@@ -1,5 +1,6 @@
 // Invalidation when a file of SQLite has changed, by `PRAGMA data_version`: a number that differs once any other connection
 // has committed. It says neither what was changed nor by whom, so all tables are dropped.
+import { areFeedsAlive, attachFeed } from "../../core/attached-feeds.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
 import { ConnectionError } from "../../core/errors.ts";
@@ -30,6 +31,7 @@ class SqliteFeed implements Feed {
   readonly #counts: FeedCounts;
   readonly #pauses: Pauses;
   readonly #loop: Promise<void>;
+  readonly #detach: () => void;
   #statement: { get(): unknown } | undefined;
   /** The version whose predecessors have been dropped. */
   #dropped: string | undefined;
@@ -41,9 +43,10 @@ class SqliteFeed implements Feed {
     this.#options = options;
     this.#tables = tables;
     this.#clock = clock;
-    this.#counts = new FeedCounts(options.metrics);
+    this.#counts = new FeedCounts(options);
     this.#pauses = new Pauses(clock);
     this.#intervalMs = intervalMs;
+    this.#detach = attachFeed(options.cache, this);
     this.#loop = this.#watch();
   }
 
@@ -96,6 +99,7 @@ class SqliteFeed implements Feed {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#detach();
     this.#pauses.end();
     await this.#loop;
     await this.#dropping;
@@ -142,7 +146,7 @@ class SqliteFeed implements Feed {
 
   async #watch(): Promise<void> {
     while (!this.#isClosed) {
-      this.#counts.alive(this.isAlive());
+      this.#counts.alive(this.isAlive() && areFeedsAlive(this.#options.cache));
       await this.#pauses.pause(this.#intervalMs, false);
     }
   }

@@ -43,6 +43,9 @@ function used(name: "keys" | "bytes"): Reader {
   };
 }
 
+/** No cache counts it: feeds send it to the collector. */
+const sent: Reader = () => [];
+
 export const READERS: Readonly<Record<MetricId, Reader>> = {
   gets: counted("gets"),
   hits: counted("hits"),
@@ -68,4 +71,9 @@ export const READERS: Readonly<Record<MetricId, Reader>> = {
     })),
   operationDuration: (views) =>
     [...totalsOf(views).durations].map(([operation, value]) => ({ tags: { operation }, value })),
+  feedAlive: sent,
+  feedLag: sent,
+  feedInvalidations: sent,
+  feedGaps: sent,
+  feedLeaderChanges: sent,
 };

@@ -199,6 +199,7 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
   ],
   [["completion", "bash"], { shell: "string", script: "string" }],
   [["db", "feed", "--sql", "--table", "users"], { sql: "string" }],
+  [["db", "feed", "--sql", "--connection", "mysql://localhost/shop"], { sql: "string" }],
 ];
 
 /** The shape of a value: names of types, those of the first item of a list. */
@@ -274,6 +275,7 @@ const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[
   [["extras", "none"], 2],
   [["completion", "csh"], 2],
   [["db", "feed"], 2],
+  [["db", "feed", "--check", "--connection", "mssql://localhost/shop"], 2],
 ];
 
 test.each(MISTAKES)("xcache %j --json tells its mistake in these fields", async (args, exitCode) => {

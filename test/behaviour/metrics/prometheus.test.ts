@@ -1,6 +1,8 @@
 // The exposition as Prometheus itself sees it: promtool reads it, and a real server scrapes it.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConnectionError } from "../../../src/core/errors.ts";
+import { FeedCounts } from "../../../src/db/feed/feed-status.ts";
+import type { CacheForFeed } from "../../../src/db/feed.ts";
 import { METRICS } from "../../../src/metrics/catalogue.ts";
 import { CacheMetrics } from "../../../src/metrics/collectors/cache-metrics.ts";
 import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
@@ -36,6 +38,11 @@ function usedCollector() {
   telemetry.looked("absent", false);
   telemetry.failed("get", new ConnectionError("lost"));
   telemetry.recorder.time("get", 0.0002, 1);
+  const feed = new FeedCounts({ cache: {} as CacheForFeed, metrics });
+  feed.elected();
+  feed.gap();
+  feed.invalidated(1, 0.002);
+  feed.alive(true);
   metrics.gauge("cache.health", 1);
   return { collector, telemetry, store };
 }

@@ -28,7 +28,7 @@ export interface MemberOptions extends Partial<PostgresFeedOptions> {
   /** Its own store instead of the shared one. */
   readonly kvUrl?: string;
   readonly keyPrefix?: string;
-  /** Instead of this server. */
+  /** Instead of this server, for the feed and the application. */
   readonly primary?: object;
 }
 
@@ -110,7 +110,7 @@ export function feedStage(settings: Readonly<Record<string, string>> = {}): Feed
         { silentFor: 30, tables: "users", cache, ...options, connection },
         internals,
       );
-      const pool = new pg.Pool({ ...server.at(name), max: 4 });
+      const pool = new pg.Pool({ ...(primary ?? server.at(name)), max: 4 });
       pool.on("error", () => {});
       closing.push(async () => {
         await feed.close();

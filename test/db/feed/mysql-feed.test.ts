@@ -134,6 +134,62 @@ describe("every kind of write invalidates", () => {
     await gone("part");
   });
 
+  test("a cascade from a table to itself concerns rows that the log does not name", async () => {
+    await outside.query(`
+      CREATE TABLE nodes (id int PRIMARY KEY, above int, FOREIGN KEY (above) REFERENCES nodes (id) ON DELETE CASCADE);
+      INSERT INTO nodes VALUES (1, NULL), (2, 1)`);
+    const { keep, gone } = await member({ tables: "nodes", rows: true });
+    await keep("below", rowTag("nodes", 2), rowsTag("nodes"));
+    await outside.query("DELETE FROM nodes WHERE id = 1");
+    await gone("below");
+  });
+
+  describe("a cascade, though the feed's user cannot see the rules of foreign keys", () => {
+    const setUp = (grants: string) =>
+      outside.query(`
+        CREATE TABLE orders (id int PRIMARY KEY, user int, FOREIGN KEY (user) REFERENCES users (id) ON DELETE CASCADE);
+        CREATE TABLE parts (id int PRIMARY KEY, o int, FOREIGN KEY (o) REFERENCES orders (id) ON DELETE CASCADE);
+        INSERT INTO orders VALUES (1, 1); INSERT INTO parts VALUES (1, 1);
+        CREATE OR REPLACE USER feed@'%'; GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO feed@'%'; ${grants}`);
+
+    test.each([
+      ["may only read the tables", () => `GRANT SELECT ON ${name}.* TO feed@'%'`],
+      [
+        "sees nothing of a table between",
+        () => `GRANT SELECT ON ${name}.users TO feed@'%'; GRANT SELECT ON ${name}.parts TO feed@'%'`,
+      ],
+      ["sees definitions and no data", () => `GRANT REFERENCES ON ${name}.* TO feed@'%'`],
+    ])("because it %s", async (_, grants) => {
+      await setUp(grants());
+      const connection = server.at(name, "feed") as object as Record<string, unknown>;
+      const { keep, gone, has } = await member({ tables: ["users", "parts"], rows: true, connection });
+      await keep("parts", tableTag("parts"));
+      await keep("part", rowTag("parts", 1), rowsTag("parts"));
+      await outside.query("INSERT INTO users VALUES (4, 'u4')");
+      await outside.query("DELETE FROM users WHERE id = 1");
+      await gone("parts");
+      await gone("part");
+      expect(await has("parts")).toBe(false);
+    });
+  });
+
+  test("a distributed transaction concerns the rows that it has changed, once it is decided", async () => {
+    const { keep, gone, has } = await member({ rows: true });
+    await keep("user 1", rowTag("users", 1), rowsTag("users"));
+    await keep("user 2", rowTag("users", 2), rowsTag("users"));
+    await keep("user 3", rowTag("users", 3), rowsTag("users"));
+    await outside.query(
+      "XA START 'a', 'b', 7; UPDATE users SET name = 'x' WHERE id = 1; XA END 'a', 'b', 7; XA PREPARE 'a', 'b', 7",
+    );
+    const other = await outsider();
+    await other.query("UPDATE users SET name = 'x' WHERE id = 3");
+    await gone("user 3");
+    expect(await has("user 1")).toBe(true);
+    await outside.query("XA COMMIT 'a', 'b', 7");
+    await gone("user 1");
+    expect(await has("user 2")).toBe(true);
+  });
+
   test("a rollback, a temporary table and another database invalidate nothing", async () => {
     await outside.query("CREATE TABLE marks (id int)");
     const { keep, has, gone } = await member({ tables: ["users", "marks"] });

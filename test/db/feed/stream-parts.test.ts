@@ -9,6 +9,7 @@ import { decodeMessage, endOfRecords, lsnOf, lsnText, statusUpdate } from "../..
 import { TransactionTags } from "../../../src/db/feed/transaction-tags.ts";
 import { XidSnapshot } from "../../../src/db/feed/xid-snapshot.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
+import { XCache } from "../../../src/xcache.ts";
 
 describe("a snapshot", () => {
   test("sees what is over and below its end", () => {
@@ -181,7 +182,8 @@ test("metrics that fail do not stop a feed", () => {
   const fail = (): never => {
     throw new Error("no collector");
   };
-  const counts = new FeedCounts({ increment: fail, gauge: fail, timing: fail });
+  const metrics = { increment: fail, gauge: fail, timing: fail };
+  const counts = new FeedCounts({ cache: new XCache({ kvUrl: "memory://" }), metrics });
   counts.gap();
   counts.elected();
   counts.invalidated(2, 0.5);
