@@ -6,8 +6,9 @@ import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
 import { markLoss } from "../../../core/resilience/store-failure.ts";
+import { withDeadline } from "../../../core/resilience/with-deadline.ts";
 import { Backlog, type Unsent } from "../../wire/backlog.ts";
-import { notAnswered } from "../../wire/connection-error.ts";
+import { notAnswered, notGreeted } from "../../wire/connection-error.ts";
 import { Outgoing } from "../../wire/outgoing.ts";
 import type { ConnectionOwner, ReconnectPauses } from "../../wire/reconnecting.ts";
 import { ReplyQueue, SMALL_REQUEST } from "../../wire/reply-queue.ts";
@@ -183,7 +184,13 @@ export class Connection {
     const connection = new Connection(settings, listener, socket);
     owner.intake = (bytes, length) => connection.#feed(bytes, length);
     try {
-      await connection.#greet(login);
+      const { connectTimeoutMs } = settings;
+      const late = (): never => {
+        throw notGreeted(nameOf(endpoint), connectTimeoutMs);
+      };
+      // What has arrived while the event loop was blocked is processed first.
+      const options = { isSuspended: () => false };
+      await withDeadline(clock, connectTimeoutMs, connection.#greet(login), late, options);
       return connection;
     } catch (thrown) {
       const error = refused(endpoint, thrown, login?.password);
