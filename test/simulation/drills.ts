@@ -163,6 +163,20 @@ export const DRILLS: readonly Drill[] = [
     ],
   },
   {
+    name: "a master that becomes a replica and keeps its connections",
+    settings: { hasReplica: true },
+    program: [
+      [set(0), ...answered(0)],
+      [{ do: "replicate", count: ALL }],
+      [remove(0), ...answered(0)],
+      [get(0), { do: "demote" }],
+      [get(0)],
+      [{ do: "demote" }],
+      [get(1)],
+      [get(0)],
+    ],
+  },
+  {
     name: "failing over and back",
     settings: { hasReplica: true },
     program: [

@@ -52,6 +52,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "if (facts.runId !== runId || inUse.some((name) => name !== connection.name)) throw notInUse(connection);",
     "",
   ),
+  one(
+    "what a server answers after its data was replaced is served",
+    NODE,
+    "connection.sendDoubting(ROLE, this.#roleOf(connection));",
+    "connection.send(ROLE, this.#roleOf(connection));",
+  ),
   {
     name: "the replication history is not compared",
     patches: [

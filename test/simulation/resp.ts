@@ -47,5 +47,8 @@ export function list(items: readonly ReplyBytes[], mark = "*"): ReplyBytes {
 /** What the server sends when a tracked key has changed. */
 export const invalidation = (key: string): ReplyBytes => list([text("invalidate"), list([text(key)])], ">");
 
+/** What it sends when all its data was replaced. */
+export const EMPTIED: ReplyBytes = list([text("invalidate"), NULL], ">");
+
 export const bytesOf = (reply: ReplyBytes): Buffer =>
   typeof reply === "string" ? Buffer.from(reply, "latin1") : reply;

@@ -68,7 +68,7 @@ class Walk {
     // Long enough that calls time out.
     else if (step.do === "hold" && this.#random() < 0.5)
       this.#stalledUntil = this.#world.time.elapsed + 1_050;
-    else if (step.do === "failover" && this.#random() < 0.4) this.#queue.push(step);
+    else if ((step.do === "failover" || step.do === "demote") && this.#random() < 0.4) this.#queue.push(step);
   }
 
   #add(weight: number, step: Step): void {
@@ -145,7 +145,8 @@ class Walk {
 
   #failoverStep(lot: number): Step {
     if (lot < 0.5 && !this.#world.hasTwoMasters) return { do: "replicate", count: ALL };
-    return { do: lot < 0.7 && !this.#world.hasTwoMasters ? "promote" : "failover" };
+    if (lot < 0.65 && !this.#world.hasTwoMasters) return { do: "promote" };
+    return { do: lot < 0.85 ? "failover" : "demote" };
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // It executes commands one at a time, as Redis does. What crosses it are the real frames of the real client.
 import { VERSION_OFFSET } from "../../src/core/frame/frame.ts";
-import { bulk, error, invalidation, list, NULL, number, OK, type ReplyBytes, text } from "./resp.ts";
+import { bulk, EMPTIED, error, invalidation, list, NULL, number, OK, type ReplyBytes, text } from "./resp.ts";
 
 export interface Kept {
   readonly frame: Buffer;
@@ -35,6 +35,7 @@ export interface ServerHost {
 }
 
 const VERSION_LENGTH = 8;
+const READONLY = error("READONLY You can't write against a read only replica.");
 
 /** The first byte of a lease's frame. */
 export const LEASE = 0x92;
@@ -52,6 +53,8 @@ export class Server {
   formerReplicationId = "0".repeat(40);
   formerOffset = -1;
   offset = 0;
+  /** It follows a master: it refuses writes, and reads what it has of the master's data. */
+  isReplica = false;
   records: Records = new Map();
   readonly clients = new Map<number, Client>();
   readonly #host: ServerHost;
@@ -84,11 +87,32 @@ export class Server {
     this.formerReplicationId = this.replicationId;
     this.formerOffset = this.offset;
     this.replicationId = identity;
+    this.isReplica = false;
+  }
+
+  /** As `resync`, but it keeps its connections: who is on them hears only that all data was replaced. */
+  demote(master: Server): void {
+    this.#takeOver(master);
+    this.#tracked.clear();
+    for (const client of this.clients.values()) if (client.tracking !== "off") client.send(EMPTIED);
+  }
+
+  /** It applies a write of its master. */
+  follow(key: string, kept: Kept | undefined): void {
+    this.offset++;
+    if (kept === undefined) this.records.delete(key);
+    else this.records.set(key, kept);
+    this.#push(key);
   }
 
   /** It becomes a replica of `master` and takes over its records; it is the same process as before. */
   resync(master: Server): void {
     this.dropAll();
+    this.#takeOver(master);
+  }
+
+  #takeOver(master: Server): void {
+    this.isReplica = true;
     this.records = new Map(master.records);
     this.replicationId = master.replicationId;
     this.offset = master.offset;
@@ -130,6 +154,7 @@ export class Server {
 
   #reply(client: Client, command: string, args: readonly Buffer[]): ReplyBytes {
     const key = args.length > 1 ? (args[1] as Buffer).toString("latin1") : "";
+    if (this.isReplica && ["SET", "GETDEL", "DEL"].includes(command)) return READONLY;
     switch (command) {
       case "GET":
         this.#track(client, key);
@@ -197,6 +222,7 @@ export class Server {
       if (present?.[0] === LEASE) this.#lease = versionOf(present);
       return bulk(present);
     }
+    if (this.isReplica) return READONLY;
     if (next.length === 0) this.#remove(key);
     else this.#write(key, next, lifetime);
     return number(1);
@@ -206,7 +232,8 @@ export class Server {
     const kept = this.records.get(key);
     if (kept === undefined) return undefined;
     if (kept.expires > this.#host.now()) return kept.frame;
-    this.#remove(key);
+    // Only a master removes it.
+    if (!this.isReplica) this.#remove(key);
     return undefined;
   }
 
@@ -225,6 +252,10 @@ export class Server {
   #changed(key: string): void {
     this.offset++;
     this.#host.changed(this, key);
+    this.#push(key);
+  }
+
+  #push(key: string): void {
     const tracking = this.#tracked.get(key);
     if (tracking === undefined) return;
     this.#tracked.delete(key);
@@ -264,7 +295,7 @@ export class Server {
       "redis_version:7.2.4",
       `run_id:${this.runId}`,
       `uptime_in_seconds:${uptime}`,
-      "role:master",
+      `role:${this.isReplica ? "slave" : "master"}`,
       `master_replid:${this.replicationId}`,
       `master_replid2:${this.formerReplicationId}`,
       `master_repl_offset:${this.offset}`,

@@ -29,7 +29,9 @@ export type Step =
   /** The replica takes over with what it has; the former master still answers those who are connected to it. */
   | { readonly do: "promote" }
   /** The replica takes over, unless it has already; the former master follows it. */
-  | { readonly do: "failover" };
+  | { readonly do: "failover" }
+  /** Likewise, but connections to the former master stay: it answers from its new master's data. */
+  | { readonly do: "demote" };
 
 /** Everything there is. */
 export const ALL = 1_000;
@@ -67,6 +69,7 @@ export function describeStep(step: Step, describe: (operation: Operation) => str
     case "up":
     case "promote":
     case "failover":
+    case "demote":
       return `store: ${step.do}`;
     default:
       return `p${step.process}: ${step.do}`;

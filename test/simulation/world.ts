@@ -119,7 +119,7 @@ export class World {
         at: this.moment,
         what: step.do,
         ...("process" in step ? { process: step.process } : {}),
-        ...(step.do === "failover" ? { loses: true } : {}),
+        ...(step.do === "failover" || step.do === "demote" ? { loses: true } : {}),
       });
     }
     return isDone;
@@ -178,7 +178,8 @@ export class World {
       case "promote":
         return this.#promote();
       case "failover":
-        return this.#failover();
+      case "demote":
+        return this.#failover(step.do === "demote");
     }
   }
 
@@ -214,6 +215,8 @@ export class World {
     let heard = Number.POSITIVE_INFINITY;
     for (const link of this.network.links) {
       if (link.process !== process || !link.isClientOpen) continue;
+      // What the master has executed since need not have reached it.
+      if (link.server.isReplica) return Number.NEGATIVE_INFINITY;
       const [next] = link.toClient;
       if (next !== undefined) heard = Math.min(heard, next.sequence - 1);
     }
@@ -572,9 +575,7 @@ export class World {
     const [, replica] = this.#servers;
     if (replica === undefined || this.hasTwoMasters || this.#replication.length === 0) return false;
     for (const { key, kept } of this.#replication.splice(0, count)) {
-      replica.offset++;
-      if (kept === undefined) replica.records.delete(key);
-      else replica.records.set(key, kept);
+      replica.follow(key, kept);
     }
     return true;
   }
@@ -587,19 +588,20 @@ export class World {
     return true;
   }
 
-  #failover(): boolean {
-    const [master] = this.#servers;
+  /** `keepsConnections`: those of the former master. */
+  #failover(keepsConnections: boolean): boolean {
     if (!this.#promote() && !this.hasTwoMasters) return false;
-    master?.dropAll();
     this.#servers.reverse();
-    this.#resyncReplica();
+    this.#resyncReplica(keepsConnections);
     return true;
   }
 
-  #resyncReplica(): void {
+  #resyncReplica(keepsConnections = false): void {
     const [master, replica] = this.#servers;
     this.#replication = [];
-    if (master !== undefined) replica?.resync(master);
+    if (master === undefined) return;
+    if (keepsConnections) replica?.demote(master);
+    else replica?.resync(master);
   }
 
   /** As Redis identifies a run or a history: 40 hexadecimal digits. */

@@ -32,6 +32,11 @@ export function connectTimedOut(name: string, limitMs: number, isAccepted: boole
   );
 }
 
+/** It accepted the connection and did not answer the login. */
+export function notGreeted(name: string, limitMs: number): OperationTimeoutError {
+  return new OperationTimeoutError(`${name} did not answer within connect_timeout (${limitMs / 1_000} s)`);
+}
+
 /** The type of a TLS record that reports a failure. */
 export const TLS_ALERT = 21;
 

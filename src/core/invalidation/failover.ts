@@ -249,10 +249,12 @@ export class Failover {
 /** A step back is dealt with once. */
 const withoutStep = ({ setBackFrom, ...server }: ConnectedServer): ConnectedServer => server;
 
-type Known = Pick<ConnectedServer, "runId" | "history">;
+interface Known extends Pick<ConnectedServer, "history"> {
+  readonly runId: string | undefined;
+}
 
 /** Whether the server has every write that was acknowledged when it was last known. */
-function isSameServer(before: Known, now: Known): boolean {
+export function isSameServer(before: Known, now: Known): boolean {
   if (before.runId !== now.runId) return false;
   const [earlier, later] = [before.history, now.history];
   if (earlier === undefined || later === undefined) return true;

@@ -122,7 +122,7 @@ describe("on one server, the user of the guide", () => {
     expect(await refusals(server)).toBe("");
   });
 
-  const elsewhere = ["+cluster|slots", "+cluster|myid", "+asking", "+client|kill"];
+  const elsewhere = ["+cluster|slots", "+cluster|myid", "+cluster|nodes", "+asking", "+client|kill"];
   const rights = forServers!.filter((rule) => /^[+~]/.test(rule) && !elsewhere.includes(rule));
 
   it("needs +client|kill once a connection is lost with a write in flight", async () => {

@@ -1,7 +1,7 @@
 // Slots that move between the servers of a real cluster while they are in use.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KvBackend } from "../../../src/backends/kv/backend.ts";
-import { slotOf } from "../../../src/backends/kv/cluster/slots.ts";
+import { SLOTS, slotOf, tagForSlot } from "../../../src/backends/kv/cluster/slots.ts";
 import { sampleEntry } from "../../../src/testing/contract/sample.ts";
 import {
   beginMove,
@@ -140,4 +140,28 @@ test("what was kept of a slot is not trusted after it moved, and pushes come fro
   }
   // There and back again: the same server, another epoch.
   expect(new Set(epochs).size).toBe(3);
+});
+
+test("a scan finds a key that moves to a server already scanned, although its slot has not moved yet", async () => {
+  const client = await connectedClient();
+  const slot = SLOTS - 2;
+  const key = `scan:{${tagForSlot(slot)}}`;
+  await client.write({ key, record: sampleEntry(key), lifetimeMs: 60_000 });
+  const masters = (await seats(cluster)).filter(({ masterId }) => masterId === undefined);
+  const move: Move = {
+    slot,
+    from: masters.find((seat) => seat.holds(slot))!,
+    // Scanned first.
+    to: masters.find((seat) => seat.holds(0))!,
+  };
+  const found: string[] = [];
+  let batches = 0;
+  for await (const batch of client.scan("scan:")) {
+    found.push(...batch.map((item) => item.key));
+    if (++batches > 1) continue;
+    await beginMove(move);
+    expect(await moveKeys(move)).toBe(1);
+  }
+  await endMove(cluster, move);
+  expect(found).toContain(key);
 });

@@ -50,6 +50,12 @@ async function rejoin(): Promise<void> {
   await server.cli("replicaof", "no", "one");
 }
 
+/** Whether the deletion has been repeated on the server; the process is in use meanwhile. */
+async function failedOver(cache: XCache): Promise<boolean> {
+  await cache.get("deleted").catch(() => {});
+  return !(await server.cli("KEYS", "*:deleted")).includes("deleted");
+}
+
 const answers = (cache: XCache): Promise<unknown> =>
   until(async () => (await cache.get("nothing")) === undefined, { what: "the server answers" });
 
@@ -76,6 +82,37 @@ describe("a master that has taken over the data of a replica that lagged behind"
       expect(await open().get("deleted")).toBeUndefined();
     },
   );
+
+  it.each([{ nearCache: false }, { nearCache: true }])(
+    "never shows the process that changed something what it was before (near_cache: $nearCache)",
+    async ({ nearCache }) => {
+      const cache = open({ nearCache, operationTimeout: 5 });
+      await cache.set("deleted", "old");
+      await cutOff();
+      await cache.delete("deleted");
+      const seen = new Set<unknown>();
+      let isOver = false;
+      const read = async (): Promise<void> => {
+        while (!isOver) seen.add(await cache.get("deleted").catch(() => undefined));
+      };
+      const reading = Promise.all(Array.from({ length: 20 }, read));
+      await rejoin();
+      await until(() => failedOver(cache), { what: "the deletion is repeated" });
+      isOver = true;
+      await reading;
+      expect([...seen]).toEqual([undefined]);
+    },
+  );
+
+  it("gets again what a process changed, although the server pushes nothing", async () => {
+    await server.cli("ACL", "SETUSER", "app", "on", ">secret-word", "~*", "&*", "+@all", "-client|tracking");
+    const cache = open({ kvUrl: server.url.replace("redis://", "redis://app:secret-word@") });
+    await cache.set("deleted", "old");
+    await cutOff();
+    await cache.delete("deleted");
+    await rejoin();
+    await until(() => failedOver(cache), { what: "the deletion is repeated" });
+  });
 
   it("does not bring back what a process changed that is gone", async () => {
     const issuer = open();

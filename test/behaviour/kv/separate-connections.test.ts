@@ -103,9 +103,42 @@ describe("behind sentinels", () => {
     expect(await failure(rest(keys))).toBeInstanceOf(ConnectionError);
   });
 
-  it("swaps without scripts go to the server that took over", async () => {
+  /** Allows no scripts. */
+  async function forbidScripts(): Promise<void> {
     for (const each of [server, other])
       await each.cli(..."ACL SETUSER app on >secret-word ~* &* +@all -eval -evalsha".split(" "));
+  }
+
+  it("swaps without scripts go to no other server than the one in use", async () => {
+    await forbidScripts();
+    await open({ kvUrl: server.url }).set("k", "old");
+    await other.cli("REPLICAOF", "127.0.0.1", String(server.port));
+    await until(async () => (await field(other, "master_link_status")) === "up", {
+      what: "the other server has a copy",
+    });
+    await other.cli("REPLICAOF", "NO", "ONE");
+    const cache = openBySentinel({}, "app:secret-word@");
+    expect(await cache.get("k")).toBe("old");
+    // The sentinel knows of a failover that it has not announced yet.
+    master = other;
+    expect(await cache.delete("k")).toBe(1);
+    expect(await cache.getOrSet("k", () => "new")).toBe("new");
+  });
+
+  it("swaps without scripts that a replica refuses lead to the master", async () => {
+    await forbidScripts();
+    const cache = openBySentinel({}, "app:secret-word@");
+    await cache.getOrSet("before", () => 1);
+    master = other;
+    await server.cli("REPLICAOF", "127.0.0.1", "1");
+    // Refused at the first attempt at the latest; from then on it looks for the master.
+    await cache.getOrSet("after", () => 2);
+    expect(await cache.getOrSet("then", () => 3)).toBe(3);
+    expect(await other.cli("KEYS", "*:then")).toContain("then");
+  });
+
+  it("swaps without scripts go to the server that took over", async () => {
+    await forbidScripts();
     const cache = openBySentinel({}, "app:secret-word@");
     await cache.getOrSet("before", () => 1);
     await failOver();

@@ -8,7 +8,7 @@ import { disconnected } from "../../wire/connection-error.ts";
 import type { CommandSender, Router } from "../commands/router.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
-import type { KvNode, NodeHost } from "../server/node.ts";
+import { KvNode, type NodeHost } from "../server/node.ts";
 import { type CallHost, ClusterCall, ClusterRead, ParkedCalls, type Route } from "./call.ts";
 import { scanCluster } from "./scan.ts";
 import { slotOf, tagForSlot } from "./slots.ts";
@@ -86,6 +86,14 @@ export class ClusterServers implements Router, CallHost {
     else if (this.#view.refresh.ageMs > RECENT_MS) await this.#view.refresh.next().catch(() => {});
     if (this.#view.nodes.length === 0) throw new ConnectionError("no server of the cluster holds any slot");
     return this.#view.nodes;
+  }
+
+  visit(endpoint: HostPort): { readonly node: KvNode; leave(): void } {
+    const to = this.translate(endpoint);
+    const known = this.#view.members.find(to)?.node;
+    if (known !== undefined) return { node: known, leave: () => {} };
+    const node = new KvNode(() => to, this.#host);
+    return { node, leave: () => node.close() };
   }
 
   /** The current masters of these slots, read from the cluster now. */

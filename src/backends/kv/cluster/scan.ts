@@ -6,11 +6,14 @@ import type { CommandSender } from "../commands/router.ts";
 import { fail, type Scan, scanIsOver, scanOver } from "../commands/scan.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
+import { isForbidden } from "../server/restrictions.ts";
 import { SLOTS, slotOf } from "./slots.ts";
 import { nameOfHost, type SlotRange, topologyOf } from "./topology.ts";
 
 export interface ScannedCluster extends CommandSender {
   masters(): Promise<readonly KvNode[]>;
+  /** The server at this address, which need not hold any slot; the caller calls `leave`. */
+  visit(endpoint: HostPort): { readonly node: KvNode; leave(): void };
   /** The current masters of these slots, read from the cluster now. */
   holders(slots: ReadonlySet<number>): Promise<readonly KvNode[]>;
 }
@@ -52,6 +55,7 @@ export async function* scanCluster(
     if (round > MOST_ROUNDS) throw keepsMigrating(left);
     // The first round takes all keys: a server may hold keys of a slot that it is still importing.
     const again = round === 0 ? {} : { wants: isOneOf(new Set(left)) };
+    const departures: Departure[] = [];
     for (const [index, node] of nodes.entries()) {
       if (signal?.aborted) return;
       if (index < (start?.at ?? 0)) continue;
@@ -65,20 +69,55 @@ export async function* scanCluster(
         },
       };
       const scan = { prefix, signal, elsewhere: cluster, ...again, ...position };
-      for await (const batch of scanMember(node, scan, left)) {
+      for await (const batch of scanMember(node, scan, left, departures)) {
         if (round === 0 && cursor !== undefined) at?.(`${place}.${cursor}`);
         else if (round === 0 && !isLast) at?.(`${index + 1}.${nodes.length}.0`);
         cursor = undefined;
         yield batch;
       }
     }
+    for (const [to, slots] of byTarget(departures)) {
+      if (signal?.aborted) return;
+      const visit = cluster.visit(to);
+      const wants = isOneOf(slots);
+      try {
+        yield* scanVisited(visit.node, { prefix, signal, elsewhere: cluster, wants });
+      } finally {
+        visit.leave();
+      }
+      for (const slot of slots) left.delete(slot);
+    }
     if (signal?.aborted || start !== undefined) return;
     nodes = left.size === 0 ? [] : await cluster.holders(left);
   }
 }
 
-/** Removes the completely scanned slots from `left`. */
-async function* scanMember(node: KvNode, scan: Scan, left: Set<number>): AsyncIterable<readonly ScanItem[]> {
+/** A slot whose keys are being moved to another server, one by one. */
+interface Departure {
+  readonly slot: number;
+  readonly to: HostPort;
+}
+
+function byTarget(departures: readonly Departure[]): Iterable<readonly [HostPort, ReadonlySet<number>]> {
+  const targets = new Map<string, readonly [HostPort, Set<number>]>();
+  for (const { slot, to } of departures) {
+    const target = targets.get(nameOfHost(to)) ?? ([to, new Set()] as const);
+    target[1].add(slot);
+    targets.set(nameOfHost(to), target);
+  }
+  return targets.values();
+}
+
+/**
+ * Removes the completely scanned slots from `left`. Some keys of a slot that is migrating are on its next server, which may
+ * have been scanned before they came: such slots are added to `departures`.
+ */
+async function* scanMember(
+  node: KvNode,
+  scan: Scan,
+  left: Set<number>,
+  departures: Departure[],
+): AsyncIterable<readonly ScanItem[]> {
   let connection: Connection | undefined;
   try {
     connection = await node.aside();
@@ -86,6 +125,9 @@ async function* scanMember(node: KvNode, scan: Scan, left: Set<number>): AsyncIt
     yield* scanOver(connection, scan);
     if (scan.signal?.aborted) return;
     const after = await slotsHeld(connection);
+    const leaving = await departuresFrom(connection);
+    departures.push(...leaving);
+    for (const { slot } of leaving) after.delete(slot);
     for (const slot of before) if (after.has(slot)) left.delete(slot);
   } catch (error) {
     // The server has left the cluster and others have its slots; if the whole store was closed, the next round fails.
@@ -95,13 +137,22 @@ async function* scanMember(node: KvNode, scan: Scan, left: Set<number>): AsyncIt
   }
 }
 
+async function* scanVisited(node: KvNode, scan: Scan): AsyncIterable<readonly ScanItem[]> {
+  const connection = await node.aside();
+  try {
+    yield* scanOver(connection, scan);
+  } finally {
+    connection.destroy(scanIsOver());
+  }
+}
+
 const isOneOf =
   (slots: ReadonlySet<number>) =>
   (key: string): boolean =>
     slots.has(slotOf(key));
 
 /** From the server itself: others learn of a migration later. */
-async function slotsHeld(connection: Connection): Promise<ReadonlySet<number>> {
+async function slotsHeld(connection: Connection): Promise<Set<number>> {
   const endpoint = connection.endpoint as HostPort;
   const { ranges } = topologyOf(await connection.command("CLUSTER", "SLOTS").catch(fail), endpoint.host);
   const named = ranges.filter(({ master }) => nameOfHost(master) === nameOfHost(endpoint));
@@ -110,6 +161,32 @@ async function slotsHeld(connection: Connection): Promise<ReadonlySet<number>> {
     for (let slot = first; slot <= last; slot++) held.add(slot);
   }
   return held;
+}
+
+/** From the server itself, which alone knows. None where CLUSTER NODES is refused. */
+async function departuresFrom(connection: Connection): Promise<readonly Departure[]> {
+  const reply = await connection.command("CLUSTER", "NODES").catch((error: unknown) => {
+    if (!isForbidden(error)) fail(error);
+    return "";
+  });
+  // Each line: id, address, flags, master, two times, epoch, state, and what the server holds.
+  const servers = String(reply)
+    .split("\n")
+    .map((line) => line.split(" "));
+  const own = servers.find(([, , flags = ""]) => flags.split(",").includes("myself"))?.slice(8) ?? [];
+  return own.flatMap((held): Departure[] => {
+    const [, slot, id] = /^\[(\d+)->-(\w+)\]$/.exec(held) ?? [];
+    const address = servers.find(([each]) => each === id)?.[1] ?? "";
+    // Such as `127.0.0.1:6381@16381`; an IPv6 address contains colons, an unknown host is empty.
+    const [, host, port] = /^(.*):(\d+)@/.exec(address) ?? [];
+    if (slot === undefined || port === undefined) return [];
+    return [
+      {
+        slot: Number(slot),
+        to: { host: host || (connection.endpoint as HostPort).host, port: Number(port) },
+      },
+    ];
+  });
 }
 
 /** By node id, for a server that announces another address than the one connected to, or owns no slot. */

@@ -1,6 +1,8 @@
 // What sends a command to the server of its key: on a single server, behind sentinels or in a cluster.
 import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
 import type { Clock } from "../../../core/clock.ts";
+import { ConnectionError } from "../../../core/errors.ts";
+import { ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
@@ -48,4 +50,10 @@ export interface Router extends CommandSender {
   anchor(node: KvNode): string;
   /** See ConnectedServer. */
   spareAnchor?(node: KvNode): string | undefined;
+}
+
+/** A server that has become a replica refuses writes: its connections are given up, which has the master looked up again. */
+export function renewIfReplica(node: KvNode, refusal: unknown): void {
+  if (refusal instanceof ReplyError && refusal.code === "READONLY")
+    node.renew(new ConnectionError("the server has become a replica", { cause: refusal }));
 }

@@ -1,11 +1,10 @@
 // Routes all commands to one server: a fixed one, or the current master of the sentinels.
 import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
-import { ConnectionError } from "../../../core/errors.ts";
-import { type Reply, ReplyError } from "../resp/reply.ts";
+import type { Reply } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer, Endpoint } from "../server/connection.ts";
 import { KvNode, type NodeHost } from "../server/node.ts";
-import type { Router } from "./router.ts";
+import { type Router, renewIfReplica } from "./router.ts";
 import { scanNode } from "./scan.ts";
 
 export class SingleServer implements Router {
@@ -82,9 +81,7 @@ class MasterAnswer implements Answer {
   }
 
   reject(error: Error): void {
-    if (error instanceof ReplyError && error.code === "READONLY") {
-      this.#node.renew(new ConnectionError("the server has become a replica", { cause: error }));
-    }
+    renewIfReplica(this.#node, error);
     this.#answer.reject(error);
   }
 }

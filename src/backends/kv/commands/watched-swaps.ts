@@ -7,7 +7,7 @@ import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Connection } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
-import type { CommandLimits, Router } from "./router.ts";
+import { type CommandLimits, type Router, renewIfReplica } from "./router.ts";
 
 const VERSION_LENGTH = 8;
 
@@ -48,9 +48,14 @@ export class WatchedSwaps {
 
   async #inTurn(node: KvNode, swap: WatchedSwap, due: number): Promise<SwapResult> {
     const connection = await this.#connectionTo(node);
-    while (this.#limits.clock.now() < due) {
-      const result = await attempt(connection, swap);
-      if (result !== undefined) return result;
+    try {
+      while (this.#limits.clock.now() < due) {
+        const result = await attempt(connection, swap);
+        if (result !== undefined) return result;
+      }
+    } catch (error) {
+      renewIfReplica(node, error);
+      throw error;
     }
     throw new OperationTimeoutError("the record kept changing while it was to be replaced");
   }
@@ -61,7 +66,15 @@ export class WatchedSwaps {
     this.#connections.delete(node);
     // Also gives up a node that has left the cluster, with the connection it had.
     for (const [other, { isOpen }] of this.#connections) if (!isOpen) this.#connections.delete(other);
+    await node.connect();
     const connection = await node.aside();
+    try {
+      // What it read from another server may have been invalidated on the one in use.
+      await node.historyOn(connection);
+    } catch (error) {
+      connection.destroy(new ConnectionError("the server is not the one in use", { cause: error }));
+      throw error;
+    }
     this.#connections.set(node, connection);
     return connection;
   }

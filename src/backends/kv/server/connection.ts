@@ -6,8 +6,9 @@ import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
 import { atEndOfTurn } from "../../../core/event-loop.ts";
 import { toError } from "../../../core/events.ts";
 import { markLoss } from "../../../core/resilience/store-failure.ts";
+import { withDeadline } from "../../../core/resilience/with-deadline.ts";
 import { Backlog, type Unsent } from "../../wire/backlog.ts";
-import { notAnswered } from "../../wire/connection-error.ts";
+import { notAnswered, notGreeted } from "../../wire/connection-error.ts";
 import { Outgoing } from "../../wire/outgoing.ts";
 import type { ConnectionOwner, ReconnectPauses } from "../../wire/reconnecting.ts";
 import { ReplyQueue, SMALL_REQUEST } from "../../wire/reply-queue.ts";
@@ -87,6 +88,12 @@ export interface UnsentCommand extends Unsent<Connection> {
   readonly answer: Answer;
 }
 
+/** Replies that are held back, with their commands, until `until` is answered. */
+interface Doubt {
+  until: PendingCommand;
+  readonly held: [PendingCommand, Reply][];
+}
+
 let connections = 0;
 
 export class Connection {
@@ -125,6 +132,8 @@ export class Connection {
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
   #closed: XCacheError | undefined;
+  /** Undefined: replies are handed out as they arrive. */
+  #doubt: Doubt | undefined;
   readonly #renewal: LoginRenewal;
   readonly #abort = (): void => this.destroy(this.#listener.signal?.reason);
   readonly #reader = new RespReader({
@@ -175,7 +184,13 @@ export class Connection {
     const connection = new Connection(settings, listener, socket);
     owner.intake = (bytes, length) => connection.#feed(bytes, length);
     try {
-      await connection.#greet(login);
+      const { connectTimeoutMs } = settings;
+      const late = (): never => {
+        throw notGreeted(nameOf(endpoint), connectTimeoutMs);
+      };
+      // What has arrived while the event loop was blocked is processed first.
+      const options = { isSuspended: () => false };
+      await withDeadline(clock, connectTimeoutMs, connection.#greet(login), late, options);
       return connection;
     } catch (thrown) {
       const error = refused(endpoint, thrown, login?.password);
@@ -241,6 +256,21 @@ export class Connection {
     }
     if (this.#pending.unsent >= MOST_UNSENT) this.#flush();
     else this.#flushSoon();
+  }
+
+  /**
+   * As `send`, and holds back every reply until this one has arrived, also those to earlier commands: they may come from
+   * data that must not be served. If they do, `answer` destroys the connection.
+   */
+  sendDoubting(args: readonly Argument[], answer: Answer): void {
+    if (this.#closed !== undefined) {
+      answer.reject(this.#closed);
+      return;
+    }
+    const until = this.#append(args, answer);
+    if (this.#doubt === undefined) this.#doubt = { until, held: [] };
+    else this.#doubt.until = until;
+    this.#flushSoon();
   }
 
   /** Preceded by ASKING, which applies to the next command only: nothing may come between the two. */
@@ -334,7 +364,8 @@ export class Connection {
     this.#closed = reason;
     this.#listener.signal?.removeEventListener("abort", this.#abort);
     this.#renewal.cancel();
-    const pending = this.#pending.close();
+    const held = this.#doubt?.held.splice(0).map(([command]) => command) ?? [];
+    const pending = [...held, ...this.#pending.close()];
     endSocket(this.#socket, reason, pending.length > 0);
     // All calls get this one error: one failure of the store, however many they are.
     if (reason instanceof ConnectionError) markLoss(reason);
@@ -415,9 +446,11 @@ export class Connection {
     return login;
   }
 
-  #append(args: readonly Argument[], answer: Answer, expected = expectedOf(args)): void {
+  #append(args: readonly Argument[], answer: Answer, expected = expectedOf(args)): PendingCommand {
     const bytes = this.#writer.append(args);
-    this.#add(new PendingCommand(answer, args[0] as string, expected), bytes);
+    const pending = new PendingCommand(answer, args[0] as string, expected);
+    this.#add(pending, bytes);
+    return pending;
   }
 
   #add(pending: PendingCommand, bytes: number): void {
@@ -510,6 +543,21 @@ export class Connection {
     const next = this.#pending.shift();
     if (next === undefined) throw new Error("the server sent a reply to no command");
     if (next === this.#backlog.lastWaited) this.#backlog.lastWaited = undefined;
+    return this.#doubt === undefined ? this.#hand(next, reply) : this.#hold(next, reply, this.#doubt);
+  }
+
+  #hold(next: PendingCommand, reply: Reply, { until, held }: Doubt): true {
+    if (next !== until) {
+      held.push([next, reply]);
+      return true;
+    }
+    this.#hand(next, reply);
+    for (let each = held.shift(); each !== undefined; each = held.shift()) this.#hand(...each);
+    this.#doubt = undefined;
+    return true;
+  }
+
+  #hand(next: PendingCommand, reply: Reply): unknown {
     if (reply instanceof ReplyError) {
       this.provenAt = next.sentAt;
       return next.take().reject(reply);

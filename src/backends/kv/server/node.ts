@@ -1,11 +1,13 @@
 // One server of the store: its connections, its time, CLIENT TRACKING, and how far its pushes can be trusted.
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, type XCacheError } from "../../../core/errors.ts";
+import { isSameServer } from "../../../core/invalidation/failover.ts";
 import { disconnected } from "../../wire/connection-error.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { connectionOf } from "../../wire/pool.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import {
+  type Answer,
   Connection,
   type ConnectionSettings,
   type Endpoint,
@@ -47,6 +49,8 @@ const TRUST_MS = 1_000;
 const HEARTBEAT_MS = 300;
 /** How often the server's time is read. */
 const TIME_EVERY_MS = 10_000;
+/** How often a server in use is asked whether it is the master still: it may keep its connections when it no longer is. */
+const ROLE_EVERY_MS = 1_000;
 
 export class KvNode {
   info: ServerInfo = readServerInfo(undefined);
@@ -60,6 +64,8 @@ export class KvNode {
   readonly #asides = new Set<AbortController>();
   #isReliedOn = false;
   #heartbeat: Timer | undefined;
+  /** When it last was or was asked whether it is the master. */
+  #roleAskedAt = 0;
   #closed = false;
 
   constructor(where: () => Endpoint | Promise<Endpoint>, host: NodeHost) {
@@ -188,7 +194,6 @@ export class KvNode {
 
   #newLink(): KvConnection {
     const { clock, settings } = this.#host;
-    const pushed = (push: readonly Reply[]): void => this.#pushed(push, link);
     const { operationTimeoutMs } = settings;
     /** Lost connections of this link with changes that the server may still execute. */
     const former: Connection[] = [];
@@ -202,10 +207,13 @@ export class KvNode {
       pauses: settings.pauses,
       open: async (owner) => {
         const endpoint = await this.#where();
+        let opened: Connection | undefined;
+        const pushed = (push: readonly Reply[]): void => this.#pushed(push, opened);
         const connection = await Connection.open(
           { ...settings, endpoint },
           { ...owner, pushed, unanswered, unsent },
         );
+        opened = connection;
         try {
           await this.#prepare(connection, link, former);
         } catch (error) {
@@ -250,6 +258,7 @@ export class KvNode {
     if (facts.isClusterNode && this.#host.isAlone) throw inCluster(connection);
     const { runId: before } = this.info;
     this.info = facts;
+    this.#roleAskedAt = sentAt;
     connection.runId = facts.runId;
     await this.#endFormer(connection, former);
     if (before !== undefined && before !== facts.runId) this.#leaveFormer(connection, link);
@@ -333,27 +342,38 @@ export class KvNode {
     await connection.command("CLIENT", "TRACKING", "ON");
   }
 
-  #pushed(push: readonly Reply[], link: KvConnection): void {
+  #pushed(push: readonly Reply[], connection: Connection | undefined): void {
     if (String(push[0]) !== "invalidate") return;
     const keys = push[1];
     if (isListOfKeys(keys)) for (const key of keys) this.#host.changed(keyOfBytes(key));
     else if (keys !== null) throw new Error("an invalidation push without a list of keys");
     else {
       this.#host.changed(undefined);
-      if (link.connection !== undefined) this.#recheck(link.connection);
+      if (connection !== undefined) this.#emptied(connection);
     }
   }
 
   /** The data of the server was emptied: by FLUSHALL, or because it is a replica now and takes over another server's data. */
-  #recheck(connection: Connection): void {
-    const known = this.info.history?.id;
-    if (known === undefined) return;
-    const check = (info: Reply): void => {
-      const { isMaster, history } = readServerInfo(info);
-      if (!connection.isOpen || (isMaster && history?.id === known)) return;
-      this.renew(new ConnectionError(`${connection.name} has taken over another server's data`));
+  #emptied(connection: Connection): void {
+    if (!connection.isInUse) connection.destroy(hasOtherData(connection));
+    else if (this.info.history !== undefined) connection.sendDoubting(ROLE, this.#roleOf(connection));
+  }
+
+  /** Gives up the server unless it answers that it has been the master all the time. */
+  #roleOf(connection: Connection): Answer {
+    const { runId, history: known } = this.info;
+    return {
+      resolve: (info) => {
+        const { isMaster, history } = readServerInfo(info);
+        if (!connection.isOpen) return;
+        if (isMaster && isSameServer({ runId, history: known }, { runId, history }))
+          this.info = { ...this.info, history };
+        else this.renew(hasOtherData(connection));
+      },
+      reject: () => {
+        if (connection.isOpen) this.renew(hasOtherData(connection));
+      },
     };
-    connection.send(["INFO", "replication"], { resolve: check, reject: () => {} });
   }
 
   /** Stops when the pushes were not relied on since the last beat. */
@@ -362,8 +382,11 @@ export class KvNode {
     if (this.#closed || !this.#isReliedOn) return;
     this.#isReliedOn = false;
     const now = this.#host.clock.now();
+    const asksRole = this.info.history !== undefined && now - this.#roleAskedAt >= ROLE_EVERY_MS;
+    if (asksRole) this.#roleAskedAt = now;
     for (const { connection } of this.#links) {
       if (connection === undefined) continue;
+      if (asksRole) connection.send(ROLE, this.#roleOf(connection));
       if (now - this.time.setAt > TIME_EVERY_MS) this.#askTime(connection, now);
       else if (connection.isTracked && now - connection.provenAt > HEARTBEAT_MS / 2)
         connection.send(["PING"], IGNORED);
@@ -389,6 +412,7 @@ export class KvNode {
 const isListOfKeys = (keys: Reply | undefined): keys is readonly Buffer[] =>
   Array.isArray(keys) && keys.every((key) => Buffer.isBuffer(key));
 
+const ROLE = ["INFO", "replication"];
 const IGNORED = { resolve: () => {}, reject: () => {} };
 
 /** Errors of a server that is not ready: they say nothing about what it supports. */
@@ -404,6 +428,10 @@ function notReady(connection: Connection, cause: Error): ConnectionError {
 /** What HELLO says where INFO is refused; nothing where HELLO is unknown too. */
 async function greetingOn(connection: Connection): Promise<ReadonlyMap<string, string>> {
   return connection.plain === undefined ? factsIn(await connection.command("HELLO")) : connection.greeting;
+}
+
+function hasOtherData({ name }: Connection): ConnectionError {
+  return new ConnectionError(`${name} has taken over another server's data`);
 }
 
 function notInUse({ name }: Connection): ConnectionError {

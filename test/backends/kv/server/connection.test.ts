@@ -435,6 +435,18 @@ describe("opening", () => {
     expect(clock.pending).toBe(0);
   });
 
+  test("where HELLO is never answered fails at connect_timeout if that is shorter", async () => {
+    fake.script = () => undefined;
+    const opening = failToOpen({ connectTimeoutMs: 100, operationTimeoutMs: 5_000 });
+    const { socket } = await fake.received("HELLO");
+    await clock.advance(100);
+    await until(() => socket.destroyed, { what: "the server sees the connection end" });
+    const error = await opening;
+    expect(error).toBeInstanceOf(OperationTimeoutError);
+    expect(error.message).toContain("connect_timeout (0.1 s)");
+    expect(clock.pending).toBe(0);
+  });
+
   test("where the handshake of TLS is never answered fails at connect_timeout", async () => {
     const silent = createServer(() => {}).listen(0, "127.0.0.1");
     const arrived = new Promise((resolve) => silent.once("connection", resolve));
