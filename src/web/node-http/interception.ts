@@ -22,6 +22,11 @@ import { applyHead, isEndedByHead, isSendable, messageOf } from "./write-head.ts
 const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead"] as const;
 type Intercepted = (typeof INTERCEPTED)[number];
 
+const intercepting = new WeakSet<object>();
+
+/** Whether this writeHead is the one of an Interception, which keeps as little of a refused head as node:http does. */
+export const isIntercepting = (writeHead: object): boolean => intercepting.has(writeHead);
+
 /**
  * Intercepts a handler's writes to its response until released. It stands between the patches of inner middleware, which call
  * it, and those of outer middleware, which it calls in the same order as the handler would have without it.
@@ -73,7 +78,9 @@ export class Interception {
     this.#override("end", (...given: unknown[]) => this.#end(given));
     this.#override("write", (...given: unknown[]) => this.#write(given));
     this.#override("flushHeaders", () => this.#flushHeaders());
-    this.#override("writeHead", (...given: unknown[]) => this.#writeHead(given));
+    const override = (...given: unknown[]): unknown => this.#writeHead(given);
+    intercepting.add(override);
+    this.#override("writeHead", override);
     if (isDetached) response.once("close", () => this.#abort());
     else onGone(response, () => this.#abort());
   }
