@@ -144,9 +144,7 @@ function program(
     place: fc.constantFrom(...places),
     outer: around,
     inner: around,
-    steps: fc
-      .tuple(fc.array(one, { maxLength: 4 }), last)
-      .map(([before, end]) => [...before, end]),
+    steps: fc.tuple(fc.array(one, { maxLength: 4 }), last).map(([before, end]) => [...before, end]),
   });
 }
 
@@ -193,7 +191,16 @@ const isRaw = ([name]: Step): boolean => name.startsWith("raw.") || name === "hi
 
 export const FASTIFY = program(
   ["app", "scope", "twice"],
-  ["header", "on send appends", "on send replaces", "on send fails", "serializes", "compress", "helmet", "cookie"],
+  [
+    "header",
+    "on send appends",
+    "on send replaces",
+    "on send fails",
+    "serializes",
+    "compress",
+    "helmet",
+    "cookie",
+  ],
   fc.oneof(
     step("code", status),
     { weight: 3, arbitrary: step("header", field, value) },

@@ -9,9 +9,9 @@ import cookieSession from "cookie-session";
 import cors from "cors";
 import type express from "express";
 import session from "express-session";
+import fc from "fast-check";
 import type Fastify from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import fc from "fast-check";
 import type Koa from "koa";
 import compose from "koa-compose";
 import koaCompress from "koa-compress";
@@ -45,7 +45,7 @@ export class FrameworkStage {
   }
 
   ask(asked: readonly Asked[]): Promise<Got[]> {
-    return askPipelined(this.#server!, asked, Number(process.env.HUNG ?? soon(HUNG_MS)));
+    return askPipelined(this.#server!, asked, soon(HUNG_MS));
   }
 
   /** `url`: with its mount path. */
@@ -118,7 +118,10 @@ export const buildExpressPrograms =
           }),
         sendFile: () => void response.sendFile(stage.folder.file),
         download: () => void response.download(stage.folder.file),
-        pipe: (name: string) => void streamOf(name).on("error", () => response.destroy()).pipe(response),
+        pipe: (name: string) =>
+          void streamOf(name)
+            .on("error", () => response.destroy())
+            .pipe(response),
         pipeline: (name: string) => void pipeline(streamOf(name), response, () => {}),
         throw: () => {
           throw new Error("thrown by the handler");
@@ -205,7 +208,8 @@ export const buildFastifyPrograms =
         type: (name: string) => void reply.type(name),
         hijack: () => void reply.hijack(),
         trailer: () => void reply.trailer("x-late", async () => "1"),
-        setCookie: () => void (hasPlugins ? reply.setCookie("own", "1") : reply.header("set-cookie", "own=1")),
+        setCookie: () =>
+          void (hasPlugins ? reply.setCookie("own", "1") : reply.header("set-cookie", "own=1")),
         send: (payload: unknown) => void send(payload),
         return: (payload: unknown) => {
           isReturned = true;
@@ -251,7 +255,10 @@ export const buildFastifyPrograms =
             scope.route({ method: ["GET", "POST", "DELETE"], url: "/*", handler });
             if (place === "scope")
               scope.setErrorHandler((error, _request, reply) =>
-                reply.code(500).type("text/plain").send(`caught ${(error as Error).message}`),
+                reply
+                  .code(500)
+                  .type("text/plain")
+                  .send(`caught ${(error as Error).message}`),
               );
           });
         },

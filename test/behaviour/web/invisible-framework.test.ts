@@ -24,7 +24,7 @@ import {
 } from "./framework-stages.ts";
 import type { Asked, Got } from "./wire.ts";
 
-const PROGRAMS = Number(process.env.XCACHE_TEST_FRAMEWORK_PROGRAMS ?? 400);
+const PROGRAMS = Number(process.env.XCACHE_TEST_FRAMEWORK_PROGRAMS ?? 120);
 const AT_ONCE = 40;
 /** To look for a smaller program that fails. */
 const SHRINK_MS = 20_000;
@@ -49,7 +49,11 @@ const NOT_COMPARED = [
 function compared(got: Got): Got {
   const headers = { ...got.headers };
   for (const name of NOT_COMPARED) delete headers[name];
-  return { ...got, headers, body: headers["content-encoding"]?.[0] === "gzip" ? unpacked(got.body) : got.body };
+  return {
+    ...got,
+    headers,
+    body: headers["content-encoding"]?.[0] === "gzip" ? unpacked(got.body) : got.body,
+  };
 }
 
 function unpacked(body: string): string {
@@ -92,7 +96,6 @@ function withoutExpect({ expect: _, ...rest }: Record<string, string>): Record<s
 /** Compared with what hung before. */
 const NOTHING: Got = { end: "hung", status: 0, message: "", headers: {}, body: "" };
 
-type Visit = typeof visit extends fc.Arbitrary<infer One> ? One : never;
 const visits = fc.array(visit, { minLength: 1, maxLength: 3 });
 
 /** Counts what would end the process: some programs do that to a bare server. */
@@ -101,9 +104,8 @@ class Crashes {
   readonly #before = ["uncaughtException", "unhandledRejection"].map((event) => {
     const listeners = process.rawListeners(event);
     process.removeAllListeners(event);
-    process.on(event, (error: Error) => {
+    process.on(event, () => {
       this.count++;
-      if (process.env.DBG) console.log("CRASH", error.stack?.split("\n").slice(0,12).join("\n"));
     });
     return [event, listeners] as const;
   });
@@ -149,7 +151,8 @@ describe.each(Object.entries(FRAMEWORKS))("on %s", (_name, [build, program]) => 
       const plain: Asked = { path, method: "GET" };
       const more = others.map(({ query, ...one }) => ({ ...one, path: path + query }));
       // HTTP/1.0 has no pipelining, and node writes 100 Continue into a response that is ready before its turn has come.
-      if (isPipelined) for (const one of more) Object.assign(one, { version: "1.1", headers: withoutExpect(one.headers) });
+      if (isPipelined)
+        for (const one of more) Object.assign(one, { version: "1.1", headers: withoutExpect(one.headers) });
       const asked: Asked[] = [plain, plain, ...more, plain];
       return isPipelined ? [asked] : asked.map((one) => [one]);
     });
@@ -159,7 +162,6 @@ describe.each(Object.entries(FRAMEWORKS))("on %s", (_name, [build, program]) => 
         for (const group of each) {
           got.push(...(await stage.ask(group)).map(compared));
           // Waiting for it again would take long and show nothing new.
-          if (process.env.DBG && got.at(-1)!.end === "hung") console.log("HUNG", stage === bare, JSON.stringify([stage.programOf(group[0]!.path), group]));
           if (got.at(-1)!.end === "hung") break;
         }
         return got;
@@ -194,7 +196,6 @@ describe.each(Object.entries(FRAMEWORKS))("on %s", (_name, [build, program]) => 
       const failures = await differences(all.slice(at, at + AT_ONCE));
       const failed = failures.findIndex((failure) => failure !== undefined);
       if (failed < 0) continue;
-      if (process.env.DBG) { console.log("FAILED", JSON.stringify(all[at+failed]), String(failures[failed]).slice(0,300), JSON.stringify((failures[failed] as any).actual)?.slice(0,400), JSON.stringify((failures[failed] as any).expected)?.slice(0,400)); continue; }
       // The same one again, alone, to find a small one.
       const alone = fc.asyncProperty(drawn, async (one) => {
         const [failure] = await differences([one]);
