@@ -109,7 +109,9 @@ export class Interception {
   release(): void {
     this.#hold(false);
     if (this.#isEnded && !this.#isSent) this.#markEnded(false);
-    this.#restoreTo("end");
+    // Patches of inner middleware have seen the end of the handler's response, and may ignore a second one.
+    for (let at = INTERCEPTED.length - 1; at >= 0; at--) this.#putBack(INTERCEPTED[at]!);
+    this.#overridden = 0;
     if (this.#response.headersSent) return;
     replaceHeaders(this.#sink, this.#outer);
     if (!("stream" in this.#response)) this.#sink.statusMessage = this.#outerMessage;
@@ -146,10 +148,14 @@ export class Interception {
       // Once the head is written the patches of writeHead have run: they must not run again when it is sent.
       const isDone = name === "writeHead" && this.#isHeadWritten;
       if (present !== this.#own.get(name) && !isDone) continue;
-      const before = this.#before.get(name);
-      if (before === undefined) delete (this.#response as unknown as Record<string, unknown>)[name];
-      else Object.defineProperty(this.#response, name, before);
+      this.#putBack(name);
     }
+  }
+
+  #putBack(name: Intercepted): void {
+    const before = this.#before.get(name);
+    if (before === undefined) delete (this.#response as unknown as Record<string, unknown>)[name];
+    else Object.defineProperty(this.#response, name, before);
   }
 
   /** Only records the head: the next call may bring the whole body, whose ETag must go into the head. */
