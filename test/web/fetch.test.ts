@@ -99,7 +99,6 @@ const RESPONSES: Record<string, () => Response | Promise<Response>> = {
     const { headers } = new Response(form);
     return new Response("form", { headers: { "x-is-form": String(headers.has("content-type")) } });
   },
-  "a blob": () => new Response(new Blob(["blob"], { type: "text/plain" })),
   nothing: () => undefined as unknown as Response,
   "something that is not a response": () => ({ status: 200, body: "page" }) as unknown as Response,
 };

@@ -5,10 +5,8 @@ import fastifyCompress from "@fastify/compress";
 import fastifyCookie from "@fastify/cookie";
 import fastifyHelmet from "@fastify/helmet";
 import compression from "compression";
-import cookieSession from "cookie-session";
 import cors from "cors";
 import type express from "express";
-import session from "express-session";
 import fc from "fast-check";
 import type Fastify from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -83,8 +81,6 @@ export const buildExpressPrograms =
         next();
       },
       cors: () => cors({ exposedHeaders: ["X-A"], origin: "http://other.test" }),
-      "cookie-session": () => cookieSession({ secret, name: "cs" }),
-      session: () => session({ secret, resave: false, saveUninitialized: false }),
       header: () => (_request, response, next) => {
         response.set("X-Middleware", "1");
         next();
@@ -356,8 +352,11 @@ export const buildKoaPrograms =
         "throw status": (status: number) => context.throw(status, "thrown with a status"),
         nothing: () => {},
       };
-      await runSteps(stage.programOf(context.url).steps, context.res, operations as never);
-      if (context.respond === false) endRaw(context.res);
+      try {
+        await runSteps(stage.programOf(context.url).steps, context.res, operations as never);
+      } finally {
+        if (context.respond === false) endRaw(context.res);
+      }
     };
     const cached: Koa.Middleware[] = engine === undefined ? [] : [koaCache(engine as never)];
     const places: Record<string, Koa.Middleware> = {

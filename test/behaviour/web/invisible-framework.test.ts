@@ -24,7 +24,7 @@ import {
 } from "./framework-stages.ts";
 import type { Asked, Got } from "./wire.ts";
 
-const PROGRAMS = Number(process.env.XCACHE_TEST_FRAMEWORK_PROGRAMS ?? 120);
+const PROGRAMS = Number(process.env.XCACHE_TEST_FRAMEWORK_PROGRAMS ?? 40);
 const AT_ONCE = 40;
 /** To look for a smaller program that fails. */
 const SHRINK_MS = 20_000;
