@@ -42,7 +42,7 @@ export class Interception {
   /** The methods as outer middleware left them. */
   readonly #outward: Pick<Sink, "write" | "end" | "flushHeaders" | "writeHead">;
   /** The number of INTERCEPTED methods that are, or may be, overridden. */
-  #overridden = INTERCEPTED.length;
+  #overridden: number = INTERCEPTED.length;
   #outer: HeaderList = [];
   #outerMessage = "";
   /** Whether the handler was called: a response before that is not its own. */

@@ -194,7 +194,7 @@ export const buildFastifyPrograms =
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       const { steps, inner } = stage.programOf(request.url);
       const isCompressed = inner.includes("compress") && hasPlugins;
-      const send = (payload: unknown): FastifyReply =>
+      const send = (payload: unknown): unknown =>
         isCompressed && typeof payload === "string" ? reply.compress(payload) : reply.send(payload);
       let isReturned = false;
       const operations = {
