@@ -32,11 +32,33 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
     return headersOf(this.#reply);
   }
 
+  /** Cookies of @fastify/cookie become a field in its `onSend` hook, which does not run for a stored response. */
+  get bypass(): string | undefined {
+    const name = cookiesOf(this.#reply);
+    if (name === undefined) return undefined;
+    const { size } = (this.#reply as unknown as Record<symbol, { size?: number } | null>)[name] ?? {};
+    return size !== undefined && size > 0 ? "set-cookie" : undefined;
+  }
+
   override reply(reply: Reply): void {
     // Payload hooks are skipped: they already ran when this response was stored.
     this.#reply.hijack();
     super.reply(reply);
   }
+}
+
+const cookies = new WeakMap<object, { readonly name: symbol | undefined }>();
+
+/** The property in which @fastify/cookie keeps the cookies of a reply. Undefined without it. */
+function cookiesOf(reply: FastifyReply): symbol | undefined {
+  const { server } = reply;
+  let known = cookies.get(server);
+  if (known === undefined) {
+    const names = Object.getOwnPropertySymbols(reply);
+    known = { name: names.find(({ description }) => description === "fastify.reply.setCookies") };
+    cookies.set(server, known);
+  }
+  return known.name;
 }
 
 /** Fields set by other hooks and not yet applied to the raw response. */

@@ -1,6 +1,8 @@
 // Express specifics: nested applications, its own ETag, a writeHead patched by other middleware.
 import type { RequestListener } from "node:http";
+import cors from "cors";
 import express from "express";
+import session from "express-session";
 import { expect, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache } from "../../src/web/express.ts";
 import { memoryCache } from "../behaviour/cache/memory-cache.ts";
@@ -51,6 +53,40 @@ test("a background refresh goes through the application again, without a client"
   expect(seen).toEqual(["/site/page", "/site/page", "/site/page"]);
   isShut = false;
   await until(async () => (await ask(port, "/site/page")).body === "http 2", { what: "the new response" });
+});
+
+test("a field of outer middleware to which the handler adds a line has both lines on a hit", async () => {
+  const { cache } = memoryCache();
+  const app = express();
+  app.use(cors({ origin: ["http://a.test", "http://b.test"] }));
+  app.use(httpCache({ cache }));
+  app.use((_request, response) => {
+    response.set("Cache-Control", "max-age=60").append("Vary", "Accept").send("page");
+  });
+  const port = await listen(app);
+  const varies = [(await ask(port, "/")).headers, (await ask(port, "/")).headers].map(({ vary }) => vary);
+  expect(varies).toEqual(["Origin, Accept", "Origin, Accept"]);
+});
+
+test("a revalidated response is sent although a session behind the cache has seen the end of the handler's", async () => {
+  const { cache } = memoryCache();
+  const app = express();
+  app.use(httpCache({ cache }));
+  app.use(session({ secret: "a secret", resave: false, saveUninitialized: false }));
+  app.use((_request, response) => {
+    response.set("Cache-Control", "max-age=0").send("page");
+  });
+  const port = await listen(app);
+  const first = await ask(port, "/");
+  const statuses = [first.status];
+  const held = { "if-none-match": first.headers.etag! };
+  for (const [path, headers] of [
+    ["/", {}],
+    ["/", held],
+    ["/new", held],
+  ] as const)
+    statuses.push((await ask(port, path, { headers })).status);
+  expect(statuses).toEqual([200, 200, 304, 304]);
 });
 
 test("a patched writeHead does not get a flat header list", async () => {

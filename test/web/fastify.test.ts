@@ -1,4 +1,5 @@
 // Fastify specifics: scopes, route configuration, hooks, a rewritten URL.
+import fastifyCookie from "@fastify/cookie";
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { expect, onTestFinished, test } from "vitest";
 import { httpCache } from "../../src/web/fastify.ts";
@@ -33,6 +34,51 @@ test("only routes of the scope in which it is registered are cached", async () =
   ] as const) {
     expect((await ask(port, path)).body).toBe(body);
   }
+});
+
+test("a cookie that a hook in front of the cache sets for some requests is not lost", async () => {
+  const { cache } = memoryCache();
+  const port = await serve((app) => {
+    app.register(fastifyCookie);
+    app.register(async (scope) => {
+      scope.addHook("onRequest", async (request, reply) => {
+        if (request.headers.referer !== undefined) reply.setCookie("from", request.headers.referer);
+      });
+      scope.register(httpCache({ cache }));
+      scope.get("/", () => "page");
+    });
+  });
+  const got = [];
+  for (const headers of [{ referer: "a" }, {}, {}, { referer: "b" }, {}]) {
+    const { headers: fields } = await ask(port, "/", { headers });
+    got.push([fields["set-cookie"]?.[0]?.slice(0, 6), fields["cache-status"]]);
+  }
+  expect(got).toEqual([
+    ["from=a", "xcache; fwd=bypass; detail=set-cookie"],
+    [undefined, "xcache; fwd=uri-miss; stored"],
+    [undefined, "xcache; hit; ttl=60"],
+    ["from=b", "xcache; fwd=bypass; detail=set-cookie"],
+    [undefined, "xcache; hit; ttl=60"],
+  ]);
+});
+
+test("a nested cache leaves a response whose head node refuses as it is without the cache", async () => {
+  const bodies: unknown[] = [];
+  for (const caches of [0, 1, 2]) {
+    const { cache } = memoryCache();
+    const port = await serve((app) => {
+      for (let at = 0; at < caches; at++) app.register(httpCache({ cache }));
+      // Without chunks there are no trailers: Fastify tries again without any field.
+      app.get("/", async (_request, reply) => {
+        reply.header("trailer", "x-late");
+        throw new Error("failed");
+      });
+    });
+    const { status, headers, body } = await ask(port, "/");
+    bodies.push([status, headers.trailer, body]);
+  }
+  expect(bodies[1]).toEqual(bodies[0]);
+  expect(bodies[2]).toEqual(bodies[0]);
 });
 
 test("a route's configuration can set its options", async () => {

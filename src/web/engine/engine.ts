@@ -94,7 +94,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const { methods, keyBuilder, user } = this.#options;
     if (!methods.has(request.method)) return this.#passOther(exchange);
     const directives = RequestDirectives.of(request, this.#options.clientDirectives);
-    const detail = this.#bypassReason(exchange, directives);
+    const detail = this.#bypassReason(exchange, directives) ?? exchange.bypass;
     if (detail !== undefined) return this.#bypass(exchange, detail);
     if (keyBuilder === undefined && user === undefined) {
       return this.#lookUp(exchange, directives, this.#targets.of(request), this.#options.tags);

@@ -249,10 +249,35 @@ function withChange(request: Request, { remove, set }: RequestChange): Request {
   for (const name of remove) headers.delete(name);
   for (let at = 0; at < set.length; at += 2) headers.set(set[at]!, set[at + 1]!);
   // The keyBuilder may have consumed the body; the framework then passes its copy to the handler.
-  if (request.body === null || request.bodyUsed)
-    return new Request(request.url, { method: request.method, headers, signal: request.signal });
-  return new Request(request, { headers });
+  const shown =
+    request.body === null || request.bodyUsed
+      ? new Request(request.url, { method: request.method, headers, signal: request.signal })
+      : new Request(request, { headers });
+  return likeOriginal(shown, request);
 }
+
+/**
+ * Gives the copy the class and the properties that a framework gave to its request, such as `nextUrl` of a NextRequest or the
+ * parameters of a router.
+ */
+function likeOriginal(copy: Request, request: Request): Request {
+  const prototype = Object.getPrototypeOf(request) as { readonly constructor: RequestClass };
+  if (prototype !== Object.getPrototypeOf(copy)) {
+    // Servers that only imitate a Request inherit its constructor, and keep its fields in properties of their own.
+    const isSubclass = request instanceof Request && Object.hasOwn(prototype, "constructor");
+    if (!isSubclass) return copy;
+    // What the framework parsed of a cookie that is hidden must not be copied.
+    if (request.headers.has("cookie") && !copy.headers.has("cookie")) return new prototype.constructor(copy);
+    Object.setPrototypeOf(copy, prototype);
+  }
+  for (const key of Reflect.ownKeys(request)) {
+    if (!Object.hasOwn(copy, key))
+      Object.defineProperty(copy, key, Object.getOwnPropertyDescriptor(request, key)!);
+  }
+  return copy;
+}
+
+type RequestClass = new (copied: Request) => Request;
 
 /** The same request without its body and abort signal. */
 export function copyOf({ url, method, headers }: Request): Request {

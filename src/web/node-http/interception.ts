@@ -22,6 +22,11 @@ import { applyHead, isEndedByHead, isSendable, messageOf } from "./write-head.ts
 const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead"] as const;
 type Intercepted = (typeof INTERCEPTED)[number];
 
+const intercepting = new WeakSet<object>();
+
+/** Whether this writeHead is the one of an Interception, which keeps as little of a refused head as node:http does. */
+export const isIntercepting = (writeHead: object): boolean => intercepting.has(writeHead);
+
 /**
  * Intercepts a handler's writes to its response until released. It stands between the patches of inner middleware, which call
  * it, and those of outer middleware, which it calls in the same order as the handler would have without it.
@@ -37,7 +42,7 @@ export class Interception {
   /** The methods as outer middleware left them. */
   readonly #outward: Pick<Sink, "write" | "end" | "flushHeaders" | "writeHead">;
   /** The number of INTERCEPTED methods that are, or may be, overridden. */
-  #overridden = INTERCEPTED.length;
+  #overridden: number = INTERCEPTED.length;
   #outer: HeaderList = [];
   #outerMessage = "";
   /** Whether the handler was called: a response before that is not its own. */
@@ -73,7 +78,9 @@ export class Interception {
     this.#override("end", (...given: unknown[]) => this.#end(given));
     this.#override("write", (...given: unknown[]) => this.#write(given));
     this.#override("flushHeaders", () => this.#flushHeaders());
-    this.#override("writeHead", (...given: unknown[]) => this.#writeHead(given));
+    const override = (...given: unknown[]): unknown => this.#writeHead(given);
+    intercepting.add(override);
+    this.#override("writeHead", override);
     if (isDetached) response.once("close", () => this.#abort());
     else onGone(response, () => this.#abort());
   }
@@ -102,7 +109,9 @@ export class Interception {
   release(): void {
     this.#hold(false);
     if (this.#isEnded && !this.#isSent) this.#markEnded(false);
-    this.#restoreTo("end");
+    // Patches of inner middleware have seen the end of the handler's response, and may ignore a second one.
+    for (let at = INTERCEPTED.length - 1; at >= 0; at--) this.#putBack(INTERCEPTED[at]!);
+    this.#overridden = 0;
     if (this.#response.headersSent) return;
     replaceHeaders(this.#sink, this.#outer);
     if (!("stream" in this.#response)) this.#sink.statusMessage = this.#outerMessage;
@@ -139,10 +148,14 @@ export class Interception {
       // Once the head is written the patches of writeHead have run: they must not run again when it is sent.
       const isDone = name === "writeHead" && this.#isHeadWritten;
       if (present !== this.#own.get(name) && !isDone) continue;
-      const before = this.#before.get(name);
-      if (before === undefined) delete (this.#response as unknown as Record<string, unknown>)[name];
-      else Object.defineProperty(this.#response, name, before);
+      this.#putBack(name);
     }
+  }
+
+  #putBack(name: Intercepted): void {
+    const before = this.#before.get(name);
+    if (before === undefined) delete (this.#response as unknown as Record<string, unknown>)[name];
+    else Object.defineProperty(this.#response, name, before);
   }
 
   /** Only records the head: the next call may bring the whole body, whose ETag must go into the head. */

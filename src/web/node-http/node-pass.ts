@@ -3,6 +3,7 @@ import { ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import { isIntercepting } from "./interception.ts";
 import { headersOf, type NodeResponse, sentHeaders, setHeaders } from "./node-response.ts";
 import { givenHeaders } from "./write-head.ts";
 
@@ -10,7 +11,7 @@ import { givenHeaders } from "./write-head.ts";
 export function observeHead(response: NodeResponse, tap: Tap): void {
   const before = response.writeHead as (...given: unknown[]) => unknown;
   const own = Object.getOwnPropertyDescriptor(response, "writeHead");
-  const isNative = before === ServerResponse.prototype.writeHead;
+  const isNative = before === ServerResponse.prototype.writeHead || isIntercepting(before);
   let verdict: Verdict | undefined;
   const writeHead = (...given: unknown[]): unknown => {
     const [status, second, third] = given;

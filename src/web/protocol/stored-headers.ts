@@ -53,16 +53,22 @@ function connectionFields(headers: HeaderList): Set<string> {
   );
 }
 
-/** `isOuter`: set by outer middleware, which sets it again for every response. */
+/**
+ * `isOuter`: set by outer middleware, which sets it again for every response. A field to which the handler added a line is
+ * stored with all of its lines: on a hit it replaces the one of outer middleware.
+ */
 export function storableHeaders(
   headers: HeaderList,
   isOuter: (name: string, value: string) => boolean = () => false,
 ): string[] {
   const listed = connectionFields(headers);
-  return filterFields(
-    headers,
-    (name, value) => !NEVER_STORED.has(name) && !listed.has(name) && !isOuter(name, value),
-  );
+  const own = new Set<string>();
+  const storable = filterFields(headers, (name, value) => {
+    if (NEVER_STORED.has(name) || listed.has(name)) return false;
+    if (!isOuter(name, value)) own.add(name);
+    return true;
+  });
+  return filterFields(storable, (name) => own.has(name));
 }
 
 /** These describe the stored content, which a 304 does not change (RFC 9111, 3.2). */

@@ -2,6 +2,7 @@
 declare module "compression";
 declare module "cookie-parser";
 declare module "cookie-session";
+declare module "cors";
 declare module "express-session";
 declare module "koa-bodyparser";
 declare module "koa-compress";
@@ -10,6 +11,7 @@ declare module "koa-static";
 declare module "method-override";
 declare module "morgan";
 declare module "multer";
+declare module "on-headers";
 declare module "passport";
 declare module "serve-static";
 

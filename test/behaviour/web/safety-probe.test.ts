@@ -1,6 +1,8 @@
 // Hostile requests and pages of one user, on every adapter: nothing of the first request may reach the second.
-import { connect } from "node:net";
-import { expect, test } from "vitest";
+import type { RequestListener } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
+import { type AddressInfo, connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
 import { ADAPTERS, type Answer, type Ask, type Script, type Subject, subject } from "./subject.ts";
 
 /** What the first request brings, and the second must not see. */
@@ -154,7 +156,55 @@ function sendRaw(port: number, text: string): Promise<void> {
   });
 }
 
-async function tryOne({ ask, port }: Subject, turn: Turn, at: number, probe: Probe): Promise<string> {
+/** Serves HTTP/2; the port. */
+async function listenHttp2(listener: RequestListener): Promise<number> {
+  const server = createHttp2Server(listener as never);
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** Sends requests on streams of one connection. */
+function clientOfHttp2(port: number): Client {
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  onTestFinished(() => session.destroy());
+  return (path, { method = "GET", headers: { host, ...headers } = {}, body } = {}) =>
+    new Promise((resolve, reject) => {
+      const fields = { ":path": path, ":method": method, ":authority": String(host ?? "site.test") };
+      const sent = session.request({ ...headers, ...fields } as Record<string, string>, {
+        endStream: body === undefined,
+      });
+      if (body !== undefined) sent.end(body);
+      let status = 0;
+      let received = {};
+      let text = "";
+      sent.setEncoding("utf8");
+      sent.on("response", ({ ":status": code = 0, ...rest }) => {
+        status = code;
+        received = rest;
+      });
+      sent.on("data", (part: string) => {
+        text += part;
+      });
+      sent.on("error", reject);
+      sent.on("close", () => resolve({ status, headers: received, body: text }));
+    });
+}
+
+interface Got {
+  readonly status: number;
+  readonly headers: object;
+  readonly body: string;
+}
+
+type Client = (path: string, asked?: Ask) => Promise<Got>;
+
+interface Open {
+  readonly ask: Client;
+  readonly port: number;
+}
+
+async function tryOne({ ask, port }: Open, turn: Turn, at: number, probe: Probe): Promise<string> {
   const path = `/probe-${at}`;
   Object.assign(turn, { answer: probe.answer ?? {}, mark: probe.isMarked ? MARK : "" });
   if (probe.raw !== undefined) await sendRaw(port, probe.raw.replace("PATH", path));
@@ -166,17 +216,37 @@ async function tryOne({ ask, port }: Subject, turn: Turn, at: number, probe: Pro
   return JSON.stringify([status, headers, body]);
 }
 
-test.each(ADAPTERS)("on %s nothing of a hostile or personal request reaches another", async (adapter) => {
-  const turn: Turn = { answer: {}, mark: "" };
-  const open = await subject(adapter, handler(turn));
+/** The probes that leak, and how often the handler was called for two visits of one page. */
+async function tryAll(
+  { calls }: Subject,
+  open: Open,
+  turn: Turn,
+  probes: readonly (readonly [string, Probe])[],
+): Promise<{ readonly leaks: string[]; readonly calls: number }> {
   const leaks: string[] = [];
-  for (const [at, [name, probe]] of Object.entries(PROBES).entries()) {
+  for (const [at, [name, probe]] of probes.entries()) {
     const got = await tryOne(open, turn, at, probe).catch((error: Error) => `${MARK}: ${error.message}`);
     if (got.includes(MARK)) leaks.push(`${name}: ${got}`);
   }
-  expect(leaks).toEqual([]);
-  // The cache is not safe because it stores nothing.
-  const before = open.calls.length;
+  const before = calls.length;
   for (let visit = 0; visit < 2; visit++) await open.ask("/probe-0?plain");
-  expect(open.calls.length).toBe(before + 1);
+  return { leaks, calls: calls.length - before };
+}
+
+/** Nothing leaks, and not because nothing is stored. */
+const SAFE = { leaks: [], calls: 1 };
+
+test.each(ADAPTERS)("on %s nothing of a hostile or personal request reaches another", async (adapter) => {
+  const turn: Turn = { answer: {}, mark: "" };
+  const open = await subject(adapter, handler(turn));
+  expect(await tryAll(open, open, turn, Object.entries(PROBES))).toEqual(SAFE);
+});
+
+test.each(["node", "koa", "hono"] as const)("nor does it on %s with HTTP/2", async (adapter) => {
+  const turn: Turn = { answer: {}, mark: "" };
+  const open = await subject(adapter, handler(turn), {}, undefined, listenHttp2);
+  const { port } = open;
+  // Bytes on a connection of HTTP/1.1 mean nothing here.
+  const probes = Object.entries(PROBES).filter(([, { raw }]) => raw === undefined);
+  expect(await tryAll(open, { ask: clientOfHttp2(port), port }, turn, probes)).toEqual(SAFE);
 });

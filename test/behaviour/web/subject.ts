@@ -75,6 +75,7 @@ export async function subject(
   script: Script,
   options: Options = {},
   around: Around = (_request, listen) => listen(),
+  open: (listener: RequestListener) => Promise<number> = listen,
 ): Promise<Subject> {
   const clock = new ManualClock();
   const cache = options.cache ?? cacheWithClock({ backend: new MemoryBackend() }, clock);
@@ -90,7 +91,7 @@ export async function subject(
     return script(seen);
   };
   const listener = await listenerFor(adapter, engine, run);
-  const port = await listen((request, response) => around(request, () => void listener(request, response)));
+  const port = await open((request, response) => around(request, () => void listener(request, response)));
   onTestFinished(() => (cache as XCache).disconnect());
   return {
     cache: cache as XCache,
