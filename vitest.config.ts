@@ -5,8 +5,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** A test that puts something of its own in the place of modules or timers must not meet what others have left in them. */
 const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(/;
 
-/** Others import packages that replace Response and Request, which this one compares. */
-const NEEDS_OWN_GLOBALS = /web\/invisible-fetch\.test\.ts$/;
+/** Others import packages that replace Response and Request, which these compare or time. */
+const NEEDS_OWN_GLOBALS = /web\/(invisible-fetch|engine\/fast-path)\.test\.ts$/;
 
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))

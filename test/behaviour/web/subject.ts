@@ -69,6 +69,8 @@ export type Options = Partial<Omit<HttpCacheOptions<never>, "onError">>;
 /** Runs the framework's listener for a request. */
 export type Around = (request: IncomingMessage, listen: () => void) => void;
 
+let subjects = 0;
+
 /** Serves `script` by the adapter; everything is closed when the test is over. */
 export async function subject(
   adapter: Adapter,
@@ -77,7 +79,8 @@ export async function subject(
   around: Around = (_request, listen) => listen(),
   open: (listener: RequestListener) => Promise<number> = listen,
 ): Promise<Subject> {
-  const clock = new ManualClock();
+  // Two of them stand for two processes, whose tokens differ.
+  const clock = new ManualClock(undefined, ++subjects);
   const cache = options.cache ?? cacheWithClock({ backend: new MemoryBackend() }, clock);
   const errors: Error[] = [];
   const engine = new HTTPCacheMiddleware<never>(
