@@ -11,7 +11,6 @@ declare module "koa-static";
 declare module "method-override";
 declare module "morgan";
 declare module "multer";
-declare module "on-headers";
 declare module "passport";
 declare module "serve-static";
 

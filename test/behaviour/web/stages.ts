@@ -52,7 +52,7 @@ export class Stage {
   ask(path: string, method: string): Promise<Got> {
     const limit = soon(HUNG_MS);
     if (this.#http2 !== undefined) return askOnStream(this.#http2.session, path, method, limit);
-    return askOnWire(this.#server!, { path, method }, limit);
+    return askOnWire(this.#server!, path, method, limit);
   }
 
   programOf(url: string): Program {

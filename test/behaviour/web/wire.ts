@@ -22,23 +22,8 @@ const notWhole = (end: "broken" | "hung"): Got => ({
   body: "",
 });
 
-/** A request as a client sends it. */
-export interface Asked {
-  readonly path: string;
-  readonly method: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Default 1.1. */
-  readonly version?: "1.0" | "1.1";
-}
-
 /** Sends one request on a connection of its own. */
-export async function askOnWire(server: Server, asked: Asked, hungAfterMs: number): Promise<Got> {
-  const [got] = await askPipelined(server, [asked], hungAfterMs);
-  return got!;
-}
-
-/** Sends all requests at once on one connection. What follows a response that is not whole is not whole either. */
-export function askPipelined(server: Server, asked: readonly Asked[], hungAfterMs: number): Promise<Got[]> {
+export function askOnWire(server: Server, path: string, method: string, hungAfterMs: number): Promise<Got> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
     const wire = new Duplex({
@@ -48,32 +33,21 @@ export function askPipelined(server: Server, asked: readonly Asked[], hungAfterM
         done();
       },
     });
-    const settle = (end: "broken" | "hung"): void => {
+    const timer = setTimeout(() => {
+      resolve(notWhole("hung"));
+      wire.destroy();
+    }, hungAfterMs);
+    const over = (): void => {
       clearTimeout(timer);
-      let rest: string | undefined = Buffer.concat(parts).toString("latin1");
-      resolve(
-        asked.map(({ method }, at) => {
-          const read = rest === undefined ? undefined : readResponse(rest, method);
-          rest = read?.rest;
-          const isLast = at === asked.length - 1;
-          return read === undefined || (isLast && rest !== "") ? notWhole(end) : read.got;
-        }),
-      );
+      resolve(readResponse(Buffer.concat(parts).toString("latin1"), method) ?? notWhole("broken"));
       wire.destroy();
     };
-    const timer = setTimeout(() => settle("hung"), hungAfterMs);
-    wire.once("finish", () => settle("broken"));
-    wire.once("close", () => settle("broken"));
+    wire.once("finish", over);
+    wire.once("close", over);
     wire.on("error", () => {});
     server.emit("connection", wire);
-    wire.push(asked.map((one, at) => textOf(one, at === asked.length - 1)).join(""));
+    wire.push(`${method} ${path} HTTP/1.1\r\nhost: site.test\r\nconnection: close\r\n\r\n`);
   });
-}
-
-function textOf({ path, method, headers = {}, version = "1.1" }: Asked, isLast: boolean): string {
-  const fields = { host: "site.test", ...headers, ...(isLast ? { connection: "close" } : {}) };
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${method} ${path} HTTP/${version}\r\n${lines.join("")}\r\n`;
 }
 
 /** Sends one request on a stream of HTTP/2. */
@@ -109,14 +83,8 @@ export function askOnStream(
   });
 }
 
-interface Read {
-  readonly got: Got;
-  /** What follows the response. */
-  readonly rest: string;
-}
-
 /** RFC 9112. Undefined if the response is malformed or not complete. */
-function readResponse(text: string, method: string): Read | undefined {
+function readResponse(text: string, method: string): Got | undefined {
   const headEnd = text.indexOf("\r\n\r\n");
   const [statusLine = "", ...lines] = text.slice(0, headEnd).split("\r\n");
   const [, code, message = ""] = /^HTTP\/1\.1 (\d{3}) (.*)$/.exec(statusLine) ?? [];
@@ -133,36 +101,26 @@ function readResponse(text: string, method: string): Read | undefined {
     headers[name].push(line.slice(colon + 1).trim());
   }
   const hasBody = method !== "HEAD" && status !== 204 && status !== 304;
-  const read = hasBody ? readBody(rest, headers) : { body: "", rest };
-  if (read === undefined || (read.rest !== "" && !read.rest.startsWith("HTTP/1.1 "))) return undefined;
-  return { got: { end: "whole", status, message, headers, body: read.body }, rest: read.rest };
+  const body = hasBody ? readBody(rest, headers) : rest;
+  if (body === undefined || (!hasBody && rest !== "")) return undefined;
+  return { end: "whole", status, message, headers, body };
 }
 
-interface ReadBody {
-  readonly body: string;
-  readonly rest: string;
-}
-
-function readBody(text: string, headers: Got["headers"]): ReadBody | undefined {
+function readBody(text: string, headers: Got["headers"]): string | undefined {
   const length = headers["content-length"]?.[0];
   if (headers["transfer-encoding"] !== undefined) return readChunks(text);
-  if (length === undefined) return { body: text, rest: "" };
-  const end = Number(length);
-  return end > text.length ? undefined : { body: text.slice(0, end), rest: text.slice(end) };
+  return length === undefined || Number(length) === text.length ? text : undefined;
 }
 
-function readChunks(text: string): ReadBody | undefined {
+function readChunks(text: string): string | undefined {
   let body = "";
   for (let at = 0; ; ) {
     const lineEnd = text.indexOf("\r\n", at);
     const size = Number.parseInt(text.slice(at, lineEnd), 16);
     const next = lineEnd + 2 + size;
     if (lineEnd < 0 || Number.isNaN(size)) return undefined;
-    if (size === 0) {
-      // Trailer fields follow the last chunk, and then an empty line.
-      const end = text.indexOf("\r\n\r\n", lineEnd);
-      return end < 0 ? undefined : { body, rest: text.slice(end + 4) };
-    }
+    // Trailer fields follow the last chunk.
+    if (size === 0) return text.endsWith("\r\n\r\n") ? body : undefined;
     if (text.slice(next, next + 2) !== "\r\n") return undefined;
     body += text.slice(lineEnd + 2, next);
     at = next + 2;
