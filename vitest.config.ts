@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** A test that puts something of its own in the place of modules or timers must not meet what others have left in them. */
-const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(/;
+/** What replaces modules or timers must not meet what others have left in them; DEBUG turns tracing on for the whole process. */
+const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(|\bstubEnv\("DEBUG"/;
 
-/** Others import packages that replace Response and Request, which these compare or time. */
-const NEEDS_OWN_GLOBALS = /web\/(invisible-fetch|engine\/fast-path)\.test\.ts$/;
+/** Others import packages that replace Response and Request, which this one compares. */
+const NEEDS_OWN_GLOBALS = /web\/invisible-fetch\.test\.ts$/;
 
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
