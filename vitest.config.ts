@@ -66,8 +66,8 @@ export default defineConfig({
     execArgv: ["--max-semi-space-size=64", "--single-threaded-gc", "--disable-warning=XCacheWarning"],
     sequence: { sequencer: LongestFirst },
     // Ends what hangs. What must be soon is asserted where it matters, scaled to how busy the machine is.
-    testTimeout: 900_000,
-    hookTimeout: 900_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // Nearly every file imports most of src: to do that once for all files of a worker saves a third of the time.
     projects: [
       {

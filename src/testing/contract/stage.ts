@@ -11,6 +11,8 @@ import type { ContractOffers, ContractSubject, OpenSubject } from "./subject.ts"
 /** Step and limit for advancing time while waiting. */
 const STEP_MS = 5;
 const PATIENCE_MS = 15_000;
+/** How often what takes a second on a busy machine is tried again. */
+const LATE_TRIES = 2;
 /** Deadline of store operations in caches: generous, so that only a hang exceeds it. */
 const OPERATION_TIMEOUT_MS = 10_000;
 
@@ -105,7 +107,7 @@ export class Stage {
 
   /** The result of a call that should not join a held load. In real time, where a busy machine may be late, it is repeated. */
   async unheld<T>(call: () => Promise<T>, noticeMs: number): Promise<T> {
-    const tries = this.#opened.advance === undefined ? PATIENCE_MS / noticeMs : 0;
+    const tries = this.#opened.advance === undefined ? LATE_TRIES : 0;
     for (let at = 0; at < tries; at++) {
       const result = await Promise.race([call().then((value) => ({ value })), this.advance(noticeMs)]);
       if (result !== undefined) return result.value;

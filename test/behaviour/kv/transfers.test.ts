@@ -111,7 +111,8 @@ describe("more calls at once than a connection carries", () => {
   });
 
   it("large ones succeed or are refused with the reason, in bounded memory, and the breaker stays closed", async () => {
-    const cache = caches.open({ operationTimeout: soon(1) });
+    // Only what is refused at once may fail: nothing is late within this time, also on a busy machine.
+    const cache = caches.open({ operationTimeout: soon(10) });
     const value = new Uint8Array(100_000);
     await cache.set("first", value);
     let outcomes: PromiseSettledResult<void>[] = [];
@@ -122,13 +123,9 @@ describe("more calls at once than a connection carries", () => {
     const reasons = new Set(
       outcomes.flatMap((each) => (each.status === "rejected" ? [(each.reason as Error).message] : [])),
     );
-    // Once one was refused, the key's old value is owed an end, which may be late on a busy machine.
-    const [stated, owed] = [
-      /MB of commands already wait to be sent/,
-      /pending invalidations (were not ack|used up op)/,
-    ];
+    const stated = /MB of commands already wait to be sent/;
     expect([...reasons].filter((reason) => stated.test(reason))).toHaveLength(1);
-    expect([...reasons].filter((reason) => !stated.test(reason) && !owed.test(reason))).toEqual([]);
+    expect([...reasons].filter((reason) => !stated.test(reason))).toEqual([]);
     expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(1_000);
     expect(bytes / MB).toBeLessThan(700);
     expect(cache.getComprehensiveMetrics().circuitBreakerOpen).toBe(false);
