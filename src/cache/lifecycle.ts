@@ -1,4 +1,5 @@
 // Shared by a cache and its namespaces: the configuration, and one store that opens and closes for all of them.
+import { setMaxListeners } from "node:events";
 import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import type { AttachedFeed } from "../core/attached-feeds.ts";
@@ -51,7 +52,7 @@ export class CacheLifecycle {
   readonly metrics: CacheMetrics | undefined;
   /** The function that detaches each member from its metrics. */
   readonly #members = new Map<Member, (() => void) | undefined>();
-  #stopping = new AbortController();
+  #stopping = endOfCache();
   #isOpen = true;
   /** Number of connect() calls waiting for the store. */
   #connecting = 0;
@@ -139,7 +140,7 @@ export class CacheLifecycle {
     const added = this.#addHistories();
     const [wasOpen, stopping] = [this.#isOpen, this.#stopping];
     this.#isOpen = false;
-    this.#stopping = new AbortController();
+    this.#stopping = endOfCache();
     stopping.abort();
     const owed: (Promise<unknown> | undefined)[] = [added];
     for (const [member, stopReporting] of this.#members) {
@@ -187,4 +188,11 @@ export function openScope(
     typeof given === "object" && given !== null && "config" in given && Object.keys(given).length === 1;
   const root = new CacheLifecycle(resolveConfig(wrapped ? given.config : given), clock);
   return new CacheScope(root, root.store.namespace(root.config.keyPrefix));
+}
+
+/** Every load and every waiter may listen to its signal: any number of them is no leak. */
+function endOfCache(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }

@@ -42,14 +42,14 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a lost connection is not ended on the server",
-    NODE,
+    "src/backends/kv/server/preparation.ts",
     'await connection.command("CLIENT", "KILL", "ID", String(clientId));',
     "",
   ),
   one(
     "a scan may look through another server than the one in use",
-    NODE,
-    "if (facts.runId !== runId || inUse.some((name) => name !== connection.name)) throw notInUse(connection);",
+    "src/backends/kv/server/separate-connections.ts",
+    "if (facts.runId !== runId || names.some((name) => name !== connection.name))\n      throw notInUse(connection.name);",
     "",
   ),
   one(
@@ -213,13 +213,13 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "what was kept stays over a lost connection",
-    "src/backends/kv/server/node.ts",
+    NODE,
     "        this.#host.changed(undefined);\n        this.#host.down(",
     "        this.#host.down(",
   ),
   one(
     "pushes are trusted long after the last answer",
-    "src/backends/kv/server/node.ts",
+    NODE,
     "const TRUST_MS = 1_000;",
     "const TRUST_MS = 60_000;",
   ),

@@ -1,4 +1,4 @@
-// Whoever holds the lease of a key: what it costs to become one, who waits for it without being told, and what if it dies.
+// The holder of a key's lease: what taking the lease costs, who waits for it without pushes, and what happens if the holder dies.
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import { XCache } from "../../../src/xcache.ts";
 import { commandCounts, countAnew } from "../../support/kv/command-counts.ts";
 import { StampedeProcess } from "../../support/kv/stampede-process.ts";
 import { WireTap } from "../../support/kv/wire-tap.ts";
+import { moment } from "../../support/moment.ts";
 import { soon } from "../../support/pace.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
@@ -143,4 +144,40 @@ describe("before its load begins, a miss asks the server twice: for the entry an
     // The script looks at what is there and puts the lease in its place.
     expect(counts).toEqual({ get: 1, evalsha: 1, getrange: 1, set: 1 });
   });
+});
+
+test("any number of calls wait for leases, and of loads listen to their signal, without a warning", async () => {
+  const warnings: Error[] = [];
+  const noted = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", noted);
+  try {
+    const config = { kvUrl: server.url, keyPrefix: "many waiters" };
+    await using holder = new XCache(config);
+    await using waiter = new XCache(config);
+    const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`);
+    const release = moment();
+    const begun = keys.map(() => moment());
+    const loads = keys.map((key, at) =>
+      holder.getOrSet(key, async ({ signal }) => {
+        signal.addEventListener("abort", () => {});
+        begun[at]?.let();
+        await release.come;
+        return key;
+      }),
+    );
+    await Promise.all(begun.map(({ come }) => come));
+    using wire = new WireTap();
+    const waits = keys.map((key) => waiter.getOrSet(key, () => "loaded twice"));
+    const reads = (): readonly string[] =>
+      wire.sent.flatMap(({ commands }) => commands.filter(([name]) => /^M?GET$/.test(name ?? "")).flat());
+    // The second time once it listens for changes of the lease.
+    const isAwaited = (key: string): boolean => reads().filter((part) => part.endsWith(`:${key}`)).length > 1;
+    await until(() => keys.every(isAwaited), { what: "every lease is waited for" });
+    release.let();
+    expect(await Promise.all(waits)).toEqual(keys);
+    await Promise.all(loads);
+  } finally {
+    process.off("warning", noted);
+  }
+  expect(warnings).toEqual([]);
 });

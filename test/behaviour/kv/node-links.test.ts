@@ -63,13 +63,13 @@ test("links that meet different servers at one address do not drive each other f
   }
 });
 
-test("a connection aside is refused by a node that is closed, and one in the making is given up", async () => {
+test("a separate connection is refused by a node that is closed, and one in the making is given up", async () => {
   await using silent = await FakeServer.start(() => undefined);
   const node = new KvNode(() => silent.endpoint, nodeHost());
-  const opening = failure(node.aside());
+  const opening = failure(node.separate.open());
   await silent.received("HELLO");
   node.close();
-  for (const refusal of [await opening, await failure(node.aside())])
+  for (const refusal of [await opening, await failure(node.separate.open())])
     expect(refusal).toMatchObject({ code: "DISCONNECTED" });
   await until(() => silent.present.length === 0, { what: "the server sees the connection end" });
   expect(silent.clients).toHaveLength(1);

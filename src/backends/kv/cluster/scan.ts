@@ -120,7 +120,7 @@ async function* scanMember(
 ): AsyncIterable<readonly ScanItem[]> {
   let connection: Connection | undefined;
   try {
-    connection = await node.aside();
+    connection = await node.separate.open();
     const before = await slotsHeld(connection);
     yield* scanOver(connection, scan);
     if (scan.signal?.aborted) return;
@@ -138,7 +138,7 @@ async function* scanMember(
 }
 
 async function* scanVisited(node: KvNode, scan: Scan): AsyncIterable<readonly ScanItem[]> {
-  const connection = await node.aside();
+  const connection = await node.separate.open();
   try {
     yield* scanOver(connection, scan);
   } finally {

@@ -32,7 +32,7 @@ const SIZED_KEYS = 100;
 
 /** Memory of the keys under `prefix`: all keys are counted on a small server, else a sample is extrapolated. */
 export async function nodeUsage(node: KvNode, prefix: string, now: () => number): Promise<Usage> {
-  const connection = await node.aside();
+  const connection = await node.separate.open();
   try {
     const total = Number(await connection.command("DBSIZE"));
     const wanted = Buffer.from(prefix);

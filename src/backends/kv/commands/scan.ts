@@ -9,6 +9,7 @@ import { type Reply, ReplyError } from "../resp/reply.ts";
 import { toXCacheError } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Connection } from "../server/connection.ts";
+import { hasOtherData } from "../server/connection-error.ts";
 import type { KvNode } from "../server/node.ts";
 import type { CommandSender } from "./router.ts";
 
@@ -36,20 +37,16 @@ export interface Scan extends ScanPosition {
  */
 export async function* scanNode(node: KvNode, scan: Scan): AsyncIterable<readonly ScanItem[]> {
   if (scan.signal?.aborted) return;
-  await node.connect();
-  const connection = await node.aside();
+  const { connection, history } = await node.separate.openProven().catch(fail);
   try {
-    const before = await node.historyOn(connection).catch(fail);
     yield* scanOver(connection, scan);
     if (scan.signal?.aborted) return;
-    if ((await node.historyOn(connection).catch(fail)) !== before) throw hasOtherData(connection);
+    const after = await node.separate.historyOn(connection).catch(fail);
+    if (after !== history) throw hasOtherData(connection.name, " during the scan");
   } finally {
     connection.destroy(scanIsOver());
   }
 }
-
-const hasOtherData = ({ name }: Connection): ConnectionError =>
-  new ConnectionError(`${name} has taken over another server's data during the scan`);
 
 export const scanIsOver = (): ConnectionError => new ConnectionError("the scan is over");
 

@@ -66,15 +66,8 @@ export class WatchedSwaps {
     this.#connections.delete(node);
     // Also gives up a node that has left the cluster, with the connection it had.
     for (const [other, { isOpen }] of this.#connections) if (!isOpen) this.#connections.delete(other);
-    await node.connect();
-    const connection = await node.aside();
-    try {
-      // What it read from another server may have been invalidated on the one in use.
-      await node.historyOn(connection);
-    } catch (error) {
-      connection.destroy(new ConnectionError("the server is not the one in use", { cause: error }));
-      throw error;
-    }
+    // What it read from another server may have been invalidated on the one in use.
+    const { connection } = await node.separate.openProven();
     this.#connections.set(node, connection);
     return connection;
   }

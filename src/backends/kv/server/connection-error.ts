@@ -85,3 +85,30 @@ export function withoutPassword(error: ReplyError, password: string | undefined)
   const [code = ""] = /^[A-Z]+(?= |$)/.exec(error.message) ?? [];
   return new ReplyError(code + error.message.slice(code.length).replaceAll(password, "***"));
 }
+
+/** It cannot be used yet; `cause`: what the server said. */
+export const notReady = (name: string, cause: Error): ConnectionError =>
+  new ConnectionError(`${name} is not ready: ${cause.message}`, { cause });
+
+export const notMaster = (name: string): ConnectionError =>
+  new ConnectionError(`${name} is a replica and takes no writes`, {
+    hint: "Give the address of the master, of the sentinels or of the cluster.",
+  });
+
+export const notInUse = (name: string): ConnectionError =>
+  new ConnectionError(`${name} is not the server in use`, {
+    hint: "Call again when the failover is complete.",
+  });
+
+export const hasOtherData = (name: string, when = ""): ConnectionError =>
+  new ConnectionError(`${name} has taken over another server's data${when}`);
+
+export function inCluster(endpoint: Endpoint): ConnectionError {
+  const name = nameOf(endpoint);
+  return new ConnectionError(`${name} is a node of a cluster`, {
+    hint:
+      "path" in endpoint
+        ? "Use redis+cluster:// with the host and port of one of its nodes."
+        : `Use redis+cluster://${name}, or rediss+cluster:// for TLS.`,
+  });
+}

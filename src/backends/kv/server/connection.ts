@@ -26,6 +26,7 @@ import { type Argument, RespWriter } from "../resp/writer.ts";
 import { lost, notResp, refused, unexpectedReply } from "./connection-error.ts";
 import { type ExpectedReply, expectedOf, QUEUED, RECORD, RECORDS } from "./expected-reply.ts";
 import { DEFAULT_USER, type GreetingOptions, greet, inTime } from "./handshake.ts";
+import { HeldReplies } from "./held-replies.ts";
 import { type Login, LoginRenewal, type LoginSource } from "./login.ts";
 import {
   type Answer,
@@ -88,12 +89,6 @@ export interface UnsentCommand extends Unsent<Connection> {
   readonly answer: Answer;
 }
 
-/** Replies that are held back, with their commands, until `until` is answered. */
-interface Doubt {
-  until: PendingCommand;
-  readonly held: [PendingCommand, Reply][];
-}
-
 let connections = 0;
 
 export class Connection {
@@ -132,8 +127,7 @@ export class Connection {
     reject: (error) => this.destroy(refused(this.endpoint, error)),
   };
   #closed: XCacheError | undefined;
-  /** Undefined: replies are handed out as they arrive. */
-  #doubt: Doubt | undefined;
+  readonly #held = new HeldReplies();
   readonly #renewal: LoginRenewal;
   readonly #abort = (): void => this.destroy(this.#listener.signal?.reason);
   readonly #reader = new RespReader({
@@ -267,9 +261,7 @@ export class Connection {
       answer.reject(this.#closed);
       return;
     }
-    const until = this.#append(args, answer);
-    if (this.#doubt === undefined) this.#doubt = { until, held: [] };
-    else this.#doubt.until = until;
+    this.#held.holdUntil(this.#append(args, answer));
     this.#flushSoon();
   }
 
@@ -364,8 +356,7 @@ export class Connection {
     this.#closed = reason;
     this.#listener.signal?.removeEventListener("abort", this.#abort);
     this.#renewal.cancel();
-    const held = this.#doubt?.held.splice(0).map(([command]) => command) ?? [];
-    const pending = [...held, ...this.#pending.close()];
+    const pending = [...this.#held.close(), ...this.#pending.close()];
     endSocket(this.#socket, reason, pending.length > 0);
     // All calls get this one error: one failure of the store, however many they are.
     if (reason instanceof ConnectionError) markLoss(reason);
@@ -543,17 +534,8 @@ export class Connection {
     const next = this.#pending.shift();
     if (next === undefined) throw new Error("the server sent a reply to no command");
     if (next === this.#backlog.lastWaited) this.#backlog.lastWaited = undefined;
-    return this.#doubt === undefined ? this.#hand(next, reply) : this.#hold(next, reply, this.#doubt);
-  }
-
-  #hold(next: PendingCommand, reply: Reply, { until, held }: Doubt): true {
-    if (next !== until) {
-      held.push([next, reply]);
-      return true;
-    }
-    this.#hand(next, reply);
-    for (let each = held.shift(); each !== undefined; each = held.shift()) this.#hand(...each);
-    this.#doubt = undefined;
+    if (!this.#held.isHolding) return this.#hand(next, reply);
+    this.#held.add(next, reply, (command, its) => void this.#hand(command, its));
     return true;
   }
 

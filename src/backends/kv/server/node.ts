@@ -5,7 +5,7 @@ import { isSameServer } from "../../../core/invalidation/failover.ts";
 import { disconnected } from "../../wire/connection-error.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { connectionOf } from "../../wire/pool.ts";
-import { type Reply, ReplyError } from "../resp/reply.ts";
+import type { Reply } from "../resp/reply.ts";
 import {
   type Answer,
   Connection,
@@ -14,9 +14,11 @@ import {
   type UnansweredRead,
   type UnsentCommand,
 } from "./connection.ts";
-import { factsIn } from "./handshake.ts";
+import { hasOtherData, inCluster, notMaster } from "./connection-error.ts";
 import { KvConnection } from "./kv-connection.ts";
-import { probe, type Restricted, type Restrictions } from "./restrictions.ts";
+import { endFormer, prepare } from "./preparation.ts";
+import type { Restrictions } from "./restrictions.ts";
+import { SeparateConnections } from "./separate-connections.ts";
 import { type ClockReading, clockReading, ServerClock } from "./server-clock.ts";
 import { readServerInfo, type ServerInfo } from "./server-info.ts";
 
@@ -55,13 +57,13 @@ const ROLE_EVERY_MS = 1_000;
 export class KvNode {
   info: ServerInfo = readServerInfo(undefined);
   readonly time = new ServerClock();
+  /** For scans and other background work. */
+  readonly separate: SeparateConnections;
   /** When the latest answered command of an earlier connection was sent; 0 for none. */
   lastProvenAt = 0;
   readonly #host: NodeHost;
   readonly #where: () => Endpoint | Promise<Endpoint>;
   readonly #links: readonly KvConnection[];
-  /** Ends the connections of `aside`, open or opening. */
-  readonly #asides = new Set<AbortController>();
   #isReliedOn = false;
   #heartbeat: Timer | undefined;
   /** When it last was or was asked whether it is the master. */
@@ -71,6 +73,7 @@ export class KvNode {
   constructor(where: () => Endpoint | Promise<Endpoint>, host: NodeHost) {
     this.#host = host;
     this.#where = where;
+    this.separate = new SeparateConnections(this, where, host.settings);
     this.#links = Array.from({ length: host.poolSize }, () => this.#newLink());
   }
 
@@ -145,7 +148,7 @@ export class KvNode {
 
   /** Drops every connection and opens new ones. Separate ones are not opened again. */
   renew(reason: XCacheError): void {
-    this.#endAsides(reason);
+    this.separate.end(reason);
     for (const link of this.#links) link.renew(reason);
   }
 
@@ -153,43 +156,7 @@ export class KvNode {
     this.#closed = true;
     this.#heartbeat?.cancel();
     for (const link of this.#links) link.close();
-    this.#endAsides(disconnected());
-  }
-
-  #endAsides(reason: XCacheError): void {
-    for (const end of [...this.#asides]) end.abort(reason);
-  }
-
-  /** A separate connection for background work; the caller destroys it. Its reads are not tracked. */
-  async aside(): Promise<Connection> {
-    if (this.#closed) throw disconnected();
-    const end = new AbortController();
-    const over = (): void => void this.#asides.delete(end);
-    this.#asides.add(end);
-    try {
-      const endpoint = await this.#where();
-      const listener = { pushed: () => {}, closed: over, signal: end.signal };
-      return await Connection.open({ ...this.#host.settings, endpoint }, listener);
-    } catch (error) {
-      over();
-      throw error;
-    }
-  }
-
-  /**
-   * The history of the data that a separate connection reads. Throws unless its server is the master in use: what another
-   * one lacks, or gives up for the data of its own master, may still be read over the other connections.
-   */
-  async historyOn(connection: Connection): Promise<string | undefined> {
-    const { runId } = this.info;
-    const facts =
-      runId === undefined
-        ? readServerInfo(undefined, await greetingOn(connection))
-        : readServerInfo(await connection.command("INFO"));
-    if (!facts.isMaster) throw notMaster(connection);
-    const inUse = this.#links.flatMap((link) => link.connection?.name ?? []);
-    if (facts.runId !== runId || inUse.some((name) => name !== connection.name)) throw notInUse(connection);
-    return facts.history?.id;
+    this.separate.end(disconnected());
   }
 
   #newLink(): KvConnection {
@@ -237,39 +204,19 @@ export class KvNode {
   }
 
   async #prepare(connection: Connection, link: KvConnection, former: Connection[]): Promise<void> {
-    const { clock } = this.#host;
+    const { clock, restrictions, watchesMost } = this.#host;
     const sentAt = clock.now();
-    const answers = await Promise.allSettled([
-      this.#track(connection),
-      connection.command("INFO"),
-      connection.command("TIME").then((answer) => clockReading(answer, sentAt, clock.now())),
-      ...(link === this.#links[0] ? [probe(connection, this.#host.restrictions)] : []),
-    ]);
-    if (connection.closedBy !== undefined) throw connection.closedBy;
-    const unready = answers.find(isUnready);
-    if (unready !== undefined) throw notReady(connection, unready.reason);
-    const [tracking, info, time] = answers;
-    connection.isTracked = tracking.status === "fulfilled";
-    this.#restrict(connection.plain === undefined ? "CLIENT TRACKING" : "HELLO", tracking);
-    this.#restrict("INFO", info);
-    this.#restrict("TIME", time);
-    const facts = readServerInfo(info.status === "fulfilled" ? info.value : undefined, connection.greeting);
-    if (!facts.isMaster) throw notMaster(connection);
-    if (facts.isClusterNode && this.#host.isAlone) throw inCluster(connection);
+    const probes = link === this.#links[0];
+    const { facts, time } = await prepare(connection, { clock, restrictions, watchesMost, probes });
+    if (!facts.isMaster) throw notMaster(connection.name);
+    if (facts.isClusterNode && this.#host.isAlone) throw inCluster(connection.endpoint);
     const { runId: before } = this.info;
     this.info = facts;
     this.#roleAskedAt = sentAt;
     connection.runId = facts.runId;
-    await this.#endFormer(connection, former);
+    await endFormer(connection, former, restrictions);
     if (before !== undefined && before !== facts.runId) this.#leaveFormer(connection, link);
-    await this.#take(time.status === "fulfilled" ? time.value : undefined, (setBack) =>
-      this.#host.onServer(this, connection, setBack),
-    );
-  }
-
-  #restrict(what: Restricted, answer: PromiseSettledResult<unknown>): void {
-    if (answer.status === "rejected") this.#host.restrictions.add(what, answer.reason);
-    else this.#host.restrictions.remove(what);
+    await this.#take(time, (setBack) => this.#host.onServer(this, connection, setBack));
   }
 
   /** Uses a new reading of the server's time, after `check` where the clock was set back. */
@@ -292,54 +239,8 @@ export class KvNode {
   /** Connections to the former server are renewed: an invalidation it still acknowledged would be lost. */
   #leaveFormer(connection: Connection, link: KvConnection): void {
     const reason = new ConnectionError(`${connection.name} has taken over`);
-    this.#endAsides(reason);
+    this.separate.end(reason);
     for (const other of this.#links) if (other !== link) other.renew(reason);
-  }
-
-  /**
-   * Has the server end the lost connections of this link before this one is used: bytes of theirs that are still on the way,
-   * or in the server's own buffer, would be executed after changes made later.
-   */
-  async #endFormer(connection: Connection, former: Connection[]): Promise<void> {
-    const ended = [...former];
-    const onServer = ended.filter(({ runId }) => runId === undefined || runId === connection.runId);
-    await Promise.all(onServer.map((lost) => this.#endOn(connection, lost)));
-    // Those on another server ended with it, or are refused there: it is no longer the master.
-    former.splice(0, ended.length);
-  }
-
-  async #endOn(connection: Connection, { clientId, runId }: Connection): Promise<void> {
-    try {
-      // The number means another client on another server.
-      if (clientId === undefined || runId === undefined)
-        throw new ReplyError("NOPERM INFO is needed to tell that it is the same server");
-      await connection.command("CLIENT", "KILL", "ID", String(clientId));
-    } catch (error) {
-      if (!(error instanceof ReplyError)) throw error;
-      this.#host.restrictions.add("CLIENT KILL", error);
-    }
-  }
-
-  /** The server tracks only the reads that are kept here: tracking costs it memory, and every change a push. */
-  async #track(connection: Connection): Promise<void> {
-    if (connection.plain !== undefined) throw connection.plain;
-    const [mode, word] = this.#host.watchesMost ? ["OPTOUT", "NO"] : ["OPTIN", "YES"];
-    const answering = Promise.allSettled([
-      connection.command("CLIENT", "TRACKING", "ON", mode),
-      connection.command("CLIENT", "CACHING", word),
-    ]);
-    // Uses up CLIENT CACHING, which applies to the next command, before a read is sent.
-    connection.send(["PING"], IGNORED);
-    const answers = await answering;
-    // A server that is not ready may support these modes: its refusal proves nothing.
-    const unready = answers.find(isUnready);
-    if (unready !== undefined) throw unready.reason;
-    if (answers.every(({ status }) => status === "fulfilled")) {
-      connection.watching = this.#host.watchesMost ? "out" : "in";
-      return;
-    }
-    await connection.command("CLIENT", "TRACKING", "OFF");
-    await connection.command("CLIENT", "TRACKING", "ON");
   }
 
   #pushed(push: readonly Reply[], connection: Connection | undefined): void {
@@ -355,7 +256,7 @@ export class KvNode {
 
   /** The data of the server was emptied: by FLUSHALL, or because it is a replica now and takes over another server's data. */
   #emptied(connection: Connection): void {
-    if (!connection.isInUse) connection.destroy(hasOtherData(connection));
+    if (!connection.isInUse) connection.destroy(hasOtherData(connection.name));
     else if (this.info.history !== undefined) connection.sendDoubting(ROLE, this.#roleOf(connection));
   }
 
@@ -368,10 +269,10 @@ export class KvNode {
         if (!connection.isOpen) return;
         if (isMaster && isSameServer({ runId, history: known }, { runId, history }))
           this.info = { ...this.info, history };
-        else this.renew(hasOtherData(connection));
+        else this.renew(hasOtherData(connection.name));
       },
       reject: () => {
-        if (connection.isOpen) this.renew(hasOtherData(connection));
+        if (connection.isOpen) this.renew(hasOtherData(connection.name));
       },
     };
   }
@@ -414,43 +315,3 @@ const isListOfKeys = (keys: Reply | undefined): keys is readonly Buffer[] =>
 
 const ROLE = ["INFO", "replication"];
 const IGNORED = { resolve: () => {}, reject: () => {} };
-
-/** Errors of a server that is not ready: they say nothing about what it supports. */
-const UNREADY = new Set(["LOADING", "MASTERDOWN", "BUSY"]);
-
-const isUnready = (answer: PromiseSettledResult<unknown>): answer is PromiseRejectedResult =>
-  answer.status === "rejected" && answer.reason instanceof ReplyError && UNREADY.has(answer.reason.code);
-
-function notReady(connection: Connection, cause: Error): ConnectionError {
-  return new ConnectionError(`${connection.name} is not ready: ${cause.message}`, { cause });
-}
-
-/** What HELLO says where INFO is refused; nothing where HELLO is unknown too. */
-async function greetingOn(connection: Connection): Promise<ReadonlyMap<string, string>> {
-  return connection.plain === undefined ? factsIn(await connection.command("HELLO")) : connection.greeting;
-}
-
-function hasOtherData({ name }: Connection): ConnectionError {
-  return new ConnectionError(`${name} has taken over another server's data`);
-}
-
-function notInUse({ name }: Connection): ConnectionError {
-  return new ConnectionError(`${name} is not the server in use`, {
-    hint: "Call again when the failover is complete.",
-  });
-}
-
-function inCluster({ name, endpoint }: Connection): ConnectionError {
-  return new ConnectionError(`${name} is a node of a cluster`, {
-    hint:
-      "path" in endpoint
-        ? "Use redis+cluster:// with the host and port of one of its nodes."
-        : `Use redis+cluster://${name}, or rediss+cluster:// for TLS.`,
-  });
-}
-
-function notMaster(connection: Connection): ConnectionError {
-  return new ConnectionError(`${connection.name} is a replica and takes no writes`, {
-    hint: "Give the address of the master, of the sentinels or of the cluster.",
-  });
-}
