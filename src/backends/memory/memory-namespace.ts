@@ -5,8 +5,7 @@ import { ChangeLog } from "../../core/change-log.ts";
 import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
 import type { Codec } from "../../core/codec.ts";
 import { LocalCounters } from "../../core/counters.ts";
-import { CodecError, unknownPosition } from "../../core/errors.ts";
-import { nextTurn } from "../../core/event-loop.ts";
+import { CodecError } from "../../core/errors.ts";
 import { frozen, type Handing, isMadeFrozen } from "../../core/frozen.ts";
 import {
   type Admission,
@@ -24,6 +23,7 @@ import {
   type Ticket,
 } from "../../core/namespace.ts";
 import { LocalRecords } from "../../core/own-records.ts";
+import { inSteps, KeyScans } from "./key-scans.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
 import type { Held, Table } from "./table.ts";
@@ -42,16 +42,10 @@ export interface MemoryCore {
 
 /** From this ttl on the coarse clock is precise enough: its lag is at most a thousandth, and the entry expires early. */
 const LONG_TTL_MS = 1_000 * COARSE_LAG_MS;
-/** Entries and key characters per scan step; then it yields to the event loop. */
-const SCAN_BATCH = 1_000;
-const SCAN_CHARACTERS = 64 * 1024;
 /** Up to this many entries, usage is exact without being asked to be. */
 const COUNTED = 1_000;
 /** Entries measured to estimate the bytes of all. */
 const SIZE_SAMPLE = 100;
-
-/** Scans that can be continued; the oldest is forgotten. */
-const MOST_SCANS = 16;
 
 const NO_TAGS: readonly string[] = [];
 
@@ -65,8 +59,7 @@ export class MemoryNamespace implements Namespace {
   readonly #table: Table<TagSet>;
   readonly #tags = new TagRing();
   readonly #children = new Map<string, MemoryNamespace>();
-  readonly #scans = new Map<string, Iterator<string>>();
-  #lastScan = 0;
+  readonly #scans = new KeyScans();
   readonly #onOpen: (namespace: MemoryNamespace) => void;
 
   constructor(core: MemoryCore, onOpen: (namespace: MemoryNamespace) => void, parent?: MemoryNamespace) {
@@ -180,9 +173,10 @@ export class MemoryNamespace implements Namespace {
     from,
     at,
   }: EntryScanOptions = {}): AsyncIterable<readonly Inspection[]> {
-    const keysLeft = from === undefined ? this.page.keys() : this.#continued(from);
-    const more = at && ((): void => at(this.#keptScan(keysLeft)));
-    for await (const keys of this.#batches(signal, keysLeft, more)) {
+    // Every key present throughout the scan; keys added meanwhile do not prolong it.
+    const keysLeft = from === undefined ? this.page.keys() : this.#scans.at(from);
+    const more = at && ((): void => at(this.#scans.positionOf(keysLeft)));
+    for await (const keys of inSteps(keysLeft, signal, more)) {
       const batch: Inspection[] = [];
       for (const key of keys) {
         const entry = this.#alive(key, stale);
@@ -202,7 +196,7 @@ export class MemoryNamespace implements Namespace {
   async invalidateMatching(matches: (key: string) => boolean, signal?: AbortSignal): Promise<number> {
     this.changes.pattern(matches);
     let live = 0;
-    for await (const keys of this.#batches(signal)) live += this.delete(keys.filter(matches));
+    for await (const keys of inSteps(this.page.keys(), signal)) live += this.delete(keys.filter(matches));
     this.changes.pattern(matches);
     return live;
   }
@@ -254,30 +248,6 @@ export class MemoryNamespace implements Namespace {
     return isMadeFrozen(value) ? value : frozen(codec.copy(value));
   }
 
-  /** Every key present throughout the scan, in steps; keys added meanwhile do not prolong it. */
-  async *#batches(
-    signal?: AbortSignal,
-    keys: Iterator<string> = this.page.keys(),
-    more?: () => void,
-  ): AsyncIterable<readonly string[]> {
-    let batch: string[] = [];
-    let characters = 0;
-    // Not `for of`, which would end an iterator that is to be continued later.
-    for (let next = keys.next(); !next.done; next = keys.next()) {
-      const key = next.value;
-      if (signal?.aborted) break;
-      batch.push(key);
-      characters += key.length;
-      if (batch.length < SCAN_BATCH && characters < SCAN_CHARACTERS) continue;
-      more?.();
-      yield batch;
-      batch = [];
-      characters = 0;
-      await nextTurn();
-    }
-    if (!signal?.aborted) yield batch;
-  }
-
   #fresh(key: string): Held<TagSet> | undefined {
     return this.#alive(key, false);
   }
@@ -286,22 +256,6 @@ export class MemoryNamespace implements Namespace {
     const entry = this.#table.find(this.page, key);
     if (entry === undefined) return undefined;
     return this.#core.clock.now() < (stale ? entry.staleUntil : entry.expires) ? entry : undefined;
-  }
-
-  /** The position of a scan: an iterator, which stays right while keys come and go. */
-  #keptScan(keys: Iterator<string>): string {
-    const known = [...this.#scans].find(([, kept]) => kept === keys)?.[0];
-    const position = known ?? String(++this.#lastScan);
-    this.#scans.set(position, keys);
-    const [oldest] = this.#scans.keys();
-    if (this.#scans.size > MOST_SCANS && oldest !== undefined) this.#scans.delete(oldest);
-    return position;
-  }
-
-  #continued(position: string): Iterator<string> {
-    const keys = this.#scans.get(position);
-    if (keys === undefined) throw unknownPosition(position);
-    return keys;
   }
 
   #empty(): void {
