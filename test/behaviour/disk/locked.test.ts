@@ -23,7 +23,7 @@ async function holder(directory: string): Promise<DiskProcess> {
     const store = open({ path: settings.path, noSync: true, overlappingSync: false });
     store.transactionSync(() => process.kill(process.pid, "SIGSTOP"));
     say("let go");
-    await told();
+    await nextMessage();
   `,
     { directory, path: join(directory, `boot-${readBootId()}`) },
   );
@@ -179,7 +179,7 @@ test("a thread that ends while its change hangs does not end the process", async
     const worker = new Worker(settings.file, { workerData: { directory: settings.directory } });
     worker.once("message", (code) => say(code));
     worker.once("exit", () => say("thread ended"));
-    await told();
+    await nextMessage();
     say("alive");
   `,
     { directory, file },

@@ -32,7 +32,7 @@ test("a hit is the value that was decoded before, until another process changes 
     await cache.connect();
     say("ready");
     for (;;) {
-      const { way } = await told();
+      const { way } = await nextMessage();
       if (way === "tags") await cache.invalidateTags("tag");
       else if (way === "clear") await cache.clear();
       else if (way === "delete") await cache.delete("key");

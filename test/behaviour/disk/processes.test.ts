@@ -23,7 +23,7 @@ test("what another process invalidates, deletes or writes is seen by the very ne
     await cache.connect();
     say("ready");
     for (;;) {
-      const { way, value } = await told();
+      const { way, value } = await nextMessage();
       if (way === "tags") await cache.invalidateTags("tag");
       else if (way === "clear") await cache.clear();
       else if (way === "delete") await cache.delete("key");
@@ -65,7 +65,7 @@ test("a snapshot is not used again: a loop that never lets the event loop turn s
     const backend = openBackend();
     await backend.connect();
     say("ready");
-    await told();
+    await nextMessage();
     await backend.write({ key: "key", record: entry("key"), lifetimeMs: Infinity });
     say("written");
     await backend.disconnect();
@@ -92,9 +92,9 @@ test("a stampede of four processes with 250 callers each takes one load", async 
       const cache = await openCache({ keyPrefix: "stampede" });
       await cache.connect();
       say("ready");
-      await told();
+      await nextMessage();
       let loads = 0;
-      const finish = told();
+      const finish = nextMessage();
       const load = () => { loads++; say("loading"); return finish.then(() => ({ by: process.pid })); };
       const answers = Promise.all(Array.from({ length: 250 }, () => cache.getOrSet("cold", load)));
       say("asked");
@@ -136,7 +136,7 @@ test("of many swaps by four processes each update is kept", async () => {
       const backend = openBackend({ operationTimeoutMs: 20_000 });
       await backend.connect();
       say("ready");
-      await told();
+      await nextMessage();
       let won = 0;
       while (won < 50) {
         const present = await backend.read("counter");

@@ -14,7 +14,7 @@ const WRITER = `
   const backend = openBackend({ operationTimeoutMs: 10_000 });
   await backend.connect();
   let isOver = false;
-  told().then(() => { isOver = true; });
+  nextMessage().then(() => { isOver = true; });
   let lost = 0;
   let commits = 0;
   for (let last; !isOver; commits++) {

@@ -39,9 +39,9 @@ describe("several processes", () => {
           const cache = openCache(${JSON.stringify(url)}, { operationTimeout: 5, keyPrefix: "stampede" });
           await cache.connect();
           say("ready");
-          await told();
+          await nextMessage();
           let loads = 0;
-          const load = async () => { loads++; say("loading"); await told(); return "by ${at}"; };
+          const load = async () => { loads++; say("loading"); await nextMessage(); return "by ${at}"; };
           const values = await Promise.all(Array.from({ length: ${CALLERS} }, () => cache.getOrSet("cold", load)));
           say("answered", { loads, values: [...new Set(values)] });
           await cache.disconnect();
@@ -83,7 +83,7 @@ describe("a process ends by itself", () => {
       for (const cache of caches) await cache.connect();
       for (const cache of caches) await cache.set("k", 1);
       say("connected");
-      await told();
+      await nextMessage();
       const failures = await Promise.all(caches.map((cache) => cache.get("k").catch((error) => error.code)));
       for (const cache of caches) cache.get("k").catch(() => {});
       await Promise.all(caches.map((cache) => cache.disconnect()));
@@ -106,7 +106,7 @@ describe("a process ends by itself", () => {
       await cache.connect();
       await cache.set("k", 1);
       say("connected");
-      await told();
+      await nextMessage();
       for (let failures = 0; failures < 3; ) await cache.get("k").then(() => {}, () => failures++);
       say("gone");
     `);

@@ -28,13 +28,13 @@ const after = (delayMs, run) => {
   return { cancel: () => due.delete(run) };
 };
 const cache = cacheWithClock({ ...settings.config, operationTimeout: 5 }, { ...systemClock, after });
-const order = await told();
+const order = await nextMessage();
 await cache.set(order.key, "value");
 for (let hit = 0; hit < order.hits; hit++) await cache.get(order.key);
 for (let miss = 0; miss < order.misses; miss++) await cache.get("absent");
 say("used");
 for (;;) {
-  const { what } = await told();
+  const { what } = await nextMessage();
   if (what === "leave") break;
   if (what === "add") {
     const runs = [...due];

@@ -9,7 +9,7 @@ const cache = new XCache({ kvUrl, nearCache, operationTimeout: 10 });
 const answers = new SemanticCache({ cache, namespace: "faq", threshold: 0.6, exactUpTo });
 const AsyncFunction = (async () => {}).constructor;
 for (;;) {
-  const { code } = await told();
+  const { code } = await nextMessage();
   if (code === undefined) break;
   const result = await new AsyncFunction("answers", "cache", code)(answers, cache).catch((error) => "failed: " + error);
   say("result", { result: result ?? null });
