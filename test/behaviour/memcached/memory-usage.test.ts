@@ -52,7 +52,7 @@ it("memory usage is that of the fullest of several servers, even while another o
   expect(both).toBeCloseTo(0.24, 1);
   await empty.kill();
   await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - both) < 0.01, {
-    what: "the other tells",
+    what: "the other server reports",
   });
 });
 
