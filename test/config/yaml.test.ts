@@ -200,7 +200,7 @@ describe("files that are not valid YAML", () => {
     ["list items", `\n${"- ".repeat(70)}x`],
     ["keys", `\n${"? ".repeat(70)}x`],
     ["endless lists", "[".repeat(100_000)],
-  ])("endless nesting %s is rejected", (_, content) => {
+  ])("endless nesting of %s is rejected", (_, content) => {
     const error = configErrorOf(() => configFromYaml(file(`tables: ${content}`)));
     expect(error.code).toBe("CONFIG_UNREADABLE");
     expect(error.message).toMatch(/:\d+:\d+: not valid YAML: nesting too deep$/);
