@@ -247,7 +247,7 @@ test("the reader slots of killed processes are freed", async () => {
       await backend.read("key");
       return (await backend.describe()).readers;
     },
-    { what: "the store tells its readers" },
+    { what: "the store reports its readers" },
   );
   // Opening it clears what the killed processes left behind.
   expect(readers).toBeLessThanOrEqual(2);

@@ -152,11 +152,11 @@ describe("several servers", () => {
     expect(await backend.memoryUsage()).toBeCloseTo(0.8, 1);
     await third.kill();
     await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - 0.8) < 0.1, {
-      what: "the others tell",
+      what: "the others report",
     });
     await second.kill();
     await until(async () => ((await backend.memoryUsage()) ?? 1) < 0.4, {
-      what: "the one that is left tells",
+      what: "the remaining one reports",
     });
   });
 

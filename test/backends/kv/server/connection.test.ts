@@ -398,7 +398,7 @@ describe("a connection that is lost", () => {
   test.each([
     ["is not RESP", "HTTP/1.1 400 Bad Request\r\n\r\n"],
     ["claims a string of 10^15 bytes", "$1000000000000000\r\n"],
-    ["answers what nobody asked", "_\r\n+b\r\n"],
+    ["answers no request", "_\r\n+b\r\n"],
   ])("because what arrives %s reports it, and closes the connection", async (_, bytes) => {
     const connection = await open();
     const pending = connection.command("GET", "a").catch(() => {});
