@@ -187,7 +187,12 @@ describe("a server that", () => {
     ["is too old", "STAT version 1.4.15\r\nSTAT time 1\r\nEND\r\n", UnsupportedError, /1\.4\.15/],
     ["removes nothing by its CAS", "STAT version 1.6.12\r\nEND\r\n", UnsupportedError, /1\.6\.12/],
     ["has too many clients", "ERROR Too many open connections\r\n", ConnectionError, /Too many open/],
-    ["refuses to describe itself", "SERVER_ERROR out of memory\r\n", ConnectionError, /cannot be used.*out of memory/],
+    [
+      "refuses to describe itself",
+      "SERVER_ERROR out of memory\r\n",
+      ConnectionError,
+      /cannot be used.*out of memory/,
+    ],
     ["does not describe itself", "END\r\n", ConnectionError, /does not speak/],
   ])("%s is rejected with a reason", async (_name, answer, type, words) => {
     const server = await fake((line, client) => (line === "stats" ? answer : greet(line, client)));
