@@ -1,5 +1,5 @@
-// `node bench/against.mjs <checkout> [--only <scenario>]... [--rounds <n>]`: this checkout next to another one of xcache, both
-// built, in turns. Each measurement is a process of its own, made by the checkout it measures.
+// `node bench/against.mjs <checkout> [--only <scenario>]... [--rounds <n>]`: compares this checkout with another one of xcache, both
+// built, alternating. Each measurement runs in a separate process, in the checkout it measures.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-// Makes a run possible: installs the peers when they are missing, compiles xcache when dist is stale.
+// Prepares a run: installs missing peers, compiles xcache when dist is stale.
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ const isInstalled =
   existsSync(installed) && statSync(installed).mtimeMs >= statSync(here("package-lock.json")).mtimeMs;
 if (!isInstalled) {
   console.error("Installing the peers (once) ...");
-  // Errors only: one peer asks for a newer Node than it needs.
+  // Errors only: one peer demands a newer Node than it needs.
   run("npm", ["ci", "--loglevel=error"], here("."));
 }
 if (!existsSync(here("../node_modules/typescript"))) {

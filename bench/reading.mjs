@@ -1,4 +1,4 @@
-// The loops that read: the same shape for every library, each value is used and the sum checked.
+// The read loops: the same shape for every library; each value is used and the sum checked.
 import { byCpu, timeChunks } from "./timing.mjs";
 
 /** Stores every key of a workload. */
@@ -18,7 +18,7 @@ export function timeReads(driver, read, workload) {
   });
 }
 
-/** As `timeReads`, in CPU time: it hardly depends on what else the machine does. */
+/** Like `timeReads`, in CPU time: it hardly depends on what else the machine does. */
 export async function timeCpu(driver, read, workload) {
   return byCpu(await timeReads(driver, read, workload));
 }

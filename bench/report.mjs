@@ -1,4 +1,4 @@
-// From measurements to the Markdown that is printed and kept.
+// Turns measurements into the Markdown that is printed and kept.
 import os from "node:os";
 import { basename } from "node:path";
 import { median } from "./timing.mjs";
@@ -11,7 +11,7 @@ const UNITS = {
   commands: "commands a read",
 };
 
-/** What each report says of itself, above its tables. */
+/** The introduction of each report, above its tables. */
 const REPORTS = {
   memory: {
     title: "Memory store, side by side",
@@ -49,10 +49,10 @@ const REPORTS = {
   },
 };
 
-/** Drivers of one library for different stores lie in different folders. */
+/** Drivers of one library for different stores are in different folders. */
 const nameOf = (library) => basename(library);
 
-/** What a library reached in a scenario: the medians of its runs, which are worker lines with ratios added. */
+/** The results of a library in a scenario: the medians of its runs, which are worker lines with ratios added. */
 function summarize(allRuns, extra) {
   const runs = allRuns.filter(({ failed }) => failed === undefined);
   const of = (name) => {
@@ -108,7 +108,7 @@ export function scenarioSection(scenario, runsByLibrary, versions) {
   return [`## ${scenario.title}`, "", ...note, ...table, ""].join("\n");
 }
 
-/** `server` is the version of the store's server, where it has one. */
+/** `server` is the version of the store's server, if it has one. */
 export function heading(report, { command, rounds, startedAt, load, server }) {
   const { title, text } = REPORTS[report];
   return [

@@ -1,4 +1,4 @@
-// Runs the scenarios: node run.mjs [--only <scenario or report>]... [--rounds <n>]. A whole report is kept in results/.
+// Runs the scenarios: node run.mjs [--only <scenario or report>]... [--rounds <n>]. A complete report is kept in results/.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -10,7 +10,7 @@ import { heading, scenarioSection } from "./report.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** In the order of the reports; a scenario file that is not named here comes last. */
+/** In the order of the reports; a scenario file that is not listed here comes last. */
 const ORDER = [
   "full-get-or-set",
   "full-million",
@@ -54,7 +54,7 @@ const scenarioNames = [
   ...ORDER.filter((name) => found.includes(name)),
   ...found.filter((name) => !ORDER.includes(name)),
 ];
-/** Scenarios of these reports begin with their name; all others are of the memory store. */
+/** Scenarios of these reports begin with their name; all others belong to the memory store. */
 const STORES = ["full", "kv", "memcached", "disk"];
 const storeOf = (name) => STORES.find((store) => name.startsWith(`${store}-`)) ?? "memory";
 /** The scenarios of each report, which is a file in results/. */
@@ -89,7 +89,7 @@ function showProgress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** One measurement in a process of its own. One that fails is told of, and the others go on. */
+/** One measurement in a separate process. A failure is reported, and the others go on. */
 function measure(scenarioName, library, seed, flags = []) {
   const args = [...flags, here("worker.mjs"), scenarioName, library, String(seed)];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: here(".") });
@@ -142,7 +142,7 @@ function installedVersions() {
 /** The disk is compared with Redis. */
 const SERVERS = { full: REDIS_SERVER, kv: REDIS_SERVER, disk: REDIS_SERVER, memcached: MEMCACHED };
 
-/** Such as `Redis server v=7.0.15`; undefined where there is none, or it cannot be asked. */
+/** Such as `Redis server v=7.0.15`; undefined if there is none, or it cannot be run. */
 function serverVersion(report) {
   if (SERVERS[report] === undefined) return undefined;
   const { stdout } = spawnSync(SERVERS[report], ["--version"], { encoding: "utf8" });

@@ -1,7 +1,7 @@
 // How an operation is timed: in chunks, warmed up, with the median chunk as the process's figure.
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** Long enough to hold its share of young garbage collection, short enough to have many of them. */
+/** Long enough to include its share of young garbage collection, short enough to have many of them. */
 const CHUNK = 1 << 16;
 const WARM_UP_MS = 400;
 const MEASURED_MS = 700;
@@ -16,7 +16,7 @@ export const median = (numbers) => {
 
 /**
  * Nanoseconds per operation of `runChunk(from, to)`, which works on positions of the sequence: `figure` by the wall
- * clock, `cpu` of all threads. Each chunk ends with a turn of the event loop, so that work a library put off is counted.
+ * clock, `cpu` of all threads. Each chunk ends with a turn of the event loop, so that deferred work is counted.
  */
 export async function timeChunks(length, runChunk, warmUpMs = WARM_UP_MS) {
   let from = 0;

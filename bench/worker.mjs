@@ -1,4 +1,4 @@
-// One measurement in a process of its own: node worker.mjs <scenario> <library> [seed] prints one line of JSON.
+// One measurement in a separate process: node worker.mjs <scenario> <library> [seed] prints one line of JSON.
 const [scenarioName, libraryName, seed = "1"] = process.argv.slice(2);
 if (libraryName === undefined) {
   console.error("usage: node worker.mjs <scenario> <library> [seed]");

@@ -1,4 +1,4 @@
-// What every scenario runs on: keys, values of about 200 bytes and a Zipf sequence, all made from a seed.
+// The workload of every scenario: keys, values of about 200 bytes and a Zipf sequence, all generated from a seed.
 
 /** Numbers in [0, 1), the same for the same seed. */
 export function randomFrom(seed) {
@@ -12,7 +12,7 @@ export function randomFrom(seed) {
 }
 
 /**
- * Parsed from JSON, as what is cached mostly was: every string is flat and has memory of its own, while concatenated
+ * Parsed from JSON, like most cached values: every string is flat and has its own memory, while concatenated
  * ones would be flattened inside the measured loop.
  */
 function parsedList(count, textOf) {
@@ -24,7 +24,7 @@ function parsedList(count, textOf) {
 export const makeKeys = (count, prefix = "user") =>
   parsedList(count, (at) => `"${prefix}:${at + 1_000_000}"`);
 
-/** Plain records of 200 bytes of JSON; `size` is what the loops add up. */
+/** Plain records of 200 bytes of JSON; `size` is what the loops sum up. */
 export const makeValues = (count) => parsedList(count, valueText);
 
 function valueText(at) {
@@ -87,7 +87,7 @@ export function zipfWorkload(seed) {
 const POOL = 200;
 
 /**
- * A cache as it is in service: as many entries as it may have, few different values. `keys` beyond `capacity` leave some of the
+ * A cache in production: as many entries as it may have, few different values. `keys` beyond `capacity` leave some of the
  * requests without an entry.
  */
 export function fullWorkload(seed, { keys: count = KEYS, capacity = count } = {}) {

@@ -1,9 +1,9 @@
-// The codec against msgpackr in plain JavaScript, against JSON and structuredClone; copies and frames.
+// The codec compared with msgpackr in plain JavaScript, JSON and structuredClone; copies and frames.
 // Build first; then: node bench/codec/run.mjs
 import { createCodec } from "../../.cache/modules/codec/codec.js";
 import { decodeHeader, decodeRecord, encodeRecord } from "../../.cache/modules/core/frame/frame.js";
 
-// Its optional native part would compare C++ with JavaScript, and is not there on every machine.
+// Its optional native part would compare C++ with JavaScript, and is not available on every machine.
 process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED = "true";
 const { Packr } = await import("msgpackr");
 
@@ -49,7 +49,7 @@ const shapes = Array.from({ length: 40 }, (_, shape) =>
 
 let sink;
 
-/** Nanoseconds of each call: short batches, the rounds of all rivals interleaved, the lower quartile of each. */
+/** Nanoseconds per call: short batches, the rounds of all rivals interleaved, the lower quartile of each. */
 function compare(title, rivals) {
   const entries = Object.entries(rivals).map(([name, run]) => ({
     name,

@@ -1,4 +1,4 @@
-// What encryption costs a hit on Redis: `node bench/encryption/run.mjs`. Plain, encrypted and with hidden keys in turns, 64 in flight.
+// The cost of encryption per hit on Redis: `node bench/encryption/run.mjs`. Plain, encrypted and with hidden keys, alternating, 64 in flight.
 import { XCache } from "../../dist/index.js";
 import { startServer } from "../kv/server.mjs";
 
@@ -16,7 +16,7 @@ const VALUES = { "200 B": 200, "10 KB": 10_240 };
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Microseconds of CPU of this process for one hit. */
+/** Microseconds of this process's CPU time per hit. */
 async function hits(cache) {
   let sent = 0;
   const one = async () => {

@@ -1,4 +1,4 @@
-// How many reads of hot rows are hits while another program commits to all rows, by tags of tables and by tags of rows.
+// The hit rate on hot rows while another program commits to all rows, by table tags and by row tags.
 import { setTimeout as after } from "node:timers/promises";
 import { cachedDependency, XCache } from "../../dist/index.js";
 import { bump, ROWS } from "./writes.mjs";
@@ -21,7 +21,7 @@ async function paced(/** @type {number} */ perSecond, /** @type {number} */ seco
   }
 }
 
-/** Commits of other programs, and what a read must not be older than. */
+/** Commits of other programs, and the oldest value that a read may return. */
 class Committed {
   /** @type {Map<number, { n: number, at: number }[]>} */
   #byRow = new Map();

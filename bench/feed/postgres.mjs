@@ -30,7 +30,7 @@ const TRIGGERS = TABLES.map(
     `CREATE TRIGGER bench AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION bench_notify()`,
 ).join(";");
 
-/** COPY from the client, which a query of the package does not do by itself. */
+/** COPY from the client, which a query of the package does not support by itself. */
 class Copy {
   /** @param {string} text @param {string} rows @param {(error?: Error) => void} done */
   constructor(text, rows, done) {

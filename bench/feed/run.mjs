@@ -1,5 +1,5 @@
-// How long after a commit of another program its row is gone from the cache, how many reads remain hits, and what a feed costs
-// writers. Needs Redis (XCACHE_KV_URL) and a database of its own (DATABASE_URL): PostgreSQL with wal_level = logical and
+// How long after another program's commit its row is gone from the cache, how many reads remain hits, and what a feed costs
+// writers. Needs Redis (XCACHE_KV_URL) and a separate database (DATABASE_URL): PostgreSQL with wal_level = logical and
 // max_prepared_transactions, or MariaDB with a binary log in the row format. Writes bench/results/feed-<database>.md.
 //   node bench/feed/run.mjs [--commits 500] [--seconds 5] [--rounds 3]
 import { fork } from "node:child_process";
@@ -57,7 +57,7 @@ const database = /^(mysql|mariadb):/.test(address)
 
 const connected = () => database.connect(address);
 
-/** Another process, which leads: what is measured is not slowed down by who measures. */
+/** A separate process, which takes the lead: the measuring process does not slow down what is measured. */
 async function lead(/** @type {string} */ kind) {
   const cache = new XCache({ kvUrl, keyPrefix: "bench-feed" });
   const options = { connection: address, cache, tables: database.tables, rows: true };
@@ -144,7 +144,7 @@ async function measureStaleness(feed, commits) {
   return rows;
 }
 
-/** Each round measures without a feed right before each kind of feed; a ratio is formed within a round. */
+/** Each round measures without a feed right before each kind of feed; ratios are taken within a round. */
 async function measureWriters(/** @type {number} */ rounds, /** @type {number} */ seconds) {
   const client = await connected();
   /** @type {Map<string, { without: number, with: number }[]>} */

@@ -1,4 +1,4 @@
-// What another program does to the benchmark's tables, on any database.
+// What another program writes to the benchmark's tables, on any database.
 import { tableTag } from "../../dist/index.js";
 
 /** @typedef {import("./run.mjs").Write} Write */
@@ -6,7 +6,7 @@ import { tableTag } from "../../dist/index.js";
 /** How many rows can be changed, each once. */
 export const ROWS = 1_000;
 
-/** The write concerns a read of the whole table, since its row was in no cache before. */
+/** The write affects a read of the whole table, since its row was in no cache before. */
 export const byTable = { tags: [tableTag("bench_users")] };
 
 export const bump = (/** @type {number} */ id) => `UPDATE bench_users SET n = n + 1 WHERE id = ${id}`;

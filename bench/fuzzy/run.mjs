@@ -1,4 +1,4 @@
-// Fuzzy search over a million keys: time, longest hold of the event loop, memory, recall of single typos.
+// Fuzzy search over a million keys: time, longest blocking of the event loop, memory, recall of single typos.
 // node --expose-gc bench/fuzzy/run.mjs [keys = 1000000]   (needs a build; XCACHE_DIST names another folder of compiled modules)
 
 import { resolve } from "node:path";
@@ -22,7 +22,7 @@ const SYLLABLES =
 const word = () => Array.from({ length: 2 + below(3) }, () => pick(SYLLABLES)).join("");
 const key = (i) =>
   `${pick(["user", "session", "order", "product"])}:${word()}-${word()}:${(i * 7919).toString(36)}`;
-// Through a buffer, so that they are flat strings as they come from a store.
+// Through a buffer, so that they are flat strings like those from a store.
 const keys = Array.from({ length: KEYS }, (_, i) => Buffer.from(key(i)).toString("latin1"));
 
 /** Inserts, deletes, replaces or swaps one character. */
@@ -37,7 +37,7 @@ function typo(text) {
   ]);
 }
 
-/** Part of a key, from anywhere in it, 12 to 20 characters long; the words of every third one change places. */
+/** Part of a key, from anywhere in it, 12 to 20 characters long; in every third one the words are reordered. */
 function query(target, i) {
   const length = Math.min(target.length, 12 + below(9));
   const from = below(target.length - length + 1);
@@ -45,7 +45,7 @@ function query(target, i) {
   return i % 3 ? text : text.split(":").reverse().join(" ");
 }
 
-/** The longest time in which the event loop did nothing else, on the wall and in CPU time (other programs excluded). */
+/** The longest time the event loop was blocked, in wall-clock and in CPU time (other programs excluded). */
 function watchLoop() {
   const longest = { wall: 0, cpu: 0 };
   const cpuMs = () => {
@@ -80,7 +80,7 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
 const average = keys.reduce((sum, each) => sum + each.length, 0) / keys.length;
 console.log(`${KEYS} keys of ${average.toFixed(1)} characters, such as ${keys[0]}; Node ${process.version}`);
 
-globalThis.gc?.(); // else the keys just made are collected during the first search
+globalThis.gc?.(); // otherwise the keys just made are collected during the first search
 for (const [name, source] of [
   ["an array", () => keys],
   ["batches of 1,000", () => inBatches(1000)],
@@ -121,7 +121,7 @@ for (let i = 0; i < QUERIES; i++) {
 }
 console.log(`recall@20 of single typos: ${found} of ${QUERIES}`);
 
-/** Keys that nobody keeps, with a look at the heap now and then: what is held belongs to the search. */
+/** Keys that nobody retains, with a heap reading now and then: retained memory belongs to the search. */
 async function heldByASearch(text, limit) {
   let most = 0;
   let before = 0;

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
-/** Traces of the Caffeine simulator (simulator/src/main/resources), with the capacities that are tried. */
+/** Traces of the Caffeine simulator (simulator/src/main/resources), with the capacities to run. */
 export const RECORDED = [
   { file: "orm-busy.trace.xz", read: integers(4), most: 1_500_000, capacities: [500, 2_000, 5_000] },
   { file: "web07.trace.xz", read: integers(4), capacities: [500, 2_000] },

@@ -1,5 +1,5 @@
 // Hit ratios of eviction policies on fixed traces: node bench/hit-ratio/run.mjs [--traces <folder>], after a build. Kept in
-// results/hit-ratio.md. The folder has recorded traces, see recorded.mjs; without one their table is left out.
+// results/hit-ratio.md. The folder has recorded traces, see recorded.mjs; without one their table is omitted.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -21,10 +21,10 @@ const { values: options } = parseArgs({ options: { traces: { type: "string" } } 
 
 const CAPACITY = 1_000;
 const REQUESTS = 1_000_000;
-/** How many points ours may be behind where it must keep up. */
+/** By how many points ours may trail where it must keep up. */
 const ALLOWANCE = 0.7;
 const OPTIMUM_TOLERANCE = 0.3;
-/** How many points ours may be behind the best of the others on a recorded trace. */
+/** By how many points ours may trail the best of the others on a recorded trace. */
 const RECORDED_ALLOWANCE = 1.5;
 
 const PEERS = {
@@ -40,7 +40,7 @@ const PEERS = {
 const POLICIES = { ...PEERS, xcache, optimum: belady };
 const SIZED = { LRU: lruBySize, GDSF: gdsf, "W-TinyLFU": wTinyLfuBySize, xcache: xcacheBySize };
 
-/** What a reference trace demands of the figures and does not get. */
+/** The requirements of a reference trace that the figures miss. */
 function shortfalls({ name, optimum, goal }, figures) {
   if (goal === undefined) return [];
   const found = [];

@@ -1,4 +1,4 @@
-// `npm run bench:http [-- --only <framework>]... [--rounds <n>] [--seconds <n>]`: requests a second with the HTTP cache in front of a
+// `npm run bench:http [-- --only <framework>]... [--rounds <n>] [--seconds <n>]`: requests per second with the HTTP cache in front of a
 // handler, as a ratio to the bare framework with the same constant in the same round. A run of all frameworks with at least five
 // rounds takes about eleven minutes and is kept in bench/http/results.md once it is complete.
 import { execFileSync, fork, spawn } from "node:child_process";
@@ -13,11 +13,11 @@ const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.
 const FRAMEWORKS = ["node", "express", "fastify", "koa", "hono"];
 const SIZES = [1_024, 51_200];
 const CONNECTIONS = 32;
-/** What is kept rests on at least so many rounds. */
+/** The minimum number of rounds for results that are kept. */
 const LEAST_ROUNDS = 5;
 
 /**
- * Requests a second, a figure a round. A 304 is compared with the whole body of the bare framework, which cannot answer it.
+ * Requests per second, one figure per round. A 304 is compared with the whole body of the bare framework, which cannot answer it.
  * @typedef {{ bare: number[], cached: Record<"hit" | "304", number[]> }} Rates
  */
 
@@ -82,7 +82,7 @@ async function startServer(framework, variant, size) {
 }
 
 /**
- * Requests a second, from the second core.
+ * Requests per second, from the second core.
  * @param {string} url
  * @param {number} seconds
  * @param {string[]} headers
@@ -110,7 +110,7 @@ function load(url, seconds, headers = []) {
 }
 
 /**
- * Makes sure that what is measured is what it is called.
+ * Makes sure that each response is what its measurement claims.
  * @param {string} url
  * @param {number} size
  */
@@ -162,7 +162,7 @@ function median(values) {
 }
 
 /**
- * The ratio within each round: what slows the machine down for a while slows down both.
+ * The ratio within each round: a temporary slowdown of the machine affects both.
  * @param {number[]} rates
  * @param {number[]} bare
  */

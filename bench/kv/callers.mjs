@@ -1,11 +1,11 @@
-// Callers of a store: so many at once, each asks again as soon as it has its answer.
+// Concurrent callers of a store, each of which calls again as soon as it has its answer.
 import { timeChunks } from "../timing.mjs";
 
 const FILLING = 64;
-/** A round trip at a time, the compiler takes this long to have seen enough of any library. */
+/** At one round trip at a time, the compiler takes this long to have seen enough of any library. */
 const WARM_UP_MS = 2_000;
 
-/** Calls `call(at)` for every position below `count`, so many of them at a time. */
+/** Calls `call(at)` for every position below `count`, a limited number at a time. */
 export async function forEachInFlight(count, call, inFlight = FILLING) {
   let next = 0;
   const caller = async () => {

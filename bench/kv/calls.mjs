@@ -1,4 +1,4 @@
-// Counts the function calls of ours that one miss takes: getOrSet of an absent key with one tag on a warm Redis cache.
+// Counts our own function calls for one miss: getOrSet of an absent key with one tag on a warm Redis cache.
 // `node bench/kv/calls.mjs [--near] [--list 40] [path to a dist]` after `npm run build`.
 import { Session } from "node:inspector/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -41,7 +41,7 @@ async function callsOf(key) {
     .sort((a, b) => b.calls - a.calls);
 }
 
-// A heartbeat or a timer may fall into one of them: the median of several does without it.
+// A heartbeat or a timer may fall into one of them: the median of several excludes it.
 const runs = [];
 for (let run = 0; run < 9; run++) runs.push(await callsOf(`miss:${run}`));
 const total = (calls) => calls.reduce((sum, each) => sum + each.calls, 0);

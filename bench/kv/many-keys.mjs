@@ -1,10 +1,10 @@
-// What the scenarios of getMany have in common: reads of so many neighbouring keys by one caller.
+// Shared by the getMany scenarios: reads of a number of adjacent keys by one caller.
 import { timeFewer } from "./callers.mjs";
 import { expectSum, openFilled, prefixSums } from "./reading.mjs";
 
 const KEYS = 100;
 
-/** `isText`: values are text for everybody, not objects. */
+/** `isText`: values are text for every library, not objects. */
 export function getManyScenario({ isText, ...about }) {
   return {
     unit: "us",
@@ -14,7 +14,7 @@ export function getManyScenario({ isText, ...about }) {
     async measure(open, seed) {
       const { driver, workload, sizeOf } = await openFilled(open, seed, { isText });
       const { keys, values } = workload;
-      // Neighbours, so that the keys of a call are distinct: a position of the sequence says where they begin.
+      // Adjacent, so that the keys of a call are distinct: a position of the sequence is the first of them.
       const sequence = workload.sequence.map((first) => first % (keys.length - KEYS));
       const sizeUpTo = prefixSums({ values, sequence: keys.map((_, at) => at) }, sizeOf);
       return timeFewer(sequence.length, 128, async (from, to) => {

@@ -1,18 +1,18 @@
-// A connection that does nothing but PING, on a thread of its own, so that only the server can keep it waiting.
+// A connection that only sends PING, on a separate thread, so that only the server can delay it.
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { openClient } from "./resp-client.mjs";
 
-/** A PING as slow as this while nobody asks the server anything: the machine gave a core to somebody else. */
+/** A PING as slow as this while the server is idle: the machine gave a core to another program. */
 const PAUSE_MS = 1;
-/** Pauses that follow each other faster than this are one. */
+/** Pauses that follow each other faster than this count as one. */
 const CALM_MS = 25;
-/** A machine that has not paused for so long is taken for one that does not, and a busier one is not waited for. */
+/** A machine without a pause for this long is assumed to have none, and a busier one is not waited for. */
 const PAUSES_WITHIN_MS = 1_000;
 const CALM_WITHIN_MS = 5_000;
 
 /**
- * `slowest()` is the longest PING in milliseconds since either was last answered, the one under way included.
+ * `slowest()` is the longest PING in milliseconds since either was last answered, including the one in flight.
  *
  * `pausePassed()` resolves right after the machine has paused, and a new watch begins then. A kernel thread that wakes
  * up by the clock, twice a second say, falls into two of five watches of 200 ms that begin at any moment, whatever the

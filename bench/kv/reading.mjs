@@ -3,7 +3,7 @@ import { fillInFlight, timeFewer } from "./callers.mjs";
 import { startServer } from "./server.mjs";
 import { asStored, evenWorkload, sizeReader } from "./workload.mjs";
 
-/** A server, a library on it, and a workload that is stored there: objects, or text for everybody. */
+/** A server, a library on it, and a stored workload: objects, or text for every library. */
 export async function openFilled(open, seed, { isText = false } = {}) {
   const server = await startServer();
   const driver = await open({ url: server.url });
@@ -14,7 +14,7 @@ export async function openFilled(open, seed, { isText = false } = {}) {
   return { driver, workload: stored, sizeOf: isText ? (text) => text.length : sizeReader(driver) };
 }
 
-/** Microseconds per read of one key. `read` is a method of the driver, called by `inFlight` callers at once. */
+/** Microseconds per read of one key. `read` is a method of the driver, called by `inFlight` callers concurrently. */
 export function timeReads(driver, read, workload, { inFlight, oneIn }) {
   const { keys, sequence } = workload;
   const sizeOf = sizeReader(driver);

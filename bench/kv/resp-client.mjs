@@ -1,11 +1,11 @@
-// The least that talks to Redis: one socket, the commands of a tick in one write, replies in order and as text.
+// A minimal Redis client: one socket, the commands of a tick in one write, replies in order and as text.
 import { once } from "node:events";
 import { connect } from "node:net";
 
 const CR = 13;
 const INCOMPLETE = Symbol("incomplete");
 
-/** Rejects when nobody listens there. Errors of the server reject the command they answer. */
+/** Rejects when nothing listens there. Errors of the server reject the command they answer. */
 export async function openClient(port) {
   const socket = connect({ host: "127.0.0.1", port, noDelay: true });
   await once(socket, "connect");
@@ -46,7 +46,7 @@ function encode(args) {
   return `*${args.length}\r\n${parts.join("")}`;
 }
 
-/** A function from a chunk to the replies that are complete with it. */
+/** A function from a chunk to the replies that it completes. */
 function replyReader() {
   let rest;
   return (arrived) => {

@@ -1,7 +1,7 @@
-// What a server says that it was asked to do, from INFO.
+// What a server was asked to do, from INFO.
 import { forEachInFlight } from "./callers.mjs";
 
-/** Calls of every command so far, without those that ask for it. Commands that a script calls count as well. */
+/** Calls of every command so far, except those that read the counts. Commands called by a script count as well. */
 export async function commandCalls(server) {
   const info = await server.command("INFO", "commandstats");
   let calls = 0;
@@ -11,13 +11,13 @@ export async function commandCalls(server) {
   return calls;
 }
 
-/** Keys that were found so far; one MGET may find many. */
+/** Keys found so far; one MGET may find many. */
 async function keysFound(server) {
   const info = await server.command("INFO", "stats");
   return Number(/^keyspace_hits:(\d+)/m.exec(info)[1]);
 }
 
-/** How many keys the server finds for each of so many calls of `call(at)`. */
+/** How many keys the server finds per call of `call(at)`. */
 export async function storeHitsPerCall(server, calls, call) {
   const before = await keysFound(server);
   await forEachInFlight(calls, call);

@@ -10,7 +10,7 @@ const ATTEMPTS = 5;
 const START_MS = 10_000;
 const POLL_MS = 10;
 
-/** The same variable as for the tests; left out: what is on the PATH. */
+/** The same variable as for the tests; default: the program on the PATH. */
 export const REDIS_SERVER = process.env.XCACHE_TEST_REDIS_SERVER || "redis-server";
 
 /** The server's `url` and `port`, and `command(...)` on a connection that no library uses. */
@@ -35,7 +35,7 @@ async function spawnServer(port) {
   return child;
 }
 
-/** A client of this very process; undefined when it ended, or somebody else has taken the port. */
+/** A client of this very process; undefined when it ended, or another server has taken the port. */
 async function firstClient(child, port) {
   const until = performance.now() + START_MS;
   while (child.exitCode === null && performance.now() < until) {

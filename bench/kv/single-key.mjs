@@ -1,4 +1,4 @@
-// What the scenarios of single keys have in common: who takes part, the baseline, and reads by so many callers.
+// Shared by the single-key scenarios: the libraries, the baseline, and reads by concurrent callers.
 import { openFilled, timeReads } from "./reading.mjs";
 
 export const SINGLE_KEY = {
@@ -15,7 +15,7 @@ export const SINGLE_KEY = {
   ],
 };
 
-/** Throughput by the baseline's. */
+/** Throughput relative to the baseline's. */
 export const atLeast = (least) => ({ text: `>= ${least}`, reached: ({ ratio }) => ratio >= least });
 
 /** get of present keys by `inFlight` callers; a chunk holds one operation in `oneIn`. */

@@ -1,4 +1,4 @@
-// What the store scenarios run on: 10,000 keys, asked for evenly, so that callers at the same time rarely want the same.
+// The workload of the store scenarios: 10,000 keys, requested evenly, so that concurrent callers rarely want the same one.
 import { makeKeys, makeValues, randomFrom } from "../workload.mjs";
 
 const KEYS = 10_000;
@@ -16,12 +16,12 @@ export function evenWorkload(seed) {
 const TEAMS = Array.from({ length: 100 }, (_, at) => `team:${at}`);
 const KINDS = Array.from({ length: 10 }, (_, at) => `kind:${at}`);
 
-/** Two tags for an entry. */
+/** Two tags per entry. */
 export const twoTags = (at) => [
   TEAMS[at % TEAMS.length],
   KINDS[Math.floor(at / TEAMS.length) % KINDS.length],
 ];
 
-/** A driver of raw text says how a value is written and what of it is added up; others take and give values. */
+/** A raw-text driver defines how a value is written and what is summed up; others take and return values. */
 export const asStored = (driver, value) => (driver.write === undefined ? value : driver.write(value));
 export const sizeReader = (driver) => driver.sizeOf ?? ((value) => value.size);

@@ -1,4 +1,4 @@
-// bentocache on its memory driver; that driver serializes unless it is told not to.
+// bentocache on its memory driver, which serializes unless configured not to.
 import { BentoCache, bentostore } from "bentocache";
 import { memoryDriver } from "bentocache/drivers/memory";
 

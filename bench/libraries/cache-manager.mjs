@@ -1,4 +1,4 @@
-// cache-manager on its default store, a Keyv on a Map; it serializes unless it is told not to, and has no bound.
+// cache-manager on its default store, a Keyv on a Map; it serializes unless configured not to, and has no bound.
 import { createCache } from "cache-manager";
 import { Keyv } from "keyv";
 

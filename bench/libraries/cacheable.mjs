@@ -1,4 +1,4 @@
-// cacheable on its own memory store, which clones values unless it is told not to.
+// cacheable on its own memory store, which clones values unless configured not to.
 import { Cacheable, createKeyv } from "cacheable";
 
 export async function open({ capacity, copies, load, ttl, tagged }) {

@@ -1,4 +1,4 @@
-// layered-loader, in-memory tier only; a read tries the synchronous getter first, as its documentation advises.
+// layered-loader, in-memory tier only; a read tries the synchronous getter first, as its documentation recommends.
 import { Loader } from "layered-loader";
 
 export async function open({ capacity, load, ttl }) {

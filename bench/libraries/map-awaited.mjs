@@ -1,4 +1,4 @@
-// A raw Map whose answers are awaited: the most that any library with promises can reach.
+// A raw Map whose answers are awaited: the upper bound for any library with promises.
 import { open as openMap } from "./map.mjs";
 
 export async function open(options) {

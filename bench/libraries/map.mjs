@@ -1,4 +1,4 @@
-// A raw Map, synchronous: what reading and writing cost when nothing is promised.
+// A raw Map, synchronous: the cost of reading and writing without promises.
 export async function open({ load }) {
   const map = new Map();
   return {

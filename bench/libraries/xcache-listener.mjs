@@ -1,4 +1,4 @@
-// xcache with somebody listening to every hit.
+// xcache with a listener for every hit.
 import { openXCache } from "./xcache.mjs";
 
 export async function open(options) {

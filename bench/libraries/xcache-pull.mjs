@@ -1,4 +1,4 @@
-// xcache while Prometheus scrapes it: the series are read now and then, as a server would.
+// xcache while Prometheus scrapes it: the series are read periodically, as a server would.
 import { CacheMetrics, PullCollector } from "../../dist/index.js";
 import { openXCache } from "./xcache.mjs";
 

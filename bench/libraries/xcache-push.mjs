@@ -1,4 +1,4 @@
-// xcache while it sends what it counts to a StatsD daemon: here a socket that throws it away.
+// xcache while it sends its counts to a StatsD daemon: here a socket that discards them.
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { CacheMetrics, PushCollector } from "../../dist/index.js";

@@ -1,4 +1,4 @@
-// xcache on its memory store, asked with keys that were made before.
+// xcache on its memory store, called with keys that were built beforehand.
 import { openXCache } from "./xcache.mjs";
 
 export async function open(options) {

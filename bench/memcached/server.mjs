@@ -8,7 +8,7 @@ const ATTEMPTS = 5;
 const START_MS = 10_000;
 const POLL_MS = 10;
 
-/** The same variable as for the tests; left out: what is on the PATH. */
+/** The same variable as for the tests; default: the program on the PATH. */
 export const MEMCACHED = process.env.XCACHE_TEST_MEMCACHED || "memcached";
 
 /** The server's `url` and `port`. */
@@ -32,7 +32,7 @@ async function spawnServer(port) {
   return child;
 }
 
-/** Whether it is this very process that answers; somebody else may have taken the port. */
+/** Whether this very process answers; another server may have taken the port. */
 async function isUp(child, port) {
   const until = performance.now() + START_MS;
   while (child.exitCode === null && performance.now() < until) {

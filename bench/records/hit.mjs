@@ -1,4 +1,4 @@
-// What recording costs a hit: the same calls on two builds, in turns. `node bench/records/hit.mjs <dist before> <dist after>`
+// The cost of recording per hit: the same calls on two builds, alternating. `node bench/records/hit.mjs <dist before> <dist after>`
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -37,7 +37,7 @@ for (const name of /** @type {const} */ (["get", "getOrSet", "cached"])) {
   /** @type {number[][]} */
   const times = [[], []];
   for (let round = 0; round < ROUNDS; round++) {
-    // In turns and in either order, so that neither has the quieter machine.
+    // Alternating and in either order, so that neither gets the quieter machine.
     for (const at of round % 2 === 0 ? [0, 1] : [1, 0])
       times[at]?.push(await nanosecondsOf(builds[at][name]));
   }

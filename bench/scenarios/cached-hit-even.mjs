@@ -1,11 +1,11 @@
-// As cached-hit, but every number comes as often as any other, so that nothing remembered of a call is of use to the next.
+// Like cached-hit, but every number is equally frequent, so that nothing remembered of a call helps the next.
 import { fill, timeReads } from "../reading.mjs";
 import { randomFrom, zipfWorkload } from "../workload.mjs";
 
-/** As `cached` makes it of the name `user` and a number. */
+/** As `cached` builds it from the name `user` and a number. */
 const keyOf = (id) => `user(${id})`;
 
-/** Strings of their own, as those of JSON: not the ones that are stored. */
+/** Separate strings, like those from JSON: not the stored ones. */
 const readyKeys = (ids) => JSON.parse(JSON.stringify(ids.map(keyOf)));
 
 export const scenario = {

@@ -1,8 +1,8 @@
-// A call of a wrapped function with one number, whose result is present, next to the getOrSet that it stands for.
+// A call of a wrapped function with one number, whose result is present, next to the getOrSet that it replaces.
 import { fill, timeReads } from "../reading.mjs";
 import { zipfWorkload } from "../workload.mjs";
 
-/** As `cached` makes it of the name `user` and a number. */
+/** As `cached` builds it from the name `user` and a number. */
 const keyOf = (id) => `user(${id})`;
 
 export const scenario = {

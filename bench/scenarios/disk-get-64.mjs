@@ -1,4 +1,4 @@
-// get of present keys from disk, 64 callers at once, next to Redis over loopback.
+// get of present keys from disk, 64 concurrent callers, next to Redis over loopback.
 import { getScenario } from "../kv/single-key.mjs";
 
 export const scenario = {

@@ -1,4 +1,4 @@
-// set over present keys on disk, 64 callers at once, next to Redis over loopback, which keeps nothing on disk.
+// set over present keys on disk, 64 concurrent callers, next to Redis over loopback, which keeps nothing on disk.
 import { scenario as onRedis } from "./kv-set-64.mjs";
 
 const { target: _, ...rest } = onRedis;

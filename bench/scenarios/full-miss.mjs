@@ -1,4 +1,4 @@
-// getOrSet of absent keys in a full cache with a load that answers at once: what is paid on top of the load.
+// getOrSet of absent keys in a full cache with a load that answers immediately: the overhead on top of the load.
 import { byCpu, timeChunks } from "../timing.mjs";
 import { makeKeys, makeValues } from "../workload.mjs";
 

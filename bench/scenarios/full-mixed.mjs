@@ -1,4 +1,4 @@
-// getOrSet with about 92 % hits; what is missing is loaded at once and stored, and another entry evicted.
+// getOrSet with about 92 % hits; missing values are loaded immediately and stored, and another entry is evicted.
 import { fill, timeCpu } from "../reading.mjs";
 import { fullWorkload } from "../workload.mjs";
 

@@ -1,4 +1,4 @@
-// get of a present key, every caller gets a value of its own.
+// get of a present key, every caller gets a separate value.
 import { fill, timeReads } from "../reading.mjs";
 import { zipfWorkload } from "../workload.mjs";
 

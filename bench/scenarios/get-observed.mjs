@@ -1,4 +1,4 @@
-// get of a present key while somebody listens or metrics are collected.
+// get of a present key with a listener or while metrics are collected.
 import { fill, timeReads } from "../reading.mjs";
 import { zipfWorkload } from "../workload.mjs";
 

@@ -1,4 +1,4 @@
-// getOrSet of absent keys with a load that answers at once: what is paid on top of the load.
+// getOrSet of absent keys with a load that answers immediately: the overhead on top of the load.
 import { median } from "../timing.mjs";
 import { makeKeys } from "../workload.mjs";
 

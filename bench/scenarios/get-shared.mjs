@@ -1,4 +1,4 @@
-// get of a present key, the stored object itself is handed out.
+// get of a present key, which returns the stored object itself.
 import { fill, timeReads } from "../reading.mjs";
 import { zipfWorkload } from "../workload.mjs";
 

@@ -1,4 +1,4 @@
-// How many commands does the store carry out for a read of an entry with two tags?
+// How many commands does the store execute for a read of an entry with two tags?
 import { fillInFlight } from "../kv/callers.mjs";
 import { startServer } from "../kv/server.mjs";
 import { commandCalls } from "../kv/server-stats.mjs";

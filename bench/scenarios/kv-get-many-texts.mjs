@@ -1,4 +1,4 @@
-// getMany of 100 present keys that hold text, one caller: nobody decodes anything but text.
+// getMany of 100 present keys that hold text, one caller: no library decodes anything but text.
 import { getManyScenario } from "../kv/many-keys.mjs";
 import { atLeast } from "../kv/single-key.mjs";
 

@@ -1,4 +1,4 @@
-// invalidateTags of a tag that 50,000 entries carry: how long, and does anybody else notice?
+// invalidateTags of a tag that 50,000 entries carry: how long does it take, and does it delay other clients?
 import { setTimeout as after } from "node:timers/promises";
 import { fillInFlight } from "../kv/callers.mjs";
 import { startPinger } from "../kv/pinger.mjs";
@@ -9,9 +9,9 @@ import { makeKeys, makeValues } from "../workload.mjs";
 const ENTRIES = 50_000;
 const REPEATS = 3;
 const TAG = "everybody";
-/** What an invalidation leaves for later is watched for so long. */
+/** How long deferred work of an invalidation is watched for. */
 const WATCHED_MS = 200;
-/** Faster commands are not worth the server's while to log. */
+/** Faster commands are not logged by the server. */
 const LOGGED_US = 50;
 
 export const scenario = {

@@ -1,4 +1,4 @@
-// getOrSet of keys that the in-process tier does not hold and the store does, 64 callers at once.
+// getOrSet of keys that the in-process tier does not hold and the store does, 64 concurrent callers.
 import { fillInFlight } from "../kv/callers.mjs";
 import { timeReads } from "../kv/reading.mjs";
 import { startServer } from "../kv/server.mjs";

@@ -1,4 +1,4 @@
-// set over present keys, 64 callers at once.
+// set over present keys, 64 concurrent callers.
 import { timeFewer } from "../kv/callers.mjs";
 import { openFilled } from "../kv/reading.mjs";
 import { atLeast, SINGLE_KEY } from "../kv/single-key.mjs";
@@ -35,5 +35,5 @@ export const scenario = {
   },
 };
 
-/** What is written at a position: the value of the key before it in the sequence. */
+/** The value written at a position: that of the key before it in the sequence. */
 const sourceOf = (sequence, at) => sequence[at === 0 ? 0 : at - 1];

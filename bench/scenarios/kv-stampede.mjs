@@ -27,7 +27,7 @@ export const scenario = {
   ],
   target: { text: "1 load, <= 80 ms", reached: ({ figure, loads }) => figure <= 80 && loads === 1 },
 
-  /** The processes run this very measurement again, and find that somebody talks to them. */
+  /** The processes run this very measurement again, and detect that a parent talks to them. */
   measure: (open) => (process.send === undefined ? lead() : takePart(open)),
 };
 
@@ -60,7 +60,7 @@ async function ask(member, message) {
   return answer;
 }
 
-/** Answers each order with the number of loads it took here. The listener keeps the process alive, as a server's socket does. */
+/** Answers each message with the number of loads it took here. The listener keeps the process alive, as a server's socket does. */
 async function takePart(open) {
   let loads = 0;
   let loadMs = 0;

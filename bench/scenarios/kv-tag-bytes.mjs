@@ -5,7 +5,7 @@ import { twoTags } from "../kv/workload.mjs";
 import { makeKeys, makeValues, randomFrom } from "../workload.mjs";
 
 const ENTRIES = 10_000;
-/** Lengths are the sum of two that spread over so many bytes: the steps of the server's allocator average out. */
+/** Lengths are the sum of two that spread over this many bytes: the steps of the server's allocator average out. */
 const SPREAD = 128;
 const SCANNED = 1_000;
 

@@ -1,4 +1,4 @@
-// get of present keys from memcached, 64 callers at once.
+// get of present keys from memcached, 64 concurrent callers.
 import { fillInFlight } from "../kv/callers.mjs";
 import { timeReads } from "../kv/reading.mjs";
 import { atLeast } from "../kv/single-key.mjs";

@@ -1,4 +1,4 @@
-// set over present keys of memcached, 64 callers at once, next to Redis over loopback.
+// set over present keys of memcached, 64 concurrent callers, next to Redis over loopback.
 
 import { atLeast } from "../kv/single-key.mjs";
 import { startServer } from "../memcached/server.mjs";

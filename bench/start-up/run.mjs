@@ -1,4 +1,4 @@
-// What it costs to start with xcache: processes that import it, read for the first time, or say its version, next to
+// The cost of starting with xcache: processes that import it, read for the first time, or print its version, compared with
 // processes that do nothing. node bench/start-up/run.mjs [runs = 21]   (needs a build)
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const RUNS = Number(process.argv[2] ?? 21);
 
 const server = await startServer();
 const folder = mkdtempSync(join(tmpdir(), "xcache-start-up-"));
-/** Prints the processor time that its process has taken by the end. */
+/** Prints the CPU time that its process has used by the end. */
 const program = (name, text) => {
   const path = join(folder, name);
   writeFileSync(path, `${text}\nconst { user, system } = process.cpuUsage();\nconsole.log(user + system);\n`);
@@ -27,7 +27,7 @@ const cache = new XCache({ kvUrl: ${JSON.stringify(url)}, keyPrefix: "start-up" 
 await cache.get("key");
 `;
 
-/** By name: what is run, what it is compared with, how many milliseconds of processor time more it may take. */
+/** By name: what is run, what it is compared with, and how many extra milliseconds of CPU time it may take. */
 const CASES = {
   "an empty module": program("empty.mjs", ""),
   'import "xcache"': {

@@ -1,4 +1,4 @@
-// Nearest vectors: time of an exact search and of the graph, how long the event loop is held, memory, recall@10.
+// Nearest vectors: time of an exact search and of the graph, how long the event loop is blocked, memory, recall@10.
 // node --expose-gc bench/vector/run.mjs [vectors = 20000] [dimensions = 384]   (needs a build; XCACHE_DIST names another folder of compiled modules)
 
 import { resolve } from "node:path";
@@ -26,7 +26,7 @@ const cpuMs = () => {
   return (user + system) / 1000;
 };
 
-/** The most CPU time in which the event loop did nothing else. */
+/** The longest CPU time for which the event loop was blocked. */
 function watchLoop() {
   let longest = 0;
   let cpu = cpuMs();

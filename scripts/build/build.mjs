@@ -1,4 +1,4 @@
-// Compiles src into dist. With --if-stale only when dist is not exactly what src would give.
+// Compiles src into dist. With --if-stale only when dist does not match src.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,11 +11,11 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The sources of the dashboard's page, which becomes dist/dashboard/page.js. */
 const PAGE = "dashboard";
 
-/** Where each source file's own output is kept, for benchmarks and scripts that look inside. */
+/** Where each source file's own output is kept, for benchmarks and scripts that use internals. */
 const MODULES = ".cache/modules";
 
 /**
- * Files under a folder, relative to it, that pass.
+ * Files under a folder, relative to it, that `accept` accepts.
  * @param {string} folder
  * @param {(path: string) => boolean} accept
  */
@@ -64,8 +64,8 @@ function whyPageStale(root, modified) {
 }
 
 /**
- * Compiles from scratch and, when all went well, puts the result in place of what was there at once: others may be
- * using it. Returns the exit code.
+ * Compiles from scratch and, on success, swaps the result in by renaming: other processes may be
+ * using the old one. Returns the exit code.
  */
 export function build(root = ROOT) {
   mkdirSync(join(root, ".cache"), { recursive: true });
@@ -100,7 +100,7 @@ function replace(next, place, aside) {
   renameSync(next, place);
 }
 
-/** Compiles unless dist matches src already. Returns the exit code. */
+/** Compiles unless dist already matches src. Returns the exit code. */
 export function buildIfStale() {
   return whyStale() === undefined ? 0 : build();
 }

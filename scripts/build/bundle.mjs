@@ -1,4 +1,4 @@
-// Puts the compiled modules together into a few files: Node takes longer to find and open a file than to read a large one.
+// Bundles the compiled modules into a few files: Node takes longer to find and open a file than to read a large one.
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { transformWithEsbuild } from "vite";
 const STORES = ["disk", "kv", "memcached"];
 
 /**
- * What package.json lets be imported, and what it lets be run: paths below dist without their ending.
+ * What package.json exports, and what it lists as programs: paths below dist without their extension.
  * @param {string} root
  */
 function targetsOf(root) {
@@ -30,7 +30,7 @@ export function entriesOf(root) {
 }
 
 /**
- * The file that a module goes into. Undefined: left to the bundler.
+ * The file that a module is bundled into. Undefined: left to the bundler.
  * @param {string} path Below the folder of modules.
  * @param {{ isEager: boolean, isStart: boolean }} need Whether `import "xcache"` needs it at once; whether the program does.
  */
@@ -45,7 +45,7 @@ function fileOf(path, { isEager, isStart }) {
 }
 
 /**
- * What is imported with a module, itself included, without what it imports later.
+ * The modules imported statically by a module, including itself.
  * @param {string} id
  * @param {import("rollup").GetModuleInfo} getModuleInfo
  * @returns {Set<string>}
@@ -57,8 +57,8 @@ function importedWith(id, getModuleInfo) {
 }
 
 /**
- * The declarations keep their comments, where editors show them; in the code they only take time to load, and so does white
- * space. Names stay, and lines stay short, for stack traces.
+ * The declarations keep their comments, where editors show them; in the code, comments and white space only take time to
+ * load. Names stay, and lines stay short, for stack traces.
  * @type {import("rollup").OutputPlugin}
  */
 const compact = {
@@ -91,7 +91,7 @@ async function bundle(root, modules, dist) {
     input: Object.fromEntries(entries.map((entry) => [entry, join(modules, `${entry}.js`)])),
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     treeshake: { moduleSideEffects: false },
-    // A circle of files would be one of folders, or a group above that is chosen badly.
+    // A cycle of files would be one of folders, or a badly chosen group above.
     onLog: (_, { message, code }) => {
       // The compiler's own helper for an import of a computed address.
       if (code === "THIS_IS_UNDEFINED") return;
@@ -102,7 +102,7 @@ async function bundle(root, modules, dist) {
     dir: dist,
     format: "es",
     entryFileNames: "[name].js",
-    // As deep as an entry, so that what is found relative to a file is found from either.
+    // As deep as an entry, so that relative paths work from either.
     chunkFileNames: "chunk/[name].js",
     manualChunks: (id, { getModuleInfo }) => {
       const path = relative(modules, id);

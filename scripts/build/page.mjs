@@ -1,11 +1,11 @@
-// Puts the dashboard's page together: one HTML text with its script and style, next to the licences of what is in it.
+// Builds the dashboard's page: one HTML text with its script and style, next to the licences of its contents.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "vite";
 
-/** What the script is made of besides our own files. */
+/** What the script consists of besides our own files. */
 const PACKAGES = ["preact", "@preact/signals", "@preact/signals-core", "htm"];
 
 /** @param {string} text */
@@ -27,8 +27,8 @@ async function scriptOf(root) {
   });
   const [output] = Array.isArray(built) ? built : [built];
   if (output === undefined || !("output" in output)) throw new Error("the page was not built");
-  // Ends no element early.
-  // The templates are indented for those who read them.
+  // Must not end an element early.
+  // The templates are indented for their readers.
   return output.output[0].code.trim().replace(/\n\s+/g, " ").replaceAll("</script", "<\\/script");
 }
 
@@ -51,7 +51,7 @@ function licencesOf(root) {
     const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
     return `${name} ${version} (${license})\n${text}`;
   });
-  // Ends no comment early.
+  // Must not end a comment early.
   return texts.join("\n\n").replaceAll("*/", "* /");
 }
 

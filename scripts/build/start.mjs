@@ -1,4 +1,4 @@
-// `npm start`: compiles if need be, then tells the story of examples/story. Its exit code is passed on.
+// `npm start`: compiles if necessary, then runs the story of examples/story. Its exit code is passed on.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { buildIfStale } from "./build.mjs";

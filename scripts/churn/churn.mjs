@@ -1,5 +1,5 @@
 // `npm run churn -- --minutes 10 --keys 1000000 --near on --encryption on`: keeps two caches on one server busy with entries that come and
-// go, and looks whether anything stays behind: heap, buffers, handles, listeners, keys of the server. Exit code 1 if so.
+// go, and checks whether anything is left behind: heap, buffers, handles, listeners, keys of the server. Exit code 1 if so.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
 });
 
 /**
- * A whole or broken number above 0.
+ * An integer or fraction above 0.
  * @param {"minutes" | "keys"} name
  */
 function amount(name) {
@@ -32,7 +32,7 @@ function amount(name) {
   throw new Error(`--${name} must be a number above 0, got ${JSON.stringify(options[name])}.`);
 }
 
-/** A port that nobody listens on just now. */
+/** A port without a listener. */
 async function freePort() {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -43,7 +43,7 @@ async function freePort() {
 }
 
 /**
- * Starts a server that keeps nothing; the caller ends it.
+ * Starts a server without persistence; the caller ends it.
  * @param {string} folder
  * @param {number} port
  */

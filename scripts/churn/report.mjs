@@ -1,4 +1,4 @@
-// What `npm run churn` saw, as a table, and what counts as growth.
+// What `npm run churn` measured, as a table, and what counts as growth.
 
 /**
  * @typedef {object} Sample
@@ -40,17 +40,17 @@ export function printRow(sample) {
   console.log(cells.join(""));
 }
 
-/** What the second half may rise by; one byte left behind by every operation is more than this in ten minutes. */
+/** The allowed growth of the second half; one byte left behind by every operation is more than this in ten minutes. */
 const MOST_GROWTH_MB = 2;
 /** Timers, sockets, resources and listeners that come and go. */
 const MOST_MORE = 4;
-/** The server lets some expired keys lie for a while. */
+/** The server keeps some expired keys for a while. */
 const MOST_KEYS = 1.5;
 
 /** @typedef {{ what: string, value: number, most: number }} Finding */
 
 /**
- * How each figure went on in the second half.
+ * How each figure developed in the second half.
  * @param {readonly Sample[]} samples
  * @returns {{ findings: Finding[] }}
  */
@@ -98,7 +98,7 @@ function slope(values) {
 }
 
 /**
- * Prints what was found and whether all is well; returns that.
+ * Prints the findings and whether all is well; returns that.
  * @param {{ findings: readonly Finding[], left: number, mostLeft: number, failures: number }} seen
  */
 export function verdict({ findings, left, mostLeft, failures }) {

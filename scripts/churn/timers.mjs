@@ -1,5 +1,5 @@
-// Counts the timers that wait in this process: Node tells only of those that keep it alive, and those of a store do not.
-// To be imported before whatever sets them.
+// Counts the pending timers of this process: Node lists only those that keep it alive, and a store's do not.
+// Must be imported before the code that sets them.
 
 const { setTimeout: set, clearTimeout: clear } = globalThis;
 /** @type {Set<NodeJS.Timeout>} */

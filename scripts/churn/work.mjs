@@ -1,4 +1,4 @@
-// The process that `npm run churn` looks at: works on the store, and says now and then what it holds.
+// The process that `npm run churn` observes: works on the store, and periodically reports what it holds.
 // Arguments: address of the server, minutes, keys, "on" or "off" for the near tier and for encryption. Needs --expose-gc.
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as pause } from "node:timers/promises";
@@ -44,9 +44,9 @@ const open = () =>
     operationTimeout: 30,
     circuitBreaker: { failureThreshold: 1_000_000 },
   });
-/** Each with its own connections, so that they tell each other of their changes by way of the server. */
+/** Each with its own connections, so that they notify each other of their changes through the server. */
 const caches = [open(), open()];
-/** Until when each key may be in the store, at the latest. */
+/** The latest time until which each key may be in the store. */
 const expiries = new Float64Array(keyCount);
 let operations = 0;
 let failures = 0;
@@ -94,7 +94,7 @@ async function work(until) {
   }
 }
 
-/** What opens a connection of its own, and a scan that is given up halfway. */
+/** Opens a separate connection, and abandons a scan halfway. */
 async function look() {
   for (const cache of caches) {
     await cache.getStats();
@@ -106,7 +106,7 @@ const listenersOf = (/** @type {import("node:events").EventEmitter} */ emitter) 
   emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0);
 
 /**
- * The number that a reply begins with: a count, or how many there are in a list.
+ * The number that a reply begins with: a count, or the length of a list.
  * @param {string} command
  */
 async function ask(command) {
@@ -126,7 +126,7 @@ const serverKeys = () => ask("DBSIZE");
 
 /** @returns {Promise<Sample>} */
 async function sample() {
-  // What is over is let go of in the turns of the event loop that follow.
+  // What has ended is released in the following turns of the event loop.
   for (let round = 0; round < 3; round++) {
     await pause(20);
     await gc();
@@ -160,7 +160,7 @@ async function warmUp() {
   }
 }
 
-/** Waits until everything has expired; resolves with what is left on the server besides the records of minutes. */
+/** Waits until everything has expired; resolves with what is left on the server besides the per-minute records. */
 async function drained() {
   const until = performance.now() + 4 * LONGEST_TTL * 1_000;
   for (;;) {

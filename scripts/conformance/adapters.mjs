@@ -1,4 +1,4 @@
-// The reverse proxy that the public HTTP cache tests run against, made of each adapter of the HTTP cache.
+// The reverse proxy that the public HTTP cache tests run against, built from each adapter of the HTTP cache.
 import { createServer, request as httpRequest } from "node:http";
 import { connect, createServer as createHttp2Server } from "node:http2";
 import { Readable } from "node:stream";
@@ -32,7 +32,7 @@ export const ADAPTERS = {
   express: {
     module: "express",
     open: (httpCache, options, originPort) =>
-      // A field that is set before would make node replace repeated fields.
+      // A field that is set before would make Node replace repeated fields.
       createServer(express().disable("x-powered-by").use(httpCache(options)).use(proxyTo(originPort))),
   },
   fastify: {
@@ -80,7 +80,7 @@ export const ADAPTERS = {
   },
 };
 
-/** Fields of a connection, which end with it. */
+/** Hop-by-hop fields, which end with their connection. */
 const HOP_BY_HOP = ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
 /**
@@ -93,7 +93,7 @@ const statusOf = ({ statusCode = 502 }) => (statusCode > 599 ? 502 : statusCode)
 const isFraming = (name) => name === "keep-alive" || name === "transfer-encoding";
 
 /**
- * Also the fields that Connection names, which HTTP/2 has no place for.
+ * Also the fields that Connection lists, which have no place in HTTP/2.
  * @param {import("node:http").IncomingMessage} message
  * @param {string} name
  */
@@ -119,7 +119,7 @@ const pairs = (raw) =>
   raw.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), raw[at + 1] ?? ""]] : []));
 
 /**
- * One line a field: HTTP/2 allows most fields only once.
+ * One line per field: HTTP/2 allows most fields only once.
  * @param {readonly string[]} raw
  */
 function combined(raw) {
@@ -133,7 +133,7 @@ function combined(raw) {
 }
 
 /**
- * A listener that asks the origin, as a reverse proxy does.
+ * A listener that forwards to the origin, as a reverse proxy does.
  * @param {number} originPort
  * @returns {(request: any, response: any) => void}
  */
@@ -149,7 +149,7 @@ export function proxyTo(originPort) {
       headers: isHttp2
         ? ["host", request.authority, ...filtered(rawHeaders, (name) => !name.startsWith(":"))]
         : rawHeaders,
-      // A connection that is used again may just be closed by the other side.
+      // A reused connection may just be closed by the other side.
       agent: false,
     });
     upstream.on("information", ({ statusCode, headers }) => {
@@ -175,7 +175,7 @@ export function proxyTo(originPort) {
       answer.on("error", () => response.destroy());
     });
     upstream.on("error", () => {
-      // Whatever comes after a whole response is not part of it.
+      // Anything after a complete response is not part of it.
       if (received?.complete) return;
       if (response.headersSent) response.destroy();
       else response.writeHead(502).end();
@@ -218,7 +218,7 @@ function fetchFrom(originPort) {
 }
 
 /**
- * A server for the clients of the suite, which know HTTP/1.1 only, in front of one for HTTP/2.
+ * A server for the suite's clients, which only know HTTP/1.1, in front of one for HTTP/2.
  * @param {(request: any, response: any) => void} listener
  * @returns {Promise<Server>}
  */

@@ -14,13 +14,13 @@ import { writePage } from "./page.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Cases that run side by side; most of each is a pause of three seconds. */
+/** Cases that run concurrently; most of each is a pause of three seconds. */
 const AT_ONCE = 100;
-/** Cases that were too slow for the suite's client run again, fewer side by side. */
+/** Cases that were too slow for the suite's client run again, with fewer at a time. */
 const AGAIN_AT_ONCE = 10;
 
 /**
- * What the npm release 0.4.5 expects of these is not what the RFCs say; the suite itself has changed since. An invalid or repeated Age
+ * What the npm release 0.4.5 expects of these differs from the RFCs; the suite itself has changed since. An invalid or repeated Age
  * is ignored or its first value used (RFC 9111, 5.1), and a 304 updates all fields but those of the body's framing (RFC 9111, 3.2).
  */
 const SUPERSEDED = new Set([
@@ -42,7 +42,7 @@ const SUPERSEDED = new Set([
  * @typedef {"passed" | "failed" | "setup" | "dependency" | "harness" | "superseded" | "no interim"} Result
  */
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 async function freePort() {
   const server = createTcpServer();
   await new Promise((done) => server.listen(0, "127.0.0.1", () => done(undefined)));
@@ -74,7 +74,7 @@ async function loadSuite(folder) {
     /** @param {unknown} tests @param {string} base @param {number} atOnce */
     run: async (tests, base, atOnce) => {
       if (isNew) return runTests(tests, false, base, atOnce);
-      // The release brings its own fetch: Node's would add directives of its own to the requests.
+      // The release brings its own fetch: Node's would add directives to the requests.
       const { default: fetch } = await load(
         createRequire(join(folder, "package.json")).resolve("node-fetch"),
       );
@@ -107,7 +107,7 @@ async function startOrigin(folder, program, port) {
 }
 
 /**
- * As the suite counts: a case whose setup or dependency did not hold says nothing about the cache.
+ * As the suite counts: a case whose setup or dependency failed proves nothing about the cache.
  * @param {Map<string, Case>} cases
  * @param {string} id
  * @param {Record<string, true | [string, string]>} results
@@ -127,7 +127,7 @@ function judge(cases, id, results, isOld) {
 }
 
 /**
- * Runs the suite in `folder` against the server that `open` makes for a port where the suite's own server listens.
+ * Runs the suite in `folder` against the server that `open` creates for a port where the suite's own server listens.
  * @param {string} folder
  * @param {(originPort: number) => import("node:http").Server | Promise<import("node:http").Server>} open
  * @param {readonly string[]} [only] ids of the cases to run; default: all
@@ -199,7 +199,7 @@ export function countOutcome(outcome) {
 }
 
 /**
- * Which suite it is, for people.
+ * A readable name of the suite.
  * @param {string} folder
  */
 function suiteName(folder) {
@@ -255,7 +255,7 @@ async function main() {
   /** @type {Record<string, Awaited<ReturnType<typeof runConformance>>>} */
   const outcomes = {};
   for (const name of names) {
-    // A process each: the suite makes the dates of its cases when it is loaded.
+    // One process each: the suite computes the dates of its cases when it is loaded.
     const args = ["--adapter", name, "--suite", suite, "--dist", dist, "--json"];
     if (values.id !== undefined) args.push("--id", values.id);
     const program = fileURLToPath(import.meta.url);

@@ -1,4 +1,4 @@
-// docs/reference/http-conformance.md: the results of the public HTTP cache tests, a section for each suite that was run.
+// docs/reference/http-conformance.md: the results of the public HTTP cache tests, a section per suite.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -51,7 +51,7 @@ const DIFFERENCES = [
 ];
 
 /**
- * What an adapter does not pass and node does.
+ * What an adapter fails and node passes.
  * @param {Record<string, Item[]>} outcomes
  */
 function differing(outcomes) {
@@ -137,7 +137,7 @@ npm and fails if a case that has passed before does not pass.
 `;
 
 /**
- * Writes the section of this suite and leaves the other one as it is. Returns the cases whose failure nobody has explained.
+ * Writes the section of this suite and leaves the other one as it is. Returns the cases whose failure has no explanation.
  * @param {string} title
  * @param {boolean} isRepository
  * @param {Record<string, Item[]>} outcomes by adapter

@@ -1,4 +1,4 @@
-// `npm run soak [-- --minutes 10 --seed 7 --store cluster --near off]`: the consistency test for as long as asked.
+// `npm run soak [-- --minutes 10 --seed 7 --store cluster --near off]`: the consistency test for the given time.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ import { loadSource } from "../test/load-source.mjs";
  */
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** A run that is longer is made of several, each with a seed and servers of its own. */
+/** A longer run consists of several, each with its own seed and servers. */
 const LONGEST_ROUND_S = 150;
 const STORES = /** @type {const} */ (["one", "sentinel", "cluster"]);
 
@@ -48,7 +48,7 @@ function readArguments() {
 }
 
 /**
- * Where it is not said, the rounds take turns.
+ * Unspecified settings alternate between rounds.
  * @param {ReturnType<typeof readArguments>} given
  * @returns {Setting[]}
  */

@@ -12,7 +12,7 @@ const TOP = 84;
 
 /**
  * @typedef {{ file: string, report: string, section: string, column: string, unit: string, title: string, note: string }} Chart
- * `section` is how its heading in the report begins, `column` the head of the column that is drawn.
+ * `section` is how its heading in the report begins, `column` the heading of the column that is drawn.
  */
 
 /** @type {readonly Chart[]} */
@@ -161,7 +161,7 @@ function draw({ report, section, column, unit, title, note }) {
   });
 }
 
-/** Hit ratios: for each trace how far xcache and LRU come, and where the optimum is. */
+/** Hit ratios: for each trace those of xcache and LRU, and the optimum. */
 function drawHitRatios() {
   const { head, rows } = tableOf("hit-ratio", "Made traces");
   const series = ["LRU", "W-TinyLFU", "xcache", "optimum"];

@@ -1,4 +1,4 @@
-// What the comparison table says of other libraries and can be tried: run on a Redis of its own, with the versions of bench/.
+// The claims of the comparison table about other libraries that can be tested: run on a separate Redis, with the versions of bench/.
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { setTimeout as wait } from "node:timers/promises";
@@ -69,7 +69,7 @@ const libraries = {
 };
 
 /**
- * Whether what was loaded before a removal is served after it.
+ * Whether a value loaded before a removal is served after it.
  * @param {Open} open
  * @param {string} url
  * @param {boolean} otherRemoves whether another instance removes, not the one that loads
@@ -103,7 +103,7 @@ async function comesBack(open, url, otherRemoves) {
 }
 
 /**
- * How long a read takes whose store does not answer; `limitMs` is when nobody waits any more.
+ * How long a read takes when its store does not answer; `limitMs` is when waiting ends.
  * @param {Open} open
  * @param {Awaited<ReturnType<typeof startServer>>} server
  */
@@ -126,7 +126,7 @@ async function readOfSilentStore(open, server, limitMs = 5_000) {
 
 const [asked] = process.argv.slice(2);
 if (asked === undefined) {
-  // A process each: some clients never let go of their connection.
+  // One process each: some clients never release their connection.
   for (const name of Object.keys(libraries)) {
     spawnSync(process.execPath, [fileURLToPath(import.meta.url), name], { stdio: "inherit" });
   }

@@ -164,7 +164,7 @@ function httpDecision() {
   const RIGHT = { arrow: "M630", end: "H695", text: 660, box: 700 };
   const LEFT = { arrow: "M330", end: "H265", text: 298, box: 40 };
   /**
-   * A question, what one answer leads to at its side, and the other answer, which leads down.
+   * A question, the outcome of one answer at its side, and the other answer, which leads down.
    * @param {number} y
    * @param {readonly [string, string]} question
    * @param {typeof LEFT} side

@@ -1,4 +1,4 @@
-// `npm run docs:images`: writes the charts and diagrams of the docs. A test holds the files to what this makes.
+// `npm run docs:images`: writes the charts and diagrams of the docs. A test compares the files with its output.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { diagrams } from "./diagrams.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Every image that is made, by its path from the root of the repository. */
+/** Every generated image, by its path from the root of the repository. */
 export const images = () => ({ ...charts(), ...diagrams() });
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,11 +1,11 @@
-// `npm run docs`: the site of docs/, then the API reference of every entry point, both into docs/.vitepress/dist.
+// `npm run docs`: builds the site of docs/, then the API reference of every entry point, both into docs/.vitepress/dist.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The sources of what package.json exports, so that the reference has exactly what can be imported. */
+/** The sources of what package.json exports, so that the reference covers exactly what can be imported. */
 export function entryPoints() {
   /** @type {{ exports: Record<string, string | { default: string }> }} */
   const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
@@ -21,7 +21,7 @@ async function buildSite() {
   await build(join(ROOT, "docs"));
 }
 
-/** By typedoc.json. Returns whether it was made without a warning. */
+/** Configured by typedoc.json. Returns whether it was built without a warning. */
 async function buildReference() {
   const { Application } = await import("typedoc");
   const base = process.env.DOCS_BASE ?? "/";

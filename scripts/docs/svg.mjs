@@ -1,8 +1,8 @@
-// What the charts and diagrams of the docs are drawn with: one palette for light and dark, and a few shapes.
+// Drawing tools for the charts and diagrams of the docs: one palette for light and dark, and a few shapes.
 
 export const SANS = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 
-/** Each picture brings its own background, so that it is readable wherever it is embedded. */
+/** Each picture has its own background, so that it is readable wherever it is embedded. */
 const STYLE = `
     .card { fill: #ffffff; stroke: #d0d7de; }
     .lane { fill: #f6f8fa; stroke: #d0d7de; }

@@ -1,4 +1,4 @@
-// The dashboard for Grafana: the hit rate first, then what explains it, in the series of the catalogue.
+// The Grafana dashboard: the hit rate first, then what explains it, in the series of the catalogue.
 import { seriesNames } from "./rules.mjs";
 
 /**
@@ -242,7 +242,7 @@ export function dashboardFile(catalogue, namespace) {
 }
 
 /**
- * As the formatter of the repository writes it: a list of plain values stands on one line.
+ * As the repository's formatter writes it: a list of plain values is on one line.
  * @param {unknown} value
  * @param {string} [indent]
  * @returns {string}

@@ -1,4 +1,4 @@
-// The alert rules for Prometheus: the nine situations that deserve somebody's attention, in the series of the catalogue.
+// The alert rules for Prometheus: the nine situations that deserve attention, in the series of the catalogue.
 
 /**
  * @typedef {Readonly<Record<string, { readonly exposition: string; readonly help: string }>>} Catalogue
@@ -61,7 +61,7 @@ export function alertRules(catalogue, namespace) {
     },
     {
       name: "XCacheStoreConnectionFailures",
-      // A series that appears with its first error has nothing to rise from: the second half sees that one.
+      // A series that appears with its first error has nothing to rise from: the second half detects that one.
       expr: `sum ${BY} (increase(${outOfReach}[5m])) > 0 or sum ${BY} (${outOfReach} unless ${outOfReach} offset 5m) > 0`,
       for: "0m",
       severity: "critical",
@@ -125,7 +125,7 @@ export function alertRules(catalogue, namespace) {
 }
 
 /**
- * A string in the quotes that need no escapes; none of ours holds both kinds.
+ * A string in the quotes that need no escaping; none of ours contains both kinds.
  * @param {string} text
  */
 const quoted = (text) => (text.includes('"') ? `'${text}'` : `"${text}"`);

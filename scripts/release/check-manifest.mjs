@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** What stands for the owner until there is one. */
+/** The placeholder for the owner. */
 const PLACEHOLDER = "OWNER";
 const FIELDS = ["author", "homepage", "bugs", "repository"];
 
 /**
- * What keeps a package from being published, a line for each; nothing when all is well.
+ * What prevents a package from being published, one line each; empty when all is well.
  * @param {Readonly<Record<string, unknown>>} manifest
  */
 export function manifestProblems(manifest) {

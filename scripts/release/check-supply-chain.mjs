@@ -1,5 +1,5 @@
 // `npm run check:supply-chain`: sound lock files, and no known vulnerability in what is installed at run time. With
-// --strict an audit that the registry does not answer is a failure as well.
+// --strict an audit that the registry does not answer is a failure too.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { inPublishedFolder } from "./published-folder.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** How many vulnerabilities the registry knows of in the runtime dependencies; undefined when it did not answer. */
+/** How many vulnerabilities the registry lists for the runtime dependencies; undefined when it did not answer. */
 function audit() {
   const args = ["audit", "--omit=dev", "--json", "--loglevel=silent"];
   const { stdout } = inPublishedFolder(ROOT, (cwd) =>

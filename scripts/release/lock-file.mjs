@@ -1,4 +1,4 @@
-// What a package-lock.json says about what comes along at run time, and what it must not say.
+// What a package-lock.json installs at run time, and what it must not contain.
 
 /**
  * @typedef {object} LockedPackage
@@ -17,7 +17,7 @@
 /** @typedef {{ readonly lockfileVersion: number, readonly packages: Readonly<Record<string, LockedPackage>> }} LockFile */
 
 /**
- * Where Node finds a package from the place of another: the nearest `node_modules` on the way up.
+ * Where Node finds a package from the location of another: the nearest `node_modules` on the way up.
  * @param {LockFile} lock
  * @param {string} from
  * @param {string} name
@@ -31,7 +31,7 @@ function placeOf(lock, from, name) {
 }
 
 /**
- * The packages that are installed with ours: its dependencies and theirs, by their places.
+ * The packages installed with ours: its dependencies and theirs, by their locations.
  * @param {LockFile} lock
  */
 export function runtimePackages(lock) {
@@ -52,7 +52,7 @@ export function runtimePackages(lock) {
 }
 
 /**
- * What is wrong with a lock file, a line for each; nothing when all is well.
+ * What is wrong with a lock file, one line each; empty when all is well.
  * @param {LockFile} lock
  */
 export function lockProblems(lock) {
@@ -71,7 +71,7 @@ export function lockProblems(lock) {
   const scripted = Object.keys(runtime).filter((place) => runtime[place]?.hasInstallScript);
   const everything = Object.entries(lock.packages).filter(([place]) => place !== "");
   const addressed = everything.filter(([, { resolved, link }]) => resolved !== undefined && !link);
-  // What is bundled came inside of a package that has a digest.
+  // A bundled package is part of a package that has a digest.
   const unsealed = everything.filter(
     ([, entry]) => !entry.inBundle && !entry.integrity?.startsWith("sha512-"),
   );

@@ -1,4 +1,4 @@
-// The environment in which `npm` is the user's own: inside of a script it may be one that a dependency brought along.
+// The environment in which `npm` is the user's own: inside a script it may be one installed by a dependency.
 import { delimiter, dirname } from "node:path";
 
 /** @param {string} program the node that `npm` and `node` are to run on */

@@ -1,4 +1,4 @@
-// README.md and package.json as the package has them. `prepack` puts them in place, `postpack` brings the checkout's back:
+// README.md and package.json as published. `prepack` puts them in place, `postpack` restores the checkout's:
 //   node scripts/release/published-files.mjs begin | end
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FILES = ["README.md", "package.json"];
-/** Where the checkout's own are meanwhile. */
+/** Where the checkout's own files are meanwhile. */
 const KEPT = ".cache/pack";
 
 /**
- * The README with links that work from the package page and from node_modules: what is not in the package is linked in the
+ * The README with links that work from the package page and from node_modules: files outside the package are linked in the
  * repository, at this version.
  * @param {string} text
  * @param {{ repository: { url: string }, version: string, files: readonly string[] }} manifest
@@ -39,7 +39,7 @@ export function publishedManifest(text) {
 
 /** @param {string} root */
 export function begin(root = ROOT) {
-  // An earlier run may not have come to its end.
+  // An earlier run may not have finished.
   end(root);
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   mkdirSync(join(root, KEPT), { recursive: true });

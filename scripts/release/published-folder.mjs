@@ -1,4 +1,4 @@
-// The package as its users get it: manifest and lock file without all that is for development only.
+// The package as its users get it: manifest and lock file without anything that is for development only.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const published = (manifest) =>
   Object.fromEntries(Object.entries(manifest).filter(([field]) => !NOT_PUBLISHED.includes(field)));
 
 /**
- * Lets npm look at it in a temporary folder. In the checkout `--omit=dev` would also list what a development dependency
+ * Runs npm on it in a temporary folder. In the checkout `--omit=dev` would also list what a development dependency
  * bundles, and call the package by the name of the folder.
  * @template T
  * @param {string} root

@@ -1,4 +1,4 @@
-// `npm run sbom [-- file]`: the bill of materials of what is published, as CycloneDX. Default: to the standard output.
+// `npm run sbom [-- file]`: the bill of materials of what is published, as CycloneDX. Default: standard output.
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

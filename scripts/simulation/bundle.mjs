@@ -1,4 +1,4 @@
-// Bundles the simulation with the library's sources: on the simulated network, and with a mutation of the sources if asked.
+// Bundles the simulation with the library's sources: on the simulated network, and optionally with a mutation of the sources.
 import { rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative } from "node:path";
@@ -36,7 +36,7 @@ async function compile(path, source) {
 }
 
 /**
- * Our own TypeScript. The simulated socket takes the place of the real one, except in the simulated one itself.
+ * Our own TypeScript. The simulated socket replaces the real one, except in the simulated one itself.
  * @param {Mutation | undefined} mutation
  * @returns {import("rollup").Plugin}
  */
@@ -83,7 +83,7 @@ export async function bundle(mutation) {
   });
   await built.write({ file, format: "es", inlineDynamicImports: true });
   await built.close();
-  // Beside the sources, where imports of packages are resolved; another process makes its own.
+  // Next to the sources, where imports of packages are resolved; another process creates its own.
   if (written.size === 0) process.once("exit", removeWritten);
   written.add(file);
   return pathToFileURL(file).href;

@@ -7,14 +7,14 @@ import { fileURLToPath } from "node:url";
 
 const CACHE = fileURLToPath(new URL("../../.cache/servers", import.meta.url));
 const MIRROR = "http://deb.debian.org/debian";
-/** Packages that a server depends on for its service only. */
+/** Packages that a server depends on only for its system service. */
 const UNNEEDED =
   /^(adduser|debconf.*|cdebconf|init-system-helpers|lsb-base|procps|perl.*|systemd.*|sysvinit.*|dpkg)$/;
 
 /** @typedef {Readonly<Record<string, string>>} Package */
 
 /**
- * The program of a server, as Debian has it in this suite; fetched when it is not there yet.
+ * A server's program from this Debian suite; downloaded if missing.
  * @param {string} suite such as `trixie`
  * @param {string} name such as `valkey-server`
  */
@@ -70,7 +70,7 @@ async function packagesOf(suite) {
 }
 
 /**
- * A package and all that it depends on.
+ * A package and all its dependencies.
  * @param {string} name
  * @param {ReadonlyMap<string, Package>} packages
  */

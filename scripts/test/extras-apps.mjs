@@ -1,4 +1,4 @@
-// Applications that have a library for reasons of their own: the package is added to each, as its owner would do it with
+// Applications that already use a library: the package is added to each, as its owner would do it with
 // npm, pnpm or yarn, and the adapter is used there.
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { nodeOfRelease } from "./node-release.mjs";
 import { programFromNpm } from "./npm-program.mjs";
 
 const APPS_FOLDER = fileURLToPath(new URL("../../test/extras/apps", import.meta.url));
-/** No step takes longer, on a slow machine either; what hangs is a failure. */
+/** No step takes longer, even on a slow machine; a hang is a failure. */
 const LIMIT_MS = 600_000;
 const SQLITE = "libsql@0.5";
 const REACT = ["react@19", "react-dom@19"];
@@ -26,7 +26,7 @@ const prisma = (version) =>
   ["prisma", "@prisma/client", "@prisma/adapter-libsql"].map((name) => `${name}@${version}`);
 
 /**
- * What the application has before, and the program that uses the adapter. `release`: the Node that it needs.
+ * What the application has installed, and the program that uses the adapter. `release`: the Node that it needs.
  * @type {readonly { name: string, program: string, packages: readonly string[], release?: string }[]}
  */
 export const APPS = [
@@ -84,7 +84,7 @@ export const APPS = [
 ];
 
 /**
- * A package manager: how it adds packages in a folder, and how a program is run there. No script of a package runs: what
+ * A package manager: how it adds packages in a folder, and how a program is run there. No package scripts run: what
  * they would download is not needed.
  * @typedef {object} Manager
  * @property {(folder: string) => void} [prepare]
@@ -135,7 +135,7 @@ export const MANAGERS = {
 };
 
 /**
- * Installs the application, adds the package and runs the program. Returns what it printed; rejects with what failed.
+ * Installs the application, adds the package and runs the program. Returns its output; rejects with what failed.
  * @param {string} place a folder for all applications
  * @param {string} tarball
  * @param {(typeof APPS)[number]} app

@@ -1,4 +1,4 @@
-// What the checks of the published package share: the tarball, empty folders that it is installed into, and the consumers.
+// Shared by the checks of the published package: the tarball, empty folders that it is installed into, and the consumers.
 import { execFile, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CONSUMERS = join(ROOT, "test", "extras", "consumer");
 const QUIET = ["--no-audit", "--no-fund", "--loglevel=error"];
 
-/** How TypeScript is told to read the package, and which consumers it then compiles. */
+/** The TypeScript settings that the package is checked with, and the consumers compiled under each. */
 export const TYPE_CHECKS = [
   {
     name: "node16, CommonJS by import()",
@@ -40,7 +40,7 @@ export const ADAPTER_CHECKS = TYPE_CHECKS.filter(({ files }) => files.includes("
   files: ["adapters.mts", "adapters.cts"],
 }));
 
-/** What that consumer imports besides ours, and the types of those that do not bring them along. */
+/** What that consumer imports besides ours, and the types of those that do not include them. */
 export const ADAPTED = [
   "@apollo/server",
   "@apollo/utils.keyvaluecache",
@@ -70,7 +70,7 @@ export const ADAPTED = [
   "unstorage",
 ];
 
-/** Those, as npm is asked for them. */
+/** Those, as npm install arguments. */
 export function adaptedPackages() {
   /** @type {{ devDependencies: Record<string, string> }} */
   const { devDependencies } = manifest();
@@ -79,7 +79,7 @@ export function adaptedPackages() {
 
 const manifest = () => JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 
-/** Of every check. Declarations of the package are looked into as well. */
+/** Options of every check. Declarations of the package are checked as well. */
 export const STRICT = { target: "es2023", strict: true, noEmit: true, skipLibCheck: false, types: ["node"] };
 
 /**
@@ -96,7 +96,7 @@ export async function pack(folder, packages = [ROOT]) {
   return packed.map(({ filename }) => join(folder, filename));
 }
 
-/** The folders of what comes along with the package, from this checkout. */
+/** The folders of the package's dependencies, from this checkout. */
 export function runtimeDependencies() {
   /** @type {{ dependencies: Record<string, string> }} */
   const { dependencies } = manifest();
@@ -116,7 +116,7 @@ export function emptyFolder(parent) {
 }
 
 /**
- * Runs npm install in a folder. Rejects with what npm said.
+ * Runs npm install in a folder. Rejects with npm's output.
  * @param {string} folder
  * @param {readonly string[]} packages
  * @param {{ program?: string, offline?: boolean }} [how] `program`: the node that npm itself runs on
@@ -127,7 +127,7 @@ export async function install(folder, packages, { program = process.execPath, of
 }
 
 /**
- * Runs a program in a folder and returns what it printed.
+ * Runs a program in a folder and returns its output.
  * @param {string} folder
  * @param {readonly string[]} args
  */
@@ -137,7 +137,7 @@ export async function run(folder, args, program = process.execPath) {
 }
 
 /**
- * Compiles the consumers with the compiler of its folder. Returns what the compiler said; nothing when all is well.
+ * Compiles the consumers with the compiler of its folder. Returns the compiler's output; empty when all is well.
  * @param {string} folder
  * @param {(typeof TYPE_CHECKS)[number]} check
  */

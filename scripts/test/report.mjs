@@ -1,4 +1,4 @@
-// Reads the report of a test run and puts it into one plain line: `12 passed, 0 failed`.
+// Reads the report of a test run and summarizes it in one plain line: `12 passed, 0 failed`.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

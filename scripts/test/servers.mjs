@@ -1,4 +1,4 @@
-// `npm run test:servers [-- test/behaviour/kv]`: runs the contract suite and the fault tests on every Redis and Valkey to be had.
+// `npm run test:servers [-- test/behaviour/kv]`: runs the contract suite and the fault tests on every available Redis and Valkey.
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const TESTS = ["contract", "faults", "lost-connection", "restricted"].map(
   (name) => `test/behaviour/kv/${name}.test.ts`,
 );
-/** Debian's suites and what each has of Redis and Valkey. */
+/** Debian's suites and their versions of Redis and Valkey. */
 const SERVERS = /** @type {const} */ ([
   ["bullseye", "redis-server"],
   ["bookworm", "redis-server"],

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { Condition, type ConditionOptions } from "../../src/alerts/condition.ts";
 
-/** What is told at each look, 30 seconds apart. */
-function told(terms: Partial<ConditionOptions>, looks: readonly (boolean | undefined)[]) {
+/** The outcome of each check, 30 seconds apart. */
+function outcomes(terms: Partial<ConditionOptions>, checks: readonly (boolean | undefined)[]) {
   const condition = new Condition({ forMs: 0, repeatMs: Number.POSITIVE_INFINITY, ...terms });
-  return looks.map((holds, at) => condition.evaluate(holds, at * 30_000) ?? condition.status);
+  return checks.map((holds, at) => condition.evaluate(holds, at * 30_000) ?? condition.status);
 }
 
 describe("a condition", () => {
-  it("fires when it begins to hold, not at every look, and is resolved once", () => {
-    expect(told({}, [false, true, true, true, false, false])).toEqual([
+  it("fires when it starts to hold, not at every check, and resolves once", () => {
+    expect(outcomes({}, [false, true, true, true, false, false])).toEqual([
       "inactive",
       "fired",
       "firing",
@@ -19,16 +19,16 @@ describe("a condition", () => {
     ]);
   });
 
-  it("fires at the very first look if it holds then", () => {
-    expect(told({}, [true])).toEqual(["fired"]);
+  it("fires at the very first check if it already holds", () => {
+    expect(outcomes({}, [true])).toEqual(["fired"]);
   });
 
-  it("fires anew after it was resolved", () => {
-    expect(told({}, [true, false, true, false])).toEqual(["fired", "resolved", "fired", "resolved"]);
+  it("fires again after it has resolved", () => {
+    expect(outcomes({}, [true, false, true, false])).toEqual(["fired", "resolved", "fired", "resolved"]);
   });
 
-  it("must have held for the whole of `for`, and begins to count anew after a break", () => {
-    expect(told({ forMs: 60_000 }, [true, true, false, true, true, true])).toEqual([
+  it("must hold for the whole of `for`, and starts counting again after a break", () => {
+    expect(outcomes({ forMs: 60_000 }, [true, true, false, true, true, true])).toEqual([
       "pending",
       "pending",
       "inactive",
@@ -38,12 +38,12 @@ describe("a condition", () => {
     ]);
   });
 
-  it("that never held long enough is not resolved either", () => {
-    expect(told({ forMs: 60_000 }, [true, false])).toEqual(["pending", "inactive"]);
+  it("does not resolve if it never held long enough to fire", () => {
+    expect(outcomes({ forMs: 60_000 }, [true, false])).toEqual(["pending", "inactive"]);
   });
 
-  it("is repeated every repeatInterval while it goes on", () => {
-    expect(told({ repeatMs: 60_000 }, [true, true, true, true, true, false])).toEqual([
+  it("repeats every repeatInterval while it holds", () => {
+    expect(outcomes({ repeatMs: 60_000 }, [true, true, true, true, true, false])).toEqual([
       "fired",
       "firing",
       "repeated",
@@ -53,7 +53,7 @@ describe("a condition", () => {
     ]);
   });
 
-  it("counts its repeats from every firing anew", () => {
+  it("counts repeats from the latest firing", () => {
     const condition = new Condition({ forMs: 30_000, repeatMs: 30_000 });
     for (const at of [0, 30_000, 60_000]) condition.evaluate(true, at);
     expect(condition.repeats).toBe(1);
@@ -63,8 +63,8 @@ describe("a condition", () => {
     expect(condition.repeats).toBe(0);
   });
 
-  it("without data neither fires nor is resolved nor repeated", () => {
-    expect(told({ repeatMs: 30_000 }, [undefined, true, undefined, undefined, true, undefined])).toEqual([
+  it("neither fires, resolves nor repeats without data", () => {
+    expect(outcomes({ repeatMs: 30_000 }, [undefined, true, undefined, undefined, true, undefined])).toEqual([
       "inactive",
       "fired",
       "firing",
@@ -74,9 +74,9 @@ describe("a condition", () => {
     ]);
   });
 
-  it("bridges looks without data, as long as they are not longer than `for`", () => {
-    expect(told({ forMs: 60_000 }, [true, undefined, true])).toEqual(["pending", "pending", "fired"]);
-    expect(told({ forMs: 60_000 }, [true, undefined, undefined, true])).toEqual([
+  it("bridges checks without data for up to `for`", () => {
+    expect(outcomes({ forMs: 60_000 }, [true, undefined, true])).toEqual(["pending", "pending", "fired"]);
+    expect(outcomes({ forMs: 60_000 }, [true, undefined, undefined, true])).toEqual([
       "pending",
       "pending",
       "pending",
@@ -84,8 +84,8 @@ describe("a condition", () => {
     ]);
   });
 
-  it("begins to count `for` anew after longer without data, and never fires without it", () => {
-    expect(told({ forMs: 60_000 }, [true, undefined, undefined, undefined, true, true, true])).toEqual([
+  it("restarts `for` after a longer gap in the data, and never fires without data", () => {
+    expect(outcomes({ forMs: 60_000 }, [true, undefined, undefined, undefined, true, true, true])).toEqual([
       "pending",
       "pending",
       "pending",
@@ -96,7 +96,7 @@ describe("a condition", () => {
     ]);
   });
 
-  it("does not wait for another look because a timer ran a moment early", () => {
+  it("does not wait for another check because a timer ran slightly early", () => {
     const condition = new Condition({ forMs: 60_000, repeatMs: 60_000 });
     condition.evaluate(true, 0.6);
     expect(condition.evaluate(true, 60_000)).toBe("fired");

@@ -33,12 +33,12 @@ function message(text: string): Outgoing {
 
 type Outcome = "accept" | "fail" | "refuse" | "gone" | "hang" | Error;
 
-/** A destination that does as it is told, and `accept`s when it is told nothing. */
+/** A destination that produces the given outcomes in order, then accepts everything. */
 class Scripted implements Destination {
   readonly label = "somewhere";
   readonly tried: string[] = [];
   outcomes: Outcome[];
-  /** What happens when `outcomes` is empty. */
+  /** The outcome once `outcomes` is empty. */
   otherwise: Outcome = "accept";
   release: (() => void) | undefined;
   retryAfterMs = 0;
@@ -96,7 +96,7 @@ describe("a channel", () => {
     expect(counts).toEqual({ delivered: 3, failedAttempts: 0, abandoned: 0, superseded: 0 });
   });
 
-  it("tries again after a growing delay, counts and reports each failure, and holds up nobody", async () => {
+  it("retries after a growing delay, counts and reports each failure, and blocks nobody", async () => {
     const destination = new Scripted("fail", "fail");
     const { push, counts, errors, clock, channel } = channelTo(destination);
     await push("firing 1");
@@ -115,7 +115,7 @@ describe("a channel", () => {
     expect([clock.pending, channel.pending]).toEqual([0, 0]);
   });
 
-  it("gives up after ten attempts, and goes on with the next message", async () => {
+  it("gives up after ten attempts and moves on to the next message", async () => {
     const destination = new Scripted();
     destination.otherwise = "fail";
     const { push, counts, errors, clock, channel } = channelTo(destination);
@@ -131,7 +131,7 @@ describe("a channel", () => {
     expect(counts.delivered).toBe(1);
   });
 
-  it("does not repeat what was refused for good, but tries the next message", async () => {
+  it("does not retry a permanently rejected message, but still sends the next one", async () => {
     const destination = new Scripted("refuse");
     const { push, counts, errors, clock } = channelTo(destination);
     await push("firing 1", "firing 2");
@@ -141,7 +141,7 @@ describe("a channel", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("leaves a destination alone that said it is gone", async () => {
+  it("sends nothing more to a destination that reported itself gone", async () => {
     const destination = new Scripted("gone");
     const { push, counts } = channelTo(destination);
     await push("firing 1", "resolved 1");
@@ -151,7 +151,7 @@ describe("a channel", () => {
     expect(counts.abandoned + counts.superseded).toBe(3);
   });
 
-  it("waits at least as long as the destination asked", async () => {
+  it("waits at least as long as the destination asked for", async () => {
     const destination = new Scripted("fail");
     destination.retryAfterMs = 120_000;
     const { push, clock } = channelTo(destination);
@@ -162,7 +162,7 @@ describe("a channel", () => {
     expect(destination.tried).toHaveLength(2);
   });
 
-  it("ends an attempt that takes too long, and tries again", async () => {
+  it("aborts an attempt that takes too long and retries", async () => {
     const destination = new Scripted("hang");
     const { push, clock, errors, counts } = channelTo(destination);
     await push("firing 1");
@@ -174,7 +174,7 @@ describe("a channel", () => {
     expect(counts).toMatchObject({ delivered: 1, failedAttempts: 1 });
   });
 
-  it("takes an error that no destination should throw for final, without its credentials", async () => {
+  it("treats an unexpected error as final and redacts its credentials", async () => {
     const destination = new Scripted(new TypeError("no: https://user:Zq9@host/"));
     const { push, errors, clock, counts } = channelTo(destination);
     await push("firing 1");
@@ -183,8 +183,8 @@ describe("a channel", () => {
   });
 });
 
-describe("what has become pointless", () => {
-  it("is the firing that could not be told before it was over: only its end is", async () => {
+describe("messages that have become pointless", () => {
+  it("drop the firing that failed before the incident ended, and send only the resolution", async () => {
     const destination = new Scripted("fail");
     const { push, clock, counts } = channelTo(destination);
     await push("firing 1");
@@ -195,7 +195,7 @@ describe("what has become pointless", () => {
     expect(counts).toEqual({ delivered: 1, failedAttempts: 1, abandoned: 0, superseded: 1 });
   });
 
-  it("is a firing in flight that fails after it was over", async () => {
+  it("drop a firing in flight that fails after the incident has ended", async () => {
     const destination = new Scripted("hang");
     const { push, clock, counts } = channelTo(destination);
     await push("firing 1", "resolved 1");
@@ -206,7 +206,7 @@ describe("what has become pointless", () => {
     expect(destination.tried).toEqual(["firing 1", "resolved 1"]);
   });
 
-  it("is an incident as a whole of which the destination never heard", async () => {
+  it("drop the whole incident if the destination never heard of it", async () => {
     const destination = new Scripted("accept", "fail");
     const { push, clock, counts, channel } = channelTo(destination);
     await push("firing 1");
@@ -218,7 +218,7 @@ describe("what has become pointless", () => {
     expect(counts).toEqual({ delivered: 3, failedAttempts: 1, abandoned: 0, superseded: 2 });
   });
 
-  it("is a repetition while the first message is still on its way", async () => {
+  it("drop a repeat while the first message is still in flight", async () => {
     const destination = new Scripted("fail", "accept", "hang");
     const { push, clock, counts } = channelTo(destination);
     await push("firing 1", "repeat 1");
@@ -230,7 +230,7 @@ describe("what has become pointless", () => {
     expect(counts).toMatchObject({ delivered: 1, superseded: 2 });
   });
 
-  it("is a repetition that failed before the end, of which the destination is told", async () => {
+  it("drop a failed repeat once the incident ends, and send the resolution", async () => {
     const destination = new Scripted("accept", "fail");
     const { push, clock } = channelTo(destination);
     await push("firing 1");
@@ -240,7 +240,7 @@ describe("what has become pointless", () => {
     expect(destination.tried).toEqual(["firing 1", "repeat 1", "resolved 1"]);
   });
 
-  it("never leaves more than three messages, however often an alert comes and goes", async () => {
+  it("leave at most three messages queued, however often an alert comes and goes", async () => {
     const destination = new Scripted("accept");
     destination.otherwise = "hang";
     const { push, channel } = channelTo(destination);
@@ -253,7 +253,7 @@ describe("what has become pointless", () => {
 });
 
 describe("closing a channel", () => {
-  it("waits for what is in flight and sends what was never tried", async () => {
+  it("waits for what is in flight and sends what was never attempted", async () => {
     const destination = new Scripted("hang");
     const { push, channel, counts } = channelTo(destination);
     await push("firing 1", "resolved 1");
@@ -269,7 +269,7 @@ describe("closing a channel", () => {
     expect(counts).toMatchObject({ delivered: 2, abandoned: 0 });
   });
 
-  it("gives up what waits for another attempt, and leaves no timer", async () => {
+  it("abandons what is waiting for a retry, and leaves no timer", async () => {
     const destination = new Scripted("fail");
     const { push, channel, counts, clock } = channelTo(destination);
     await push("firing 1", "firing 2");
@@ -279,7 +279,7 @@ describe("closing a channel", () => {
     expect([clock.pending, channel.pending]).toEqual([0, 0]);
   });
 
-  it("tries nothing twice", async () => {
+  it("attempts nothing twice", async () => {
     const destination = new Scripted("hang", "fail");
     const { push, channel, counts, clock } = channelTo(destination);
     await push("firing 1", "firing 2");
@@ -305,7 +305,7 @@ describe("closing a channel", () => {
 });
 
 describe("the delay before another attempt", () => {
-  it("doubles from 5 s to 5 min, half of it by chance, on top of what was asked for", () => {
+  it("doubles from 5 s to 5 min, half of it random, on top of any delay the destination asked for", () => {
     expect([1, 2, 3, 6, 7, 20].map((failures) => retryDelayMs(failures, 1, 0))).toEqual([
       5_000, 10_000, 20_000, 160_000, 300_000, 300_000,
     ]);

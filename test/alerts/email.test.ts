@@ -66,7 +66,7 @@ async function failureOf(sent: Promise<void>): Promise<DeliveryFailure> {
 }
 
 describe("an email", () => {
-  it("says what fires, to all recipients at once", async () => {
+  it("states what fires, to all recipients in one message", async () => {
     await using server = await MailServer.start();
     await destinationAt(server.port).send(outgoing(), never());
     expect(server.letters).toHaveLength(1);
@@ -97,7 +97,7 @@ describe("an email", () => {
     ]);
   });
 
-  it("of the same incident stands below the first one", async () => {
+  it("threads under the first one of the same incident", async () => {
     await using server = await MailServer.start();
     const destination = destinationAt(server.port);
     for (const data of [{ repeat: 1 }, { status: "resolved", repeat: 1 }] as const) {
@@ -114,7 +114,7 @@ describe("an email", () => {
     expect(server.letters[0]?.email.text).toContain("repeat:     1");
   });
 
-  it("has no other header, line or recipient, whatever the alert and the process are called", async () => {
+  it("gains no header, line or recipient, whatever the names of the alert and the process", async () => {
     await using server = await MailServer.start();
     const destination = destinationAt(server.port);
     const nasty = fc.array(
@@ -163,7 +163,7 @@ const EVERY_HEADER = [
   "to",
 ];
 
-describe("through a mail server that asks for it, an email goes", () => {
+describe("through a mail server that requires it, an email is sent", () => {
   let certificates: Certificates;
   let tls: { readonly cert: string; readonly key: string };
   beforeAll(async () => {
@@ -180,7 +180,7 @@ describe("through a mail server that asks for it, an email goes", () => {
     authOptional: false,
     onAuth: ({ username, password }, _, done) => {
       if (username === AUTH.user && password === AUTH.pass) done(null, { user: AUTH.user });
-      // As some servers do, it repeats what it was told.
+      // Like some servers, it echoes what it received.
       else done(new Error(`bad: ${password} ${Buffer.from(`${password}`).toString("base64")}`));
     },
   };
@@ -199,14 +199,14 @@ describe("through a mail server that asks for it, an email goes", () => {
     expect(server.letters).toMatchObject([{ secure: true, user: "sender" }]);
   });
 
-  it("not at all when its certificate is not trusted", async () => {
+  it("only if the server's certificate is trusted", async () => {
     await using server = await MailServer.start({ ...login, ...tls });
     const failure = await failureOf(destinationAt(server.port, { auth: AUTH }).send(outgoing(), never()));
     expect(failure.message).toMatch(/certificate/);
     expect(server.letters).toEqual([]);
   });
 
-  it("not at all when the password would travel in the clear, unless that is wanted", async () => {
+  it("only if the password would not travel in the clear, unless that is allowed", async () => {
     const inTheClear = { ...login, disabledCommands: ["STARTTLS"], allowInsecureAuth: true };
     await using server = await MailServer.start(inTheClear);
     const failure = await failureOf(destinationAt(server.port, { auth: AUTH }).send(outgoing(), never()));
@@ -216,7 +216,7 @@ describe("through a mail server that asks for it, an email goes", () => {
     expect(server.letters).toMatchObject([{ secure: false, user: "sender" }]);
   });
 
-  it("not at all with a wrong password, which is told to nobody and not tried again", async () => {
+  it("only with the right password: a wrong one appears in no message and is not retried", async () => {
     await using server = await MailServer.start({ ...login, ...tls });
     const auth = { user: "sender", pass: "Zq9wrong" };
     const options = { auth, tls: { ca: certificates.ca } };
@@ -230,7 +230,7 @@ describe("through a mail server that asks for it, an email goes", () => {
 });
 
 describe("recipients", () => {
-  it("that the server puts off are tried again, and only they", async () => {
+  it("that the server defers are retried, and only those", async () => {
     let isBusy = true;
     await using server = await MailServer.start({
       onRcptTo: ({ address }, _, done) =>
@@ -244,12 +244,12 @@ describe("recipients", () => {
     isBusy = false;
     await destination.send(message, never());
     expect(server.letters.map(({ to }) => to)).toEqual([["ops@example.com"], ["lead@example.com"]]);
-    // Each sees who else is told, and it is the same message.
+    // Each sees the other recipients, and it is the same message.
     expect(server.letters[1]?.email.to).toMatchObject(RECIPIENTS.map((address) => ({ address })));
     expect(server.letters[0]?.email.messageId).toBe(server.letters[1]?.email.messageId);
   });
 
-  it("that the server refuses for good are not tried again; the others have it", async () => {
+  it("that the server rejects permanently are not retried; the others receive the message", async () => {
     await using server = await MailServer.start({
       onRcptTo: ({ address }, _, done) => done(address.startsWith("lead") ? reply(550, "unknown") : null),
     });
@@ -261,7 +261,7 @@ describe("recipients", () => {
   it.each([
     [451, true],
     [550, false],
-  ])("that are all answered %d may be tried again: %s", async (code, retryable) => {
+  ])("that are all answered %d are retryable: %s", async (code, retryable) => {
     await using server = await MailServer.start({ onRcptTo: (_address, _, done) => done(reply(code, "no")) });
     const failure = await failureOf(destinationAt(server.port).send(outgoing(), never()));
     expect(failure).toMatchObject({
@@ -277,7 +277,7 @@ describe("a mail server that misbehaves", () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  /** A server that never ends a connection by itself. */
+  /** A server that never ends a connection itself. */
   async function talking(
     talk: (socket: Socket) => void,
   ): Promise<{ port: number; connected: Promise<Socket> }> {
@@ -293,18 +293,21 @@ describe("a mail server that misbehaves", () => {
     return { port: (server.address() as AddressInfo).port, connected };
   }
 
-  it.each(["", "220 hello\r\n", "220-"])("after %j holds nothing once the time is over", async (greeting) => {
-    const { port, connected } = await talking((socket) => socket.write(greeting));
-    const attempt = new AbortController();
-    const sent = failureOf(destinationAt(port).send(outgoing(), attempt.signal));
-    const socket = await connected;
-    const reason = new DeliveryFailure("too long", { retryable: true });
-    attempt.abort(reason);
-    expect(await sent).toBe(reason);
-    await until(() => socket.closed || !socket.write("220-\r\n"), { what: "the connection closed" });
-  });
+  it.each(["", "220 hello\r\n", "220-"])(
+    "after %j holds no resources after the timeout",
+    async (greeting) => {
+      const { port, connected } = await talking((socket) => socket.write(greeting));
+      const attempt = new AbortController();
+      const sent = failureOf(destinationAt(port).send(outgoing(), attempt.signal));
+      const socket = await connected;
+      const reason = new DeliveryFailure("too long", { retryable: true });
+      attempt.abort(reason);
+      expect(await sent).toBe(reason);
+      await until(() => socket.closed || !socket.write("220-\r\n"), { what: "the connection closed" });
+    },
+  );
 
-  it("by keeping the connection of a message it has accepted keeps only its own end", async () => {
+  it("by keeping the connection of an accepted message open keeps only its own end open", async () => {
     const { port, connected } = await talking((socket) => {
       socket.write("220 hello\r\n");
       let isData = false;
@@ -317,13 +320,13 @@ describe("a mail server that misbehaves", () => {
     });
     await destinationAt(port).send(outgoing(), never());
     const socket = await connected;
-    // Nobody takes what is written to a connection that is closed at the other end.
+    // Writing to a connection whose other end is closed leads nowhere.
     await until(() => socket.closed || !socket.write("250 still here\r\n"), {
       what: "the connection closed",
     });
   });
 
-  it("is not reached any more when the time was over before", async () => {
+  it("is not contacted if the attempt was aborted beforehand", async () => {
     let connections = 0;
     await using server = await MailServer.start({
       onConnect: (_, done) => {
@@ -334,23 +337,23 @@ describe("a mail server that misbehaves", () => {
     const reason = new DeliveryFailure("too late", { retryable: true });
     const destination = destinationAt(server.port);
     expect(await failureOf(destination.send(outgoing(), AbortSignal.abort(reason)))).toBe(reason);
-    // By the time this one is delivered, the first one would have connected as well.
+    // By the time this one is delivered, the first one would have connected too.
     await destination.send(outgoing(), never());
     expect(connections).toBe(1);
   });
 
-  it("is not reached either by a mail library that connects late", async () => {
+  it("is not contacted by a mail library that connects after the abort either", async () => {
     let connections = 0;
     const { port } = await talking(() => connections++);
     const attempt = new AbortController();
-    let told: (error: Error | null) => void = () => {};
+    let settle: (error: Error | null) => void = () => {};
     const late = new Promise<Error | null>((resolve) => {
-      told = resolve;
+      settle = resolve;
     });
     const mailer: Mailer = {
       createTransport: ({ getSocket }) => ({
         sendMail: () => {
-          attempt.signal.addEventListener("abort", () => setImmediate(() => getSocket({}, told)));
+          attempt.signal.addEventListener("abort", () => setImmediate(() => getSocket({}, settle)));
           return new Promise(() => {});
         },
       }),
@@ -366,7 +369,7 @@ describe("a mail server that misbehaves", () => {
   it.each([
     [421, true],
     [554, false],
-  ])("by answering the message with %d may be tried again: %s", async (code, retryable) => {
+  ])("by answering the message with %d is retryable: %s", async (code, retryable) => {
     await using server = await MailServer.start({
       onData: (stream, _, done) => {
         stream.resume();
@@ -377,7 +380,7 @@ describe("a mail server that misbehaves", () => {
     expect(failure).toMatchObject({ retryable, message: expect.stringContaining(`${code} no`) });
   });
 
-  it("by not being there may be tried again", async () => {
+  it("by being unreachable is retryable", async () => {
     const server = await MailServer.start();
     const { port } = server;
     await server[Symbol.asyncDispose]();
@@ -387,7 +390,7 @@ describe("a mail server that misbehaves", () => {
 });
 
 describe("a manager with a mail server", () => {
-  it("sends email and webhooks of one alert, and the end of it", async () => {
+  it("sends email and webhooks for one alert, and for its resolution", async () => {
     await using server = await MailServer.start();
     await using receiver = await Receiver.start(answer(500));
     const figures = new Figures();

@@ -1,4 +1,4 @@
-// A cache of which a test says the figures.
+// A cache whose figures a test sets.
 import type { MetricsSource } from "../../src/alerts/snapshot.ts";
 import type { ComprehensiveMetrics, OperationMetrics } from "../../src/core/stats.ts";
 
@@ -40,12 +40,12 @@ export class Figures implements MetricsSource {
     this.collections++;
   }
 
-  /** Changes some figures and leaves the rest. */
+  /** Changes some figures and keeps the rest. */
   set(figures: Partial<ComprehensiveMetrics>): void {
     this.record = { ...this.record, ...figures };
   }
 
-  /** More reads, and the hit rate they leave. */
+  /** Adds reads, with the given hit rate. */
   read(count: number, hitRate: number): void {
     const { totalOperations, byOperation } = this.record;
     this.set({

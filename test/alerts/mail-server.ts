@@ -1,4 +1,4 @@
-// A real SMTP server that keeps the messages it is sent.
+// A real SMTP server that keeps the messages it receives.
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import PostalMime, { type Email } from "postal-mime";
@@ -9,12 +9,12 @@ export interface Letter {
   readonly to: readonly string[];
   readonly raw: string;
   readonly email: Email;
-  /** Whether it came through TLS, and who had logged in. */
+  /** Whether it arrived over TLS, and which user had logged in. */
   readonly secure: boolean;
   readonly user: string | undefined;
 }
 
-/** What the server answers, such as 451. */
+/** The server's reply code, such as 451. */
 export const reply = (responseCode: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode });
 

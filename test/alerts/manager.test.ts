@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 import { Figures } from "./figures.ts";
 import { answer, Receiver } from "./receiver.ts";
 
-const LOOK = 30_000;
+const CHECK_INTERVAL = 30_000;
 
 interface Scene extends AsyncDisposable {
   readonly figures: Figures;
@@ -17,10 +17,10 @@ interface Scene extends AsyncDisposable {
   readonly manager: AlertManager;
   readonly receiver: Receiver;
   readonly errors: Error[];
-  /** Looks so often; then every delivery has been accepted or has failed. */
-  look(times?: number): Promise<void>;
-  /** What the receiver was told: `low firing 0`. */
-  told(): readonly string[];
+  /** Runs this many checks, until every delivery has been accepted or has failed. */
+  check(times?: number): Promise<void>;
+  /** What the receiver was sent: `low firing 0`. */
+  sent(): readonly string[];
 }
 
 async function scene(options: AlertManagerOptions = {}): Promise<Scene> {
@@ -36,13 +36,13 @@ async function scene(options: AlertManagerOptions = {}): Promise<Scene> {
     manager,
     receiver,
     errors,
-    async look(times = 1) {
+    async check(times = 1) {
       for (let time = 0; time < times; time++) {
-        await clock.advance(LOOK);
+        await clock.advance(CHECK_INTERVAL);
         await until(() => manager.deliveries().pending === 0, { what: "everything delivered" });
       }
     },
-    told: () =>
+    sent: () =>
       receiver.received.map(({ payload: { data } }) => `${data.name} ${data.status} ${data.repeat}`),
     async [Symbol.asyncDispose]() {
       await manager.stop({ timeout: 0 });
@@ -61,25 +61,25 @@ const low = (receiver: Receiver, changed: Partial<AlertDefinition> = {}): AlertD
 });
 
 describe("an alert", () => {
-  it("is told when its metric crosses the threshold, not at every look, and when it is over", async () => {
+  it("is sent when its metric crosses the threshold and when it resolves, not at every check", async () => {
     await using test = await scene();
     const { figures, manager, receiver, clock } = test;
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.9);
-    await test.look();
-    expect(test.told()).toEqual([]);
-    for (let look = 0; look < 3; look++) {
+    await test.check();
+    expect(test.sent()).toEqual([]);
+    for (let check = 0; check < 3; check++) {
       figures.read(10, 0.6);
-      await test.look();
+      await test.check();
     }
-    expect(test.told()).toEqual(["low firing 0"]);
+    expect(test.sent()).toEqual(["low firing 0"]);
     figures.read(10, 0.8);
-    await test.look(2);
-    expect(test.told()).toEqual(["low firing 0", "low resolved 0"]);
+    await test.check(2);
+    expect(test.sent()).toEqual(["low firing 0", "low resolved 0"]);
     const [fired, resolved] = receiver.received.map(({ payload }) => payload);
-    const started = clock.now() - 6 * LOOK;
-    const at = (look: number): string => new Date(started + look * LOOK).toISOString();
+    const started = clock.now() - 6 * CHECK_INTERVAL;
+    const at = (check: number): string => new Date(started + check * CHECK_INTERVAL).toISOString();
     const incident = fired!.data.incident_id;
     expect(fired).toEqual({
       type: "alert.firing",
@@ -113,7 +113,7 @@ describe("an alert", () => {
     expect(receiver.received[1]?.headers["webhook-id"]).not.toBe(incident);
   });
 
-  it("is told in the calendar's time, also where the machine slept or its calendar was put right", async () => {
+  it("carries wall-clock time, even after the machine slept or its clock was adjusted", async () => {
     await using test = await scene();
     const { manager, receiver, figures, clock } = test;
     let ahead = 3_600_000;
@@ -121,13 +121,13 @@ describe("an alert", () => {
     manager.addAlert(low(receiver, { for: 30, repeatInterval: 30 }));
     manager.start();
     figures.read(10, 0.1);
-    await test.look();
+    await test.check();
     expect(manager.states()[0]?.since).toBe("2026-01-01T01:00:30.000Z");
     figures.read(10, 0.1);
-    await test.look();
+    await test.check();
     ahead = 7_200_000;
     figures.read(10, 0.1);
-    await test.look();
+    await test.check();
     expect(receiver.received.map(({ payload: { timestamp, data } }) => [timestamp, data.since])).toEqual([
       ["2026-01-01T01:01:00.000Z", "2026-01-01T01:00:30.000Z"],
       ["2026-01-01T02:01:30.000Z", "2026-01-01T01:00:30.000Z"],
@@ -135,22 +135,22 @@ describe("an alert", () => {
     expect(manager.states()[0]?.since).toBe("2026-01-01T01:00:30.000Z");
   });
 
-  it("with `for` is told only once it has held that long", async () => {
+  it("with `for` is sent only once it has held that long", async () => {
     await using test = await scene();
     test.manager.addAlert(
       low(test.receiver, { metric: "memory_usage", comparison: "greater_than", for: 60 }),
     );
     test.manager.start();
     test.figures.set({ memoryUsage: 0.9 });
-    await test.look(2);
+    await test.check(2);
     expect(test.manager.states()).toMatchObject([{ status: "pending", value: 0.9 }]);
-    expect(test.told()).toEqual([]);
-    await test.look();
+    expect(test.sent()).toEqual([]);
+    await test.check();
     expect(test.manager.states()).toMatchObject([{ status: "firing" }]);
-    expect(test.told()).toEqual(["low firing 0"]);
+    expect(test.sent()).toEqual(["low firing 0"]);
   });
 
-  it("is told again after repeatInterval, its own or the manager's", async () => {
+  it("is sent again after repeatInterval, its own or the manager's", async () => {
     await using test = await scene({ repeatInterval: 120 });
     const { receiver, manager } = test;
     const always = { metric: "memory_usage", comparison: "greater_or_equal", threshold: 0 } as const;
@@ -158,8 +158,8 @@ describe("an alert", () => {
     manager.addAlert(low(receiver, { ...always, name: "b", repeatInterval: 60 }));
     manager.addAlert(low(receiver, { ...always, name: "c", repeatInterval: Number.POSITIVE_INFINITY }));
     manager.start();
-    await test.look(5);
-    expect([...test.told()].sort()).toEqual([
+    await test.check(5);
+    expect([...test.sent()].sort()).toEqual([
       "a firing 0",
       "a firing 1",
       "b firing 0",
@@ -169,45 +169,45 @@ describe("an alert", () => {
     ]);
   });
 
-  it("does not fire for a cache that nobody reads, and says why", async () => {
+  it("does not fire for a cache that nobody reads, and states why", async () => {
     await using test = await scene();
     test.manager.addAlert(low(test.receiver));
     test.manager.start();
     expect(test.manager.states()).toEqual([
       { name: "low", metric: "hit_rate", status: "inactive", noData: "not checked yet" },
     ]);
-    await test.look(3);
-    expect(test.told()).toEqual([]);
+    await test.check(3);
+    expect(test.sent()).toEqual([]);
     expect(test.manager.states()).toEqual([
       { name: "low", metric: "hit_rate", status: "inactive", noData: "no reads since the last check" },
     ]);
   });
 
-  it("is not over because the cache is no longer read", async () => {
+  it("does not resolve because the cache is no longer read", async () => {
     await using test = await scene({ repeatInterval: 30 });
     test.manager.addAlert(low(test.receiver));
     test.manager.start();
     test.figures.read(10, 0.1);
-    await test.look(3);
-    expect(test.told()).toEqual(["low firing 0"]);
+    await test.check(3);
+    expect(test.sent()).toEqual(["low firing 0"]);
     test.figures.read(1, 0.1);
-    await test.look();
-    expect(test.told()).toEqual(["low firing 0", "low firing 1"]);
+    await test.check();
+    expect(test.sent()).toEqual(["low firing 0", "low firing 1"]);
   });
 
-  it("tells all of its destinations, each once", async () => {
+  it("is sent to each of its destinations once", async () => {
     await using test = await scene();
     await using second = await Receiver.start();
     const { receiver, figures, manager } = test;
     manager.addAlert(low(receiver, { webhookUrl: [receiver.url, second.url, receiver.url] }));
     manager.start();
     figures.read(10, 0.1);
-    await test.look();
+    await test.check();
     expect([receiver, second].map(({ received }) => received.length)).toEqual([1, 1]);
     expect(receiver.received[0]?.body).toBe(second.received[0]?.body);
   });
 
-  it("is judged on its own, whatever others do", async () => {
+  it("is evaluated independently of the others", async () => {
     await using test = await scene();
     const { manager, receiver, figures } = test;
     manager.addAlert(low(receiver));
@@ -216,27 +216,27 @@ describe("an alert", () => {
     );
     manager.start();
     figures.set({ circuitBreakerOpen: true });
-    await test.look();
+    await test.check();
     figures.read(10, 0.1);
-    await test.look();
+    await test.check();
     figures.set({ circuitBreakerOpen: false });
-    await test.look();
-    expect(test.told()).toEqual(["open firing 0", "low firing 0", "open resolved 0"]);
+    await test.check();
+    expect(test.sent()).toEqual(["open firing 0", "low firing 0", "open resolved 0"]);
   });
 
-  it("may be added after the start", async () => {
+  it("can be added after the start", async () => {
     await using test = await scene();
     test.manager.start();
-    await test.look();
+    await test.check();
     test.manager.addAlert(low(test.receiver));
     test.figures.read(10, 0.1);
-    await test.look();
-    expect(test.told()).toEqual(["low firing 0"]);
+    await test.check();
+    expect(test.sent()).toEqual(["low firing 0"]);
   });
 });
 
 describe("a failing delivery", () => {
-  it("is counted, reported and repeated under the same id, while looks go on", async () => {
+  it("is counted, reported and retried under the same id, while checks go on", async () => {
     await using test = await scene();
     const { receiver, manager, figures, clock, errors } = test;
     receiver.respond = (response, received, count) =>
@@ -244,7 +244,7 @@ describe("a failing delivery", () => {
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await until(() => errors.length === 1, { what: "the first failure" });
     await clock.advance(5_000);
     await until(() => errors.length === 2, { what: "the second failure" });
@@ -264,7 +264,7 @@ describe("a failing delivery", () => {
     expect(errors.every((error) => error instanceof AlertDeliveryError)).toBe(true);
   });
 
-  it("of one destination holds up neither the looks nor the others", async () => {
+  it("to one destination blocks neither the checks nor the other destinations", async () => {
     await using test = await scene({ deliveryTimeout: 3_600 });
     await using frozen = await Receiver.start(() => {});
     const { receiver, manager, figures, clock } = test;
@@ -273,11 +273,11 @@ describe("a failing delivery", () => {
     for (const hitRate of [0.1, 0.9, 0.1]) {
       figures.read(10, hitRate);
       const before = receiver.received.length;
-      await clock.advance(LOOK);
+      await clock.advance(CHECK_INTERVAL);
       await receiver.has(before + 1);
       await until(() => manager.deliveries().delivered === before + 1, { what: "the delivery" });
     }
-    expect(test.told()).toEqual(["low firing 0", "low resolved 0", "low firing 0"]);
+    expect(test.sent()).toEqual(["low firing 0", "low resolved 0", "low firing 0"]);
     expect(frozen.received).toHaveLength(1);
   });
 
@@ -288,14 +288,14 @@ describe("a failing delivery", () => {
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await receiver.has(1);
     await clock.advance(10_000);
     await until(() => errors.length === 1, { what: "the failure" });
     expect(errors[0]?.message).toContain("it did not answer within 10 s");
   });
 
-  it("never tells the secrets of its address", async () => {
+  it("never reveals the secrets of its address", async () => {
     await using test = await scene({ webhookSecret: `whsec_${Buffer.alloc(24, "Zq9").toString("base64")}` });
     const { receiver, manager, figures, clock, errors } = test;
     receiver.respond = (response) => {
@@ -305,7 +305,7 @@ describe("a failing delivery", () => {
     manager.addAlert(low(receiver, { webhookUrl: url }));
     manager.start();
     figures.read(10, 0.1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await until(() => errors.length === 1, { what: "the failure" });
     const { inspect } = await import("node:util");
     const shown = inspect([errors, manager, manager.states()], { depth: 10, showHidden: true });
@@ -313,7 +313,7 @@ describe("a failing delivery", () => {
     expect(shown).not.toMatch(/Zq9|WnE5/);
   });
 
-  it("of which nobody wants to know becomes a process warning", async () => {
+  it("becomes a process warning when there is no error listener", async () => {
     const figures = new Figures();
     const clock = new ManualClock();
     const manager = new AlertManager(figures, {}, clock);
@@ -323,7 +323,7 @@ describe("a failing delivery", () => {
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await until(() => warned.mock.calls.length === 1, { what: "the warning" });
     expect(warned.mock.calls[0]).toEqual([expect.stringContaining("it answered 400"), "XCacheWarning"]);
     await manager.stop();
@@ -343,14 +343,14 @@ describe("a failing delivery", () => {
     manager.start();
     for (const hitRate of [0.1, 0.9]) {
       figures.read(10, hitRate);
-      await test.look();
+      await test.check();
     }
     expect([calls, manager.deliveries().abandoned]).toEqual([2, 2]);
   });
 });
 
 describe("a manager", () => {
-  it("looks first after one interval, by default of 30 seconds, and starts the cache's collection once", async () => {
+  it("first checks after one interval, 30 seconds by default, and starts the cache's collection once", async () => {
     await using test = await scene();
     const looked = vi.spyOn(test.figures, "getComprehensiveMetrics");
     test.manager.start();
@@ -364,7 +364,7 @@ describe("a manager", () => {
     expect(looked).toHaveBeenCalledTimes(5);
   });
 
-  it("goes on when the figures cannot be read, and reports it", async () => {
+  it("goes on when the figures cannot be read, and reports the error", async () => {
     await using test = await scene({ interval: 5 });
     const { figures, manager, receiver, errors, clock } = test;
     const fail = (): never => {
@@ -379,19 +379,19 @@ describe("a manager", () => {
     await receiver.has(1);
   });
 
-  it("needs no startMetricsCollection of a cache that has none", async () => {
+  it("does not need startMetricsCollection on a cache that lacks it", async () => {
     const figures = new Figures();
     const clock = new ManualClock();
     const errors: Error[] = [];
     const source = { getComprehensiveMetrics: () => figures.record };
     const manager = new AlertManager(source, { onError: (error) => errors.push(error) }, clock);
     manager.start();
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await manager.stop();
     expect(errors).toEqual([]);
   });
 
-  it("stops: no look, no timer, and what is in flight is waited for", async () => {
+  it("stops: no check, no timer, and deliveries in flight are awaited", async () => {
     await using test = await scene();
     const { receiver, manager, figures, clock } = test;
     let finish: (() => void) | undefined;
@@ -401,7 +401,7 @@ describe("a manager", () => {
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await receiver.has(1);
     let isStopped = false;
     const stopped = manager.stop().then(() => {
@@ -413,18 +413,18 @@ describe("a manager", () => {
     await stopped;
     expect(manager.deliveries()).toMatchObject({ delivered: 1, pending: 0 });
     expect([manager.states(), clock.pending]).toEqual([[], 0]);
-    await clock.advance(10 * LOOK);
+    await clock.advance(10 * CHECK_INTERVAL);
     expect(receiver.received).toHaveLength(1);
   });
 
-  it("stops after the timeout at the latest, cutting off what is in flight", async () => {
+  it("stops after the timeout at the latest, and aborts what is in flight", async () => {
     await using test = await scene();
     const { receiver, manager, figures, clock } = test;
     receiver.respond = () => {};
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await receiver.has(1);
     const stopped = manager.stop({ timeout: 2 });
     await clock.advance(2_000);
@@ -434,7 +434,7 @@ describe("a manager", () => {
     await until(async () => (await receiver.openConnections()) === 0, { what: "no connection left" });
   });
 
-  it("stops twice, or unstarted, without ado, and may be disposed of", async () => {
+  it("can be stopped twice, stopped unstarted, and disposed", async () => {
     const figures = new Figures();
     const clock = new ManualClock();
     {
@@ -448,18 +448,18 @@ describe("a manager", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("begins anew after a stop: what is still wrong fires again", async () => {
+  it("starts over after a stop: a condition that still holds fires again", async () => {
     await using test = await scene();
     const { receiver, manager, figures } = test;
     manager.addAlert(low(receiver));
     manager.start();
     figures.read(10, 0.1);
-    await test.look();
+    await test.check();
     await manager.stop();
     manager.start();
     figures.read(10, 0.1);
-    await test.look();
-    expect(test.told()).toEqual(["low firing 0", "low firing 0"]);
+    await test.check();
+    expect(test.sent()).toEqual(["low firing 0", "low firing 0"]);
     const ids = receiver.received.map(({ payload }) => payload.data.incident_id);
     expect(ids[0]).not.toBe(ids[1]);
   });
@@ -473,24 +473,24 @@ describe("a manager", () => {
       manager.addAlert({ ...pattern, for: 0, webhookUrl: receiver.url });
     }
     manager.start();
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     expect(manager.states().map(({ status }) => status)).toEqual(Array(9).fill("inactive"));
     await cache.set("a", 1);
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     expect(receiver.received).toEqual([]);
     await cache.get("absent");
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await receiver.has(1);
     expect(receiver.received[0]?.payload.data).toMatchObject({ name: "hit_rate_low", value: 0 });
     for (let read = 0; read < 9; read++) await cache.get("a");
-    await clock.advance(LOOK);
+    await clock.advance(CHECK_INTERVAL);
     await receiver.has(2);
     expect(receiver.received[1]?.payload.data).toMatchObject({ status: "resolved", value: 0.9 });
   });
 });
 
 describe("patterns", () => {
-  it("are the nine situations that are worth an alert", () => {
+  it("cover the nine situations that are worth an alert", () => {
     const manager = new AlertManager(new Figures());
     const shown = manager
       .patterns({ evictionRate: 50 })
@@ -509,7 +509,7 @@ describe("patterns", () => {
     expect(manager.patterns().at(-1)?.threshold).toBe(10);
   });
 
-  it("have one more for a cache with a database feed, which fires while the feed is silent", async () => {
+  it("include one more for a cache with a database feed, which fires while the feed is silent", async () => {
     await using test = await scene();
     const { manager, receiver, figures } = test;
     expect(manager.patterns({ feed: true })).toHaveLength(10);
@@ -517,17 +517,17 @@ describe("patterns", () => {
     expect(pattern).toMatchObject({ name: "feed_silent", metric: "silent_feeds", for: 60 });
     manager.addAlert({ ...pattern, for: 0, webhookUrl: receiver.url });
     manager.start();
-    // Without a feed there is nothing to tell.
-    await test.look();
+    // Without a feed there is no figure.
+    await test.check();
     figures.set({ silentFeeds: 0 });
-    await test.look();
-    expect(test.told()).toEqual([]);
+    await test.check();
+    expect(test.sent()).toEqual([]);
     figures.set({ silentFeeds: 1 });
-    await test.look();
-    expect(test.told()).toHaveLength(1);
+    await test.check();
+    expect(test.sent()).toHaveLength(1);
   });
 
-  it("fire in their situation, and only there", async () => {
+  it("fire in their situation and in no other", async () => {
     await using test = await scene();
     const { manager, receiver, figures } = test;
     for (const pattern of manager.patterns())
@@ -542,14 +542,14 @@ describe("patterns", () => {
     };
     figures.set(fine);
     figures.read(10, 0.7);
-    await test.look();
-    expect(test.told()).toEqual([]);
+    await test.check();
+    expect(test.sent()).toEqual([]);
     figures.set({
       ...{ avgResponseTime: 0.11, errorRate: 0.02, poolUtilization: 1, memoryUsage: 0.81, evictionRate: 11 },
       ...{ connectionFailures: 1, circuitBreakerOpen: true },
     });
     figures.read(10, 0.69);
-    await test.look();
-    expect(test.told()).toHaveLength(9);
+    await test.check();
+    expect(test.sent()).toHaveLength(9);
   });
 });

@@ -1,4 +1,4 @@
-// A real HTTP server that keeps what it is sent and answers as a test says.
+// A real HTTP server that keeps the requests it receives and answers as a test specifies.
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
@@ -65,7 +65,7 @@ export class Receiver {
     return `${this.#scheme}://127.0.0.1:${this.port}/hook`;
   }
 
-  /** Everything once there are so many. */
+  /** All requests, once there are at least `count`. */
   async has(count: number): Promise<readonly Received[]> {
     await until(() => this.received.length >= count, { what: `${count} requests at the receiver` });
     return this.received;

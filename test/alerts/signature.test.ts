@@ -8,7 +8,7 @@ const KEY = Buffer.from("0123456789abcdef01234567");
 const SIGNED = { id: "msg_1", timestamp: 1_767_225_600, body: '{"a":"ü"}' };
 
 describe("signatures", () => {
-  it("agree with the example that the libraries of Standard Webhooks are tested by", () => {
+  it("match the example that the Standard Webhooks libraries are tested with", () => {
     const keys = requireSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     const signed = {
       id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -23,7 +23,7 @@ describe("signatures", () => {
     expect(signatures([KEY], SIGNED)).toBe(`v1,${expected}`);
   });
 
-  it("are one for each key, so that keys can be replaced without a gap", () => {
+  it("contain one per key, so that keys can be rotated without a gap", () => {
     const other = Buffer.alloc(32, 7);
     const both = signatures(requireSecrets([secretOf(KEY), secretOf(other)]), SIGNED);
     expect(both).toBe(`${signatures([KEY], SIGNED)} ${signatures([other], SIGNED)}`);
@@ -42,7 +42,7 @@ describe("a secret", () => {
     ["another prefix", `whsk_${Buffer.alloc(24, 1).toString("base64")}`],
     ["other characters", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2La*aSw"],
     ["nothing", ""],
-  ])("with %s is refused without being shown", (_, secret) => {
+  ])("with %s is rejected without being shown", (_, secret) => {
     let error: unknown;
     try {
       requireSecrets(secret);
@@ -57,7 +57,7 @@ describe("a secret", () => {
     if (secret !== "") expect(`${(error as Error).stack}`).not.toContain(secret.slice(6, 18));
   });
 
-  it.each([[5], [[]], [[secretOf(KEY), undefined]]])("%o is refused", (secret) => {
+  it.each([[5], [[]], [[secretOf(KEY), undefined]]])("%o is rejected", (secret) => {
     expect(() => requireSecrets(secret)).toThrow(ConfigError);
   });
 });

@@ -15,8 +15,8 @@ function observed(): { figures: Figures; clock: ManualClock; observer: SnapshotR
   return { figures, clock, observer };
 }
 
-describe("a look", () => {
-  it("tells what is new since the look before, and what was there at the start is not", () => {
+describe("a check", () => {
+  it("reports what is new since the previous check, and nothing from before the start", () => {
     const figures = new Figures();
     figures.read(1_000, 0.5);
     const observer = new SnapshotReader(figures, new ManualClock());
@@ -33,7 +33,7 @@ describe("a look", () => {
     expect(observer.read().newLookups).toBe(2);
   });
 
-  it("tells the connection failures of the last five minutes", async () => {
+  it("reports the connection failures of the last five minutes", async () => {
     const { figures, clock, observer } = observed();
     figures.set({ connectionFailures: 3 });
     await clock.advance(60_000);
@@ -47,7 +47,7 @@ describe("a look", () => {
     expect(observer.read().recentFailures).toBe(0);
   });
 
-  it("keeps a count of failures that many looks a second do not lose", async () => {
+  it("does not lose failures when it runs many times a second", async () => {
     const { figures, clock, observer } = observed();
     for (let second = 0; second < 20; second++) {
       figures.set({ connectionFailures: second });
@@ -62,9 +62,9 @@ describe("a metric", () => {
     .filter(([, value]) => typeof value !== "object")
     .map(([name]) => name);
 
-  it("exists for every plain figure of the record, under its name on the wire", () => {
+  it("exists for every plain figure of the record, under its wire name", () => {
     expect([...METRIC_IDS].sort()).toEqual(
-      // A record has the last one only with a feed.
+      // Only a record with a feed has the last one.
       [...SCALARS, "silentFeeds"].map((name) => toSnake<string>(name)).sort(),
     );
   });
@@ -97,30 +97,30 @@ describe("a metric", () => {
     expect(readMetric("circuit_breaker_open", observed().observer.read())).toEqual({ value: 0 });
   });
 
-  it("has no data, with a reason, where nothing happened that it could be the rate of", () => {
+  it("has no data, with a reason, when nothing happened to compute a rate from", () => {
     const { observer } = observed();
-    const look = observer.read();
-    expect(readMetric("hit_rate", look)).toEqual({ noData: "no reads since the last check" });
+    const snapshot = observer.read();
+    expect(readMetric("hit_rate", snapshot)).toEqual({ noData: "no reads since the last check" });
     for (const metric of ["error_rate", "avg_response_time", "p50", "p95", "p99"] as const) {
-      expect(readMetric(metric, look)).toEqual({ noData: "no operations since the last check" });
+      expect(readMetric(metric, snapshot)).toEqual({ noData: "no operations since the last check" });
     }
   });
 
   it("hit_rate has no data while a cache is only written to", () => {
     const { figures, observer } = observed();
     figures.set({ totalOperations: 100, byOperation: { setMany: callsOf(100) } });
-    const look = observer.read();
-    expect(readMetric("hit_rate", look)).toEqual({ noData: "no reads since the last check" });
-    expect(readMetric("error_rate", look)).toEqual({ value: 0 });
+    const snapshot = observer.read();
+    expect(readMetric("hit_rate", snapshot)).toEqual({ noData: "no reads since the last check" });
+    expect(readMetric("error_rate", snapshot)).toEqual({ value: 0 });
   });
 
-  it("takes a figure that is no number for no data", () => {
+  it("treats a figure that is not a number as no data", () => {
     const { figures, observer } = observed();
     figures.set({ memoryUsage: Number.NaN });
     expect(readMetric("memory_usage", observer.read())).toEqual({ noData: "the cache reports NaN" });
   });
 
-  it("is shown in the unit that people read", () => {
+  it("is shown in a unit for humans", () => {
     expect(formatValue("hit_rate", 0.6212345)).toBe("0.621235 (62.12 %)");
     expect(formatValue("avg_response_time", 0.1)).toBe("100 ms");
     expect(formatValue("eviction_rate", 12.5)).toBe("12.5 per second");
@@ -140,7 +140,7 @@ describe("a comparison", () => {
     expect([0.5, 0.7, 0.9].map((value) => compares(value, comparison, 0.7))).toEqual(expected);
   });
 
-  it("there are six of", () => {
+  it("has six operators", () => {
     expect(COMPARISON_IDS).toHaveLength(6);
   });
 });

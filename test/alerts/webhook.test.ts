@@ -58,7 +58,7 @@ async function failureOf(sent: Promise<void>): Promise<DeliveryFailure> {
   return failure as DeliveryFailure;
 }
 
-/** A server of bytes, for answers that no HTTP server would give. */
+/** A raw TCP server, for answers that no HTTP server would give. */
 async function rawServer(talk: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -76,7 +76,7 @@ async function rawServer(talk: (socket: Socket) => void): Promise<string> {
 }
 
 describe("a webhook", () => {
-  it("is a POST of JSON in snake_case with the headers of Standard Webhooks", async () => {
+  it("is a JSON POST in snake_case with the Standard Webhooks headers", async () => {
     await using receiver = await Receiver.start();
     const clock = new ManualClock(1_767_225_600_999);
     await send(`${receiver.url}?a=b#part`, { secret: SECRET, clock });
@@ -101,20 +101,20 @@ describe("a webhook", () => {
     expect(headers.authorization).toBeUndefined();
   });
 
-  it("is stamped with the calendar's time, which is what its receiver knows", async () => {
+  it("is stamped with wall-clock time, which is what its receiver knows", async () => {
     await using receiver = await Receiver.start();
     const clock = Object.assign(new ManualClock(0), { wall: () => 1_767_225_600_999 });
     await send(receiver.url, { clock });
     expect(receiver.received[0]?.headers).toMatchObject({ "webhook-timestamp": "1767225600" });
   });
 
-  it("without a secret is not signed", async () => {
+  it("is not signed without a secret", async () => {
     await using receiver = await Receiver.start();
     await send(receiver.url);
     expect(receiver.received[0]?.headers).not.toHaveProperty("webhook-signature");
   });
 
-  it("carries the credentials of its address in a header, not in the address or its label", async () => {
+  it("carries its URL's credentials in a header, not in the URL or the label", async () => {
     await using receiver = await Receiver.start();
     const url = receiver.url.replace("://", "://us%20er:p%40ss%C3%BC@");
     await send(url);
@@ -125,7 +125,7 @@ describe("a webhook", () => {
   });
 
   it.each([200, 201, 204, 299])(
-    "is delivered when the answer is %d, and its connection closed",
+    "is delivered when the answer is %d, and its connection is closed",
     async (status) => {
       await using receiver = await Receiver.start(answer(status));
       await send(receiver.url);
@@ -133,13 +133,13 @@ describe("a webhook", () => {
     },
   );
 
-  it.each([500, 502, 503, 504, 429, 408])("that was answered %d may be tried again", async (status) => {
+  it.each([500, 502, 503, 504, 429, 408])("that was answered %d is retryable", async (status) => {
     await using receiver = await Receiver.start(answer(status));
     const failure = await failureOf(send(receiver.url));
     expect(failure).toMatchObject({ message: `it answered ${status}`, retryable: true, retryAfterMs: 0 });
   });
 
-  it.each([400, 401, 403, 404, 422])("that was answered %d is not", async (status) => {
+  it.each([400, 401, 403, 404, 422])("that was answered %d is not retryable", async (status) => {
     await using receiver = await Receiver.start(answer(status, { "retry-after": "5" }));
     expect(await failureOf(send(receiver.url))).toMatchObject({
       retryable: false,
@@ -154,7 +154,7 @@ describe("a webhook", () => {
   });
 
   it.each([301, 302, 303, 307, 308])(
-    "follows no redirect, as %d asks, not even to the same host",
+    "does not follow a %d redirect, not even to the same host",
     async (status) => {
       await using receiver = await Receiver.start((response, { path }) => {
         answer(path === "/hook" ? status : 200, { location: "/elsewhere" })(
@@ -187,7 +187,7 @@ describe("a webhook", () => {
 });
 
 describe("a receiver that misbehaves", () => {
-  it("by never answering holds nothing once the time is over", async () => {
+  it("by never answering holds no resources after the timeout", async () => {
     await using receiver = await Receiver.start(() => {});
     const attempt = new AbortController();
     const sent = failureOf(send(receiver.url, { signal: attempt.signal }));
@@ -198,12 +198,12 @@ describe("a receiver that misbehaves", () => {
     await until(async () => (await receiver.openConnections()) === 0, { what: "no connection left" });
   });
 
-  it("by never ending its answer is cut off when the time is over, and its status stands", async () => {
+  it("by never ending its answer is cut off at the timeout, and its status counts", async () => {
     await using receiver = await Receiver.start((response) => {
       response.writeHead(200).write("slow");
     });
     const attempt = new AbortController();
-    // Told when the head has arrived: an attempt that is cut off before has failed.
+    // Runs when the head has arrived: an attempt aborted before that has failed.
     const cutOff = (): void => attempt.abort(new DeliveryFailure("too long", { retryable: true }));
     subscribe("http.client.response.finish", cutOff);
     onTestFinished(() => void unsubscribe("http.client.response.finish", cutOff));
@@ -212,7 +212,7 @@ describe("a receiver that misbehaves", () => {
     await until(async () => (await receiver.openConnections()) === 0, { what: "no connection left" });
   });
 
-  it("by answering without end is cut off after a few kilobytes", async () => {
+  it("by answering endlessly is cut off after a few kilobytes", async () => {
     let written = 0;
     let isOver = false;
     await using receiver = await Receiver.start((response) => {
@@ -232,7 +232,7 @@ describe("a receiver that misbehaves", () => {
     expect(written).toBeLessThan(32 * 1024 * 1024);
   });
 
-  it("by resetting the connection fails the attempt, which may be repeated", async () => {
+  it("by resetting the connection fails the attempt, which is retryable", async () => {
     const url = await rawServer((socket) => socket.once("data", () => socket.resetAndDestroy()));
     const failure = await failureOf(send(url));
     expect(failure).toMatchObject({ retryable: true, cause: { code: "ECONNRESET" } });
@@ -243,12 +243,12 @@ describe("a receiver that misbehaves", () => {
     expect(await failureOf(send(url))).toMatchObject({ retryable: true, message: "socket hang up" });
   });
 
-  it("by talking something else fails the attempt", async () => {
+  it("by speaking another protocol fails the attempt", async () => {
     const url = await rawServer((socket) => socket.once("data", () => socket.end("220 smtp ready\r\n")));
     expect(await failureOf(send(url))).toMatchObject({ retryable: true });
   });
 
-  it("by sending back what it was sent fails the attempt, and the error shows nothing of that", async () => {
+  it("by echoing the request fails the attempt, and the error shows nothing of it", async () => {
     const url = await rawServer((socket) => socket.pipe(socket));
     const secret = url.replace("://", "://Zq9user:Zq9pass@").concat("Zq9path?token=Zq9");
     const failure = await failureOf(send(secret));
@@ -262,7 +262,7 @@ describe("a receiver that misbehaves", () => {
     expect(failure.cause).toMatchObject({ code: "HPE_INVALID_CONSTANT" });
   });
 
-  it("by sending a head without end fails the attempt", async () => {
+  it("by sending an endless head fails the attempt", async () => {
     const url = await rawServer((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\n");
@@ -285,7 +285,7 @@ describe("a receiver that misbehaves", () => {
     expect(await failureOf(send(url))).toMatchObject({ retryable: true });
   });
 
-  it("by ending its answer early changes nothing: the status stands", async () => {
+  it("by ending its answer early changes nothing: the status counts", async () => {
     let requests = 0;
     const url = await rawServer((socket) => {
       socket.once("data", () => {
@@ -297,7 +297,7 @@ describe("a receiver that misbehaves", () => {
     expect(requests).toBe(1);
   });
 
-  it("by not being there fails the attempt", async () => {
+  it("by being unreachable fails the attempt", async () => {
     const gone = await Receiver.start();
     const { url } = gone;
     await gone[Symbol.asyncDispose]();
@@ -306,7 +306,7 @@ describe("a receiver that misbehaves", () => {
     expect(failure.message).not.toContain("/hook");
   });
 
-  it("by a certificate that nobody trusts gets nothing", async () => {
+  it("with an untrusted certificate receives nothing", async () => {
     const { certFile, keyFile } = await makeCertificates();
     const tls = { cert: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") };
     await using receiver = await Receiver.start(answer(204), tls);
@@ -315,7 +315,7 @@ describe("a receiver that misbehaves", () => {
     expect(receiver.received).toEqual([]);
   });
 
-  it("before the attempt has begun is not reached at all when the time is over already", async () => {
+  it("is not contacted if the timeout has already passed before the attempt", async () => {
     await using receiver = await Receiver.start();
     const reason = new DeliveryFailure("too late", { retryable: true });
     expect(await failureOf(send(receiver.url, { signal: AbortSignal.abort(reason) }))).toBe(reason);

@@ -1,7 +1,7 @@
 // Arbitrary values of every kind the codec stores.
 import fc from "fast-check";
 
-/** Any sequence of UTF-16 units: lone surrogates, controls, everything. */
+/** Any sequence of UTF-16 units: lone surrogates, control characters, everything. */
 const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "grapheme-ascii" }),
   fc.string({ unit: "grapheme" }),
@@ -136,7 +136,7 @@ const { value } = fc.letrec<{ value: unknown; inner: unknown }>((tie) => ({
   ),
 }));
 
-/** What the codec stores and gives back unchanged. */
+/** Values that the codec restores unchanged. */
 export const anyValue: fc.Arbitrary<unknown> = value.filter((candidate) => candidate !== undefined);
 
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
@@ -150,5 +150,5 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   ),
 }));
 
-/** What JSON represents exactly. */
+/** Values that JSON represents exactly. */
 export const anyJson: fc.Arbitrary<unknown> = json;

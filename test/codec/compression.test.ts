@@ -23,7 +23,7 @@ function codeOf(act: () => unknown): string {
 describe.each(ALGORITHMS.filter(isAvailable))("%s", (algorithm) => {
   const codec = createCodec({ compression: { algorithm, thresholdBytes: 100 } });
 
-  test("any value comes back exactly", () => {
+  test("any value is restored exactly", () => {
     const all = createCodec({ compression: { algorithm, thresholdBytes: 0 } });
     fc.assert(
       fc.property(anyValue, (value) => {
@@ -39,7 +39,7 @@ describe.each(ALGORITHMS.filter(isAvailable))("%s", (algorithm) => {
     expect(codec.encode("x".repeat(10_000)).bytes.length).toBeLessThan(200);
   });
 
-  test("what does not become smaller is stored as it is", () => {
+  test("a payload that does not shrink is stored uncompressed", () => {
     const noise = Buffer.alloc(400);
     for (let i = 0, state = 1; i < noise.length; i++) {
       state = (state * 48_271) % 2_147_483_647;
@@ -54,14 +54,14 @@ describe.each(ALGORITHMS.filter(isAvailable))("%s", (algorithm) => {
     expect(plain.decode(codec.encode("x".repeat(1000)))).toBe("x".repeat(1000));
   });
 
-  test("a bomb is refused at the size limit", () => {
+  test("a decompression bomb is rejected at the size limit", () => {
     const bomb = createCodec({ compression: { algorithm } }).encode(Buffer.alloc(32 * 1024 * 1024));
     expect(bomb.bytes.length).toBeLessThan(256 * 1024);
     const careful = createCodec({ limits: { maxBytes: 1024 * 1024 } });
     expect(codeOf(() => careful.decode(bomb))).toBe("VALUE_TOO_LARGE");
   });
 
-  test("damaged, truncated and extended bytes are refused", () => {
+  test("damaged, truncated and extended bytes are rejected", () => {
     const { format, bytes } = codec.encode({ text: "some text, and some text again. ".repeat(20) });
     const changed = Buffer.from(bytes);
     changed[bytes.length >> 1]! ^= 0x55;
@@ -70,7 +70,7 @@ describe.each(ALGORITHMS.filter(isAvailable))("%s", (algorithm) => {
     expect(codeOf(() => codec.decode({ format, bytes: cut }))).toBe("FRAME_INVALID");
     expect(codeOf(() => codec.decode({ format, bytes: longer }))).toBe("FRAME_INVALID");
     expect(codeOf(() => codec.decode({ format, bytes: Buffer.alloc(0) }))).toBe("FRAME_INVALID");
-    // Without a checksum a changed byte may go unnoticed, but never as anything else than a value or a refusal.
+    // Without a checksum a changed byte may go unnoticed, but the result is always a value or a rejection.
     expect(["FRAME_INVALID", "VALUE_TOO_LARGE", "FRAME_VERSION", "nothing thrown"]).toContain(
       codeOf(() => codec.decode({ format, bytes: changed })),
     );
@@ -78,7 +78,7 @@ describe.each(ALGORITHMS.filter(isAvailable))("%s", (algorithm) => {
 });
 
 test.runIf(!("zstdCompressSync" in zlib))(
-  "zstd on a Node without it says so, in the options and in a payload",
+  "zstd on a Node without it is reported, in the options and in a payload",
   () => {
     expect(() => createCodec({ compression: { algorithm: "zstd" } })).toThrow(
       /zstd is not in the node:zlib of Node/,
@@ -88,7 +88,7 @@ test.runIf(!("zstdCompressSync" in zlib))(
   },
 );
 
-test("a payload format of a later version is refused as such", () => {
+test("a payload format of a later version is rejected as such", () => {
   expect(codeOf(() => plain.decode({ format: 0x02, bytes: Buffer.alloc(1) }))).toBe("FRAME_VERSION");
   expect(codeOf(() => plain.decode({ format: 0xf0, bytes: Buffer.alloc(1) }))).toBe("FRAME_VERSION");
 });

@@ -1,8 +1,8 @@
-// Equality without mercy: tells -0 from 0, a hole from undefined, a missing property from an undefined one, a Buffer
+// Strict equality: distinguishes -0 from 0, a hole from undefined, a missing property from an undefined one, a Buffer
 // from a Uint8Array, and one order of keys from another.
 import { types } from "node:util";
 
-/** Where the two differ and how; undefined when they do not. */
+/** Where and how the two differ; undefined when they do not. */
 export function difference(actual: unknown, expected: unknown, path = "$"): string | undefined {
   if (typeof actual !== "object" || actual === null || typeof expected !== "object" || expected === null) {
     return Object.is(actual, expected) ? undefined : `${path}: ${String(actual)} is not ${String(expected)}`;

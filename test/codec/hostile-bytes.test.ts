@@ -29,7 +29,7 @@ function codeOf(hexBytes: string): string | undefined {
   return result instanceof CodecError ? result.code : undefined;
 }
 
-/** Every object that decoding may make has the prototype of its kind. */
+/** Every object that decoding may create has the prototype of its kind. */
 function expectOrdinary(value: unknown, depth = 0): void {
   if (typeof value !== "object" || value === null || depth > 20) return;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -43,7 +43,7 @@ function expectOrdinary(value: unknown, depth = 0): void {
     expectOrdinary(part, depth + 1);
 }
 
-test("random bytes give a value or a CodecError, in every format", () => {
+test("random bytes yield a value or a CodecError, in every format", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), fc.integer({ min: 0, max: 255 }), (bytes, format) => {
       expectOrdinary(outcome(format, bytes));
@@ -53,7 +53,7 @@ test("random bytes give a value or a CodecError, in every format", () => {
   expect(snapshotOfPrototypes()).toBe(prototypesBefore);
 });
 
-test("a payload with changed, missing or extra bytes gives a value or a CodecError", () => {
+test("a payload with changed, missing or extra bytes yields a value or a CodecError", () => {
   const change = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }));
   fc.assert(
     fc.property(
@@ -73,7 +73,7 @@ test("a payload with changed, missing or extra bytes gives a value or a CodecErr
   expect(snapshotOfPrototypes()).toBe(prototypesBefore);
 });
 
-test("every proper prefix of a payload is refused, and so is a payload with a byte after its end", () => {
+test("every proper prefix of a payload is rejected, and so is a payload with a trailing byte", () => {
   fc.assert(
     fc.property(anyValue, (value) => {
       const { format, bytes } = codec.encode(value);
@@ -89,7 +89,7 @@ test("every proper prefix of a payload is refused, and so is a payload with a by
   );
 });
 
-describe("claims beyond the bytes at hand are refused before anything is allocated", () => {
+describe("claims beyond the available bytes are rejected before anything is allocated", () => {
   test.each([
     ["an array of 2^32 - 1", "dd ffffffff", "4294967295 parts"],
     ["a map of 2^32 - 1", "df ffffffff", "8589934590 parts"],
@@ -148,11 +148,11 @@ test.each([
   expect(codeOf(bytes)).toBe("FRAME_INVALID");
 });
 
-test("an extension of a later version is refused as such", () => {
+test("an extension of a later version is rejected as such", () => {
   expect(codeOf("d4 7f 00")).toBe("FRAME_VERSION");
 });
 
-test("nesting without end is refused at the limit, not by the stack", () => {
+test("endless nesting is rejected at the limit, not by the stack", () => {
   for (const byte of [0x91, 0x81]) {
     expect(outcome(0, Buffer.alloc(1_000_000, byte))).toBeInstanceOf(CodecError);
   }

@@ -20,7 +20,7 @@ test("a value that JSON represents exactly is stored as its JSON text", () => {
   );
 });
 
-test("any value comes back exactly, whatever JSON would have made of it", () => {
+test("any value is restored exactly, whatever JSON would have made of it", () => {
   fc.assert(
     fc.property(anyValue, (value) => {
       expect(difference(codec.decode(codec.encode(value)), value)).toBeUndefined();

@@ -11,7 +11,7 @@ const codec = createCodec();
 const peer = new Packr({ useRecords: false });
 const hex = (value: unknown): string => Buffer.from(codec.encode(value).bytes).toString("hex");
 
-/** The part every MessagePack library has in common: well-formed text, and no __proto__, which the peer renames. */
+/** What every MessagePack library supports: well-formed text, and no __proto__, which the peer renames. */
 const isCommon = (value: unknown): boolean =>
   (JSON.stringify(value) as string & { isWellFormed(): boolean }).isWellFormed() &&
   !/\\ud[89a-f]/i.test(JSON.stringify(value)) &&
@@ -86,7 +86,7 @@ test("bytes are the same from any kind of array that holds them", () => {
   expect(codec.decode({ format, bytes: inside.subarray(5, 5 + bytes.length) })).toEqual({ a: ["text", 1.5] });
 });
 
-test("a large value leaves nothing behind that the next one would see", () => {
+test("a large value leaves nothing behind for the next one to see", () => {
   expect(codec.decode(codec.encode("x".repeat(3_000_000)))).toHaveLength(3_000_000);
   expect(hex([1])).toBe("9101");
 });

@@ -26,13 +26,13 @@ test.each<[field: string, options: unknown]>([
   ["limits.maxBytes", { limits: { maxBytes: Infinity } }],
   ["limits.maxDepth", { limits: { maxDepth: 0 } }],
   ["limits.maxDepth", { limits: { maxDepth: 1001 } }],
-])("a bad %s is refused by name: %j", (field, options) => {
+])("a bad %s is rejected by name: %j", (field, options) => {
   const [code, message] = configCode(options);
   expect(code).toBe("CONFIG_INVALID");
   expect(message.startsWith(`${field} must be`)).toBe(true);
 });
 
-test("an unknown field is refused with the fields there are", () => {
+test("an unknown field is rejected with the list of known fields", () => {
   const [code, message] = configCode({ compresion: false });
   expect(code).toBe("CONFIG_UNKNOWN_FIELD");
   expect(message).toContain("serialization, compression, limits");

@@ -18,7 +18,7 @@ function refusal(act: () => unknown): CodecError {
   throw new Error("nothing was thrown");
 }
 
-/** What each of the ways in says; they must agree to the letter. */
+/** The message of each entry point; they must agree to the letter. */
 function refusalOf(value: unknown): CodecError {
   const error = refusal(() => codec.encode(value));
   for (const act of [() => codec.copy(value), () => jsonCodec.encode(value)]) {
@@ -30,14 +30,14 @@ function refusalOf(value: unknown): CodecError {
 
 const someFunction = (): void => {};
 
-test("undefined is refused at the top and says what to do", () => {
+test("undefined is rejected at the top, with advice", () => {
   const error = refusalOf(undefined);
   expect(error.code).toBe("VALUE_UNSUPPORTED");
   expect(error.path).toBe("$");
   expect(error.hint).toContain("null");
 });
 
-test("a function is refused under the path of the property that holds it", () => {
+test("a function is rejected under the path of the property that holds it", () => {
   const error = refusalOf({ items: [1, 2, 3, { run: someFunction }] });
   expect(error.code).toBe("VALUE_UNSUPPORTED");
   expect(error.path).toBe("$.items[3].run");
@@ -81,7 +81,7 @@ test.each<[path: string, value: unknown]>([
   ["$.set.values()[2]", { set: new Set<unknown>([1, 2, someFunction]) }],
   ["$.cause.hook", new Error("x", { cause: { hook: someFunction } })],
   [`$.${"k".repeat(64)}…`, { ["k".repeat(100)]: someFunction }],
-])("the path %s leads to what is refused", (path, value) => {
+])("the path %s leads to the rejected part", (path, value) => {
   expect(refusalOf(value).path).toBe(path);
 });
 
@@ -109,13 +109,13 @@ test.each<[name: string, value: unknown]>([
   ["Proxy of a Map", new Proxy(new Map(), {})],
   ["Proxy of a Date", new Proxy(new Date(), {})],
   ["Proxy of a Map that calls itself otherwise", new Proxy(new Index(), {})],
-])("a %s is refused instead of losing its content", (_, value) => {
+])("a %s is rejected instead of losing its content", (_, value) => {
   const error = refusalOf({ part: value });
   expect(error.code).toBe("VALUE_UNSUPPORTED");
   expect(error.path).toBe("$.part");
 });
 
-test("a revoked Proxy and a detached buffer are refused with the cause", () => {
+test("a revoked Proxy and a detached buffer are rejected with the cause", () => {
   const revoked = Proxy.revocable({}, {});
   revoked.revoke();
   const buffer = new ArrayBuffer(8);
@@ -128,7 +128,7 @@ test("a revoked Proxy and a detached buffer are refused with the cause", () => {
   }
 });
 
-test("what an accessor throws is the cause of a refusal that names the accessor", () => {
+test("what an accessor throws is the cause of a rejection that names the accessor", () => {
   const failure = new Error("no luck");
   const value = {
     fine: 1,
@@ -146,7 +146,7 @@ test("what an accessor throws is the cause of a refusal that names the accessor"
   expect(error.message).toContain("no luck");
 });
 
-test("a value refused at the end of the stack is an error, not the end of the process", () => {
+test("a value rejected at the end of the stack is an error, not the end of the process", () => {
   const attempt = (depth: number): unknown => {
     try {
       attempt(depth + 1);
@@ -162,7 +162,7 @@ test("a value refused at the end of the stack is an error, not the end of the pr
   expect(attempt(0)).toBeUndefined();
 });
 
-test("an accessor that throws only once is still refused", () => {
+test("an accessor that throws only once is still rejected", () => {
   let left = 1;
   const value = {
     get moody(): number {
@@ -176,7 +176,7 @@ test("an accessor that throws only once is still refused", () => {
 });
 
 describe("cycles", () => {
-  test("a cyclic object is refused at the reference back, and the message names its target", () => {
+  test("a cyclic object is rejected at the back reference, and the message names its target", () => {
     const value: Record<string, unknown> = { a: { b: [] } };
     ((value.a as { b: unknown[] }).b as unknown[]).push({ up: value.a });
     const error = refusalOf(value);
@@ -234,13 +234,13 @@ describe("cycles", () => {
         return o;
       },
     ],
-  ])("a cycle through an %s is refused as a cycle", (_, make) => {
+  ])("a cycle through an %s is rejected as a cycle", (_, make) => {
     const error = refusalOf(make());
     expect(error.code).toBe("VALUE_UNSUPPORTED");
     expect(error.message).toContain("cyclic");
   });
 
-  test("a cycle is noticed after a few rounds, not at the limit of nesting", () => {
+  test("a cycle is detected after a few rounds, not at the nesting limit", () => {
     for (const act of [codec.encode, codec.copy]) {
       let reads = 0;
       const value: Record<string, unknown> = {
@@ -254,7 +254,7 @@ describe("cycles", () => {
     }
   });
 
-  test("any value that is put inside itself is refused", () => {
+  test("any value that is put inside itself is rejected", () => {
     fc.assert(
       fc.property(anyValue, fc.integer({ min: 1, max: 30 }), (value, distance) => {
         const ring: Record<string, unknown> = { value };
@@ -276,7 +276,7 @@ describe("limits", () => {
     return value;
   };
 
-  test("nesting up to maxDepth is stored, one level more is refused by every way in and by decoding", () => {
+  test("nesting up to maxDepth is stored, one level more is rejected by every entry point and by decoding", () => {
     const narrow = createCodec({ limits: { maxDepth: 40 } });
     const narrowJson = createCodec({ serialization: "json", limits: { maxDepth: 40 } });
     expect(narrow.decode(narrow.encode(nested(40)))).toEqual(nested(40));
@@ -293,7 +293,7 @@ describe("limits", () => {
     }
   });
 
-  test("the deepest nesting that can be allowed fits on the stack", () => {
+  test("the deepest nesting that can be configured fits on the stack", () => {
     const deep = createCodec({ limits: { maxDepth: 1000 } });
     const value = nested(1000);
     expect(
@@ -302,7 +302,7 @@ describe("limits", () => {
     expect(refusal(() => deep.encode(nested(1001))).path).toContain("…");
   });
 
-  test("a value of maxBytes is stored, one byte more is refused", () => {
+  test("a value of maxBytes is stored, one byte more is rejected", () => {
     for (const serialization of ["msgpack", "json"] as const) {
       const small = createCodec({ serialization, limits: { maxBytes: 1000 } });
       const fits = "x".repeat(1000 - (serialization === "json" ? 2 : 3));
@@ -312,7 +312,7 @@ describe("limits", () => {
     }
   });
 
-  test("a few references that expand to billions of parts are refused quickly", () => {
+  test("a few references that expand to billions of parts are rejected quickly", () => {
     const modest = createCodec({ limits: { maxBytes: 100_000 } });
     let value: unknown = ["leaf"];
     for (let i = 0; i < 40; i++) value = [value, value];

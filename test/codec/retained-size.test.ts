@@ -31,14 +31,14 @@ test.each<[kind: string, make: (count: number) => unknown]>([
   ],
   ["Map", (count) => new Map(Array.from({ length: count }, (_, i) => [i, "x".repeat(50)]))],
   ["Set", (count) => new Set(Array.from({ length: count }, (_, i) => `${i}${"x".repeat(50)}`))],
-])("a large %s weighs as its parts do", (_, make) => {
+])("a large %s weighs as much as its parts", (_, make) => {
   const small = sizeOf(make(1000));
   const large = sizeOf(make(20_000));
   expect(large / small).toBeGreaterThan(15);
   expect(large / small).toBeLessThan(25);
 });
 
-test("the memory actually taken is within a factor of three", () => {
+test("the memory actually used is within a factor of three", () => {
   const make = (): unknown =>
     Array.from({ length: 20_000 }, (_, i) => ({ id: i, name: `name ${i}`, tags: [i, i + 1] }));
   const before = process.memoryUsage().heapUsed;
@@ -50,7 +50,7 @@ test("the memory actually taken is within a factor of three", () => {
   expect(sizeOf(value)).toBeLessThan(taken * 3);
 });
 
-test("cycles, shared parts, functions, throwing accessors and revoked Proxies do not disturb it", () => {
+test("cycles, shared parts, functions, throwing accessors and revoked Proxies are handled", () => {
   const cyclic: Record<string, unknown> = {};
   for (let i = 0; i < 50; i++) cyclic[`k${i}`] = cyclic;
   let shared: unknown = {};
@@ -72,7 +72,7 @@ test("cycles, shared parts, functions, throwing accessors and revoked Proxies do
 
 const KILOBYTE = "x".repeat(1_000);
 
-/** Containers of `count` parts, of which every `every`th is large: none of them must escape. */
+/** Containers of `count` parts, of which every `every`th is large: none of them may be missed. */
 const containers: readonly [string, (parts: readonly unknown[]) => unknown][] = [
   ["fields", (parts) => Object.fromEntries(parts.map((part, at) => [`k${at}`, part]))],
   ["an array", (parts) => [...parts]],
@@ -107,7 +107,7 @@ describe("the large parts of a value are all found", () => {
     });
   }
 
-  test("also a thousand levels down, and in the name of a field", () => {
+  test("even a thousand levels down, and in the name of a field", () => {
     let deep: unknown = KILOBYTE.repeat(100);
     for (let level = 0; level < 900; level++) deep = { deep };
     expect(sizeOf(deep)).toBeGreaterThan(100_000);
@@ -117,7 +117,7 @@ describe("the large parts of a value are all found", () => {
     ).toBeGreaterThan(40_000);
   });
 
-  test("also at the far end of a sparse array, and the memory behind a small view", () => {
+  test("even at the far end of a sparse array, and the memory behind a small view", () => {
     const sparse: unknown[] = [];
     sparse[4_000_000_000] = KILOBYTE;
     expect(sizeOf(sparse)).toBeGreaterThan(1_000);
@@ -144,7 +144,7 @@ describe("text", () => {
 
 describe("a value of very many parts", () => {
   /**
-   * The mean of 30 samples, each from other places; fresh modules make the places the same in every run. Only the first
+   * The mean of 30 samples, each from other positions; fresh modules make the positions the same in every run. Only the first
    * also tries to weigh every part and lists the keys, which takes many times as long as the sample itself.
    */
   const meanSize = async (value: object): Promise<number> => {
@@ -161,11 +161,11 @@ describe("a value of very many parts", () => {
     ["objects", (parts) => parts.map((text) => ({ text }))],
     ["fields", (parts) => Object.fromEntries(parts.map((text, at) => [`k${at}`, { text }]))],
     ["a Map", (parts) => new Map(parts.map((text, at) => [at, { text }]))],
-  ])("is judged fairly whatever the order of its %s", async (_, make) => {
+  ])("is estimated fairly whatever the order of its %s", async (_, make) => {
     const count = 40_000;
     const light = sizeOf(make(new Array(1_000).fill(""))) / 1_000;
     for (const isHeavy of [(at: number) => at >= count / 2, (at: number) => at % 2 === 0]) {
-      // More references to it are no more weight, but more than can be followed one by one.
+      // More references to it add no weight, but there are more than can be followed one by one.
       const value = make(Array.from({ length: count }, (_, at) => (isHeavy(at) ? KILOBYTE : "")));
       const mean = await meanSize([value, value, value]);
       const expected = count * (light + 500);
@@ -174,7 +174,7 @@ describe("a value of very many parts", () => {
     }
   });
 
-  test("that are references to few objects weighs what those do, not what all references would", () => {
+  test("whose parts refer to few objects weighs as much as those, not as all references would", () => {
     const list = Array.from({ length: 150_000 }, (_, at) => at);
     expect(sizeOf(new Array(20_000).fill(list))).toBeGreaterThan(150_000 * 8);
     expect(sizeOf(new Array(20_000).fill(list))).toBeLessThan(150_000 * 8 * 20);

@@ -11,7 +11,7 @@ function expectExact(actual: unknown, expected: unknown): void {
   expect(difference(actual, expected)).toBeUndefined();
 }
 
-/** Both ways a value can come back. */
+/** The two ways a value can be returned. */
 const WAYS: [name: string, take: (value: unknown) => unknown][] = [
   ["decode(encode(value))", throughBytes],
   ["copy(value)", (value) => codec.copy(value)],
@@ -19,28 +19,28 @@ const WAYS: [name: string, take: (value: unknown) => unknown][] = [
 ];
 
 describe.each(WAYS)("%s", (_, take) => {
-  test("gives back any supported value exactly", () => {
+  test("restores any supported value exactly", () => {
     fc.assert(
       fc.property(anyValue, (value) => expectExact(take(value), value)),
       { numRuns: 400 },
     );
   });
 
-  test("gives back primitives unchanged, each of its own type", () => {
+  test("restores primitives unchanged, each with its own type", () => {
     for (const value of [null, true, false, 0, -0, NaN, -Infinity, 1.1, 5e-324, "", "1", 1n, -(2n ** 200n)]) {
       expectExact(take(value), value);
     }
   });
 
   test.each([31, 32, 63, 64, 65, 255, 256, 4095, 4097, 65_535, 65_536, 100_000])(
-    "gives back strings of %i characters of one, two and three bytes",
+    "restores strings of %i characters of one, two and three bytes",
     (length) => {
       for (const unit of ["a", "é", "€"]) expectExact(take(unit.repeat(length)), unit.repeat(length));
       expectExact(take(`${"a".repeat(length - 1)}é`), `${"a".repeat(length - 1)}é`);
     },
   );
 
-  test.each([0, 15, 16, 17, 300])("gives back containers of %i parts", (count) => {
+  test.each([0, 15, 16, 17, 300])("restores containers of %i parts", (count) => {
     const numbers = Array.from({ length: count }, (_unused, i) => i * 3);
     expectExact(take(numbers), numbers);
     const object = Object.fromEntries(numbers.map((number) => [`k${number}`, number]));
@@ -102,7 +102,7 @@ describe.each(WAYS)("%s", (_, take) => {
     expect([...back.s]).toEqual(["z", "a"]);
   });
 
-  test("gives class instances and objects without prototype back as plain objects of their own properties", () => {
+  test("restores class instances and objects without prototype as plain objects of their own properties", () => {
     class Point {
       x = 1;
       #hidden = 2;
@@ -119,7 +119,7 @@ describe.each(WAYS)("%s", (_, take) => {
     expectExact(take(Object.assign(Object.create(null), { a: 1 })), { a: 1 });
   });
 
-  test("reads accessors and Proxies once, and leaves out symbol keys and what is not enumerable", () => {
+  test("reads accessors and Proxies once, and omits symbol keys and non-enumerable properties", () => {
     let reads = 0;
     const value = {
       get counted() {
@@ -133,7 +133,7 @@ describe.each(WAYS)("%s", (_, take) => {
     expectExact(take(new Proxy([1, 2], {})), [1, 2]);
   });
 
-  test("gives subclasses of arrays, maps, sets, dates and typed arrays back as what they extend", () => {
+  test("restores subclasses of arrays, maps, sets, dates and typed arrays as the class they extend", () => {
     class List extends Array {}
     class Index extends Map<string, number> {
       override get [Symbol.toStringTag](): string {
@@ -151,14 +151,14 @@ describe.each(WAYS)("%s", (_, take) => {
     expectExact(take(new Bytes([1, 2])), new Uint8Array([1, 2]));
   });
 
-  test("gives boxed primitives back by what is inside, whatever they say of themselves", () => {
+  test("restores boxed primitives by their content, whatever they claim to be", () => {
     const disguised = Object.assign(Object(5) as object, { valueOf: () => 6 });
     const back = take([disguised, Object("text"), Object(false), Object(7n)]) as object[];
     expect(back.map((boxed) => typeof boxed)).toEqual(["object", "object", "object", "object"]);
     expect(back.map((boxed) => boxed.valueOf())).toEqual([5, "text", false, 7n]);
   });
 
-  test("gives a view memory of its own, aligned and no larger than it must be", () => {
+  test("gives a view its own memory, aligned and no larger than necessary", () => {
     const chunk = new ArrayBuffer(1000);
     const back = take({ odd: "x", view: new Float64Array(chunk, 8, 2), part: Buffer.from(chunk, 3, 4) }) as {
       view: Float64Array;
@@ -169,7 +169,7 @@ describe.each(WAYS)("%s", (_, take) => {
     expect(Buffer.isBuffer(back.part)).toBe(true);
   });
 
-  test("copies what is referred to twice", () => {
+  test("copies what is referenced twice", () => {
     const shared = { n: 1 };
     const back = take({ a: shared, b: shared }) as { a: object; b: object };
     expectExact(back, { a: { n: 1 }, b: { n: 1 } });
@@ -191,7 +191,7 @@ describe.each(WAYS)("%s", (_, take) => {
     expect(Object.hasOwn(take(new Error()) as object, "message")).toBe(false);
   });
 
-  test("is not misled by enumerable properties somebody put on Object.prototype", () => {
+  test("is not misled by enumerable properties on Object.prototype", () => {
     const prototype = Object.prototype as unknown as Record<string, unknown>;
     prototype.polluted = { by: "somebody" };
     try {
@@ -203,7 +203,7 @@ describe.each(WAYS)("%s", (_, take) => {
   });
 });
 
-test("copy gives what decode(encode()) gives", () => {
+test("copy returns what decode(encode()) returns", () => {
   fc.assert(
     fc.property(anyValue, (value) => expectExact(codec.copy(value), throughBytes(value))),
     { numRuns: 500 },
@@ -235,7 +235,7 @@ test("a copy shares nothing with the original", () => {
   }
 });
 
-test("values that call the cache while they are read come out right", () => {
+test("values that call the cache while they are read are restored correctly", () => {
   const inner = { deep: "x".repeat(100) };
   const value = {
     first: 1,

@@ -13,7 +13,7 @@ const waysIn: readonly [string, (value: unknown) => unknown][] = [
   ["encode as JSON", (value) => jsonCodec.encode(value)],
 ];
 
-/** What refers to something twice: each level doubles what a walk meets. */
+/** Values that refer to something twice: each level doubles what a walk visits. */
 const pairings: readonly [string, (part: unknown) => unknown][] = [
   ["arrays", (part) => [part, part]],
   ["objects", (part) => ({ left: part, right: part })],
@@ -51,9 +51,9 @@ function thrownBy(act: () => unknown): unknown {
   throw new Error("nothing was thrown");
 }
 
-describe("a value of few objects that stands for billions of parts", () => {
+describe("a value of few objects that expands to billions of parts", () => {
   for (const [way, enter] of waysIn) {
-    test.each(pairings)(`is refused by ${way} after little work: %s`, (_, pair) => {
+    test.each(pairings)(`is rejected by ${way} after little work: %s`, (_, pair) => {
       const { value, reads } = shared(pair, 40);
       const error = thrownBy(() => enter(value));
       expect(error).toBeInstanceOf(CodecError);
@@ -65,14 +65,14 @@ describe("a value of few objects that stands for billions of parts", () => {
     });
   }
 
-  test("is refused as soon where the objects are few and their other parts are many", () => {
+  test("is rejected as quickly if the objects are few and their other parts are many", () => {
     const numbers = Array.from({ length: 1_000 }, (_, at) => at);
     const { value, reads } = shared((part) => [...numbers, part, part], 40);
     for (const [, enter] of waysIn) expect(thrownBy(() => enter(value))).toBeInstanceOf(CodecError);
     expect(reads()).toBeLessThan(30_000);
   });
 
-  test("is refused before its memory is taken where the parts are large", () => {
+  test("is rejected before its memory is allocated if the parts are large", () => {
     const bytes = Buffer.alloc(1_000_000);
     const before = process.memoryUsage().arrayBuffers;
     expect(thrownBy(() => codec.copy(new Array(1_000).fill(bytes)))).toMatchObject({
@@ -84,7 +84,7 @@ describe("a value of few objects that stands for billions of parts", () => {
     });
   });
 
-  test("that leads back to itself is refused for that, with the path", () => {
+  test("that refers back to itself is rejected for that, with the path", () => {
     const cyclic: unknown[] = [Array.from({ length: 10_000 }, () => ({}))];
     cyclic.push({ back: cyclic });
     for (const [, enter] of waysIn) {
@@ -94,14 +94,14 @@ describe("a value of few objects that stands for billions of parts", () => {
 });
 
 describe("a value within the limits", () => {
-  test("is taken however often its parts are shared", () => {
+  test("is accepted however often its parts are shared", () => {
     const category = { name: "books", parents: [{ name: "all" }] };
     const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, category }));
     expect(codec.copy(rows)).toEqual(rows);
     expect(codec.decode(codec.encode(rows))).toEqual(rows);
   });
 
-  test("is taken by a codec with a small limit, which counts bytes and not objects", () => {
+  test("is accepted by a codec with a small limit, which counts bytes and not objects", () => {
     const small = createCodec({ limits: { maxBytes: 2_000 } });
     const lists = Array.from({ length: 1_000 }, () => []);
     expect(small.copy(lists)).toEqual(lists);
@@ -117,7 +117,7 @@ describe("a small limit", () => {
     ["a text in an object", (size) => ({ a: "x".repeat(size - 6) })],
     ["a name of a field", (size) => ({ ["x".repeat(size - 5)]: 1 })],
     ["numbers", (size) => new Array(size - 3).fill(1)],
-  ])("is held by a copy nearly as by the encoded form: %s", (_, make) => {
+  ])("applies to a copy nearly as to the encoded form: %s", (_, make) => {
     const small = createCodec({ limits: { maxBytes: 2_000 } });
     expect(small.encode(make(2_000)).bytes.length).toBe(2_000);
     expect(small.copy(make(2_000))).toEqual(make(2_000));
@@ -135,7 +135,7 @@ describe("a small limit", () => {
   });
 });
 
-describe("the search for what is wrong with a value", () => {
+describe("the search for the cause of a rejection", () => {
   test("is short when the value is too large anyway", () => {
     let reads = 0;
     const large = Array.from({ length: 50_000 }, () => ({
@@ -176,7 +176,7 @@ describe("the size of a value with shared references followed", () => {
     );
   });
 
-  test("does not count what cannot be read or lies too deep, and reports a cycle", () => {
+  test("does not count what cannot be read or is nested too deeply, and reports a cycle", () => {
     const broken = {
       get part(): never {
         throw new Error("no");

@@ -68,7 +68,7 @@ describe("values", () => {
     ["0", false],
     ["no", false],
     ["OFF", false],
-  ])("%j reads as %j", (text, value) => {
+  ])("%j is parsed as %j", (text, value) => {
     expect(configFromEnv({ XCACHE_ENABLE_FUZZY: text })).toEqual({ enableFuzzy: value });
   });
 
@@ -79,7 +79,7 @@ describe("values", () => {
     ["+5", 5],
     ["0.001", 0.001],
     ["1.", 1],
-  ])("a ttl of %j reads as %d", (text, value) => {
+  ])("a ttl of %j is parsed as %d", (text, value) => {
     expect(configFromEnv({ XCACHE_DEFAULT_TTL: text })).toEqual({ defaultTtl: value });
   });
 
@@ -90,13 +90,13 @@ describe("values", () => {
     expect(configFromEnv({})).toEqual({});
   });
 
-  it("what it reads is a configuration", () => {
+  it("the result is a configuration", () => {
     expectTypeOf(configFromEnv({})).toExtend<CacheConfig>();
     expect(resolveConfig(configFromEnv({ XCACHE_POOL_SIZE: "2" })).poolSize).toBe(2);
   });
 });
 
-describe("variables that are not ours", () => {
+describe("unknown variables", () => {
   it.each([
     ["XCACHE_DEFUALT_TTL", "XCACHE_DEFAULT_TTL"],
     ["XCACHE_DEFAULT_TTLS", "XCACHE_DEFAULT_TTL"],
@@ -107,7 +107,7 @@ describe("variables that are not ours", () => {
     ["XCACHE_PREFIX", "XCACHE_KEY_PREFIX"],
     ["XCACHE_POOLSIZE", "XCACHE_POOL_SIZE"],
     ["XCACHE_TABEL", "XCACHE_TABLES"],
-  ])("%s is refused, since %s must be meant", (variable, meant) => {
+  ])("%s is rejected, since %s must be meant", (variable, meant) => {
     const error = configErrorOf(() => configFromEnv({ [variable]: "1" }));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
     expect(error.message).toBe(`unknown variable ${variable}: did you mean ${meant}?`);
@@ -130,7 +130,7 @@ describe("variables that are not ours", () => {
     expect(configFromEnv({ XCACHE_DEFUALT_TTL: "" })).toEqual({});
   });
 
-  it("no two of our own variables are taken for each other's typo", () => {
+  it("no two of our own variables are mistaken for each other's typo", () => {
     for (const field of FIELD_NAMES) {
       const { fromText } = FIELDS[field].shape;
       if (fromText === undefined) continue;
@@ -146,7 +146,7 @@ describe("messages", () => {
     expect(message).toBe('XCACHE_POOL_SIZE must be a whole number from 1 to 1024, got "redis://***@h"');
   });
 
-  it("a field that text cannot hold says where it belongs", () => {
+  it("a field that text cannot represent names the place where it belongs", () => {
     expect(configErrorOf(() => configFromEnv({ XCACHE_TABLES: "{}" })).message).toBe(
       'XCACHE_TABLES must be a map from table name to { ttl, tags }, which can only be set in a config object or file, got "{}"',
     );
@@ -155,7 +155,7 @@ describe("messages", () => {
     );
   });
 
-  it("text given by a flag is refused under the flag's name", () => {
+  it("text given by a flag is rejected under the flag's name", () => {
     expect(fieldFromText("poolSize", "4", "--pool-size")).toBe(4);
     expectTypeOf(fieldFromText("poolSize", "4", "--pool-size")).toEqualTypeOf<number>();
     expect(configErrorOf(() => fieldFromText("kvUrl", "redis://h:x", "--kv-url")).message).toMatch(
@@ -164,8 +164,8 @@ describe("messages", () => {
   });
 });
 
-describe("what is no environment", () => {
-  it.each([null, 5, "XCACHE_DEFAULT_TTL=5", true, () => ({})])("%s is refused as such", (env) => {
+describe("invalid environments", () => {
+  it.each([null, 5, "XCACHE_DEFAULT_TTL=5", true, () => ({})])("%s is rejected as such", (env) => {
     const error = configErrorOf(() => configFromEnv(env as never));
     expect(error.code).toBe("ARGUMENT_INVALID");
     expect(error.message).toMatch(
@@ -178,13 +178,13 @@ describe("what is no environment", () => {
     [null, "null"],
     [false, "false"],
     [["5"], "an array of 1"],
-  ])("a variable that holds %s instead of text is refused by its name", (value, arrived) => {
+  ])("a variable that holds %s instead of text is rejected by its name", (value, arrived) => {
     const error = configErrorOf(() => configFromEnv({ XCACHE_DEFAULT_TTL: value as never }));
     expect(error.code).toBe("CONFIG_INVALID");
     expect(error.message).toBe(`XCACHE_DEFAULT_TTL must be a string, got ${arrived}`);
   });
 
-  it("variables of others may hold anything", () => {
+  it("variables of other programs may hold anything", () => {
     expect(configFromEnv({ PATH: 5 as never, XCACHE_THEIRS: {} as never })).toEqual({});
   });
 });

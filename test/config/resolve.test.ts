@@ -37,13 +37,13 @@ describe("defaults", () => {
     });
   });
 
-  it("nothing at all is an empty configuration, and a field given as undefined is left out", () => {
+  it("nothing at all is an empty configuration, and a field set to undefined is omitted", () => {
     expect(resolveConfig(undefined)).toEqual(resolveConfig({}));
     expect(resolveConfig({ defaultTtl: undefined, tables: undefined })).toEqual(resolveConfig({}));
     expect(Object.keys(resolveConfig({ tables: { users: undefined } }).tables)).toEqual([]);
   });
 
-  it("every field is present, also those without a value", () => {
+  it("every field is present, even without a value", () => {
     expect(Object.keys(resolveConfig({}))).toEqual(FIELD_NAMES);
   });
 
@@ -52,13 +52,13 @@ describe("defaults", () => {
     expect(resolveConfig(defaults)).toEqual(resolveConfig({}));
   });
 
-  it("the defaults of the circuit breaker stand once in the table and once in its fields, alike", () => {
+  it("the circuit breaker's defaults are the same in the table and in its fields", () => {
     expect(resolveConfig({ circuitBreaker: {} }).circuitBreaker).toEqual(FIELDS.circuitBreaker.default);
   });
 });
 
 describe("values", () => {
-  it("every field takes what it is given", () => {
+  it("every field accepts what it is given", () => {
     const given = {
       kvUrl: "memory://?max_entries=10",
       username: "app",
@@ -117,14 +117,14 @@ describe("values", () => {
     expect(resolveConfig({ compression: given }).compression).toEqual(means);
   });
 
-  it("a circuit breaker given in part keeps the other default", () => {
+  it("a partial circuit breaker keeps the other default", () => {
     expect(resolveConfig({ circuitBreaker: { failureThreshold: 9 } }).circuitBreaker).toEqual({
       failureThreshold: 9,
       resetTimeout: 30,
     });
   });
 
-  it("zstd is taken where this Node has it and refused with the reason where not", async () => {
+  it("zstd is accepted if this Node has it, and rejected with the reason if not", async () => {
     const given = { compression: { algorithm: "zstd" } };
     if ("zstdCompressSync" in (await import("node:zlib"))) {
       expect(resolveConfig(given).compression).toEqual({ thresholdBytes: 1024, algorithm: "zstd" });
@@ -135,19 +135,19 @@ describe("values", () => {
     }
   });
 
-  it("the key prefix may be 256 bytes long, whatever its characters", () => {
+  it("the key prefix can be 256 bytes long, whatever its characters", () => {
     expect(resolveConfig({ keyPrefix: "ü".repeat(128) }).keyPrefix).toHaveLength(128);
     configErrorOf(() => resolveConfig({ keyPrefix: `${"ü".repeat(128)}x` }));
   });
 
-  it("an object without a prototype or from elsewhere is a configuration too", () => {
+  it("an object without a prototype is a configuration too", () => {
     const bare = Object.assign(Object.create(null) as object, { defaultTtl: 5 });
     expect(resolveConfig(bare).defaultTtl).toBe(5);
   });
 });
 
 describe("isolation", () => {
-  it("changing what was given changes nothing afterwards", () => {
+  it("changing the given object changes nothing afterwards", () => {
     const tags = ["a"];
     const given = { defaultTtl: 5, tables: { users: { tags } }, circuitBreaker: { failureThreshold: 2 } };
     const resolved = resolveConfig(given);
@@ -202,12 +202,12 @@ describe("types", () => {
     expectTypeOf<Record<string, never>>().toExtend<CacheConfig>();
   });
 
-  it("what was checked, and what was resolved from it, can be given again", () => {
+  it("what was checked, and what was resolved from it, can be passed in again", () => {
     expectTypeOf<CheckedConfig>().toExtend<CacheConfig>();
     expectTypeOf(resolveConfig).returns.toEqualTypeOf<ResolvedConfig>();
   });
 
-  it("each field has the type its page says", () => {
+  it("each field has its documented type", () => {
     expectTypeOf<CacheConfig["backend"]>().toEqualTypeOf<Backend | undefined>();
     expectTypeOf<CacheConfig["metrics"]>().toEqualTypeOf<Collector | undefined>();
     expectTypeOf<CacheConfig["nearCache"]>().toEqualTypeOf<
@@ -231,7 +231,7 @@ describe("types", () => {
     expectTypeOf<ResolvedConfig["serialization"]>().toEqualTypeOf<"msgpack" | "json">();
   });
 
-  it("a collector's methods may be sync or async", () => {
+  it("a collector's methods can be sync or async", () => {
     expectTypeOf<{
       increment(metric: string): Promise<void>;
       gauge(metric: string, value: number): void;

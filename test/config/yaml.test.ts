@@ -12,7 +12,7 @@ import { configErrorOf } from "./thrown.ts";
 const { folder, file } = yamlFolder();
 
 describe("values", () => {
-  it("every field that a file can hold is read", () => {
+  it("every field that a file can hold is parsed", () => {
     const path = file(`
 kv_url: redis://u:p@h:1/2
 default_ttl: .inf
@@ -60,7 +60,7 @@ serialization: json
     });
   });
 
-  it("Infinity may be written as code writes it, and stays text in quotes", () => {
+  it("Infinity can be written as in code, and stays text in quotes", () => {
     expect(configFromYaml(file("default_ttl: Infinity"))).toEqual({ defaultTtl: Number.POSITIVE_INFINITY });
     expect(configFromYaml(file('key_prefix: "Infinity"'))).toEqual({ keyPrefix: "Infinity" });
   });
@@ -74,7 +74,7 @@ serialization: json
     },
   );
 
-  it("JSON, line ends of other systems and a byte order mark are read too", () => {
+  it("JSON, other line endings and a byte order mark are accepted too", () => {
     expect(configFromYaml(file('{ "pool_size": 2, "tables": { "a": { "ttl": 1 } } }'))).toEqual({
       poolSize: 2,
       tables: { a: { ttl: 1 } },
@@ -96,7 +96,7 @@ serialization: json
     expect(({} as { ttl?: number }).ttl).toBeUndefined();
   });
 
-  it("what it reads is a configuration", () => {
+  it("the result is a configuration", () => {
     expectTypeOf(configFromYaml).returns.toExtend<CacheConfig>();
   });
 });
@@ -117,7 +117,7 @@ describe("files that cannot be read", () => {
     expect(error.message).toBe(`cannot read "${folder}": it is a directory`);
   });
 
-  it("a file of somebody else's", () => {
+  it("a file owned by another user", () => {
     const closed = join(folder, "closed");
     mkdirSync(closed, { mode: 0o700 });
     const path = file("pool_size: 2");
@@ -144,7 +144,7 @@ describe("files that cannot be read", () => {
     );
   });
 
-  it.each([undefined, "", 5, null])("%j is no path", (path) => {
+  it.each([undefined, "", 5, null])("%j is not a path", (path) => {
     const error = configErrorOf(() => configFromYaml(path as string));
     expect(error.code).toBe("ARGUMENT_INVALID");
     expect(error.message).toContain("path must be the name of a YAML file");
@@ -176,7 +176,7 @@ describe("files that are not valid YAML", () => {
     expect(error.message).toContain(reason);
   });
 
-  it("an alias bomb is refused at once", () => {
+  it("an alias bomb is rejected immediately", () => {
     const levels = Array.from(
       { length: 9 },
       (_, at) => `  t${at + 1}: &t${at + 1} [${Array(10).fill(`*t${at}`).join(", ")}]`,
@@ -187,7 +187,7 @@ describe("files that are not valid YAML", () => {
     expect(error.message).toBe(`${path}: its aliases expand to too much data`);
   });
 
-  it("an alias of what surrounds it is refused", () => {
+  it("an alias of an enclosing node is rejected", () => {
     expect(configErrorOf(() => configFromYaml(file("tables: &t\n  a: *t\n"))).message).toContain(
       'unknown field "tables.a.a"',
     );
@@ -200,20 +200,20 @@ describe("files that are not valid YAML", () => {
     ["list items", `\n${"- ".repeat(70)}x`],
     ["keys", `\n${"? ".repeat(70)}x`],
     ["endless lists", "[".repeat(100_000)],
-  ])("nesting %s without end is refused", (_, content) => {
+  ])("endless nesting of %s is rejected", (_, content) => {
     const error = configErrorOf(() => configFromYaml(file(`tables: ${content}`)));
     expect(error.code).toBe("CONFIG_UNREADABLE");
     expect(error.message).toMatch(/:\d+:\d+: not valid YAML: nesting too deep$/);
   });
 
-  it("thousands of tables are read in little time", () => {
+  it("thousands of tables are parsed in little time", () => {
     const tables = Array.from({ length: 10_000 }, (_, at) => `  t${at}: {}`);
     expect(Object.keys(configFromYaml(file(`tables:\n${tables.join("\n")}`)).tables ?? {})).toHaveLength(
       10_000,
     );
   });
 
-  it("any text is a configuration or a ConfigError", () => {
+  it("any text is either a configuration or a ConfigError", () => {
     const piece = fc.constantFrom(
       "default_ttl",
       "tables",
@@ -257,13 +257,13 @@ describe("files that are not valid YAML", () => {
   });
 });
 
-describe("files that are no configuration", () => {
+describe("files that are not a configuration", () => {
   it.each([
     ["- a\n- b\n", "an array of 2"],
     ["just text", '"just text"'],
     ["5", "5"],
     ["redis://u:hush@h", '"redis://***@h"'],
-  ])("%j is no mapping", (content, arrived) => {
+  ])("%j is not a mapping", (content, arrived) => {
     const path = file(content);
     const error = configErrorOf(() => configFromYaml(path));
     expect(error.code).toBe("CONFIG_INVALID");
@@ -282,7 +282,7 @@ describe("files that are no configuration", () => {
     ["wibble: 5\n", "1:1", `unknown field "wibble": use one of ${FIELD_NAMES.map(wireName).join(", ")}`],
     ["1: 5\n", "1:1", 'unknown field "1": use one of '],
     ["<<: { pool_size: 5 }\n", "1:1", 'unknown field "<<": use one of '],
-  ])("%j has a key that is not known", (content, position, reason) => {
+  ])("%j has an unknown key", (content, position, reason) => {
     const path = file(content);
     const error = configErrorOf(() => configFromYaml(path));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
@@ -290,7 +290,7 @@ describe("files that are no configuration", () => {
     expect(error.message).toContain(reason);
   });
 
-  it("a fault behind an alias or in a list is shown at its line", () => {
+  it("a mistake behind an alias or in a list is shown at its line", () => {
     const path = file("tables:\n  a: &t\n    ttl: 0\n  b: *t\n");
     expect(configErrorOf(() => configFromYaml(path)).message).toContain(`${path}:3:5: tables.a.ttl must be`);
     const shared = file("near_cache: &n\n  max_entries: 5\ncircuit_breaker: *n\n");
@@ -320,7 +320,7 @@ describe("credentials", () => {
     ["default_ttl: redis://u:Zq9@h\n"],
     ["kv_url: redis://u:Zq9@h\n}\n"],
     ["redis://u:Zq9@h"],
-  ])("%j is refused without its password", (content) => {
+  ])("%j is rejected without showing its password", (content) => {
     const error = configErrorOf(() => configFromYaml(file(content)));
     expect(`${error.message} ${error.hint} ${String(error.cause)}`).not.toContain("Zq9");
   });

@@ -4,10 +4,10 @@ import { systemClock } from "../../src/core/clock.ts";
 import { CodecError, ConfigError } from "../../src/core/errors.ts";
 import { cacheWithClock } from "../../src/xcache.ts";
 
-/** Spelled apart, so that no linter takes these objects for a mistake. */
+/** Built from parts, so that no linter flags these objects as a mistake. */
 const THEN: string = "then";
 
-/** Runs with an enumerable property on Object.prototype, as careless libraries leave one. */
+/** Runs with an enumerable property on Object.prototype, as careless libraries leave behind. */
 function polluted(name: string, run: () => void): void {
   const property = { value: 1, enumerable: true, configurable: true, writable: true };
   Object.defineProperty(Object.prototype, name, property);
@@ -19,7 +19,7 @@ function polluted(name: string, run: () => void): void {
 }
 
 describe("options", () => {
-  it("are not blamed for what somebody has added to Object.prototype", () => {
+  it("are not rejected for what a library has added to Object.prototype", () => {
     polluted("extra", () => {
       expect(() => requireOptions({}, ["ttl"])).not.toThrow();
       expect(() => requireOptions({ ttl: 1 }, ["ttl"])).not.toThrow();
@@ -30,13 +30,13 @@ describe("options", () => {
     });
   });
 
-  it("with an unknown name are told by a ConfigError", () => {
+  it("with an unknown name are rejected with a ConfigError", () => {
     expect(() => requireOptions({ nonsense: 1 }, ["ttl"])).toThrow(ConfigError);
   });
 });
 
 describe("a value to be shared", () => {
-  it("whose `then` cannot be read is refused with a CodecError that holds the cause", () => {
+  it("is rejected with a CodecError that holds the cause when its `then` cannot be read", () => {
     const cause = new Error("mine");
     const hostile = Object.defineProperty({}, THEN, {
       get() {
@@ -53,7 +53,7 @@ describe("a value to be shared", () => {
     expect(thrown).toMatchObject({ code: "VALUE_UNSUPPORTED", path: "$.then", cause });
   });
 
-  it("is refused with a then method and taken with another then", () => {
+  it("is rejected with a `then` method, and accepted with any other `then`", () => {
     expect(() => requireShareable(Promise.resolve(1))).toThrow(CodecError);
     for (const value of [{ [THEN]: 1 }, [], null, 5, "text"])
       expect(() => requireShareable(value)).not.toThrow();
@@ -61,14 +61,14 @@ describe("a value to be shared", () => {
 });
 
 describe("the clock of a cache under test", () => {
-  it.each([undefined, null, 5, {}])("%o is refused with what a clock is", (clock) => {
+  it.each([undefined, null, 5, {}])("%o is rejected with a description of a clock", (clock) => {
     expect(() => cacheWithClock({ kvUrl: "memory://" }, clock as never)).toThrow(ConfigError);
     expect(() => cacheWithClock({ kvUrl: "memory://" }, clock as never)).toThrow(
       "clock must be a Clock, got",
     );
   });
 
-  it("lacks nothing, or the message says what", () => {
+  it("must be complete, or the message names what is missing", () => {
     const { token, ...others } = systemClock;
     expect(() => cacheWithClock({ kvUrl: "memory://" }, others as never)).toThrow("got one without token");
     expect(() => cacheWithClock({ kvUrl: "memory://" }, { ...others, token })).not.toThrow();

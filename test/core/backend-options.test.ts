@@ -20,7 +20,7 @@ describe.each([
   ],
   ["MemoryBackend", (options: unknown) => new MemoryBackend(options as Options), {}],
 ] as const)("options of %s", (name, open, valid) => {
-  it("with a name that does not exist are an error that names the nearest one", () => {
+  it("with an unknown name are an error that names the nearest known one", () => {
     const [known = "maxBytes"] = Object.keys(valid);
     const typo = `${known.slice(0, -1)}x`;
     expect(() => open({ ...valid, [typo]: 1 })).toThrow(

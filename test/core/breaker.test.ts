@@ -25,7 +25,7 @@ describe("circuit breaker", () => {
     expect(() => breaker.enter("get")).toThrow(CircuitOpenError);
   });
 
-  it("starts to count anew after a success", () => {
+  it("starts counting again after a success", () => {
     const { breaker, failTimes } = open(3);
     failTimes(2);
     breaker.succeed(breaker.enter("get"));
@@ -82,7 +82,7 @@ describe("circuit breaker", () => {
     expect(breaker.state).toBe("closed");
   });
 
-  it("takes calls that fail by connections lost at the same time for one failure", async () => {
+  it("counts calls that fail because of one lost connection as one failure", async () => {
     const { breaker, clock } = open(2);
     for (let call = 0; call < 100; call++) breaker.fail(breaker.enter("get"), "loss");
     expect(breaker.failures).toBe(1);
@@ -91,7 +91,7 @@ describe("circuit breaker", () => {
     expect(breaker.state).toBe("open");
   });
 
-  it("takes calls that wait for a lost connection to be replaced for the same failure", async () => {
+  it("counts calls that wait for a lost connection to be replaced as part of the same failure", async () => {
     const { breaker, clock } = open(2);
     breaker.fail(breaker.enter("get"), "loss");
     await clock.advance(1_000);
@@ -102,7 +102,7 @@ describe("circuit breaker", () => {
     expect(breaker.failures).toBe(1);
   });
 
-  it("takes calls that waited for one attempt to connect for one failure, and later ones for further failures", () => {
+  it("counts calls that waited for one connection attempt as one failure, and later calls as further failures", () => {
     const { breaker } = open(3);
     const passes = Array.from({ length: 100 }, () => breaker.enter("get"));
     for (const pass of passes) breaker.fail(pass, "attempt");

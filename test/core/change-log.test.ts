@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ChangeLog } from "../../src/core/change-log.ts";
 
 describe("changes while loads are in flight", () => {
-  it("tells a key, a tag, a pattern and everything that changed after a load began", () => {
+  it("report a key, a tag, a pattern and everything that changed after a load began", () => {
     const changes = new ChangeLog();
     const since = changes.begin("k");
     expect(changes.touched("k", ["t"], since)).toBe(false);
@@ -21,7 +21,7 @@ describe("changes while loads are in flight", () => {
     expect(changes.touched("anything", [], since)).toBe(true);
   });
 
-  it("does not hold earlier changes against a later load", () => {
+  it("do not affect a load that began later", () => {
     const changes = new ChangeLog();
     changes.begin("k");
     changes.key("k");
@@ -29,7 +29,7 @@ describe("changes while loads are in flight", () => {
     expect(changes.touched("k", [], later)).toBe(false);
   });
 
-  it("lets a parent's clear reach its children, and not the other way", () => {
+  it("of a parent's clear reach its children, but not the other way round", () => {
     const parent = new ChangeLog();
     const child = new ChangeLog(parent);
     const ofParent = parent.begin("key");
@@ -42,14 +42,14 @@ describe("changes while loads are in flight", () => {
     expect(child.touched("k", [], ofChild)).toBe(true);
   });
 
-  it("calls everything changed rather than forget, when too many tags change during one load", () => {
+  it("count as a change of everything when too many tags change during one load", () => {
     const changes = new ChangeLog();
     const since = changes.begin("k");
     for (let n = 0; n <= 100_000; n++) changes.tag(`t${n}`);
     expect(changes.touched("k", [], since)).toBe(true);
   });
 
-  it("is not misled by any number of changes to other keys", () => {
+  it("of any number of other keys are not mistaken for a change of this one", () => {
     const changes = new ChangeLog();
     const since = changes.begin("k");
     for (let n = 0; n <= 100_001; n++) changes.key(`k${n}`);
@@ -58,7 +58,7 @@ describe("changes while loads are in flight", () => {
     expect(changes.touched("k", [], since)).toBe(true);
   });
 
-  it("remembers nothing while nobody loads", () => {
+  it("are not remembered while no load is running", () => {
     const changes = new ChangeLog();
     const since = changes.begin("k");
     changes.key("k");

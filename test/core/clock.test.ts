@@ -43,14 +43,14 @@ describe("after", () => {
     timer.cancel();
   });
 
-  it("a negative delay runs as soon as it can", () => {
+  it("a negative delay runs as soon as possible", () => {
     const run = vi.fn();
     systemClock.after(-5, run);
     vi.advanceTimersByTime(1);
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  it("cancel ends it, at any of its steps, and does nothing afterwards", () => {
+  it("cancel ends it at any step, and does nothing afterwards", () => {
     const run = vi.fn();
     const short = systemClock.after(100, run);
     const long = systemClock.after(3 * 2 ** 31, run);
@@ -102,7 +102,7 @@ describe("wall", () => {
   });
 });
 
-/** A clock of its own for every test of a block, which has read no real time. */
+/** A separate clock for every test of a block, which has not read real time yet. */
 function freshClock(): () => Clock {
   let clock: Clock;
   beforeEach(async () => {
@@ -121,7 +121,7 @@ describe.each([
   const clock = freshClock();
   const lag = (): number => exact(clock()) - coarse(clock());
 
-  it("never lags behind by more than it says, whenever it is asked", () => {
+  it("never lags by more than its bound, whenever it is read", () => {
     for (const pauseMs of [
       1, 200, 499, 500, 501, 999, 1_000, 1_001, 5_000, 60_000, 3, 3, 3, 600, 3_600_000,
     ]) {
@@ -141,7 +141,7 @@ describe.each([
     }
   });
 
-  it("keeps one timer while somebody asks, and none when nobody does", () => {
+  it("keeps one timer while it is being read, and none afterwards", () => {
     expect(vi.getTimerCount()).toBe(0);
     for (let n = 0; n < 100; n++) coarse(clock());
     expect(vi.getTimerCount()).toBe(1);
@@ -153,7 +153,7 @@ describe.each([
 describe("coarseWall", () => {
   const clock = freshClock();
 
-  it("follows a step of the wall clock, forwards and back, within the time it may lag", () => {
+  it("follows a step of the wall clock, forwards and back, within its lag", () => {
     clock().coarseWall?.();
     for (const time of [Date.UTC(2040), Date.UTC(2020)]) {
       vi.setSystemTime(time);
@@ -162,7 +162,7 @@ describe("coarseWall", () => {
     }
   });
 
-  it("follows it after a few readings while no timer can run", () => {
+  it("follows a step after a few readings while no timer can run", () => {
     clock().coarseWall?.();
     vi.setSystemTime(Date.UTC(2040));
     const readings = Array.from({ length: clock().hitsPerReading! }, () => clock().coarseWall?.());
@@ -171,7 +171,7 @@ describe("coarseWall", () => {
 });
 
 describe("token", () => {
-  it("is 8 characters of one byte each, and no two are alike", () => {
+  it("is 8 one-byte characters, and never repeats", () => {
     const tokens = Array.from({ length: 20_000 }, () => systemClock.token());
     expect(new Set(tokens).size).toBe(tokens.length);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: any byte may occur
@@ -189,7 +189,7 @@ describe("token", () => {
 });
 
 describe("random", () => {
-  it("is a number from 0 to less than 1", () => {
+  it("is a number from 0 up to, but not including, 1", () => {
     for (let n = 0; n < 1_000; n++) {
       const number = systemClock.random();
       expect(number >= 0 && number < 1).toBe(true);

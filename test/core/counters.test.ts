@@ -23,13 +23,13 @@ test("rows are added number by number, whichever is longer", () => {
 });
 
 describe("counters in a shared store", () => {
-  test("loses nothing of what many add at once", async () => {
+  test("lose nothing when many add at once", async () => {
     const { spaces } = openSpaces(5);
     await Promise.all(spaces.map(({ counters }, at) => counters.add("row", [1, at], 60_000)));
     expect(await spaces[0]!.counters.read(["row", "absent"])).toEqual([[5, 10], undefined]);
   });
 
-  test("keeps a row for as long as was asked the last time", async () => {
+  test("keep a row for the duration of the latest add", async () => {
     const { clock, spaces } = openSpaces(1);
     const { counters } = spaces[0]!;
     await counters.add("row", [1], 1_000);
@@ -42,7 +42,7 @@ describe("counters in a shared store", () => {
     expect(counters.now()).toBe(clock.now());
   });
 
-  test("says so when others are always faster, so that nothing is taken for counted", async () => {
+  test("reject when others always win the race, so that nothing is assumed to be counted", async () => {
     const clock = new ManualClock();
     const client = new ReferenceStore(clock).client();
     client.swap = async (key) => ({ won: false, current: await client.read(key) });
@@ -51,7 +51,7 @@ describe("counters in a shared store", () => {
     expect(await counters.read(["row"])).toEqual([undefined]);
   });
 
-  test("puts a row in the place of something damaged, and reads none out of it", async () => {
+  test("replace a damaged row, and read nothing out of it", async () => {
     const { clock, store, spaces } = openSpaces(1);
     const { counters } = spaces[0]!;
     await counters.add("row", [1], 60_000);
@@ -62,7 +62,7 @@ describe("counters in a shared store", () => {
   });
 });
 
-test("counters without a shared store do the same for one process", async () => {
+test("counters without a shared store do the same within one process", async () => {
   const clock = new ManualClock();
   const counters = new LocalCounters(clock);
   counters.add("a", [1], 1_000);

@@ -1,4 +1,4 @@
-// Durations as numbers of seconds or as texts, wherever one is taken; tags as one string or a list.
+// Durations as numbers of seconds or as texts, wherever one is accepted; tags as one string or a list.
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { checkAlert } from "../../src/alerts/definition.ts";
@@ -33,13 +33,13 @@ const NOT_DURATIONS: readonly string[] = [
 describe("a text", () => {
   it.each(TEXTS)("%j is %d seconds", (text, seconds) => {
     expect(toSeconds(text)).toBe(seconds);
-    // The second time from memory.
+    // The second parse is served from memory.
     expect(toSeconds(text)).toBe(seconds);
   });
 
-  it.each(NOT_DURATIONS)("%j is none", (text) => expect(toSeconds(text)).toBe(text));
+  it.each(NOT_DURATIONS)("%j is not a duration", (text) => expect(toSeconds(text)).toBe(text));
 
-  it("as many different ones as there may be are all parsed", () => {
+  it("are all parsed, up to the maximum number of distinct ones", () => {
     for (let ms = 1; ms < 2_000; ms++) expect(toSeconds(`${ms}ms`)).toBe(ms / 1_000);
   });
 });
@@ -47,7 +47,7 @@ describe("a text", () => {
 const config = { kvUrl: "memory://" } as const;
 
 describe("operations", () => {
-  it("take texts: the entry lives exactly that long", async () => {
+  it("accept texts: the entry lives exactly that long", async () => {
     const clock = new ManualClock();
     await using cache = cacheWithClock(config, clock);
     await cache.set("set", 1, { ttl: "1500ms" });
@@ -61,7 +61,7 @@ describe("operations", () => {
     expect((await cache.getMany(["set", "many", "load", "decided"])).size).toBe(0);
   });
 
-  it("stale windows and timeouts take texts", async () => {
+  it("accept texts for stale windows and timeouts", async () => {
     const clock = new ManualClock();
     await using cache = cacheWithClock(config, clock);
     const fails = (): never => {
@@ -75,20 +75,20 @@ describe("operations", () => {
     await expect(cache.getOrSet("key", fails, options)).rejects.toThrow("no load");
   });
 
-  it.each([...NOT_DURATIONS.slice(0, 8), "0s", "0.5ms"])("refuse ttl %j", async (ttl) => {
+  it.each([...NOT_DURATIONS.slice(0, 8), "0s", "0.5ms"])("reject ttl %j", async (ttl) => {
     await using cache = new XCache(config);
     await expect(cache.set("key", 1, { ttl: ttl as "1s" })).rejects.toMatchObject({
       code: "ARGUMENT_INVALID",
       message: expect.stringContaining('or a text such as "500ms", "30s" or "5m", got '),
     });
-    // A hit is not returned for options that are wrong.
+    // Invalid options are rejected even on a hit.
     await cache.set("key", 1);
     await expect(cache.getOrSet("key", () => 2, { ttl: ttl as "1s" })).rejects.toMatchObject({
       code: "ARGUMENT_INVALID",
     });
   });
 
-  it("tags are one string or a list, in every call", async () => {
+  it("accept tags as one string or a list, in every call", async () => {
     await using cache = new XCache(config);
     const options: SetOptions = { tags: "users" };
     const find = cached(async (id: number) => id, {
@@ -166,7 +166,7 @@ describe("other places", () => {
 });
 
 describe("a ttl that was probably meant as milliseconds", () => {
-  /** What the process warns of; each line has run before the next. */
+  /** The warnings of a process; each line has run before the next. */
   const warningsOf = (...lines: string[]): string => {
     const program = programFile(
       `import { XCache } from "./xcache.js"; const cache = new XCache({ kvUrl: "memory://" });\n${lines.join("\n")}`,
@@ -175,7 +175,7 @@ describe("a ttl that was probably meant as milliseconds", () => {
   };
   const RUN = `process.on("warning", (w) => console.log([w.name, w.code, w.message, w.detail].join("|"))); import(process.argv[1])`;
 
-  it("warns once, with what it means and what to write", () => {
+  it("warns once, with its meaning and what to write instead", () => {
     expect(
       warningsOf(
         `await cache.set("a", 1, { ttl: 3_600_000 });`,
@@ -187,13 +187,13 @@ describe("a ttl that was probably meant as milliseconds", () => {
     );
   });
 
-  it("in the configuration too", () => {
+  it("warns in the configuration too", () => {
     expect(warningsOf(`new XCache({ kvUrl: "memory://", defaultTtl: 60_000_000 });`)).toContain(
       "defaultTtl: 60000000 is a number of seconds, 694 days.",
     );
   });
 
-  it("does not warn of a year, of texts and of Infinity", () => {
+  it("does not warn about a year, texts or Infinity", () => {
     expect(
       warningsOf(
         `await cache.set("a", 1, { ttl: 31_536_000 });`,

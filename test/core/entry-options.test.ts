@@ -20,7 +20,7 @@ const defaults = (changed: Partial<EntryDefaults> = {}): EntryDefaults => ({
 });
 
 describe("ttlToMs", () => {
-  it("takes whole milliseconds exactly, however their decimal fraction is rounded", () => {
+  it("converts whole milliseconds exactly, however their decimal fraction is rounded", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 50 }), (ms) => {
         expect(ttlToMs(ms / 1000)).toBe(ms);
@@ -31,18 +31,18 @@ describe("ttlToMs", () => {
     expect(ttlToMs(4.35)).toBe(4_350);
   });
 
-  it("rounds what is finer down", () => {
+  it("rounds finer fractions down", () => {
     expect(ttlToMs(0.0019999)).toBe(1);
     expect(ttlToMs(1.9999)).toBe(1_999);
     expect(ttlToMs(59.9996)).toBe(59_999);
   });
 
-  it("keeps Infinity, and takes what is too large to multiply for it", () => {
+  it("keeps Infinity, and treats anything too large to multiply as Infinity", () => {
     expect(ttlToMs(Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY);
     expect(ttlToMs(Number.MAX_VALUE)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("names what the caller knows it by", () => {
+  it("uses the caller's name for the option", () => {
     expect(() => ttlToMs(0, "defaultTtl")).toThrow(/^defaultTtl must be/);
     expect(() => ttlToMs(0)).toThrow(/^ttl must be/);
   });
@@ -54,7 +54,7 @@ describe("setTerms", () => {
     expect(resolveSetOptions({}, defaults())).toEqual({ ttlMs: 300_000, staleMs: 0, tags: [] });
   });
 
-  it("keeps no window for stale answers: those belong to getOrSet", () => {
+  it("keeps no stale window: those belong to getOrSet", () => {
     expect(resolveSetOptions({ ttl: 5 }, defaults({ staleIfError: 60 }))).toEqual({
       ttlMs: 5_000,
       staleMs: 0,
@@ -62,7 +62,7 @@ describe("setTerms", () => {
     });
   });
 
-  it("the list of tags is its own", () => {
+  it("copies the list of tags", () => {
     for (const tags of [[], ["a"], ["a", "b", "a"]]) {
       const options = resolveSetOptions({ tags }, defaults());
       expect(options.tags).not.toBe(tags);
@@ -89,7 +89,7 @@ describe("jitter", () => {
     );
   });
 
-  it("uses chance for every default ttl anew, and reaches both ends", () => {
+  it("is drawn for every default ttl separately, and reaches both ends", () => {
     const random = vi.fn().mockReturnValueOnce(0).mockReturnValueOnce(0.999999);
     const jittered = defaults({ defaultTtl: 100, ttlJitter: 0.5, random });
     expect(resolveSetOptions(undefined, jittered).ttlMs).toBe(100_000);
@@ -97,7 +97,7 @@ describe("jitter", () => {
     expect(random).toHaveBeenCalledTimes(2);
   });
 
-  it("leaves an explicit ttl and one that never ends alone, without using chance", () => {
+  it("leaves an explicit ttl and an infinite one alone, without drawing a random number", () => {
     const jittered = defaults({ ttlJitter: 0.5 });
     expect(resolveSetOptions({ ttl: 7 }, jittered).ttlMs).toBe(7_000);
     expect(resolveLoadOptions({ ttl: 7 }, jittered).entry.ttlMs).toBe(7_000);
@@ -107,7 +107,7 @@ describe("jitter", () => {
 });
 
 describe("resolveLoadOptions", () => {
-  it("without options: no windows, no timeouts, wait for others, no force", () => {
+  it("defaults to no windows, no timeouts, waiting for others and no force", () => {
     expect(resolveLoadOptions(undefined, defaults())).toEqual({
       entry: { ttlMs: 300_000, staleMs: 0, tags: [] },
       lock: true,
@@ -119,7 +119,7 @@ describe("resolveLoadOptions", () => {
     });
   });
 
-  it("an option goes before the configured default, 0 included", () => {
+  it("prefers an option to the configured default, 0 included", () => {
     const configured = defaults({ staleIfError: 60, staleWhileRevalidate: 30 });
     expect(resolveLoadOptions({}, configured)).toMatchObject({
       staleIfErrorMs: 60_000,
@@ -131,7 +131,7 @@ describe("resolveLoadOptions", () => {
     });
   });
 
-  it("keeps the old value for the longer of both windows", () => {
+  it("keeps the old value for the longer of the two windows", () => {
     expect(resolveLoadOptions({ staleIfError: 5, staleWhileRevalidate: 9 }, defaults()).entry.staleMs).toBe(
       9_000,
     );
@@ -144,7 +144,7 @@ describe("resolveLoadOptions", () => {
 describe("what a load decides", () => {
   const options = { ttlMs: 1_000, staleMs: 500, tags: ["a"] };
 
-  it("the last setTtl counts, tags add up, the window stays", () => {
+  it("the last setTtl wins, tags accumulate, the window stays", () => {
     const decided = new LoadDecisions(options);
     const { setTtl, setTags } = decided.context(undefined, new AbortController().signal);
     setTtl(9);
@@ -155,7 +155,7 @@ describe("what a load decides", () => {
     expect(options.tags).toEqual(["a"]);
   });
 
-  it("what is refused changes nothing", () => {
+  it("a rejected call changes nothing", () => {
     const decided = new LoadDecisions(options);
     const { setTtl, setTags } = decided.context(undefined, new AbortController().signal);
     expect(() => setTtl(-1)).toThrow();

@@ -23,7 +23,7 @@ import { EmbeddingError } from "../../src/vector/embedding.ts";
 const cause = new Error("underneath");
 const details = { operation: "get", hint: "Do this.", cause };
 
-/** One error of each code, made with every detail. */
+/** One error of each code, with every detail set. */
 const MADE: Readonly<Record<ErrorCode, XCacheError>> = {
   CONFIG_INVALID: new ConfigError("CONFIG_INVALID", "said", details),
   CONFIG_UNKNOWN_FIELD: new ConfigError("CONFIG_UNKNOWN_FIELD", "said", details),
@@ -64,7 +64,7 @@ describe("docs/reference/errors.md", () => {
   const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8");
   const rows = page.split("\n").filter((line) => /^\| `[A-Z_]+` \|/.test(line));
 
-  it("has one line for each code, with what the table says, and no other", () => {
+  it("has exactly one line per code, with the contents of the table", () => {
     expect(rows).toEqual(
       codes.map((code) => {
         const { errorClass, retryable, summary, hint } = ERROR_CODES[code];
@@ -95,13 +95,13 @@ describe.each(codes)("an error with the code %s", (code) => {
   const error = MADE[code];
   const facts = ERROR_CODES[code];
 
-  it("is of the class the table names", () => {
+  it("is of the class that the table names", () => {
     expect(error.name).toBe(facts.errorClass);
     expect(error.constructor.name).toBe(facts.errorClass);
     expect(error.code).toBe(code);
   });
 
-  it("carries what the table says and what the thrower knew", () => {
+  it("carries the table's fields and the details given", () => {
     expect(error.retryable).toBe(facts.retryable);
     expect(error.errorType).toBe(facts.errorType);
     expect(error.operation).toBe("get");
@@ -118,14 +118,14 @@ describe.each(codes)("an error with the code %s", (code) => {
 });
 
 describe("details left out", () => {
-  it("the hint is the table's, and there is no cause or operation", () => {
+  it("the hint defaults to the table's, and there is no cause or operation", () => {
     const error = new ConfigError("CONFIG_INVALID", "said");
     expect(error.hint).toBe(ERROR_CODES.CONFIG_INVALID.hint);
     expect(error.operation).toBeUndefined();
     expect("cause" in error).toBe(false);
   });
 
-  it("the usual code of its class is taken", () => {
+  it("the code defaults to the usual one of its class", () => {
     expect(new ConnectionError("said").code).toBe("CONNECTION_FAILED");
     expect(new OperationTimeoutError("said").code).toBe("OPERATION_TIMEOUT");
   });
@@ -142,7 +142,7 @@ describe("the family", () => {
     },
   );
 
-  it("a configuration, key or codec error is no BackendError", () => {
+  it("a configuration, key or codec error is not a BackendError", () => {
     const others = codes.filter((code) => !(MADE[code] instanceof BackendError));
     expect(new Set(others.map((code) => ERROR_CODES[code].errorClass))).toEqual(
       new Set([
@@ -156,7 +156,7 @@ describe("the family", () => {
     );
   });
 
-  it("a missing package's error has the command that installs it", () => {
+  it("a missing package's error contains the command that installs it", () => {
     const error = new MissingPeerError("lmdb", "The disk store");
     expect(error.packageName).toBe("lmdb");
     const command = `npm install "lmdb@>=${OLDEST_SUPPORTED.lmdb}"`;
@@ -170,14 +170,14 @@ describe("the family", () => {
     expect(other.installCommand).toBe("pnpm add lmdb");
   });
 
-  it("a codec error has the path of the offending part", () => {
+  it("a codec error contains the path of the offending part", () => {
     expect(new CodecError("VALUE_UNSUPPORTED", "said", { path: "$.a[3]" }).path).toBe("$.a[3]");
     expect(new CodecError("FRAME_INVALID", "said").path).toBeUndefined();
   });
 });
 
 describe("types", () => {
-  it("a class takes and carries only codes of its own", () => {
+  it("a class accepts and carries only its own codes", () => {
     // @ts-expect-error a ConfigError cannot be a timeout
     new ConfigError("OPERATION_TIMEOUT", "said");
     // @ts-expect-error a CodecError cannot be about keys
@@ -214,7 +214,7 @@ describe("describeArrival", () => {
     expect(describeArrival(value)).toBe(words);
   });
 
-  it("never holds the content of a long string, a list or an object", () => {
+  it("never contains the content of a long string, a list or an object", () => {
     const secret = "Zq9-secret";
     const around = fc.string({ minLength: 31 });
     fc.assert(
@@ -231,7 +231,7 @@ describe("describeArrival", () => {
     );
   });
 
-  it("is always short and on one line", () => {
+  it("is always short and a single line", () => {
     fc.assert(
       fc.property(
         fc.anything({ withDate: true, withMap: true, withSet: true, withTypedArray: true }),

@@ -4,7 +4,7 @@ import { holdProcess, releaseProcess } from "../../src/core/event-loop.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("the process is held by one timer, however many wait, and let go of a moment after the last", () => {
+test("one timer keeps the process alive, however many callers wait, and is released shortly after the last", () => {
   for (let at = 0; at < 5; at++) holdProcess();
   expect(vi.getTimerCount()).toBe(1);
   for (let at = 0; at < 4; at++) releaseProcess();
@@ -16,7 +16,7 @@ test("the process is held by one timer, however many wait, and let go of a momen
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("who waits again within that moment takes over the timer", () => {
+test("a caller who waits again within that time reuses the timer", () => {
   holdProcess();
   releaseProcess();
   vi.advanceTimersByTime(20);

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { atEndOfTurn } from "../../src/core/event-loop.ts";
 import { settle } from "../../src/testing/index.ts";
 
-test("what is left to the end of the turn runs once, in order, after the turn's promises", async () => {
+test("callbacks deferred to the end of the turn run once, in order, after the turn's promises", async () => {
   const ran: string[] = [];
   atEndOfTurn(() => ran.push("first"));
   atEndOfTurn(() => ran.push("second"));
@@ -11,7 +11,7 @@ test("what is left to the end of the turn runs once, in order, after the turn's 
   expect(ran).toEqual(["promise", "first", "second"]);
 });
 
-test("all of it takes one tick", async () => {
+test("all of them take one tick", async () => {
   const tick = vi.spyOn(process, "nextTick");
   for (let at = 0; at < 10; at++) atEndOfTurn(() => {});
   expect(tick).toHaveBeenCalledTimes(1);
@@ -19,7 +19,7 @@ test("all of it takes one tick", async () => {
   await settle();
 });
 
-test("what is added while it runs has an end of its own", async () => {
+test("callbacks added while others run are deferred again", async () => {
   const ran: string[] = [];
   atEndOfTurn(() => {
     ran.push("outer");

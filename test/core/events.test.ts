@@ -3,7 +3,7 @@ import { CACHE_EVENTS, type CacheEvent, Emitter, toError } from "../../src/core/
 import { settle } from "../../src/testing/manual-clock.ts";
 
 describe("an emitter", () => {
-  it("knows for every event whether anybody listens, so that nothing is built for nobody", () => {
+  it("knows for every event whether there is a listener, so that no event is built for nobody", () => {
     const emitter = new Emitter();
     const listener = (): void => {};
     expect(Object.keys(emitter.on)).toEqual(CACHE_EVENTS);
@@ -18,7 +18,7 @@ describe("an emitter", () => {
     }
   });
 
-  it("tells every listener of that event and no other", () => {
+  it("notifies every listener of that event and no other", () => {
     const emitter = new Emitter();
     const heard: CacheEvent[] = [];
     for (const event of CACHE_EVENTS) emitter.add(event, () => heard.push(event));
@@ -27,7 +27,7 @@ describe("an emitter", () => {
     expect(heard).toEqual(["hit", "state"]);
   });
 
-  it("removing one that was never added does nothing", () => {
+  it("ignores the removal of a listener that was never added", () => {
     const emitter = new Emitter();
     const listener = vi.fn();
     emitter.add("hit", listener);
@@ -37,7 +37,7 @@ describe("an emitter", () => {
     expect(listener).toHaveBeenCalledExactlyOnceWith({ key: "k" });
   });
 
-  it("of one added twice the later goes first", () => {
+  it("removes the later registration first when a listener was added twice", () => {
     const emitter = new Emitter();
     const order: string[] = [];
     const twice = (): void => void order.push("twice");
@@ -51,8 +51,8 @@ describe("an emitter", () => {
 
   it("turns whatever a listener throws or rejects with into an error event that names its event", async () => {
     const emitter = new Emitter();
-    const told: unknown[] = [];
-    emitter.add("error", (event) => told.push(event));
+    const reported: unknown[] = [];
+    emitter.add("error", (event) => reported.push(event));
     const failure = new Error("thrown");
     emitter.add("hit", () => {
       throw failure;
@@ -60,13 +60,13 @@ describe("an emitter", () => {
     emitter.add("hit", () => Promise.reject("text"));
     emitter.emit("hit", { key: "k" });
     await settle();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { error: failure, operation: "on(hit)" },
       { error: expect.objectContaining({ message: "text", cause: "text" }), operation: "on(hit)" },
     ]);
   });
 
-  it("a broken error listener ends there, thrown or rejected", async () => {
+  it("ignores an error listener that throws or rejects", async () => {
     const emitter = new Emitter();
     const broken = vi.fn(() => {
       throw new Error("again");
@@ -82,7 +82,7 @@ describe("an emitter", () => {
 });
 
 describe("toError", () => {
-  it("leaves errors alone and keeps anything else as the cause", () => {
+  it("returns errors as they are and keeps anything else as the cause", () => {
     const error = new TypeError("own");
     expect(toError(error)).toBe(error);
     expect(toError("text")).toMatchObject({ message: "text", cause: "text" });
@@ -100,7 +100,7 @@ describe("toError", () => {
         },
       },
     ],
-  ])("does not stumble over %s", (_name, thrown) => {
+  ])("handles %s", (_name, thrown) => {
     expect(toError(thrown)).toBeInstanceOf(Error);
     expect(toError(thrown).cause).toBe(thrown);
   });

@@ -11,7 +11,7 @@ import {
 } from "../../src/core/keys.ts";
 
 describe("keys", () => {
-  it.each([[""], [undefined], [null], [5], [{}], [["a"]]])("refuses %j as a key", (key) => {
+  it.each([[""], [undefined], [null], [5], [{}], [["a"]]])("rejects %j as a key", (key) => {
     expect(() => requireKey(key)).toThrow(InvalidKeyError);
   });
 
@@ -21,14 +21,14 @@ describe("keys", () => {
     expect(() => requireKey("é".repeat(MAX_KEY_BYTES / 2 + 1))).toThrow(InvalidKeyError);
   });
 
-  it("takes one tag or a list, and drops repetitions", () => {
+  it("accepts one tag or a list, and drops duplicates", () => {
     expect(requireTags("a")).toEqual(["a"]);
     expect(requireTags(["a", "b", "a"])).toEqual(["a", "b"]);
     expect(() => requireTags({ a: 1 })).toThrow(ConfigError);
     expect(() => requireTags(["a", ""])).toThrow(InvalidKeyError);
   });
 
-  it("spells no two records of any two namespaces alike", () => {
+  it("gives no two records of any two namespaces the same name", () => {
     const name = fc.string({
       minLength: 1,
       unit: fc.constantFrom("a", "b", ":", "!", "/", "%", "t", "n", "g", "3"),
@@ -60,12 +60,12 @@ describe("keys", () => {
     );
   });
 
-  it("gives the user's key back from a spelled entry", () => {
+  it("recovers the user's key from the stored name of an entry", () => {
     const names = spelling("my:app").child("a/b");
     fc.assert(fc.property(fc.string({ minLength: 1 }), (key) => names.keyOf(names.entry(key)) === key));
   });
 
-  it("spreads tags over all groups, the same way in every process", () => {
+  it("distributes tags over all groups, the same way in every process", () => {
     const groups = new Set(Array.from({ length: 2_000 }, (_, n) => tagGroup(`user:${n}`)));
     expect(groups.size).toBe(TAG_GROUPS);
     expect(tagGroup("users")).toBe(tagGroup("users"));

@@ -1,4 +1,4 @@
-// docs/reference/limits.md and the code say the same.
+// docs/reference/limits.md agrees with the code.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
@@ -25,7 +25,7 @@ function nested(levels: number): unknown {
   return value;
 }
 
-/** One that is as large as the limit, or more. */
+/** An item as large as the limit, or larger. */
 const attempts: readonly ((limit: number) => unknown)[] = [
   (bytes) => requireKey("k".repeat(bytes)),
   (bytes) => resolveConfig({ keyPrefix: "k".repeat(bytes) }),
@@ -43,12 +43,12 @@ const attempts: readonly ((limit: number) => unknown)[] = [
 ];
 
 describe("docs/reference/limits.md", () => {
-  it("has a row for each limit that is tried here", () => {
+  it("has a row for each limit tested here", () => {
     expect(rows).toHaveLength(attempts.length);
   });
 
   it.each(rows.map(([, what, limit, code], at) => [what, limit, code, at] as const))(
-    "tells the truth about %s: %s",
+    "is right about %s: %s",
     async (_, shown, code, at) => {
       const limit = Number(/[\d,]+/.exec(shown ?? "")?.[0].replaceAll(",", ""));
       const attempt = async (size: number): Promise<unknown> => attempts[at]?.(size);

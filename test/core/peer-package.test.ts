@@ -1,4 +1,4 @@
-// Versions of optional peer packages: any may be installed, and the feature that uses one says which it needs.
+// Versions of optional peer packages: any may be installed, and the feature that uses one states which it needs.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ describe("package.json", () => {
     }
   });
 
-  test("names the packages whose oldest supported version is known, and no others", () => {
+  test("lists the packages whose oldest supported version is known, and no others", () => {
     expect(Object.keys(manifest.peerDependencies).sort()).toEqual(Object.keys(OLDEST_SUPPORTED).sort());
   });
 });
@@ -36,12 +36,12 @@ test.each([
   expect(isOlder(version, than)).toBe(expected);
 });
 
-test("the version of an installed package is found although it may not export its package.json", () => {
+test("the version of an installed package is found even if it does not export its package.json", () => {
   expect(installedVersion("vitest")).toMatch(/^\d+\.\d+\.\d+/);
   expect(installedVersion("no-such-package-anywhere")).toBeUndefined();
 });
 
-test("under Plug'n'Play, which has no folders to search, it is found by what the package exports", () => {
+test("under Plug'n'Play, which has no folders to search, it is found through the package's exports", () => {
   const real = createRequire(import.meta.url);
   const require = Object.assign((name: string) => real(name), {
     ...real,
@@ -64,7 +64,7 @@ describe("a package that is too old", () => {
     return undefined;
   };
 
-  test("is refused with what was found, what is needed and the command that installs it", () => {
+  test("is rejected with the version found, the version needed and the install command", () => {
     const error = thrownBy(() => requirePeerVersion("nodemailer", "Email alerts", { found: "4.7.0" }));
     expect(error).toBeInstanceOf(MissingPeerError);
     expect(error).toMatchObject({ code: "PEER_VERSION", packageName: "nodemailer", foundVersion: "4.7.0" });
@@ -73,14 +73,14 @@ describe("a package that is too old", () => {
     );
   });
 
-  test("is refused when it is loaded", () => {
+  test("is rejected when it is loaded", () => {
     expect(thrownBy(() => requiredPackage("yaml", "A test", "9999.0.0"))).toMatchObject({
       code: "PEER_VERSION",
       foundVersion: installedVersion("yaml"),
     });
   });
 
-  test("a newer one is accepted, as is one whose version nobody knows", () => {
+  test("a newer one is accepted, as is one whose version is unknown", () => {
     expect(() => requirePeerVersion("nodemailer", "Email alerts", { found: "99.0.0" })).not.toThrow();
     expect(() => requirePeerVersion("no-such-package-anywhere", "It", { oldest: "1.0.0" })).not.toThrow();
   });

@@ -38,7 +38,7 @@ describe("redactUrl", () => {
     expect(redactUrl(url)).toBe(safe);
   });
 
-  it("no user name or password is ever seen, raw or encoded", () => {
+  it("no user name or password is ever shown, raw or encoded", () => {
     fc.assert(
       fc.property(scheme, secret, secret, fc.boolean(), tail, (kind, user, password, encoded, rest) => {
         const put = encoded ? encodeURIComponent : (text: string) => text;
@@ -49,7 +49,7 @@ describe("redactUrl", () => {
     );
   });
 
-  it("no secret option is ever seen, raw or encoded", () => {
+  it("no secret option is ever shown, raw or encoded", () => {
     const option = fc.constantFrom("password", "sentinel_password", "auth_token", "clientSecret", "PWD");
     fc.assert(
       fc.property(secret, option, fc.boolean(), (value, name, encoded) => {
@@ -63,7 +63,7 @@ describe("redactUrl", () => {
     fc.assert(fc.property(anyText, (text) => typeof redactUrl(text) === "string"));
   });
 
-  it("an address without credentials is shown whole", () => {
+  it("an address without credentials is shown in full", () => {
     fc.assert(
       fc.property(fc.domain(), fc.integer({ min: 1, max: 65_535 }), fc.nat(15), (host, port, database) => {
         const url = `redis://${host}:${port}/${database}`;
@@ -90,7 +90,7 @@ describe("redactText", () => {
     expect(redactText(text)).toBe(safe);
   });
 
-  it("no user name or password on a line is ever seen, raw or encoded", () => {
+  it("no user name or password on a line is ever shown, raw or encoded", () => {
     const onOneLine = secret.filter((text) => !/[\r\n]|:\/\//.test(text));
     const around = fc.constantFrom("", "failed: ", 'cannot reach "', "a=b, ", "redis://h1 then ");
     fc.assert(
@@ -111,7 +111,7 @@ describe("redactText", () => {
     );
   });
 
-  it("a long text takes no long time", () => {
+  it("a long text does not take long", () => {
     for (const piece of ["a", "?pass", "redis://", "a:", "@", ",a", ":// "]) {
       const started = performance.now();
       redactText(piece.repeat(100_000));

@@ -27,7 +27,7 @@ describe("editDistance", () => {
     expect(editDistance(from, to)).toBe(edits);
   });
 
-  it("is the same both ways, zero only for equals and at most the longer length", () => {
+  it("is symmetric, zero only for equal names and at most the longer length", () => {
     const word = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 8 });
     fc.assert(
       fc.property(word, word, (a, b) => {

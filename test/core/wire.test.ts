@@ -10,7 +10,7 @@ import {
   type Wire,
 } from "../../src/core/wire.ts";
 
-/** Names as code spells them: no underscore, so that each has one spelling on the wire. */
+/** Names as spelled in code: no underscore, so that each has one spelling on the wire. */
 const camelName = fc.stringMatching(/^[a-z][a-zA-Z0-9]{0,12}$/);
 const snakeName = fc.stringMatching(/^[a-z][a-z0-9]{0,4}(_[a-z][a-z0-9]{0,4}){0,3}$/);
 
@@ -43,17 +43,17 @@ describe("names", () => {
     expect(toCamel(snake)).toBe(camel);
   });
 
-  it("every camelCase name survives the way to the wire and back", () => {
+  it("every camelCase name survives the round trip to the wire", () => {
     fc.assert(fc.property(camelName, (name) => toCamel(toSnake(name)) === name));
   });
 
-  it("every snake_case name survives the way into code and back", () => {
+  it("every snake_case name survives the round trip into code", () => {
     fc.assert(fc.property(snakeName, (name) => toSnake(toCamel(name)) === name));
   });
 });
 
 describe("records", () => {
-  it("every record survives the way to the wire and back, at any depth", () => {
+  it("every record survives the round trip to the wire, at any depth", () => {
     fc.assert(
       fc.property(record, (given) => {
         expect(fromWire<unknown>(toWire<unknown>(given))).toEqual(given);
@@ -61,7 +61,7 @@ describe("records", () => {
     );
   });
 
-  it("no field name on the wire has a capital", () => {
+  it("no field name on the wire has a capital letter", () => {
     const namesOf = (value: unknown): string[] => {
       if (Array.isArray(value)) return value.flatMap(namesOf);
       if (!isPlainRecord(value)) return [];
@@ -72,13 +72,13 @@ describe("records", () => {
     );
   });
 
-  it("the given record is left as it was", () => {
+  it("the given record is not modified", () => {
     const given = Object.freeze({ circuitBreaker: Object.freeze({ openedAt: 1 }) });
     expect(toWire(given)).toEqual({ circuit_breaker: { opened_at: 1 } });
     expect(given).toEqual({ circuitBreaker: { openedAt: 1 } });
   });
 
-  it("keys chosen by the user stay as they are, the fields behind them do not", () => {
+  it("keys chosen by the user stay as they are, the fields inside them do not", () => {
     const given = {
       tables: { userOrders: { maxAge: 1 }, snake_too: { maxAge: 2 } } as Record<string, { maxAge: number }>,
     };
@@ -87,7 +87,7 @@ describe("records", () => {
     expect(fromWire(wire, ["tables"])).toEqual(given);
   });
 
-  it("instances, functions and bytes are carried over untouched", () => {
+  it("instances, functions and bytes are passed through untouched", () => {
     class Clock {
       nowMs = 1;
     }

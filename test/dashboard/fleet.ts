@@ -29,7 +29,7 @@ for (let at = 0; at < 60; at++) {
 await cache.invalidateTags("catalog");
 say("used");
 for (;;) {
-  const { what } = await told();
+  const { what } = await nextMessage();
   if (what === "leave") break;
   const runs = [...due];
   due.clear();

@@ -53,7 +53,7 @@ const PRELUDE = `
 import { systemClock } from "./core/clock.js";
 const settings = JSON.parse(process.argv[2]);
 const say = (said, more) => process.send({ said, ...more });
-const told = () => new Promise((resolve) => process.once("message", resolve));
+const nextMessage = () => new Promise((resolve) => process.once("message", resolve));
 const HOST = {
   clock: systemClock, operationTimeoutMs: 1_000, connectTimeoutMs: 1_000, poolSize: 1,
   report() {}, evicted() {}, async onServer() {},
@@ -79,7 +79,7 @@ export interface OwnProcessOptions {
 }
 
 /**
- * In the program: `say(word, more)`, `told()` (resolves with the next message, and keeps the process alive until then),
+ * In the program: `say(word, more)`, `nextMessage()` (resolves with the next message, and keeps the process alive until then),
  * `settings`, `systemClock` and `HOST` (what a backend is opened with). The channel to the test keeps no process alive.
  */
 export class OwnProcess implements AsyncDisposable {

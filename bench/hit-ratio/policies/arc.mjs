@@ -1,4 +1,4 @@
-// ARC (Megiddo and Modha, FAST 2003): a list of keys seen once and one of keys seen again, each with a list of keys that left it.
+// ARC (Megiddo and Modha, FAST 2003): a list of keys seen once and one of keys seen again, each with a list of keys evicted from it.
 import { keysOf, Lists } from "./lists.mjs";
 
 const ONCE = 0;

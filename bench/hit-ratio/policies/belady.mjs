@@ -1,4 +1,4 @@
-// Belady's optimum: evicts the key whose next use is farthest away. Needs to know the future.
+// Belady's optimum: evicts the key whose next use is farthest away. Requires knowledge of the future.
 
 /** Positions in the trace; the largest comes off first. */
 class Farthest {
@@ -60,7 +60,7 @@ export function belady(trace, capacity) {
     keyOf.set(next[at], key);
     nextOf.set(key, next[at]);
     farthest.push(next[at]);
-    // The new key itself may be the one to go: nothing has to be stored.
+    // The new key itself may be the victim: nothing has to be stored.
     while (nextOf.size > capacity) {
       const position = farthest.pop();
       if (!keyOf.has(position)) continue;

@@ -1,5 +1,5 @@
-// ClockPro (Jiang, Chen and Zhang, USENIX ATC 2005): LIRS with use bits instead of moves, which adapts the room for cold keys.
-// The clock is written as a list that begins where its hot hand is: what that hand passes becomes the newest.
+// ClockPro (Jiang, Chen and Zhang, USENIX ATC 2005): LIRS with use bits instead of moves, which adapts the space for cold keys.
+// The clock is a list that begins at its hot hand: what that hand passes becomes the newest.
 import { keysOf, Lists } from "./lists.mjs";
 
 const ABSENT = 0;
@@ -9,7 +9,7 @@ const COLD = 2;
 const GONE = 3;
 
 const FEWEST_COLD = 0.01;
-/** Keys without an entry that are remembered, per entry. */
+/** The number of keys without an entry that are remembered, per entry. */
 const REMEMBERED = 2;
 
 export function clockPro(trace, capacity) {
@@ -48,7 +48,7 @@ export function clockPro(trace, capacity) {
     while (hot > capacity - coldTarget) demote();
   }
 
-  /** The hot hand: ends the test periods that it passes, until it has found a hot entry that was not used. */
+  /** The hot hand: ends the test periods that it passes, until it finds a hot entry that was not used. */
   function demote() {
     for (;;) {
       const key = clock.oldest[0];
@@ -73,7 +73,7 @@ export function clockPro(trace, capacity) {
     }
   }
 
-  /** The cold hand: until one entry has left. */
+  /** The cold hand: moves until one entry has been evicted. */
   function evict() {
     for (;;) {
       if (queues.sizes[IN] === 0) demote();

@@ -1,8 +1,8 @@
-// LIRS (Jiang and Zhang, SIGMETRICS 2002): keys by the distance between their last two uses; 1 % of the room is for the others.
+// LIRS (Jiang and Zhang, SIGMETRICS 2002): ranks keys by the distance between their last two uses; 1 % of the space is for the others.
 import { keysOf, Lists } from "./lists.mjs";
 
 const COLD_SHARE = 0.01;
-/** Keys without an entry that are remembered, per entry. */
+/** The number of keys without an entry that are remembered, per entry. */
 const REMEMBERED = 2;
 
 const ABSENT = 0;
@@ -14,7 +14,7 @@ export function lirs(trace, capacity) {
   const keys = keysOf(trace);
   const stack = new Lists(keys, 1);
   const queue = new Lists(keys, 1);
-  /** Those of the stack without an entry, by when they lost it. */
+  /** Stack keys without an entry, by when they lost it. */
   const gone = new Lists(keys, 1);
   const states = new Uint8Array(keys);
   const mostLow = Math.max(1, Math.min(capacity - 1, Math.floor(capacity * (1 - COLD_SHARE))));

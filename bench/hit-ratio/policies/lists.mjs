@@ -1,4 +1,4 @@
-// Doubly linked lists of keys, which are small whole numbers: a key is in one list of a group at most.
+// Doubly linked lists of keys, which are small integers: a key is in at most one list of a group.
 
 const NONE = -1;
 
@@ -18,7 +18,7 @@ export class Lists {
     return this.listOf[key] - 1;
   }
 
-  /** Puts a key at the newest end, taking it out of where it was. */
+  /** Moves a key to the newest end of a list. */
   push(list, key) {
     this.remove(key);
     const next = this.newest[list];
@@ -31,7 +31,7 @@ export class Lists {
     this.sizes[list]++;
   }
 
-  /** Puts a key before another one of a list, on its older side. */
+  /** Inserts a key before another one of a list, on its older side. */
   insertBefore(list, key, next) {
     this.remove(key);
     const previous = this.older[next];

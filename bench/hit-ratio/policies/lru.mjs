@@ -1,4 +1,4 @@
-// LRU: the baseline that everything is compared with.
+// LRU: the baseline for all comparisons.
 import { keysOf, Lists } from "./lists.mjs";
 
 export function lru(trace, capacity) {

@@ -1,4 +1,4 @@
-// SIEVE (Zhang et al., NSDI 2024): a queue with one visited bit a key and a hand that moves from the oldest to the newest.
+// SIEVE (Zhang et al., NSDI 2024): a queue with one visited bit per key and a hand that moves from the oldest to the newest.
 
 export function sieve(trace, capacity) {
   const slotOf = new Map();

@@ -1,4 +1,4 @@
-// 2Q (Johnson and Shasha, VLDB 1994): a FIFO for new keys, a list of keys that left it, and an LRU for those that return.
+// 2Q (Johnson and Shasha, VLDB 1994): a FIFO for new keys, a list of keys evicted from it, and an LRU for those that return.
 import { keysOf, Lists } from "./lists.mjs";
 
 const IN = 0;

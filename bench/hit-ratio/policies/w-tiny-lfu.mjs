@@ -1,4 +1,4 @@
-// W-TinyLFU as Caffeine has it (Einziger et al., ACM ToS 2017; Einziger et al., Middleware 2018): an LRU window, admission by a
+// W-TinyLFU as in Caffeine (Einziger et al., ACM ToS 2017; Einziger et al., Middleware 2018): an LRU window, admission by a
 // frequency sketch, a segmented LRU behind it, and a hill climber that sizes the window by the hit ratio.
 import { keysOf, Lists } from "./lists.mjs";
 
@@ -13,9 +13,9 @@ const FIRST_WINDOW = 0.01;
 const PROTECTED = 0.8;
 const STEP = 0.0625;
 const STEP_DECAY = 0.98;
-/** A change of the hit ratio from which the climber starts over with the first step. */
+/** A change of the hit ratio at which the climber starts over with the first step. */
 const RESTART = 0.05;
-/** Below this frequency a losing candidate has no second chance by lot. */
+/** Below this frequency a losing candidate gets no random second chance. */
 const SUSPICIOUS = 6;
 
 function mix(number) {

@@ -1,4 +1,4 @@
-// Ours: not a simulation but the store itself, used as a cache is: looked up, and written after a miss.
+// Ours: not a simulation but the store itself, used as a cache: looked up, and written after a miss.
 
 import { Sweeper } from "../../../.cache/modules/backends/memory/sweeper.js";
 import { Table } from "../../../.cache/modules/backends/memory/table.js";
@@ -6,7 +6,7 @@ import { systemClock } from "../../../.cache/modules/core/clock.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** With the sweeper that a store has: without one, every hit is recorded. */
+/** With the store's sweeper: without one, every hit is recorded. */
 function open(bounds) {
   const table = new Table({ ...bounds, clock: systemClock });
   const sweeper = new Sweeper(table, systemClock);
@@ -28,7 +28,7 @@ export function xcache(trace, capacity) {
   return hits;
 }
 
-/** Bounded by bytes. Returns hits and the bytes that they had. */
+/** Bounded by bytes. Returns the hits and their bytes. */
 export function xcacheBySize(trace, sizes, maxBytes) {
   const { table, sweeper, page } = open({ maxEntries: trace.length, maxBytes });
   let hits = 0;

@@ -1,4 +1,4 @@
-// xcache on disk, in a folder of its own that is removed at the end; `durability` as its documentation has it.
+// xcache on disk, in a temporary folder that is removed at the end; `durability` as documented.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// bentocache on its Redis driver; `near` puts its memory driver in front, which is told not to serialize.
+// bentocache on its Redis driver; `near` puts its memory driver in front, configured not to serialize.
 import { BentoCache, bentostore } from "bentocache";
 import { memoryDriver } from "bentocache/drivers/memory";
 import { redisDriver } from "bentocache/drivers/redis";

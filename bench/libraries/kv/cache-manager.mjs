@@ -1,4 +1,4 @@
-// cache-manager on @keyv/redis; `near` puts the bounded memory store that its documentation names in front.
+// cache-manager on @keyv/redis; `near` puts the bounded memory store that its documentation recommends in front.
 import { createKeyv as createRedis } from "@keyv/redis";
 import { createCache } from "cache-manager";
 import { createKeyv as createMemory } from "cacheable";

@@ -1,4 +1,4 @@
-// cacheable on @keyv/redis; `near` puts its memory store in front, which is told not to clone.
+// cacheable on @keyv/redis; `near` puts its memory store in front, configured not to clone.
 import { createKeyv as createRedis } from "@keyv/redis";
 import { Cacheable, createKeyv as createMemory } from "cacheable";
 

@@ -1,4 +1,4 @@
-// ioredis 5 without a cache around it, and JSON: what everybody writes first.
+// ioredis 5 without a cache around it, and JSON: what most people write first.
 import { Redis } from "ioredis";
 
 export async function open({ url }) {

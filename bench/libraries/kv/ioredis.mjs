@@ -1,4 +1,4 @@
-// ioredis 5 without a cache around it: text in, text out, no ttl, written and parsed by nobody.
+// ioredis 5 without a cache around it: text in, text out, no ttl, no serialization.
 import { Redis } from "ioredis";
 
 export async function open({ url }) {

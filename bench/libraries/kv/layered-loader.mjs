@@ -7,7 +7,7 @@ export async function open({ url, near = false, capacity, load, ttl }) {
   const loader = new Loader({
     asyncCache: new RedisCache(new Redis(url), { json: true, ttlInMsecs }),
     dataSourceGetOneFn: load,
-    // Asked for by getMany, which no scenario uses with a tier in front.
+    // Used by getMany, which no scenario combines with a tier in front.
     cacheKeyFromValueResolver: ({ id }) => String(id),
     ...(near && { inMemoryCache: { cacheType: "lru-map", maxItems: capacity, ttlInMsecs } }),
   });

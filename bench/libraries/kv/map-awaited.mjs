@@ -1,4 +1,4 @@
-// A raw Map whose answers are awaited: the most that a tier in front of a store can reach.
+// A raw Map whose answers are awaited: the upper bound for a tier in front of a store.
 export async function open() {
   const map = new Map();
   return {

@@ -1,4 +1,4 @@
-// JSON through a bare socket: what a hit in the store costs when nothing else is done.
+// JSON through a bare socket: the minimal cost of a hit in the store.
 import { openClient } from "../../kv/resp-client.mjs";
 
 export async function open({ url }) {

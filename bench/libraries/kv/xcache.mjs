@@ -1,4 +1,4 @@
-// xcache on Redis; `near` puts its in-process tier in front, which hands out shared values.
+// xcache on Redis; `near` puts its in-process tier in front, which returns shared values.
 import { XCache } from "../../../dist/index.js";
 
 /** Far more than the entries of any scenario take: only `capacity` bounds the near tier. */

@@ -1,4 +1,4 @@
-// memjs 1 without a cache around it: text in, bytes out, decoded by nobody.
+// memjs 1 without a cache around it: text in, bytes out, no decoding.
 import { Client } from "memjs";
 
 export async function open({ url, ttl }) {

@@ -1,4 +1,4 @@
-// What is special about the store on disk: its options, its keys, and several backends of one process on one folder.
+// What is specific to the disk store: its options, its keys, and several backends of one process on one folder.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
@@ -28,14 +28,14 @@ describe("options", () => {
     [{ directory: "/d", maxByte: 1 }, "CONFIG_UNKNOWN_FIELD", 'did you mean "maxBytes"?'],
     [{ kvUrl: "redis://h" }, "CONFIG_INVALID", "must be a file:// address"],
     [{ kvUrl: "file:///d", maxBytes: 2 ** 20 }, "CONFIG_INVALID", "kvUrl alone, got maxBytes as well"],
-  ])("%j are refused", (options, code, words) => {
+  ])("%j are rejected", (options, code, words) => {
     const make = (): DiskBackend => new DiskBackend(options as unknown as DiskOptions);
     expect(make).toThrow(ConfigError);
     expect(make).toThrow(words);
     expect(make).toThrow(expect.objectContaining({ code }));
   });
 
-  test("of an address and of an object are the same, and are told", async () => {
+  test("from an address and from an object are equivalent, and are reported by describe()", async () => {
     const directory = freshFolder();
     const maxBytes = 2 ** 21;
     for (const options of [
@@ -56,7 +56,7 @@ describe("keys", () => {
       ? `2${Buffer.from(diskKey).toString("hex")}`
       : diskKey.toString("hex").slice(1);
   };
-  /** Around the longest that fits, and with halves of surrogate pairs. */
+  /** Lengths around the longest that fits, and lone surrogates. */
   const anyKey = fc.oneof(
     fc.string({ unit: "binary", minLength: 1, maxLength: 20 }),
     fc
@@ -67,7 +67,7 @@ describe("keys", () => {
       .map(([length, unit]) => unit.repeat(length)),
   );
 
-  test("that differ are kept under keys that differ and fit LMDB", () => {
+  test("that differ are stored under distinct keys that fit LMDB", () => {
     fc.assert(
       fc.property(anyKey, anyKey, (one, other) => {
         expect(written(one) === written(other)).toBe(one === other);
@@ -76,7 +76,7 @@ describe("keys", () => {
     );
   });
 
-  test("beyond LMDB's limit come back whole from a scan", async () => {
+  test("beyond LMDB's limit are listed in full by a scan", async () => {
     const backend = opened({ directory: freshFolder() });
     const keys = ["a", "b"].map((last) => `prefix:${"\u20ac".repeat(1_000)}${last}`);
     for (const key of keys) await backend.write(item(key));
@@ -88,7 +88,7 @@ describe("keys", () => {
     await backend.disconnect();
   });
 
-  test("beyond LMDB's limit are compared in full: a record under their hash that is another's is no answer", async () => {
+  test("beyond LMDB's limit are compared in full: another key's record under the same hash is not returned", async () => {
     const directory = freshFolder();
     const backend = opened({ directory });
     const [mine, other] = ["mine", "other"].map((name) => name.repeat(1_000)) as [string, string];
@@ -96,7 +96,7 @@ describe("keys", () => {
     const { path } = prepareFolder(directory, "process");
     const environment = new Environment(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 28 });
     const bytes = environment.read(recordKey(other)) as Buffer;
-    // As if both had one hash.
+    // As if both had the same hash.
     await environment.store.put(recordKey(mine), bytes, 1);
     await environment.close();
     expect(await backend.read(other)).toBeDefined();
@@ -111,7 +111,7 @@ describe("keys", () => {
 });
 
 describe("backends of one process on one folder", () => {
-  test("share it: one sees what the other wrote, and goes on when the other is gone", async () => {
+  test("share it: one sees what the other wrote, and continues when the other is closed", async () => {
     const directory = freshFolder();
     const [one, other] = [opened({ directory }), opened({ directory })];
     await Promise.all([one.connect(), other.connect()]);
@@ -129,7 +129,7 @@ describe("backends of one process on one folder", () => {
     await Promise.all([one.disconnect(), other.disconnect()]);
   });
 
-  test("can be connected again before a disconnect has ended", async () => {
+  test("can be connected again before a disconnect has finished", async () => {
     const backend = opened({ directory: freshFolder() });
     const first = backend.connect();
     const gone = backend.disconnect();
@@ -173,7 +173,7 @@ test("changes of one tick are one commit, in the order they were made", async ()
   await backend.disconnect();
 });
 
-test("a change made while another one is told that it failed follows what was made before it", async () => {
+test("a change made while another one's failure is being reported comes after the changes made before it", async () => {
   const directory = freshFolder();
   const [hasty, other] = [opened({ directory }, { operationTimeoutMs: 0 }), opened({ directory })];
   await Promise.all([other.connect(), hasty.connect()]);
@@ -190,7 +190,7 @@ test("a change made while another one is told that it failed follows what was ma
   await Promise.all([hasty.disconnect(), other.disconnect()]);
 });
 
-test("large records are looked through a few at a time, and none is left out", async () => {
+test("large records are scanned a few at a time, and none is skipped", async () => {
   const directory = freshFolder();
   const backend = opened({ directory });
   const keys = Array.from({ length: 9 }, (_, at) => `key${at}`);
@@ -206,7 +206,7 @@ test("large records are looked through a few at a time, and none is left out", a
   await backend.disconnect();
 });
 
-test("of many swaps from one version at once one wins, and the others get its record", async () => {
+test("of many concurrent swaps from one version, one wins and the others get its record", async () => {
   const directory = freshFolder();
   const [one, other] = [opened({ directory }), opened({ directory })];
   const first = item("key");
@@ -223,7 +223,7 @@ test("of many swaps from one version at once one wins, and the others get its re
   await Promise.all([one.disconnect(), other.disconnect()]);
 });
 
-test("the places of readers that were killed are free again", async () => {
+test("the reader slots of killed processes are freed", async () => {
   const directory = freshFolder();
   const backend = opened({ directory });
   await backend.connect();
@@ -233,7 +233,7 @@ test("the places of readers that were killed are free again", async () => {
       const backend = openBackend();
       await backend.read("key");
       say("read");
-      await told();
+      await nextMessage();
     `,
       { directory },
     );
@@ -247,9 +247,9 @@ test("the places of readers that were killed are free again", async () => {
       await backend.read("key");
       return (await backend.describe()).readers;
     },
-    { what: "the store tells its readers" },
+    { what: "the store reports its readers" },
   );
-  // Whoever opens it clears what is left of the dead.
+  // Opening it clears what the killed processes left behind.
   expect(readers).toBeLessThanOrEqual(2);
   await backend.disconnect();
 });

@@ -1,4 +1,4 @@
-// When nothing is under way any more: only then may the store be closed.
+// When a committer is idle: only then may the store be closed.
 import { mkdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { Committer } from "../../../src/backends/disk/committer.ts";
@@ -27,7 +27,7 @@ function written(committer: Committer): Promise<void> {
   );
 }
 
-test("a committer that has more room to make is not idle", async () => {
+test("a committer that still has to make room is not idle", async () => {
   const environment = await environmentIn(freshFolder());
   let owed = 2;
   const room = {
@@ -50,7 +50,7 @@ test("a committer that has more room to make is not idle", async () => {
   await environment.close();
 });
 
-test("whoever waits is told when the store cannot be read", async () => {
+test("waiters are rejected when the store cannot be read", async () => {
   const environment = await environmentIn(freshFolder());
   const room = { maxBatchBytes: 2 ** 20, hasBacklog: false, plan: () => [] } as unknown as DiskEviction;
   const committer = new Committer(environment, gateOf(environment), systemClock, room, 10_000);

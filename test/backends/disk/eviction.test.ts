@@ -1,4 +1,4 @@
-// What leaves: records that have ended, and the oldest ones when the store is full; stamps last.
+// Eviction: expired records leave, and the oldest ones when the store is full; stamps last.
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -14,10 +14,10 @@ import { until } from "../../support/until.ts";
 const freshFolder = freshFolders();
 const MEGABYTE = 1024 ** 2;
 
-/** The file of the store in a folder. */
+/** The store's file in a folder. */
 const pathIn = (directory: string): string => join(directory, readdirSync(directory)[0] as string);
 
-/** Puts three bytes in the place of a record. */
+/** Overwrites a record with three bytes. */
 async function damage(directory: string, key: string): Promise<void> {
   const settings = { path: pathIn(directory), isSynced: false, mapBytes: 2 ** 28 };
   const environment = new Environment(await loadLmdb(), settings);
@@ -31,7 +31,7 @@ describe("a bounded store", () => {
     ["entries of many pages", 60_000, 500],
     ["entries of all sizes", undefined, 4_000],
   ])(
-    "takes many times its bound of %s: the oldest leave and are told of, the latest and the stamps stay",
+    "takes many times its bound of %s: the oldest are evicted and reported, the latest and the stamps stay",
     {
       timeout: 60_000,
     },
@@ -57,7 +57,7 @@ describe("a bounded store", () => {
       expect(usedBytes).toBeGreaterThan(0.6 * maxBytes);
       expect(usedBytes).toBeLessThan(1.1 * maxBytes);
       expect(statSync(join(pathIn(directory), "data.mdb")).size).toBeLessThan(2 * maxBytes);
-      // Whatever is gone was told of, and nothing that is there.
+      // Exactly the missing entries were reported.
       for (let at = 0; at < count; at += 97) {
         expect((await backend.read(`key${at}`)) === undefined, `key${at}`).toBe(evicted.has(`key${at}`));
       }
@@ -65,7 +65,7 @@ describe("a bounded store", () => {
     },
   );
 
-  test("drops a damaged record like any other, and takes what is written in its place", async () => {
+  test("drops a damaged record like any other, and accepts what is written in its place", async () => {
     const directory = freshFolder();
     const backend = opened({ directory, maxBytes: MEGABYTE });
     for (const key of ["damaged", "rewritten"]) {
@@ -77,7 +77,7 @@ describe("a bounded store", () => {
       await backend.writeMany(
         Array.from({ length: 20 }, (_, more) => item(`${at + more}`, Buffer.alloc(2_000))),
       );
-      // In use just then, and among the oldest.
+      // In use at that moment, and among the oldest.
       await backend.write(item("rewritten"));
     }
     expect(await backend.read("damaged")).toBeUndefined();
@@ -85,7 +85,7 @@ describe("a bounded store", () => {
     await backend.disconnect();
   });
 
-  test("is as full as it was after a restart", async () => {
+  test("is as full after a restart as before", async () => {
     const directory = freshFolder();
     const maxBytes = 2 * MEGABYTE;
     for (let round = 0; round < 3; round++) {
@@ -101,7 +101,7 @@ describe("a bounded store", () => {
     }
   });
 
-  test("refuses a value that would take more than half of it, before anything else leaves", async () => {
+  test("rejects a value that would take more than half of it, before evicting anything", async () => {
     const backend = opened({ directory: freshFolder(), maxBytes: MEGABYTE });
     await backend.write(item("present"));
     await expect(backend.write(item("large", Buffer.alloc(MEGABYTE)))).rejects.toMatchObject({
@@ -114,8 +114,8 @@ describe("a bounded store", () => {
   });
 });
 
-describe("what has ended", () => {
-  /** Records and rows that are in the file. */
+describe("an expired record", () => {
+  /** Records and rows in the file. */
   async function left(directory: string): Promise<number> {
     const environment = new Environment(await loadLmdb(), {
       path: pathIn(directory),
@@ -129,7 +129,7 @@ describe("what has ended", () => {
     }
   }
 
-  test("is removed from the file while the store is used, a little at a time, with its rows", async () => {
+  test("is removed from the file while the store is in use, in small steps, with its rows", async () => {
     const directory = freshFolder();
     const clock = new ManualClock();
     const backend = opened({ directory }, { clock });
@@ -137,7 +137,7 @@ describe("what has ended", () => {
     await backend.writeMany([...items, item("kept"), item("later", undefined, 3_600_000)]);
     await clock.advance(10_000);
     expect(await backend.read("key1")).toBeUndefined();
-    // What it says of itself, a record without an end with one row, and one with two.
+    // The store's own record, a record without expiry with one row, and one with two.
     const present = 1 + 2 + 3;
     await until(
       async () => {
@@ -151,7 +151,7 @@ describe("what has ended", () => {
     await backend.disconnect();
   });
 
-  test("is removed also where it is damaged", async () => {
+  test("is removed even if it is damaged", async () => {
     const directory = freshFolder();
     const clock = new ManualClock();
     const backend = opened({ directory }, { clock });
@@ -161,7 +161,7 @@ describe("what has ended", () => {
       async () => {
         await backend.read("other");
         await clock.advance(1_000);
-        // What it says of itself.
+        // The store's own record.
         return (await left(directory)) === 1;
       },
       { what: "the record and its rows are gone" },
@@ -170,13 +170,13 @@ describe("what has ended", () => {
     await backend.disconnect();
   });
 
-  test("a record that another process has overtaken leaves no row behind", async () => {
+  test("that another process has replaced leaves no row behind", async () => {
     const directory = freshFolder();
     const clock = new ManualClock();
     const backend = opened({ directory }, { clock });
     const before = [item("key"), { ...item("tag"), record: stamp() }];
     await backend.writeMany(before);
-    // As a process leaves them that has not seen what it replaced: the records are others, the rows stay.
+    // As left by a process that did not see what it replaced: the records are others, the rows stay.
     const settings = { path: pathIn(directory), isSynced: false, mapBytes: 2 ** 28 };
     const environment = new Environment(await loadLmdb(), settings);
     for (const { key } of before) {
@@ -197,7 +197,7 @@ describe("what has ended", () => {
     await backend.disconnect();
   });
 
-  test("is left alone by a process that does not use the store, and its timers rest", async () => {
+  test("is left alone by a process that does not use the store, and its timers are idle", async () => {
     const clock = new ManualClock();
     const backend = opened({ directory: freshFolder() }, { clock });
     await backend.write(item("key", undefined, 100));
@@ -209,7 +209,7 @@ describe("what has ended", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("does not take along a record that was written anew under its key", async () => {
+  test("is not removed together with a newer record under its key", async () => {
     const directory = freshFolder();
     const clock = new ManualClock();
     const backend = opened({ directory }, { clock });

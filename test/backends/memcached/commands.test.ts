@@ -1,4 +1,4 @@
-// Lifetimes as memcached takes them: whole seconds, a time since the epoch beyond 30 days, 0 for ever.
+// Lifetimes as memcached takes them: whole seconds, a Unix time beyond 30 days, 0 for no expiry.
 import { describe, expect, it } from "vitest";
 import { lifetimeToken } from "../../../src/backends/memcached/commands.ts";
 
@@ -13,18 +13,18 @@ describe("a lifetime", () => {
     ]);
   });
 
-  it("of whole seconds has no more for a rounding error", () => {
+  it("of whole seconds gains none from a rounding error", () => {
     expect(lifetimeToken(1_000.000_2, 0)).toBe(2);
     expect(lifetimeToken(999.999_8, 0)).toBe(2);
   });
 
-  it("of more than 30 days is a time of the server, because memcached would take it for one", () => {
+  it("of more than 30 days is a server time, because memcached would treat it as one", () => {
     expect(token(30 * DAY_S - 1)).toBe(30 * DAY_S);
     expect(token(30 * DAY_S)).toBe(NOW_S + 30 * DAY_S + 1);
     expect(token(365 * DAY_S)).toBe(NOW_S + 365 * DAY_S + 1);
   });
 
-  it("that ends after 2038, where memcached's seconds end, is for ever", () => {
+  it("that ends after 2038, where memcached's seconds end, never expires", () => {
     expect(token(2 ** 31 - 2 - NOW_S)).toBe(2 ** 31 - 1);
     expect(token(2 ** 31 - 1 - NOW_S)).toBe(0);
     expect([1e15, 1e300, Number.POSITIVE_INFINITY].map((ms) => lifetimeToken(ms, NOW_S * 1_000))).toEqual([

@@ -1,4 +1,4 @@
-// Compare-and-swap on memcached's own numbers: never won by mistake, and no dearer than it must be.
+// Compare-and-swap on memcached's CAS values: never won by mistake, and with as few round trips as possible.
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ItemKeys } from "../../../src/backends/memcached/item-key.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** How often the server was asked to read and to store. */
+/** How many reads and stores the server received. */
 async function commandsOf({
   port,
 }: MemcachedServer): Promise<{ readonly reads: number; readonly stores: number }> {
@@ -33,7 +33,7 @@ describe("a swap", () => {
     const [lease, foreign, next] = [stampFor("k"), stampFor("k"), stampFor("k")];
     expect(await backend.swap("k", undefined, lease)).toEqual({ won: true });
     await fresh.restart("SIGKILL");
-    // The first record of a server has the CAS 1, before and after.
+    // The first record of a server has CAS 1, before and after.
     await until(() => other.write(foreign).then(() => true), { what: "it is written" });
     await until(() => backend.ping().then(() => true), { what: "the first one is back" });
     expect(await backend.swap("k", lease.record.version, next)).toEqual({
@@ -43,7 +43,7 @@ describe("a swap", () => {
     expect(await backend.read("k")).toEqual(foreign.record);
   });
 
-  it("of a record that was swapped in here needs no read", async () => {
+  it("of a record that was swapped in by this process needs no read", async () => {
     await using backend = opened(server.url);
     const records = Array.from({ length: 6 }, () => stampFor("chain"));
     const before = await commandsOf(server);
@@ -57,7 +57,7 @@ describe("a swap", () => {
     expect(after).toEqual({ reads: before.reads, stores: before.stores + records.length });
   });
 
-  it("of a record that somebody else has replaced since is lost, and tells what stands there", async () => {
+  it("of a record that another process has replaced loses, and returns the current record", async () => {
     await using backend = opened(server.url);
     await using other = opened(server.url);
     for (const replace of ["write", "swap"] as const) {
@@ -72,7 +72,7 @@ describe("a swap", () => {
     }
   });
 
-  it("of a record that was rewritten with its own version wins, whatever its CAS is by now", async () => {
+  it("of a record that was rewritten with the same version wins, whatever its CAS is by now", async () => {
     await using backend = opened(server.url);
     await using other = opened(server.url);
     const mine = stampFor("same version");
@@ -81,7 +81,7 @@ describe("a swap", () => {
     expect(await backend.swap(mine.key, mine.record.version, undefined)).toEqual({ won: true });
   });
 
-  it("fails when its connection breaks, and does not go on over another one", async () => {
+  it("fails when its connection breaks, and does not continue over another one", async () => {
     await using fresh = await startMemcached();
     await using backend = opened(fresh.url, { operationTimeoutMs: 300 });
     const lease = stampFor("k");
@@ -96,7 +96,7 @@ describe("a swap", () => {
 describe("a long key", () => {
   const long = "k".repeat(500);
 
-  /** Puts a record where another key is looked for, as if their hashes were the same. */
+  /** Stores a record where another key is looked up, as if their hashes collided. */
   async function collide(key: string, record: ReturnType<typeof item>["record"]): Promise<void> {
     const ring = new Ring([{ host: "127.0.0.1", port: server.port }]);
     const out = Buffer.alloc(300);
@@ -107,7 +107,7 @@ describe("a long key", () => {
     await exchange({ port: server.port }, request as unknown as string, (reply) => reply === "HD\r\n");
   }
 
-  it("is not given the record of another key with the same hash, and takes its place", async () => {
+  it("does not get the record of another key with the same hash, and replaces it", async () => {
     await using backend = opened(server.url);
     const [mine, foreign] = [item(long), item("f".repeat(500))];
     await collide(long, foreign.record);
@@ -121,7 +121,7 @@ describe("a long key", () => {
     expect((await backend.read(long))?.version).toBe(mine.record.version);
   });
 
-  it("is not confused with a short one that is spelled like its hash", async () => {
+  it("is not confused with a short one spelled like its hash", async () => {
     await using backend = opened(server.url);
     const hash = createHash("sha256").update(long).digest().toString("latin1");
     await backend.write(stampFor(hash));

@@ -1,4 +1,4 @@
-// Keys on the wire: exact, distinct, never longer than memcached takes, and never able to end a command.
+// Keys on the wire: exact, distinct, never longer than memcached accepts, and never able to end a command.
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ function textOf(key: string, by = keys): string {
 
 const bytesIn = (text: string): Buffer => Buffer.from(text, "base64");
 
-/** Strings of every kind of unit, lone surrogates among them. */
+/** Strings of all kinds of code units, including lone surrogates. */
 const anyKey = fc.oneof(
   fc.string({ unit: "binary", minLength: 1, maxLength: 400 }),
   fc
@@ -24,13 +24,13 @@ const anyKey = fc.oneof(
 );
 
 describe("the text of a key", () => {
-  it("is base64 of the list's fingerprint and the key's own bytes", () => {
+  it("is base64 of the server list's fingerprint and the key's bytes", () => {
     for (const key of ["a", "ab", "abc", "abcd", "x\r\nmn\r\n", "a b\0", "ä", "😀", "k".repeat(180)]) {
       expect(bytesIn(textOf(key))).toEqual(Buffer.concat([FINGERPRINT, Buffer.from(key)]));
     }
   });
 
-  it("has only letters of base64 and fits, whatever the key holds", () => {
+  it("contains only base64 characters and fits, whatever the key contains", () => {
     fc.assert(
       fc.property(anyKey, (key) => {
         const text = textOf(key);
@@ -49,12 +49,12 @@ describe("the text of a key", () => {
     );
   });
 
-  it("tells lone surrogates and the replacement character apart", () => {
+  it("distinguishes lone surrogates from the replacement character", () => {
     const awkward = ["\ud800", "\ud801", "\udc00", "\ufffd", "a\ud800b", "\ud800\udc00", "\udc00\ud800"];
     expect(new Set(awkward.map((key) => textOf(key))).size).toBe(awkward.length);
   });
 
-  it("is a hash of 256 bits beyond 180 bytes, which no shorter key can be spelled like", () => {
+  it("is a 256-bit hash beyond 180 bytes, which no shorter key can be spelled like", () => {
     const long = "k".repeat(181);
     const hash = createHash("sha256").update(long).digest();
     expect([
@@ -67,7 +67,7 @@ describe("the text of a key", () => {
     expect(bytesIn(textOf(long)).subarray(0, 6)).not.toEqual(FINGERPRINT);
   });
 
-  it("is another one on another list of servers, except for notes about a server", () => {
+  it("differs between server lists, except for notes about a server", () => {
     const others = new ItemKeys(Buffer.from("ba9876543210", "hex"));
     for (const key of ["a", "k".repeat(200), "p!n", "p:!x:server@h:1"]) {
       expect(textOf(key, others)).not.toBe(textOf(key));

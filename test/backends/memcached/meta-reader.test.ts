@@ -1,9 +1,9 @@
-// Replies are read the same however the network cuts them, and what is no reply is refused.
+// Replies are parsed the same however the network splits them, and anything else is rejected.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MetaReader } from "../../../src/backends/memcached/meta-reader.ts";
 
-interface Told {
+interface Emitted {
   readonly code: string;
   readonly text: string;
   readonly value: string;
@@ -11,14 +11,14 @@ interface Told {
   readonly cas: string;
 }
 
-/** Everything that is told of these bytes, which arrive in these pieces. */
-function toldOf(...pieces: readonly Buffer[]): Told[] {
-  const told: Told[] = [];
+/** Everything the reader emits for these pieces. */
+function emittedFor(...pieces: readonly Buffer[]): Emitted[] {
+  const emitted: Emitted[] = [];
   const reader = new MetaReader(({ code, text, bytes, start, end, opaque, cas }) =>
-    told.push({ code, text, value: bytes.toString("latin1", start, end), opaque, cas }),
+    emitted.push({ code, text, value: bytes.toString("latin1", start, end), opaque, cas }),
   );
   for (const piece of pieces) reader.feed(piece);
-  return told;
+  return emitted;
 }
 
 const latin1 = (text: string): Buffer => Buffer.from(text, "latin1");
@@ -35,7 +35,7 @@ const SAMPLE = [
   `VA 3000 O1\r\n${"\r\n".repeat(1_500)}\r\n`,
 ].join("");
 
-const SAMPLE_TOLD: readonly Told[] = [
+const SAMPLE_EMITTED: readonly Emitted[] = [
   { ...plain, code: "VA", value: "ab\r\nc", opaque: 12, cas: "18446744073709551615" },
   { ...plain, code: "VA" },
   { ...plain, code: "HD", cas: "7" },
@@ -51,36 +51,36 @@ const SAMPLE_TOLD: readonly Told[] = [
 ];
 
 describe("replies", () => {
-  it("are told one by one, values as bytes", () => {
-    expect(toldOf(latin1(SAMPLE))).toEqual(SAMPLE_TOLD);
+  it("are emitted one by one, with values as bytes", () => {
+    expect(emittedFor(latin1(SAMPLE))).toEqual(SAMPLE_EMITTED);
   });
 
   it("are the same byte by byte", () => {
-    expect(toldOf(...[...SAMPLE].map(latin1))).toEqual(SAMPLE_TOLD);
+    expect(emittedFor(...[...SAMPLE].map(latin1))).toEqual(SAMPLE_EMITTED);
   });
 
-  it("are the same however they are cut", () => {
+  it("are the same however they are split", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: SAMPLE.length }), { maxLength: 12 }), (cuts) => {
         const ends = [...cuts, SAMPLE.length].sort((a, b) => a - b);
         const pieces = ends.map((end, at) => latin1(SAMPLE.slice(at === 0 ? 0 : ends[at - 1], end)));
-        expect(toldOf(...pieces)).toEqual(SAMPLE_TOLD);
+        expect(emittedFor(...pieces)).toEqual(SAMPLE_EMITTED);
       }),
     );
   });
 
-  it("of several megabytes are put together from many pieces", () => {
+  it("of several megabytes are assembled from many pieces", () => {
     const value = Buffer.alloc(3_000_000, "xyz");
     const whole = Buffer.concat([latin1(`VA ${value.length}\r\n`), value, latin1("\r\nMN\r\n")]);
     const pieces = Array.from({ length: 50 }, (_, at) => whole.subarray(at * 60_001, (at + 1) * 60_001));
-    expect(toldOf(...pieces).map(({ code, value: text }) => [code, text.length])).toEqual([
+    expect(emittedFor(...pieces).map(({ code, value: text }) => [code, text.length])).toEqual([
       ["VA", value.length],
       ["MN", 0],
     ]);
   });
 });
 
-describe("what is no reply", () => {
+describe("anything that is not a reply", () => {
   it.each([
     "-ERR unknown command 'stats'\r\n",
     "HTTP/1.1 400 Bad Request\r\n",
@@ -98,15 +98,15 @@ describe("what is no reply", () => {
     "hd\r\n",
     "\x15\x03\x01\x00\x02\x02\x28\r\n",
     "x".repeat(9_000),
-  ])("is refused: %j", (text) => {
-    expect(() => toldOf(latin1(text))).toThrow();
+  ])("is rejected: %j", (text) => {
+    expect(() => emittedFor(latin1(text))).toThrow();
   });
 
-  it("is refused or waited for, never crashed on or taken for a value, whatever the bytes", () => {
+  it("is rejected or awaited, never a crash or a value, whatever the bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
-          for (const { code } of toldOf(Buffer.from(bytes))) expect(code).not.toBe("VA");
+          for (const { code } of emittedFor(Buffer.from(bytes))) expect(code).not.toBe("VA");
         } catch (error) {
           expect((error as Error).message).toMatch(/^an? /);
         }

@@ -1,4 +1,4 @@
-// Answers that are complete when their last part has arrived: each ends once, whatever its parts are.
+// Answers that are complete once their last part has arrived: each settles once, whatever its parts are.
 import { describe, expect, test, vi } from "vitest";
 import { ManyRecords, PartAnswer, StampedRecord } from "../../../src/backends/memcached/read-answer.ts";
 import { encodeRecord } from "../../../src/core/frame/frame.ts";
@@ -30,7 +30,7 @@ test.each(CASES)("many records of which %s fail, once", (_, parts) => {
 });
 
 describe("a record with its stamps", () => {
-  test("fails once where several of them fail", () => {
+  test("fails once when several of them fail", () => {
     const taker = { take: vi.fn(() => false), fail: vi.fn() };
     const stamped = new StampedRecord("a", 2, taker);
     stamped.found(DAMAGED, 0, DAMAGED.length);

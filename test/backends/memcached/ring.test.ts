@@ -1,4 +1,4 @@
-// Where keys are: fixed by the list of servers and by nothing else.
+// The placement of keys: determined by the list of servers and by nothing else.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nameOf, Ring } from "../../../src/backends/memcached/ring.ts";
@@ -8,17 +8,17 @@ const KEYS = Array.from({ length: 20_000 }, (_, at) => `xcache:user:${at}`);
 const ownerIn = (ring: Ring, key: string): string => ring.names[ring.ownerOf(key)] as string;
 
 describe("the ring", () => {
-  it("puts keys where it always has", () => {
+  it("keeps the placement of keys stable", () => {
     const ring = new Ring(servers("cache-1", "cache-2", "cache-3"));
     const owners = ["a", "b", "xcache:user:1", "xcache!n", "ä", "\ud800"].map((key) => ownerIn(ring, key));
-    // A change here makes every process of a new version look for its entries elsewhere than those of the old one.
+    // A change here makes processes of a new version look for entries in other places than those of the old version.
     expect(owners).toEqual(
       ["cache-2", "cache-3", "cache-1", "cache-3", "cache-1", "cache-1"].map((name) => `${name}:11211`),
     );
     expect(ring.fingerprint.toString("hex")).toBe("c4a68de4a6a3");
   });
 
-  it("does not depend on the order of the list, nor on the case of names", () => {
+  it("does not depend on the order of the list or on the case of names", () => {
     const hosts = servers("one", "two", "three", "four");
     const ring = new Ring(hosts);
     fc.assert(
@@ -41,14 +41,14 @@ describe("the ring", () => {
     }
   });
 
-  it("moves only the keys of the server that is left out", () => {
+  it("moves only the keys of the server that is removed", () => {
     const [whole, without] = [new Ring(servers("a", "b", "c", "d")), new Ring(servers("a", "b", "d"))];
     for (const key of KEYS) {
       if (ownerIn(whole, key) !== "c:11211") expect(ownerIn(without, key)).toBe(ownerIn(whole, key));
     }
   });
 
-  it("has another fingerprint for another set of servers", () => {
+  it("has a different fingerprint for every set of servers", () => {
     const lists = [
       servers("a"),
       servers("b"),

@@ -1,19 +1,19 @@
-// A server's time from whole seconds: bounds that always hold the truth, and soon hold little else.
+// A server's time derived from whole seconds: bounds that always contain the truth, and are soon close to it.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ServerClock } from "../../../src/backends/memcached/server-clock.ts";
 
-/** Asks a server whose time is ours plus `offset`, with such a way there and back. */
+/** Queries a server whose time is ours plus `offset`, with these latencies. */
 function ask(time: ServerClock, now: number, offset: number, there: number, back: number): number {
   time.take(Math.floor((now + there + offset) / 1_000), now, now + there + back);
   return now + there + back;
 }
 
-/** Whether the beginning of the second has been found. */
+/** Whether the start of the second has been found. */
 const isClose = (time: ServerClock, now: number): boolean => time.high(now) - time.low(now) <= 52;
 
 describe("the bounds of a server's time", () => {
-  it("are a second apart after one answer, and close after a few that are well timed", () => {
+  it("are a second apart after one answer, and close after a few well-timed ones", () => {
     const time = new ServerClock();
     let now = ask(time, 1_000_000, 123_456.7, 0.2, 0.3);
     expect(isClose(time, now)).toBe(false);
@@ -25,7 +25,7 @@ describe("the bounds of a server's time", () => {
     expect(time.high(now) - time.low(now)).toBeLessThan(40);
   });
 
-  it("always hold the truth, whatever the way takes and although clocks drift", () => {
+  it("always contain the truth, whatever the latency and even though clocks drift", () => {
     const way = fc.double({ min: 0, max: 30, noNaN: true });
     fc.assert(
       fc.property(
@@ -49,7 +49,7 @@ describe("the bounds of a server's time", () => {
   });
 
   it.each([1_000, -1_000, 60_000, -400, 400])(
-    "begin anew soon after the server's clock has leapt by %i ms",
+    "start over soon after the server's clock has jumped by %i ms",
     (leapMs) => {
       const time = new ServerClock();
       let now = ask(time, 1_000_000, 0, 0, 0);
@@ -66,7 +66,7 @@ describe("the bounds of a server's time", () => {
     },
   );
 
-  it("stay close for a question every two seconds or so", () => {
+  it("stay close with a query about every two seconds", () => {
     const time = new ServerClock();
     let now = ask(time, 1_000_000, 77, 0.1, 0.1);
     for (let asked = 0; asked < 8; asked++) now = ask(time, now + time.nextIn(now), 77, 0.1, 0.1);

@@ -1,4 +1,4 @@
-// Servers beside the way of calls: what connections leave behind, which servers count as there, and whose time counts.
+// Servers apart from the calls: what connections leave behind, which servers count as available, and whose time counts.
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { CasMemory } from "../../../src/backends/memcached/cas-memory.ts";
@@ -30,7 +30,7 @@ const settings = {
   keys: new ItemKeys(Buffer.alloc(6)),
 };
 
-/** Ends when the test says so. */
+/** Ends when the test decides. */
 class Meeting {
   end: () => void = () => {};
   readonly over = new Promise<void>((resolve) => {
@@ -38,7 +38,7 @@ class Meeting {
   });
 }
 
-/** Tells a time that is ahead by `aheadMs`, and lets that grow. */
+/** Reports a time that is ahead by `aheadMs`, which can grow. */
 function leapingClock() {
   let aheadMs = 0;
   const now = (): number => systemClock.now() + aheadMs;
@@ -54,14 +54,14 @@ function leapingClock() {
 const urlOf = (...some: readonly FakeServer[]): string =>
   `memcached://${some.map(({ url }) => url.replace("memcached://", "")).join(",")}`;
 
-/** In the order in which a store has them. */
+/** In the store's order. */
 async function pair(script: Script): Promise<[FakeServer, FakeServer]> {
   const both = [await fake(script), await fake(script)];
   return both.sort((a, b) => (a.url < b.url ? -1 : 1)) as [FakeServer, FakeServer];
 }
 
 describe("a connection", () => {
-  it("that was lost is not held by the signal that could have ended it", async () => {
+  it("that was lost is not retained by the signal that could have aborted it", async () => {
     const server = await fake();
     const { signal } = new AbortController();
     for (let round = 0; round < 3; round++) {
@@ -75,7 +75,7 @@ describe("a connection", () => {
 });
 
 describe("the CAS of a record", () => {
-  it("is not remembered under a key of such length that ten thousand would fill the memory", () => {
+  it("is not remembered for keys so long that ten thousand would fill the memory", () => {
     const memory = new CasMemory();
     const version = systemClock.token();
     for (const [key, cas] of [
@@ -89,7 +89,7 @@ describe("the CAS of a record", () => {
 });
 
 describe("a server that is being met over two connections", () => {
-  it("is reached by who needs it for another one, although the second was met before the first", async () => {
+  it("is available to a caller who needs it for another one, even if the second was met before the first", async () => {
     const server = await fake();
     const meetings: Meeting[] = [];
     const node = new MemcachedNode(server.endpoint, {
@@ -117,8 +117,8 @@ describe("a server that is being met over two connections", () => {
   });
 });
 
-describe("a store in part", () => {
-  it("answers as long as one server has answered all it was asked, however long ago", async () => {
+describe("a partially reachable store", () => {
+  it("answers as long as one server has answered all requests, however long ago", async () => {
     const [one, other] = await pair(greet);
     const { leap, ...host } = leapingClock();
     await using backend = opened(urlOf(one, other), host);
@@ -130,13 +130,13 @@ describe("a store in part", () => {
     await until(() => backend.pool().inUse === 0, { what: "the other one has answered" });
     leap(60_000);
     expect(backend.answersInPart()).toBe(true);
-    // What has just been asked of it says nothing yet.
+    // A request that was just sent proves nothing yet.
     const reading = backend.ping().catch(() => {});
     expect(backend.answersInPart()).toBe(true);
     await reading;
   });
 
-  it("does not answer when what was asked is overdue everywhere", async () => {
+  it("does not answer when requests are overdue on every server", async () => {
     const [one, other] = await pair(greet);
     await using backend = opened(urlOf(one, other), { operationTimeoutMs: 100 });
     await backend.connect();
@@ -147,7 +147,7 @@ describe("a store in part", () => {
 });
 
 describe("the store's time", () => {
-  it("is that of the next server once the first has been away so long that its own is not known any more", async () => {
+  it("is that of the next server once the first has been away too long for its time to be known", async () => {
     const { leap, ...host } = leapingClock();
     const [first, second] = await pair((line, client) =>
       line === "stats"
@@ -159,7 +159,7 @@ describe("the store's time", () => {
     for (const { socket } of first.clients) socket.destroy();
     await first.stop();
     leap(24 * 3_600_000);
-    // By so much two clocks may have drifted apart in a day.
+    // The amount by which two clocks may have drifted apart in a day.
     expect(backend.clockErrorMs()).toBeGreaterThan(20_000);
     await until(() => backend.clockErrorMs() < 2_000, { what: "the other one is asked" });
     expect(Math.abs(backend.now() - host.clock.now())).toBeLessThan(2_000);

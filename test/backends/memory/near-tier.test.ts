@@ -1,4 +1,4 @@
-// What the near tier keeps: everything while there is room; then what comes back, so that a scan passes it by.
+// What the near tier keeps: everything while there is room; then keys that return, so that a scan does not displace them.
 import { beforeEach, describe, expect, it, test } from "vitest";
 import { TRACES } from "../../../bench/hit-ratio/traces.mjs";
 import { MemoryNearTier } from "../../../src/backends/memory/near-tier.ts";
@@ -12,7 +12,7 @@ function pageOf(maxEntries: number, maxBytes = NEVER): NearPage {
   return new MemoryNearTier({ maxEntries, maxBytes, values: "shared" }, new ManualClock()).page();
 }
 
-/** As a read of the store does: kept unless it is declined. Returns whether it is kept. */
+/** As a read of the store does: kept unless declined. Returns whether it is kept. */
 const offer = (page: NearPage, key: string, bytes = 10): boolean =>
   !page.declines(key) && page.keep(key, key, NEVER, undefined, bytes);
 
@@ -37,14 +37,14 @@ test("everything is kept while there is room", () => {
 describe("a full tier", () => {
   beforeEach(fill);
 
-  it("does without a key that it meets for the first time, and keeps it when it returns", () => {
+  it("declines a key that it sees for the first time, and keeps it when it returns", () => {
     expect(offer(page, "new")).toBe(false);
     expect(page.peek("new")).toBeUndefined();
     expect(offer(page, "new")).toBe(true);
     expect(page.peek("new")).toBe("new");
   });
 
-  it("is left as it is by a scan, however long", () => {
+  it("is left unchanged by a scan, however long", () => {
     const before = [...page.keys()];
     for (let at = 0; at < 50 * ROOM; at++) offer(page, `once ${at}`);
     const after = new Set(page.keys());
@@ -52,12 +52,12 @@ describe("a full tier", () => {
     expect(before.filter((key) => !after.has(key)).length).toBeLessThan(ROOM / 20);
   });
 
-  it("takes a new value of what it holds", () => {
+  it("accepts a new value of a key it holds", () => {
     const [held = ""] = page.keys();
     expect(page.declines(held)).toBe(false);
   });
 
-  it("has room again after it was cleared or something was dropped", () => {
+  it("has room again after it was cleared or an entry was dropped", () => {
     const [held = ""] = page.keys();
     page.drop(held);
     expect(offer(page, "in its place")).toBe(true);
@@ -67,26 +67,26 @@ describe("a full tier", () => {
     for (let at = 0; at < ROOM; at++) expect(offer(page, `again ${at}`)).toBe(true);
   });
 
-  it("keeps whatever comes once keys turn out to return soon and then no more", () => {
+  it("keeps everything once keys turn out to return soon and then no more", () => {
     let hits = 0;
     for (let at = 0; at < 100 * ROOM; at++) {
       const key = `short-lived ${Math.floor(at / 4)}`;
       if (page.peek(key) !== undefined) hits++;
       else offer(page, key);
     }
-    // Three of four reads of a key are repetitions. Declined every time, one of them would be lost as well: a half would be left.
+    // Three of four reads of a key are repeats. If it were declined every time, one more would be lost: only half would remain.
     expect(hits / (100 * ROOM)).toBeGreaterThan(0.65);
   });
 });
 
-test("a tier that is full by bytes is full", () => {
+test("a tier that has reached its bytes is full", () => {
   page = pageOf(1_000_000, 100 * ROOM);
   let at = 0;
   while (offer(page, `k${at}`)) at++;
   expect(offer(page, `k${at}`)).toBe(true);
 });
 
-/** Hits of a tier that takes in everything, or may do without. */
+/** Hits of a tier that accepts everything, or may decline. */
 function hitPercentage(trace: Uint32Array, mayDecline: boolean): number {
   const tier = pageOf(1_000);
   let hits = 0;
@@ -100,21 +100,21 @@ function hitPercentage(trace: Uint32Array, mayDecline: boolean): number {
 }
 
 test.each(TRACES.map(({ name, make }) => ({ name, make })))(
-  "to do without newcomers costs no hits: $name",
+  "declining newcomers costs no hits: $name",
   ({ make }) => {
     const trace = make(100_000);
     expect(hitPercentage(trace, true)).toBeGreaterThan(hitPercentage(trace, false) - 0.5);
   },
 );
 
-test("what an entry depends on is told of hits, not of looks by the sweep", async () => {
+test("an entry's dependency is notified of hits, not of checks by the sweep", async () => {
   const clock = new ManualClock();
   page = new MemoryNearTier({ maxEntries: ROOM, maxBytes: NEVER, values: "shared" }, clock).page();
-  let [looks, uses] = [0, 0];
-  const isLive = (): boolean => ++looks > 0;
+  let [checks, uses] = [0, 0];
+  const isLive = (): boolean => ++checks > 0;
   page.keep("k", 1, clock.now() + 3_600_000, { isLive, used: () => void uses++ }, 10);
   await clock.advance(600_000);
-  expect(looks).toBeGreaterThan(0);
+  expect(checks).toBeGreaterThan(0);
   expect(uses).toBe(0);
   expect(page.peek("k")).toBe(1);
   expect(uses).toBe(1);

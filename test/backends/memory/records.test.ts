@@ -16,7 +16,7 @@ async function filled(count: number): Promise<MemoryBackend> {
   return backend;
 }
 
-/** How often others had their turn while the work was done. */
+/** How often other tasks ran while the work was done. */
 async function turnsDuring<T>(work: () => Promise<T>): Promise<{ turns: number; result: T }> {
   let turns = 0;
   let isOver = false;
@@ -41,7 +41,7 @@ describe("a scan and a count of a memory store", () => {
     ["nothing matches", "none", 0],
     ["little matches", "rare:", 100],
     ["all of it matches", "", 10_000],
-  ])("let others run after every thousand keys when %s", async (_, prefix, found) => {
+  ])("yield to other tasks after every thousand keys when %s", async (_, prefix, found) => {
     const backend = await filled(10_000);
     const scan = await turnsDuring(() => keysOf(backend, prefix));
     expect(scan.result).toHaveLength(found);
@@ -51,7 +51,7 @@ describe("a scan and a count of a memory store", () => {
     expect(usage.turns).toBeGreaterThanOrEqual(9);
   });
 
-  test("an aborted scan stops though nothing matches", async () => {
+  test("an aborted scan stops even if nothing matches", async () => {
     const backend = await filled(5_000);
     const stop = new AbortController();
     const scan = backend.scan("none", { signal: stop.signal })[Symbol.asyncIterator]();

@@ -13,7 +13,7 @@ function open(options?: MemoryBackendOptions): { store: MemoryStore; clock: Manu
   return { store: new MemoryBackend(options).store(clock, createCodec()), clock };
 }
 
-/** Hears of one namespace, or of all. */
+/** Observes one namespace, or all. */
 function observer(
   space?: Namespace,
 ): StoreObserver & { readonly space?: Namespace; readonly heard: string[] } {
@@ -28,7 +28,7 @@ function observer(
 }
 
 describe("an eviction", () => {
-  test("is told to who observes its namespace and to who observes all, and nobody else is asked", () => {
+  test("is reported to the observers of its namespace and of all namespaces, and to nobody else", () => {
     const { store } = open({ maxEntries: 1 });
     const [one, other] = [store.namespace("one"), store.namespace("other")];
     const mine = [observer(one), observer(one)];
@@ -43,7 +43,7 @@ describe("an eviction", () => {
     expect([mine[0]?.heard, others[0]?.heard, all.heard]).toEqual([["a", "b"], [], ["a", "b"]]);
   });
 
-  test("is told to nobody who has left, and once to who was added twice", () => {
+  test("is not reported to a removed observer, and once to one that was added twice", () => {
     const { store } = open({ maxEntries: 1 });
     const space = store.namespace("one");
     const [stays, leaves, all] = [observer(space), observer(space), observer()];
@@ -58,7 +58,7 @@ describe("an eviction", () => {
     expect([store.observers.size, stays.heard, all.heard]).toEqual([0, ["a"], ["a"]]);
   });
 
-  test("does not look at the other namespaces of a cache", async () => {
+  test("does not visit the other namespaces of a cache", async () => {
     const clock = new ManualClock();
     const cache = cacheWithClock({ backend: new MemoryBackend({ maxEntries: 1 }) }, clock);
     const heard = vi.fn();
@@ -92,7 +92,7 @@ describe("the timer of a store", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("also sees to what was left when nobody was there", async () => {
+  test("also reclaims what was left while no cache was open", async () => {
     const { store, clock } = open();
     void store.namespace("one").set("a", 1, TERMS);
     await store.disconnect();

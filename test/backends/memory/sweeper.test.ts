@@ -13,7 +13,7 @@ function open(clock: ManualClock): { table: Table<EntryTags>; page: Page } {
 }
 
 describe("sweep", () => {
-  test("reclaims all that has expired within as many calls as the budget goes into the slots", async () => {
+  test("reclaims everything that has expired within as many calls as the budget divides the slots", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     for (let at = 0; at < 1_000; at++) {
@@ -27,7 +27,7 @@ describe("sweep", () => {
     expect([...page.keys()].every((key) => Number(key.slice(1)) % 3 === 0)).toBe(true);
   });
 
-  test("looks at no more slots than it is told to", () => {
+  test("examines no more slots than requested", () => {
     const { table, page } = open(new ManualClock());
     const tagSet = new MortalTagSet();
     for (let at = 0; at < 500; at++) table.put(page, `k${at}`, at, tagSet, NEVER);
@@ -36,7 +36,7 @@ describe("sweep", () => {
     expect(tagSet.asked).toBe(50);
   });
 
-  test("leaves an expired entry while its stale value may still be used", async () => {
+  test("keeps an expired entry while its stale value can still be used", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     table.put(page, "plain", 1, undefined, clock.now() + 1_000);
@@ -63,7 +63,7 @@ describe("sweep", () => {
     expect([...page.keys(), ...other.keys()].every((key) => key.startsWith("live"))).toBe(true);
   });
 
-  test("has no slots to look at while nothing has a seal", () => {
+  test("has no slots to examine while nothing has a seal", () => {
     const { table, page } = open(new ManualClock());
     for (let at = 0; at < 10; at++) table.put(page, `k${at}`, at, undefined, NEVER);
     expect(table.sweepLength).toBe(0);
@@ -71,7 +71,7 @@ describe("sweep", () => {
     expect(table.sweepLength).toBe(11);
   });
 
-  test("happens a little with every insertion, so that a busy table stays clean of the dead by itself", () => {
+  test("runs a little with every insertion, so that a busy table stays free of dead entries by itself", () => {
     const { table, page } = open(new ManualClock());
     const tagSet = new MortalTagSet();
     for (let at = 0; at < 1_000; at++) table.put(page, `old ${at}`, at, tagSet, NEVER);
@@ -82,7 +82,7 @@ describe("sweep", () => {
 });
 
 describe("a turn", () => {
-  test("reclaims what has expired, in slices, and says when all is done", async () => {
+  test("reclaims what has expired, in slices, and reports when it is done", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     for (let at = 0; at < 1_000; at++) {
@@ -99,7 +99,7 @@ describe("a turn", () => {
     expect(table.size).toBe(250);
   });
 
-  test("leaves an expired entry while its stale value may still be used", async () => {
+  test("keeps an expired entry while its stale value can still be used", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     table.put(page, "stale", 1, undefined, clock.now() + 1_000, 60_000);
@@ -111,7 +111,7 @@ describe("a turn", () => {
     expect(table.size).toBe(0);
   });
 
-  test("reclaims what was in a cleared page, so many at a time", () => {
+  test("reclaims the contents of a cleared page, a limited number at a time", () => {
     const { table, page } = open(new ManualClock());
     const other = table.openPage();
     for (let at = 0; at < 100; at++) table.put(page, `k${at}`, at, undefined, NEVER);
@@ -122,7 +122,7 @@ describe("a turn", () => {
     expect(other.peek("k0")).toBe(1);
   });
 
-  test("happens a little with every insertion, so that a busy table needs no timer to stay clean", async () => {
+  test("runs a little with every insertion, so that a busy table needs no timer to stay clean", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     for (let at = 0; at < 1_000; at++) table.put(page, `old ${at}`, at, undefined, clock.now() + 1_000);
@@ -136,7 +136,7 @@ describe("a turn", () => {
 });
 
 describe("the sweeper", () => {
-  test("has a timer only while there is something to tend", async () => {
+  test("has a timer only while there is something to do", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);
@@ -158,7 +158,7 @@ describe("the sweeper", () => {
     sweeper.stop();
   });
 
-  test("has a timer while a cleared page is to be reclaimed", async () => {
+  test("has a timer while a cleared page has to be reclaimed", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);
@@ -217,7 +217,7 @@ describe("the sweeper", () => {
     }
   });
 
-  test("reclaims a crowd that expires at once in slices, without waiting in between", async () => {
+  test("reclaims many entries that expire at once in slices, without waiting in between", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);
@@ -237,7 +237,7 @@ describe("the sweeper", () => {
       expect((sizes[at - 1] ?? 50_000) - size).toBeLessThanOrEqual(10_000);
   });
 
-  test("passes over a large table within half a minute, in slices", async () => {
+  test("covers a large table within half a minute, in slices", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);
@@ -258,7 +258,7 @@ describe("the sweeper", () => {
     sweeper.stop();
   });
 
-  test("makes haste while much has died", async () => {
+  test("speeds up while much has died", async () => {
     const clock = new ManualClock();
     const { table, page } = open(clock);
     const sweeper = new Sweeper(table, clock);

@@ -40,7 +40,7 @@ function store(table: Table<EntryTags>, page: Page, key: string, value: unknown,
 const storedValue = (page: Page, key: string): unknown => heldValue(page.held(key));
 
 describe("an entry", () => {
-  test("holds what was put, and says so where nothing was given", () => {
+  test("holds what was stored, and reports omitted fields as such", () => {
     const table = open();
     const page = table.openPage();
     const expires = clock.now() + 20_000;
@@ -53,7 +53,7 @@ describe("an entry", () => {
     expect([page.peek("c"), table.find(page, "c")]).toEqual([undefined, undefined]);
   });
 
-  test("takes all the new fields when its key is written again", () => {
+  test("takes all the new fields when its key is rewritten", () => {
     const table = open({ maxBytes: 1_000 });
     const page = table.openPage();
     table.put(page, "a", 1, LIVE, clock.now() + 1, 8, 10);
@@ -78,7 +78,7 @@ describe("an entry", () => {
     expect(table.find(page, "stale")?.staleUntil).toBe(clock.now() + 9_000);
   });
 
-  test("is found with its value whatever that is, except undefined", () => {
+  test("is found with any value except undefined", () => {
     const table = open();
     const page = table.openPage();
     for (const tagSet of [undefined, LIVE]) {
@@ -100,7 +100,7 @@ describe("an entry", () => {
     expect([table.remove(page, "a"), table.remove(page, "a")]).toEqual([true, false]);
   });
 
-  test("that is gone leaves its place without a trace", () => {
+  test("that is gone leaves no trace in its place", () => {
     const table = open({ maxBytes: 100 });
     const page = table.openPage();
     store(table, page, "stays", 0, 1);
@@ -120,7 +120,7 @@ describe("an entry", () => {
 });
 
 describe("bytes", () => {
-  test("are not counted where there is no bound on them", () => {
+  test("are not counted without a bound on them", () => {
     const table = open();
     const page = table.openPage();
     for (const bytes of [10, 20, 5]) store(table, page, "a", 1, bytes);
@@ -129,7 +129,7 @@ describe("bytes", () => {
     expect(table.bytes).toBe(0);
   });
 
-  test("follow every write and removal, and return to nothing", async () => {
+  test("follow every write and removal, and return to zero", async () => {
     const table = open({ maxBytes: 10_000 });
     const page = table.openPage();
     const other = table.openPage();
@@ -165,7 +165,7 @@ describe("bytes", () => {
     expect([table.size, table.bytes]).toEqual([1, 100]);
   });
 
-  test("beyond what a row can say count as that much", () => {
+  test("beyond what a row can represent count as that maximum", () => {
     const table = open({ maxBytes: 2 ** 40 });
     const page = table.openPage();
     store(table, page, "a", 1, 2 ** 36);
@@ -178,7 +178,7 @@ describe("bytes", () => {
 });
 
 describe("pages", () => {
-  test("share the bounds and nothing else: one key in each is an entry of its own", () => {
+  test("share the bounds and nothing else: one key in each is a separate entry", () => {
     const table = open({ maxEntries: 10 });
     const first = table.openPage();
     const second = table.openPage();
@@ -222,7 +222,7 @@ describe("pages", () => {
     expect(emptied.peek("k7")).toBe("again");
   });
 
-  test("that were emptied give back their room before anybody is evicted", () => {
+  test("that were emptied free their room before anything is evicted", () => {
     const evicted: string[] = [];
     const table = open({ maxEntries: 100, maxBytes: 1_000, onEvict: (_, key) => evicted.push(key) });
     const page = table.openPage();
@@ -237,7 +237,7 @@ describe("pages", () => {
     expect(evicted).toHaveLength(1);
   });
 
-  test("may be emptied, filled and emptied again before anything is reclaimed", () => {
+  test("can be emptied, filled and emptied again before anything is reclaimed", () => {
     const table = open();
     const page = table.openPage();
     for (let round = 0; round < 5; round++) {
@@ -250,7 +250,7 @@ describe("pages", () => {
     expect([table.size, page.size, page.peek("k3")]).toEqual([1, 1, "last"]);
   });
 
-  test("that are emptied over and over begin empty and keep to few numbers", () => {
+  test("that are emptied over and over start empty and use few numbers", () => {
     const table = open();
     const others = table.openPage();
     store(table, others, "a", 1);
@@ -266,7 +266,7 @@ describe("pages", () => {
     expect([table.size, others.size, others.peek("a")]).toEqual([1, 1, 1]);
   });
 
-  test("may be more than fit a small number", () => {
+  test("can be more than fit a small integer", () => {
     const table = open({ maxEntries: 70_000 });
     const pages = Array.from({ length: 66_000 }, () => table.openPage());
     for (const at of [0, 1, 65_535, 65_536, 65_999]) store(table, pages[at] as Page, "a", at);
@@ -310,7 +310,7 @@ describe("growth", () => {
     expect([table.size, table.bytes]).toEqual([0, 0]);
   });
 
-  test("is over when the table is empty: it begins at its first rows again, without seals and stale times", () => {
+  test("is undone when the table is empty: it starts at its first rows again, without seals and stale times", () => {
     const table = open({ maxEntries: 10_000_000 });
     const page = table.openPage();
     for (let at = 0; at < 3_000; at++) table.put(page, `k${at}`, at, LIVE, NEVER, 1_000);
@@ -329,7 +329,7 @@ describe("growth", () => {
     });
   });
 
-  test("is over too when a cleared page was all there was, and the page can be used at once", () => {
+  test("is also undone when a cleared page was all there was, and the page can be used immediately", () => {
     const table = open({ maxEntries: 10_000 });
     const page = table.openPage();
     for (let at = 0; at < 3_000; at++) table.put(page, `k${at}`, at, LIVE, clock.now() + 60_000);
@@ -342,7 +342,7 @@ describe("growth", () => {
 });
 
 describe("an entry larger than the table", () => {
-  test("is refused, evicts nobody and leaves no older value behind", () => {
+  test("is rejected, evicts nothing and leaves no older value behind", () => {
     const evicted: string[] = [];
     const table = open({ maxBytes: 100, onEvict: (_, key) => evicted.push(key) });
     const page = table.openPage();
@@ -358,7 +358,7 @@ describe("an entry larger than the table", () => {
 });
 
 describe("onEvict", () => {
-  test("hears of entries that made room, not of removed, expired, dead or cleared ones", async () => {
+  test("is called for entries that made room, not for removed, expired, dead or cleared ones", async () => {
     const evicted: string[] = [];
     const table = open({ maxEntries: 3, onEvict: (_, key) => evicted.push(key) });
     const page = table.openPage();
@@ -380,7 +380,7 @@ describe("onEvict", () => {
     expect(page.held(evicted[0] as string)).toBeUndefined();
   });
 
-  test("hears of entries that are stale but still of use", async () => {
+  test("is called for entries that are stale but still usable", async () => {
     const evicted: string[] = [];
     const table = open({ maxEntries: 1, onEvict: (_, key) => evicted.push(key) });
     const page = table.openPage();
@@ -390,7 +390,7 @@ describe("onEvict", () => {
     expect(evicted).toEqual(["stale"]);
   });
 
-  test("hears when the table is in order again", () => {
+  test("is called when the table is consistent again", () => {
     const seen: unknown[] = [];
     const table: Table<EntryTags> = open({
       maxBytes: 100,
@@ -422,7 +422,7 @@ describe("onEvict", () => {
 describe("a box", () => {
   const isBoxed = (page: Page, key: string): boolean => page.held(key) instanceof Box;
 
-  test("is not needed for an entry that is new and far from its expiry", () => {
+  test("is not needed for a new entry that is far from its expiry", () => {
     const table = open();
     const page = table.openPage();
     table.put(page, "never", 1, undefined, NEVER);
@@ -437,7 +437,7 @@ describe("a box", () => {
     ]);
   });
 
-  test("is around what is written again, and gone when that is read more often than written", () => {
+  test("wraps a rewritten entry, and is gone when that is read more often than written", () => {
     const table = open();
     const page = table.openPage();
     for (const expires of [NEVER, clock.now() + 60_000]) {
@@ -460,7 +460,7 @@ describe("a box", () => {
     expect([isBoxed(page, "sealed"), isBoxed(page, "near")]).toEqual([true, true]);
   });
 
-  test("spares all lookups and its row when a key is written over and over", () => {
+  test("saves all lookups and its row when a key is rewritten over and over", () => {
     const table = open();
     const page = table.openPage();
     table.put(page, "a", 0, undefined, clock.now() + 60_000);
@@ -479,8 +479,8 @@ describe("a box", () => {
   });
 });
 
-describe("writing anew in place", () => {
-  test("is refused for what is not there, and where an entry has more than its box", () => {
+describe("rewriting in place", () => {
+  test("is refused for an absent key, and if an entry has more than its box", () => {
     const table = open();
     const page = table.openPage();
     expect(table.renew(page, "a", 1, NEVER)).toBe(false);
@@ -490,7 +490,7 @@ describe("writing anew in place", () => {
     expect([page.peek("a"), table.find(page, "a")?.tagSet]).toEqual([1, LIVE]);
   });
 
-  test("is left to `put` where the entry would expire earlier than before", () => {
+  test("is left to `put` if the entry would expire earlier than before", () => {
     const table = open();
     const page = table.openPage();
     table.put(page, "a", 0, undefined, clock.now() + 60_000);
@@ -501,7 +501,7 @@ describe("writing anew in place", () => {
   });
 });
 
-describe("hits on what is not in a box", () => {
+describe("hits on an unboxed entry", () => {
   const READING = 32;
 
   class QuickClock extends ManualClock {
@@ -517,14 +517,14 @@ describe("hits on what is not in a box", () => {
     return { clock, table, page };
   }
 
-  test("read the clock once in so many as the clock says", () => {
+  test("read the clock once per `hitsPerReading` hits", () => {
     const { clock, page } = openWithReadings();
     const read = vi.spyOn(clock, "now");
     for (let hit = 0; hit < 10 * READING; hit++) expect(page.peek("a")).toBe(1);
     expect(read).toHaveBeenCalledTimes(10);
   });
 
-  test("notice within so many that it expired while the timer was late", async () => {
+  test("notice within `hitsPerReading` hits that it expired while the timer was late", async () => {
     const { clock, page } = openWithReadings();
     page.peek("a");
     await clock.advance(60_000);
@@ -532,7 +532,7 @@ describe("hits on what is not in a box", () => {
     expect(seen.at(-1)).toBeUndefined();
   });
 
-  test("read the clock each while nobody tends the table", async () => {
+  test("read the clock every time while nobody tends the table", async () => {
     const { clock, table, page } = openWithReadings();
     table.onOccupied = undefined;
     expect(page.peek("a")).toBe(1);
@@ -540,7 +540,7 @@ describe("hits on what is not in a box", () => {
     expect(page.peek("a")).toBeUndefined();
   });
 
-  test("of a store that was left alone between two connections are never answered by what has expired", async () => {
+  test("of a store that was left alone between two connections never return an expired value", async () => {
     const clock = new QuickClock();
     await using cache = cacheWithClock({ backend: new MemoryBackend() }, clock);
     await cache.set("a", 1, { ttl: 60 });
@@ -551,7 +551,7 @@ describe("hits on what is not in a box", () => {
     expect(await cache.get("a")).toBeUndefined();
   });
 
-  test("on records, which nobody tends, are never answered by what has expired", async () => {
+  test("on records, which nobody tends, never return an expired value", async () => {
     const clock = new QuickClock();
     const backend = new MemoryBackend();
     backend.open({ ...HOST, clock });
@@ -562,7 +562,7 @@ describe("hits on what is not in a box", () => {
     expect([await backend.read("a"), await backend.take("a")]).toEqual([undefined, undefined]);
   });
 
-  test("are each looked at closer once the table is so full that uses are recorded", () => {
+  test("are each examined more closely once the table is so full that uses are recorded", () => {
     const { table, page } = openWithReadings();
     page.peek("a");
     for (let at = 0; at < 9; at++) store(table, page, `k${at}`, at);
@@ -573,7 +573,7 @@ describe("hits on what is not in a box", () => {
 });
 
 describe("an iteration over a page", () => {
-  test("meets every entry that is there from its beginning to its end, whatever else changes", () => {
+  test("visits every entry that is present from its beginning to its end, whatever else changes", () => {
     const table = open({ maxEntries: 5_000 });
     const page = table.openPage();
     for (let at = 0; at < 600; at++) store(table, page, `k${at}`, at);
@@ -595,7 +595,7 @@ describe("an iteration over a page", () => {
     expect(page.size).toBe([...page.keys()].length);
   });
 
-  test("ends although every turn adds an entry", () => {
+  test("ends even if every step adds an entry", () => {
     const table = open({ maxEntries: 5_000 });
     const page = table.openPage();
     for (let at = 0; at < 100; at++) store(table, page, `k${at}`, at);
@@ -604,7 +604,7 @@ describe("an iteration over a page", () => {
     expect(turns).toBe(100);
   });
 
-  test("does not meet keys that were removed, nor count them", () => {
+  test("neither visits nor counts keys that were removed", () => {
     const table = open();
     const page = table.openPage();
     for (const key of ["a", "b", "c"]) store(table, page, key, key);

@@ -3,7 +3,7 @@ import type { EntryTags } from "../../../src/backends/memory/table.ts";
 
 export const LIVE: EntryTags = { isLive: () => true };
 
-/** Dies when told to, and counts how often it is asked. */
+/** Dies on demand, and counts how often it is checked. */
 export class MortalTagSet implements EntryTags {
   live = true;
   asked = 0;

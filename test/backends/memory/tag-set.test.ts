@@ -29,14 +29,14 @@ describe("a seal", () => {
     expect([before?.isLive(), after?.isLive()]).toEqual([false, false]);
   });
 
-  test("dies with every other that has the tag, and with none that has not", () => {
+  test("dies with every other that has the tag, and with no other", () => {
     const ring = new TagRing();
     const tagSets = [["a"], ["a", "b"], ["b"], ["b", "a"], ["c"]].map((tags) => ring.tagSetFor(tags));
     ring.invalidate("a");
     expect(tagSets.map((tagSet) => tagSet?.isLive())).toEqual([false, false, true, false, true]);
   });
 
-  test("names the tags it was made of, whatever becomes of the list", () => {
+  test("lists the tags it was made of, whatever becomes of the list", () => {
     const tags = ["a", "b"];
     const tagSet = new TagRing().tagSetFor(tags);
     tags.push("c");

@@ -1,11 +1,11 @@
-// Any string is a key: it comes back exactly, and no two strings share their bytes.
+// Any string is a key: it is restored exactly, and no two strings share their bytes.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { keyArgument, keyOfBytes } from "../../../src/backends/wire/key-bytes.ts";
 
 const bytesOf = (key: string): Buffer => Buffer.from(keyArgument(key) as string);
 
-/** Strings of any code units, rich in surrogates, replacement characters and what their bytes look like. */
+/** Strings of any code units, rich in surrogates, replacement characters and their byte patterns. */
 const anyString = fc.oneof(
   fc.string(),
   fc.string({ unit: "grapheme" }),
@@ -22,7 +22,7 @@ const anyString = fc.oneof(
 );
 
 describe("a key", () => {
-  test("comes back from its bytes exactly", () => {
+  test("is restored from its bytes exactly", () => {
     fc.assert(
       fc.property(anyString, (key) => {
         expect(keyOfBytes(bytesOf(key))).toBe(key);
@@ -31,7 +31,7 @@ describe("a key", () => {
     );
   });
 
-  test("has bytes that no other key has", () => {
+  test("has distinct bytes", () => {
     fc.assert(
       fc.property(anyString, anyString, (one, other) => {
         expect(bytesOf(one).equals(bytesOf(other))).toBe(one === other);
@@ -40,7 +40,7 @@ describe("a key", () => {
     );
   });
 
-  test("of every single code unit comes back, and no two share their bytes", () => {
+  test("of every single code unit is restored, and no two share their bytes", () => {
     const seen = new Set<string>();
     const wrong: number[] = [];
     for (let unit = 0; unit <= 0xffff; unit++) {
@@ -53,21 +53,21 @@ describe("a key", () => {
     expect(seen.size).toBe(0x10000);
   });
 
-  test("that is proper text is sent as it is, in UTF-8", () => {
+  test("that is well-formed text is sent as UTF-8", () => {
     for (const key of ["", "plain", "k\u00e9y", "\u{1f600}", "\ufffd", "a\0b"])
       expect(keyArgument(key)).toBe(key);
   });
 });
 
 describe("a surrogate", () => {
-  test("that stands alone takes three bytes and leaves its neighbours as they are", () => {
+  test("that is unpaired takes three bytes and leaves its neighbours unchanged", () => {
     expect(bytesOf("a\ud800b").toString("hex")).toBe("61eda08062");
     expect(bytesOf("\udfff").toString("hex")).toBe("edbfbf");
     expect(bytesOf("\ud83d\ud83d\ude00").toString("hex")).toBe("eda0bdf09f9880");
     expect(bytesOf("\ude00\ud83d").toString("hex")).toBe("edb880eda0bd");
   });
 
-  test("is told from a replacement character beside it", () => {
+  test("is distinguished from an adjacent replacement character", () => {
     for (const key of [
       "\ufffd\ud800",
       "\ud800\ufffd",
@@ -80,7 +80,7 @@ describe("a surrogate", () => {
   });
 });
 
-test("bytes that no key of ours has are read as some text, never with an error", () => {
+test("bytes that are no key of ours are read as some text, never with an error", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 20 }), (bytes) => {
       expect(typeof keyOfBytes(Buffer.from(bytes))).toBe("string");

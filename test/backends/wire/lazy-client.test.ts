@@ -1,4 +1,4 @@
-// A client is opened by the first call that needs it, once its code is there, and by none after it was closed.
+// A client is opened by the first call that needs it, once its code is loaded, and by none after it was closed.
 import { describe, expect, it } from "vitest";
 import { LazyClient, LazyModule } from "../../../src/backends/wire/lazy-client.ts";
 
@@ -13,7 +13,7 @@ interface Code {
   readonly Client: typeof Client;
 }
 
-/** Code whose import ends when the test says so. */
+/** Code whose import ends when the test decides. */
 function lateCode() {
   const imports: { resolve: (code: Code) => void; reject: (error: Error) => void }[] = [];
   const code = new LazyModule<Code>(
@@ -28,8 +28,8 @@ function lateCode() {
   return { onUse, opened, imports, code };
 }
 
-describe("before the code is there", () => {
-  it("nothing is opened, and calls wait for it in their order", async () => {
+describe("before the code is loaded", () => {
+  it("nothing is opened, and calls wait in order", async () => {
     const { onUse, opened, imports } = lateCode();
     const order: string[] = [];
     const first = onUse.use(async () => order.push("first"));
@@ -45,7 +45,7 @@ describe("before the code is there", () => {
     expect(opened).toHaveLength(1);
   });
 
-  it("calls are refused once the client is closed, until it is opened again", async () => {
+  it("calls are rejected once the client is closed, until it is reopened", async () => {
     const { onUse, opened, imports } = lateCode();
     const used = onUse.use(async () => "used");
     const failures: unknown[] = [];
@@ -63,19 +63,19 @@ describe("before the code is there", () => {
     expect(await onUse.use(async (client) => client)).toBe(opened[0]);
   });
 
-  it("a call that throws once it can be made is told so", async () => {
+  it("a call that throws once it runs is rejected with its error", async () => {
     const { onUse, imports } = lateCode();
     const failure = new Error("it cannot be written");
-    const told = new Promise((resolve) => {
+    const rejection = new Promise((resolve) => {
       onUse.later(() => {
         throw failure;
       }, resolve);
     });
     for (const { resolve } of imports) resolve({ Client });
-    expect(await told).toBe(failure);
+    expect(await rejection).toBe(failure);
   });
 
-  it("an import that fails fails the calls that waited for it, and is tried again by the next", async () => {
+  it("an import that fails rejects the calls that waited for it, and is retried by the next", async () => {
     const { onUse, imports } = lateCode();
     onUse.prepare();
     const used = onUse.use(async () => "used");
@@ -87,8 +87,8 @@ describe("before the code is there", () => {
   });
 });
 
-describe("once it is there", () => {
-  it("a call runs at once, on the one client until that is closed", async () => {
+describe("once it is loaded", () => {
+  it("a call runs immediately, on the one client until it is closed", async () => {
     const { onUse, opened, imports } = lateCode();
     onUse.prepare();
     imports[0]?.resolve({ Client });
@@ -105,7 +105,7 @@ describe("once it is there", () => {
     expect(seen[1]).toBe(opened[1]);
   });
 
-  it("others that need the same code find it there", async () => {
+  it("other clients of the same code find it loaded", async () => {
     const { onUse, code, imports } = lateCode();
     onUse.prepare();
     imports[0]?.resolve({ Client });

@@ -33,7 +33,7 @@ type Open = ReconnectingHost<Connection>["open"];
 let fake: FakeServer;
 let clock: ManualClock;
 let events: string[];
-/** How often the link has asked for a connection. */
+/** How many connections the link has requested. */
 let attempts: number;
 let links: KvConnection[];
 
@@ -78,14 +78,14 @@ const pushed = (push: readonly Reply[]): void => {
 const read = (link: KvConnection, key: string): Promise<Reply> =>
   new Promise((resolve, reject) => link.read(key, true, { resolve, reject }));
 
-/** What it fails with; to be called before it can. */
+/** The error it fails with; call this before it can fail. */
 const failure = (promise: Promise<unknown>): Promise<XCacheError> =>
   promise.then(
     (value) => new Error(`it succeeded with ${String(value)}`) as XCacheError,
     (error: XCacheError) => error,
   );
 
-/** An attempt that the test ends as it likes. */
+/** An attempt whose outcome the test decides. */
 function held(): { open: Open; fail(error: Error): void } {
   const rejects: ((error: Error) => void)[] = [];
   return {
@@ -99,7 +99,7 @@ function held(): { open: Open; fail(error: Error): void } {
 
 const gone = new ConnectionError("gone");
 
-/** An argument for which there is no memory. */
+/** An argument that exhausts the memory. */
 const UNWRITABLE: Argument = {
   length: 1,
   writeTo: () => {
@@ -108,14 +108,14 @@ const UNWRITABLE: Argument = {
 };
 
 describe("a link", () => {
-  test("makes no connection before it is needed", async () => {
+  test("opens no connection before it is needed", async () => {
     newLink();
     await settle();
     expect(fake.clients).toHaveLength(0);
     expect(attempts).toBe(0);
   });
 
-  test("makes one connection for all who need it, and sends what waited in order", async () => {
+  test("opens one connection for all callers, and sends the waiting commands in order", async () => {
     const link = newLink();
     const all = [link.command("A"), link.connect(), link.command("B"), link.connect(), read(link, "k")];
     expect(link.waiting).toBe(3);
@@ -127,19 +127,19 @@ describe("a link", () => {
     expect(link.connection?.isOpen).toBe(true);
   });
 
-  test("tells of pushes, also of those that come while the connection is prepared", async () => {
+  test("emits pushes, including those that arrive while the connection is prepared", async () => {
     fake.script = (command, client) =>
       command[0] === "HELLO" ? `${greet(command, client)}>1\r\n+early\r\n` : answerAll(command, client);
     const link = newLink();
     await link.connect();
     fake.clients[0]?.say(">1\r\n+later\r\n");
-    await until(() => events.length === 3, { what: "both are told" });
+    await until(() => events.length === 3, { what: "both are emitted" });
     expect(events).toEqual(["push early", "up", "push later"]);
   });
 });
 
 describe("a lost connection", () => {
-  test("is made again by itself, after a short pause", async () => {
+  test("is reopened automatically, after a short pause", async () => {
     const link = newLink();
     await link.connect();
     fake.clients[0]?.socket.destroy();
@@ -151,7 +151,7 @@ describe("a lost connection", () => {
     expect(fake.clients).toHaveLength(2);
   });
 
-  test("rejects what was sent, with the reason; what comes in the pause waits for the next one", async () => {
+  test("rejects what was sent, with the reason; calls made during the pause wait for the next one", async () => {
     const link = newLink();
     await link.connect();
     fake.script = () => undefined;
@@ -166,7 +166,7 @@ describe("a lost connection", () => {
     expect((await Promise.all(waiting)).map(String)).toEqual(["B", "GET k"]);
   });
 
-  test("does not come back in time: what waits is rejected with the reason of the latest attempt", async () => {
+  test("that is not replaced in time rejects the waiting calls with the reason of the latest attempt", async () => {
     let fails = false;
     const link = newLink(async (owner) => {
       if (fails) throw gone;
@@ -183,7 +183,7 @@ describe("a lost connection", () => {
     expect(await failure(link.command("C"))).toBe(gone);
   });
 
-  test("again and again: a read that is sent again keeps its deadline", async () => {
+  test("that is lost again and again: a resent read keeps its deadline", async () => {
     const link: KvConnection = newLink(async (owner) => {
       const unanswered = (reads: readonly UnansweredRead[]): void =>
         link.readAgain(reads, clock.now(), OPERATION_TIMEOUT_MS);
@@ -207,7 +207,7 @@ describe("a lost connection", () => {
     expect(outcome).toBeInstanceOf(BackendError);
   });
 
-  test("that had answered is made again after the shortest pause, however often", async () => {
+  test("that had answered is reopened after the shortest pause, however often", async () => {
     const link = newLink();
     for (let times = 0; times < 10; times++) {
       await link.command("A");
@@ -218,7 +218,7 @@ describe("a lost connection", () => {
     expect(attempts).toBe(11);
   });
 
-  test("of a server that does not answer is made again too", async () => {
+  test("to a server that does not answer is reopened too", async () => {
     const link = newLink();
     await link.connect();
     fake.script = () => undefined;
@@ -234,7 +234,7 @@ describe("a lost connection", () => {
 });
 
 describe("attempts that fail", () => {
-  test("are repeated with growing pauses, up to half a second", async () => {
+  test("are retried with growing pauses, up to half a second", async () => {
     const began: number[] = [];
     newLink(async () => {
       began.push(clock.now());
@@ -253,7 +253,7 @@ describe("attempts that fail", () => {
     expect(clock.pending).toBe(1);
   });
 
-  test("reject what waits, at once, and what comes before the next one", async () => {
+  test("reject waiting calls immediately, and calls made before the next one", async () => {
     const attempt = held();
     const link = newLink(attempt.open);
     const waiting = [failure(link.connect()), failure(link.command("A")), failure(read(link, "k"))];
@@ -265,7 +265,7 @@ describe("attempts that fail", () => {
     expect(events).toEqual(["down CONNECTION_FAILED"]);
   });
 
-  test("do not keep somebody from trying at once", async () => {
+  test("do not prevent an immediate attempt on request", async () => {
     const attempt = held();
     const link = newLink(attempt.open);
     const first = failure(link.connect());
@@ -276,11 +276,11 @@ describe("attempts that fail", () => {
     expect(attempts).toBe(2);
     attempt.fail(gone);
     await second;
-    // The pause that the second began counts; the first is forgotten.
+    // The pause that the second one began counts; the first is forgotten.
     expect(clock.pending).toBe(1);
   });
 
-  test("go on by themselves when one who was told tries again at once", async () => {
+  test("continue automatically when a rejected caller retries immediately", async () => {
     const attempt = held();
     const link = newLink(attempt.open);
     const again = link.command("A").catch(() => link.connect());
@@ -293,7 +293,7 @@ describe("attempts that fail", () => {
     expect(attempts).toBeGreaterThan(2);
   });
 
-  test("include connections that end as soon as they are made", async () => {
+  test("include connections that end as soon as they are open", async () => {
     const link = newLink(async (owner) => {
       const connection = await Connection.open(
         { ...SETTINGS, clock, endpoint: fake.endpoint },
@@ -312,7 +312,7 @@ describe("attempts that fail", () => {
   });
 });
 
-describe("what waits for a connection", () => {
+describe("a command that waits for a connection", () => {
   test("waits for nearly operation_timeout, and is never sent later", async () => {
     let release: (() => void) | undefined;
     const link = newLink(async (owner) => {
@@ -336,7 +336,7 @@ describe("what waits for a connection", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("is sent also if something before it cannot be, which is told alone", async () => {
+  test("is sent even if a command before it cannot be, which alone is rejected", async () => {
     const link = newLink();
     const before = link.command("A");
     const failed = failure(link.command("SET", "k", UNWRITABLE));
@@ -346,31 +346,31 @@ describe("what waits for a connection", () => {
     expect(events).toEqual(["up"]);
   });
 
-  test("may say itself until when, and is then told that it was not sent", async () => {
+  test("can have its own deadline, and is then reported as not sent", async () => {
     const link = newLink(held().open);
-    const told: string[] = [];
+    const outcomes: string[] = [];
     const answer = (name: string, due: number): Parameters<KvConnection["send"]>[1] => ({
       due: clock.now() + due,
-      resolve: () => told.push(`${name} resolved`),
-      reject: () => told.push(`${name} rejected`),
-      unsent: (error) => told.push(`${name} unsent: ${error.code}`),
+      resolve: () => outcomes.push(`${name} resolved`),
+      reject: () => outcomes.push(`${name} rejected`),
+      unsent: (error) => outcomes.push(`${name} unsent: ${error.code}`),
     });
     link.send(["A"], answer("long", 500));
     link.send(["B"], answer("short", 100));
     link.send(["C"], answer("middle", 300));
     await clock.advance(100);
-    expect(told).toEqual(["short unsent: OPERATION_TIMEOUT"]);
+    expect(outcomes).toEqual(["short unsent: OPERATION_TIMEOUT"]);
     await clock.advance(200);
-    expect(told).toEqual(["short unsent: OPERATION_TIMEOUT", "middle unsent: OPERATION_TIMEOUT"]);
+    expect(outcomes).toEqual(["short unsent: OPERATION_TIMEOUT", "middle unsent: OPERATION_TIMEOUT"]);
     link.close();
-    expect(told.at(-1)).toBe("long unsent: DISCONNECTED");
+    expect(outcomes.at(-1)).toBe("long unsent: DISCONNECTED");
   });
 });
 
 describe("renewing", () => {
   const moved = new ConnectionError("the master has moved");
 
-  test("gives up the present connection and makes another without a pause", async () => {
+  test("drops the current connection and opens another without a pause", async () => {
     const link = newLink();
     await link.connect();
     const first = link.connection;
@@ -382,7 +382,7 @@ describe("renewing", () => {
     expect(events).toEqual(["up", "down CONNECTION_FAILED after one", "up"]);
   });
 
-  test("gives up an attempt under way; what waits for it goes on waiting", async () => {
+  test("abandons an attempt in flight; calls that wait for it keep waiting", async () => {
     fake.script = () => undefined;
     const link = newLink();
     const waiting = link.command("A");
@@ -407,7 +407,7 @@ describe("renewing", () => {
     expect(String(await link.command("A"))).toBe("A");
   });
 
-  test("again and again pauses as after failures, until it has been left in peace for a while", async () => {
+  test("again and again pauses as after failures, until there has been no renewal for a while", async () => {
     const link = newLink();
     await link.connect();
     for (let times = 0; times < 3; times++) {
@@ -428,7 +428,7 @@ describe("renewing", () => {
     expect(String(await link.command("B"))).toBe("B");
   });
 
-  test("again and again ends an attempt under way for good: what waits for it is told", async () => {
+  test("again and again ends an attempt in flight for good: calls that wait for it are rejected", async () => {
     fake.script = () => undefined;
     const link = newLink();
     const waiting = failure(link.command("A"));
@@ -442,7 +442,7 @@ describe("renewing", () => {
     expect(clock.pending).toBe(1);
   });
 
-  test("does nothing to a link that nobody has used", async () => {
+  test("does nothing to an unused link", async () => {
     newLink().renew(moved);
     await settle();
     expect(attempts).toBe(0);
@@ -450,7 +450,7 @@ describe("renewing", () => {
 });
 
 describe("closing", () => {
-  test("rejects what was sent, what waits and what comes", async () => {
+  test("rejects sent, waiting and new calls", async () => {
     const link = newLink();
     await link.connect();
     fake.script = () => undefined;
@@ -467,7 +467,7 @@ describe("closing", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("ends an attempt under way, and its socket at once", async () => {
+  test("ends an attempt in flight, and its socket immediately", async () => {
     fake.script = () => undefined;
     const link = newLink();
     const waiting = [failure(link.command("A")), failure(link.connect())];
@@ -479,7 +479,7 @@ describe("closing", () => {
     expect(events).toEqual([]);
   });
 
-  test("ends a connection that is made just then", async () => {
+  test("ends a connection that is just being opened", async () => {
     let release: (() => void) | undefined;
     const link = newLink(async (owner) => {
       const connection = await Connection.open(
@@ -501,7 +501,7 @@ describe("closing", () => {
     expect(events).toEqual([]);
   });
 
-  test("leaves no pause behind", async () => {
+  test("leaves no timer behind", async () => {
     const link = newLink(async () => {
       throw gone;
     });
@@ -512,7 +512,7 @@ describe("closing", () => {
   });
 });
 
-test("a real server may be killed and frozen: the link is back by itself", async () => {
+test("a real server may be killed and frozen: the link recovers by itself", async () => {
   await using server = await startRedis();
   const endpoint = { host: "127.0.0.1", port: server.port };
   const settings = { ...SETTINGS, clock: systemClock, endpoint, operationTimeoutMs: 200 };
@@ -530,7 +530,7 @@ test("a real server may be killed and frozen: the link is back by itself", async
   await until(works, { what: "it is back after a crash" });
   server.freeze();
   expect(await failure(link.command("PING"))).toBeInstanceOf(OperationTimeoutError);
-  // Not even the attempts that follow hang for longer than they may.
+  // Not even the attempts that follow hang for longer than allowed.
   expect(await failure(link.connect())).toBeInstanceOf(OperationTimeoutError);
   server.thaw();
   await until(works, { what: "it is back after a freeze" });

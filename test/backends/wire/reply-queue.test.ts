@@ -1,9 +1,9 @@
-// Deadlines of commands on a connection, as far as they depend on what is before them.
+// Deadlines of commands on a connection, as far as they depend on the commands before them.
 import { expect, it } from "vitest";
 import { ReplyQueue } from "../../../src/backends/wire/reply-queue.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
-it("commands behind a large one have their time from its reply on", async () => {
+it("the time of commands behind a large one starts with its reply", async () => {
   const clock = new ManualClock();
   const queue = new ReplyQueue({ clock, limitMs: 1_000, holdsProcess: false, late() {} });
   await clock.advance(1);

@@ -20,7 +20,7 @@ import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts"
 import { until } from "../../support/until.ts";
 import { ADAPTERS, subject } from "../web/subject.ts";
 
-/** `XCACHE_TEST_SEED=<seed>` draws the same again. */
+/** `XCACHE_TEST_SEED=<seed>` repeats a run. */
 const seed = Number(process.env.XCACHE_TEST_SEED ?? randomInt(2 ** 31));
 const USERS = 60;
 const EVENTS: readonly CacheEvent[] = ["hit", "miss", "set", "delete", "invalidate"];

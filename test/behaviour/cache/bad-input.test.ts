@@ -1,5 +1,5 @@
-// Every operation with every wrong argument: a typed error that says what was expected and what arrived, and a cache
-// that is left as it was.
+// Every operation with every wrong argument: a typed error that states what was expected and what arrived, and an
+// unchanged cache.
 import { describe, expect, it } from "vitest";
 import { ConfigError, InvalidKeyError, XCacheError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
@@ -135,7 +135,7 @@ interface Expected {
   readonly code: string;
 }
 
-/** One test a wrong argument. */
+/** One test per wrong argument. */
 function refuses(operation: string, cases: readonly Wrong[], expected: Expected, call: Call): void {
   it.each(cases)(`${operation}: %s`, async (_what, arrived, words) => {
     const { cache } = memoryCache({ enableFuzzy: true });
@@ -159,7 +159,7 @@ function refuses(operation: string, cases: readonly Wrong[], expected: Expected,
   });
 }
 
-/** What it rejects with. A promise is awaited; what is thrown at once counts only where there is no promise. */
+/** What it rejects with. A promise is awaited; a synchronous throw counts only if there is no promise. */
 async function outcomeOf(run: () => unknown): Promise<unknown> {
   let result: unknown;
   try {
@@ -214,7 +214,7 @@ describe("wrong options", () => {
     const unknown: readonly Wrong[] = [["unknown", { tll: 5 }, /^unknown option "tll": /]];
     refuses(operation, unknown, UNKNOWN, call);
   }
-  it("an unknown option is told with the nearest one, also an inherited one", async () => {
+  it("an unknown option is reported with the nearest known one, even if inherited", async () => {
     const { cache } = memoryCache();
     await expect(cache.set("k", 1, { TTL: 5 } as never)).rejects.toThrow(
       'unknown option "TTL": did you mean "ttl"?',
@@ -233,7 +233,7 @@ describe("a wrong ttl", () => {
 });
 
 describe("getOrSet", () => {
-  it("refuses wrong options of a key that is stored as well as of one that is not", async () => {
+  it("rejects wrong options for a stored key as well as for an absent one", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 1);
     const wrong = [
@@ -270,7 +270,7 @@ describe("getOrSet", () => {
     refuses(name, flags(name), ARGUMENT, (c, flag) => c.getOrSet("fresh", neverRun, { [name]: flag }));
   }
 
-  it("what a load decides wrongly is its own error, and nothing is stored", async () => {
+  it("a wrong decision of a load is its own error, and nothing is stored", async () => {
     const { cache } = memoryCache();
     const decide = (wrong: (context: { setTtl(ttl: never): void; setTags(tags: never): void }) => void) =>
       cache.getOrSet("k", (context) => {
@@ -301,7 +301,7 @@ describe("a wrong signal", () => {
   refuses("fuzzySearch", signals, ARGUMENT, (c, signal) => c.fuzzySearch("stored", { signal }));
 });
 
-describe("the rest", () => {
+describe("other operations", () => {
   refuses("namespace", names("namespace"), KEY, (c, name) => c.namespace(name));
   refuses("getStats", flags("exact"), ARGUMENT, (c, exact) => c.getStats({ exact }));
   const texts: readonly Wrong[] = [
@@ -325,8 +325,8 @@ describe("the rest", () => {
   refuses("off listener", listeners, ARGUMENT, (c, listener) => c.off("hit", listener));
 });
 
-describe("how it is said", () => {
-  it("operations that return a promise reject and never throw at once", async () => {
+describe("how errors are raised", () => {
+  it("operations that return a promise reject and never throw synchronously", async () => {
     const { cache } = memoryCache();
     const bad = null as never;
     const calls = [
@@ -354,7 +354,7 @@ describe("how it is said", () => {
     }
   });
 
-  it("keys, namespace, on and off, which return no promise, throw at once", () => {
+  it("keys, namespace, on and off, which return no promise, throw synchronously", () => {
     const { cache } = memoryCache();
     expect(() => cache.keys("")).toThrow(InvalidKeyError);
     expect(() => cache.namespace("")).toThrow(InvalidKeyError);

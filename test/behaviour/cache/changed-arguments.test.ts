@@ -1,4 +1,4 @@
-// Arguments that the caller changes right after a call: what is loaded, stored and handed to others is what was asked for.
+// Arguments that the caller changes right after a call: loads, stores and other callers use the original ones.
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { cached } from "../../../src/functions/cached.ts";
@@ -32,7 +32,7 @@ test("of a cached function", async () => {
   expect(await list({ page: 2 }, ["a", "b"])).toBe("page 2 a,b");
 });
 
-test("an argument of a class is passed as it is", async () => {
+test("an argument that is a class instance is passed as it is", async () => {
   class Request {
     readonly url = "/";
   }

@@ -18,7 +18,7 @@ function yamlFile(name: string, text: string): string {
   return path;
 }
 
-/** Closed when the test is over. */
+/** Closed when the test ends. */
 function opened(cache: XCache): XCache {
   onTestFinished(() => cache.disconnect());
   return cache;
@@ -30,7 +30,7 @@ async function lifetime(cache: XCache): Promise<number> {
   return Math.ceil((await cache.ttl("k")) as number);
 }
 
-/** All that a log, a console or a reply to a client could show of an error, its causes and hidden fields included. */
+/** Everything that a log, a console or a reply to a client could show of an error, including causes and hidden fields. */
 function everythingIn(error: unknown): string {
   const { message, stack, cause, hint } = error as XCacheError;
   const shown = inspect(error, { depth: Number.POSITIVE_INFINITY, showHidden: true, getters: true });
@@ -47,15 +47,15 @@ function thrownBy(run: () => unknown): unknown {
   throw new Error("nothing was thrown");
 }
 
-describe("where a configuration comes from", () => {
-  it("an object, bare or under `config`", async () => {
+describe("the source of a configuration", () => {
+  it("can be an object, bare or under `config`", async () => {
     const config: CacheConfig = { kvUrl: "memory://", defaultTtl: 20 };
     expect(await lifetime(opened(new XCache(config)))).toBe(20);
     expect(await lifetime(opened(new XCache({ config })))).toBe(20);
     expect(await lifetime(opened(new XCache(Object.freeze({ config: Object.freeze(config) }))))).toBe(20);
   });
 
-  it("the environment given, or that of the process", async () => {
+  it("can be the given environment, or that of the process", async () => {
     const env = { XCACHE_KV_URL: "memory://", XCACHE_DEFAULT_TTL: "30", PATH: "ignored" };
     expect(await lifetime(opened(XCache.fromEnv(env)))).toBe(30);
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
@@ -63,7 +63,7 @@ describe("where a configuration comes from", () => {
     expect(await lifetime(opened(XCache.fromEnv()))).toBe(30);
   });
 
-  it("a YAML file, read at once", async () => {
+  it("can be a YAML file, read synchronously", async () => {
     const path = yamlFile("good.yaml", "kv_url: memory://\ndefault_ttl: 40\nenable_fuzzy: true\n");
     const cache = opened(XCache.fromYaml(path));
     rmSync(path);
@@ -71,7 +71,7 @@ describe("where a configuration comes from", () => {
     expect(await cache.fuzzySearch("k")).toHaveLength(1);
   });
 
-  it("changing the object afterwards changes nothing", async () => {
+  it("can be changed afterwards without effect", async () => {
     const config = { kvUrl: "memory://", defaultTtl: 20 };
     const cache = opened(new XCache(config));
     config.defaultTtl = 99;
@@ -79,8 +79,8 @@ describe("where a configuration comes from", () => {
   });
 });
 
-describe("what it sets", () => {
-  it("memory:// makes a store of its own for every cache, a backend object is shared", async () => {
+describe("the effect of a configuration", () => {
+  it("memory:// creates a separate store for every cache, a backend object is shared", async () => {
     const [one, other] = [
       opened(new XCache({ kvUrl: "memory://" })),
       opened(new XCache({ kvUrl: "memory://" })),
@@ -93,7 +93,7 @@ describe("what it sets", () => {
     expect(await b.get("k")).toBe(1);
   });
 
-  it("options of the store come with the address", async () => {
+  it("options of the store are part of the address", async () => {
     const cache = opened(new XCache({ kvUrl: "memory://?max_entries=2&values=shared" }));
     const value = { n: 1 };
     await cache.setMany({ a: value, b: value, c: value });
@@ -114,7 +114,7 @@ describe("what it sets", () => {
   });
 });
 
-describe("what is wrong with it is said at once, by name", () => {
+describe("errors are raised immediately and name the field", () => {
   const wrong: [name: string, config: unknown, code: string, words: RegExp][] = [
     ["null", null, "CONFIG_INVALID", /must be an object, got null/],
     ["a string", "memory://", "CONFIG_INVALID", /must be an object, got "memory:\/\/"/],
@@ -170,7 +170,7 @@ describe("what is wrong with it is said at once, by name", () => {
       "a YAML file",
       (kvUrl) => XCache.fromYaml(yamlFile("address.yaml", `kv_url: ${JSON.stringify(kvUrl)}\n`)),
     ],
-  ])("of an address in %s that cannot be used", (_name, open) => {
+  ])("an unusable address in %s", (_name, open) => {
     it.each([
       ["of an unknown scheme", "mysql://hush-user:hush-word@host:1/0", ConfigError],
       ["of a misspelt scheme", "redi://hush-user:hush-word@host:1/0", ConfigError],

@@ -53,7 +53,7 @@ const keysOf = async (cache: XCache, options?: EntryScanOptions): Promise<string
   (await listed(cache, options)).map(({ key }) => key);
 
 describe.each(Object.keys(STORES))("on %s", (store) => {
-  it("filters by prefix, glob, tag, type and state, and says what is known of each entry", async () => {
+  it("filters by prefix, glob, tag, type and state, and returns what is known of each entry", async () => {
     const cache = open(store);
     await cache.set("user:1", { name: "Ada" }, { ttl: 600, tags: ["users", "team:3"] });
     await cache.set("user:2", "text", { ttl: Number.POSITIVE_INFINITY, tags: ["users"] });
@@ -101,7 +101,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     expect([...found].toSorted()).toEqual(all);
   });
 
-  it("refuses a cursor that is none, and ends when the signal aborts", async () => {
+  it("rejects an invalid cursor, and ends when the signal aborts", async () => {
     const cache = open(store);
     await cache.set("a", 1);
     for (const cursor of ["", "nothing", "kv:x", "disk:7", "memory:99", "other:1"]) {
@@ -110,7 +110,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     expect(await keysOf(cache, { signal: AbortSignal.abort() })).toEqual([]);
   });
 
-  it("is not counted for looking", async () => {
+  it("does not count as a read", async () => {
     const cache = open(store);
     await cache.set("a", 1);
     const before = cache.getComprehensiveMetrics().totalOperations;
@@ -121,7 +121,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
   });
 });
 
-it("memcached says that it cannot list keys, and inspects one", async () => {
+it("memcached reports that it cannot list keys, and inspects one", async () => {
   const server = await startMemcached();
   onTestFinished(() => server.stop());
   const cache = new XCache({ kvUrl: server.url, operationTimeout: 10 });
@@ -138,11 +138,11 @@ it.each([
   [{ match: "[a" }, /pattern|glob/i],
   [{ signal: 1 }, /AbortSignal/],
   [{ types: "yes" }, /types must be true or false/],
-])("bad options are refused at once: %j", (options, message) => {
+])("bad options are rejected immediately: %j", (options, message) => {
   const cache = open("memory");
   expect(() => cache.scan(options as never)).toThrow(message);
 });
 
-it("inspect refuses what is no key", async () => {
+it("inspect rejects anything that is not a key", async () => {
   await expect(open("memory").inspect("")).rejects.toThrow(InvalidKeyError);
 });

@@ -7,15 +7,15 @@ import { memoryCache } from "./memory-cache.ts";
 
 const ALL: readonly CacheEvent[] = ["hit", "miss", "set", "delete", "invalidate", "evict", "error", "state"];
 
-/** What is told from now on, as [event, details]. */
+/** The events emitted from now on, as [event, details]. */
 function heardOn(cache: XCache): unknown[] {
   const heard: unknown[] = [];
   for (const event of ALL) cache.on(event, (details) => heard.push([event, details]));
   return heard;
 }
 
-describe("each operation tells what it did", () => {
-  it("get and getMany: a hit or a miss a key", async () => {
+describe("each operation emits what it did", () => {
+  it("get and getMany: a hit or a miss per key", async () => {
     const { cache } = memoryCache();
     await cache.set("a", 1);
     const heard = heardOn(cache);
@@ -63,7 +63,7 @@ describe("each operation tells what it did", () => {
     ]);
   });
 
-  it("set and setMany: a set a key, with its tags", async () => {
+  it("set and setMany: a set per key, with its tags", async () => {
     const { cache } = memoryCache();
     const heard = heardOn(cache);
     await cache.set("a", 1, { tags: ["t"] });
@@ -79,7 +79,7 @@ describe("each operation tells what it did", () => {
     ]);
   });
 
-  it("delete: one for every key asked for, present or not", async () => {
+  it("delete: one for every key requested, present or not", async () => {
     const { cache } = memoryCache();
     await cache.set("a", 1);
     const heard = heardOn(cache);
@@ -90,7 +90,7 @@ describe("each operation tells what it did", () => {
     ]);
   });
 
-  it("invalidateTags, invalidatePattern and clear: one each, saying what", async () => {
+  it("invalidateTags, invalidatePattern and clear: one each, with its kind", async () => {
     const { cache } = memoryCache();
     const heard = heardOn(cache);
     await cache.invalidateTags(["t", "u", "t"]);
@@ -129,7 +129,7 @@ describe("each operation tells what it did", () => {
     expect(below).toEqual(expected);
   });
 
-  it("a failed call tells nothing: its caller knows", async () => {
+  it("a failed call emits nothing: its caller gets the error", async () => {
     const { cache } = memoryCache();
     const heard = heardOn(cache);
     await cache.set("", 1).catch(() => {});
@@ -140,7 +140,7 @@ describe("each operation tells what it did", () => {
 });
 
 describe("listeners", () => {
-  it("are called in order, once for each time they were added, until they are taken off", async () => {
+  it("are called in order, once for each time they were added, until they are removed", async () => {
     const { cache } = memoryCache();
     const heard: string[] = [];
     const first = (): void => void heard.push("first");
@@ -156,7 +156,7 @@ describe("listeners", () => {
     expect(heard).toEqual([]);
   });
 
-  it("one that throws harms neither the operation nor the others, and is reported", async () => {
+  it("may throw without harm to the operation or the others, and that is reported", async () => {
     const { cache, errors } = memoryCache();
     const heard: string[] = [];
     cache.on("set", () => {
@@ -169,7 +169,7 @@ describe("listeners", () => {
     expect(errors.map(({ message }) => message)).toEqual(["broken listener"]);
   });
 
-  it("one that rejects is reported as well, and never as an unhandled rejection", async () => {
+  it("may reject, which is reported as well, and never as an unhandled rejection", async () => {
     const { cache, errors } = memoryCache();
     cache.on("set", async () => {
       await settle();
@@ -184,7 +184,7 @@ describe("listeners", () => {
     expect(errors.map(({ message }) => message)).toEqual(["broken later"]);
   });
 
-  it("an error listener that throws does not call itself", async () => {
+  it("for errors that throw do not call themselves", async () => {
     const { cache } = memoryCache();
     let calls = 0;
     cache.on("error", () => {
@@ -198,7 +198,7 @@ describe("listeners", () => {
     expect(calls).toBe(1);
   });
 
-  it("may call the cache: what they do counts like anybody's call", async () => {
+  it("may call the cache: their calls count like any other", async () => {
     const { cache } = memoryCache({}, { maxEntries: 2 });
     cache.on("miss", ({ key }) => void cache.set(key, "from the listener"));
     cache.on("evict", ({ key }) => {
@@ -210,7 +210,7 @@ describe("listeners", () => {
     expect((await cache.getStats({ exact: true })).totalKeys).toBe(2);
   });
 
-  it("one that changes the tags it is told changes nothing stored", async () => {
+  it("may change the tags they are given without changing anything stored", async () => {
     const { cache } = memoryCache();
     cache.on("set", ({ tags }) => (tags as string[]).push("late"));
     await cache.set("none", 1, { tags: [] });
@@ -226,7 +226,7 @@ describe("listeners", () => {
     expect([await cache.tags("without"), await cache.tags("again")]).toEqual([[], []]);
   });
 
-  it("a hit listener that deletes the key leaves the caller its value", async () => {
+  it("for hits may delete the key, and the caller still gets its value", async () => {
     const { cache } = memoryCache();
     await cache.set("k", "value");
     cache.on("hit", ({ key }) => void cache.delete(key));
@@ -234,7 +234,7 @@ describe("listeners", () => {
     expect(await cache.exists("k")).toBe(false);
   });
 
-  it("one that takes itself off, or adds another, disturbs no other listener of the same event", async () => {
+  it("may remove themselves, or add another, without disturbing the other listeners of the same event", async () => {
     const { cache } = memoryCache();
     const heard: string[] = [];
     const once = (): void => {

@@ -23,7 +23,7 @@ function open(config: CacheConfig): XCache {
 const openShared = (config: CacheConfig = {}): XCache =>
   open({ backend: new ReferenceBackend(store), ...config });
 
-/** A load that ends when the test says so. */
+/** A load that ends when the test decides. */
 function heldLoad(): { load: () => Promise<string>; end: () => void } {
   let end = (): void => {};
   const loaded = new Promise<string>((resolve) => {
@@ -78,7 +78,7 @@ describe.each([
     });
   });
 
-  test("an invalidated entry, with the tags that did it and when; looking does not reclaim it", async () => {
+  test("an invalidated entry, with the tags that caused it and when; explaining does not reclaim it", async () => {
     const cache = openCache();
     await cache.set("k", 1, { tags: ["a", "b", "c"] });
     await cache.invalidateTags(["a", "c"]);
@@ -125,7 +125,7 @@ describe.each([
     expect(events).toEqual([]);
   });
 
-  test("bad keys and options are refused, and so is a disconnected cache", async () => {
+  test("bad keys and options are rejected, and so is a disconnected cache", async () => {
     const cache = openCache();
     await expect(cache.explain("")).rejects.toThrow(InvalidKeyError);
     await expect(cache.explain("k", { tll: 1 } as never)).rejects.toThrow(ConfigError);
@@ -142,7 +142,7 @@ describe("explain on a shared store", () => {
     expect((await cache.explain("k")).invalidatedBy).toEqual({ tags: ["a"], cleared: false });
     const child = cache.namespace("child");
     await child.set("k", 1);
-    // Removed by the sweep after a clear, unless it is read at once.
+    // Removed by the sweep after a clear, unless it is read immediately.
     const explaining = cache.clear().then(() => child.explain("k"));
     expect(["invalidated", "absent"]).toContain((await explaining).state);
   });
@@ -159,7 +159,7 @@ describe("explain on a shared store", () => {
     await call;
   });
 
-  test("a store that fails, and a circuit breaker that is open: the store is not asked then", async () => {
+  test("a store that fails, and an open circuit breaker, in which case the store is not asked", async () => {
     const chaos = new ChaosBackend(new ReferenceBackend(store), { clock });
     const cache = open({ backend: chaos, circuitBreaker: { failureThreshold: 2, resetTimeout: 30 } });
     cache.on("error", () => {});
@@ -205,7 +205,7 @@ describe("DEBUG=xcache:cache", () => {
     expect(lines).toEqual([]);
   });
 
-  test("the query of an address in a key is left out", async () => {
+  test("the query of an address in a key is omitted", async () => {
     const lines = written();
     const cache = open({ kvUrl: "memory://" });
     await cache.set("web:http 3:a.b/page?token=secret", 1);
@@ -259,7 +259,7 @@ describe("DEBUG=xcache:cache", () => {
     },
   );
 
-  test("a joined load, and names that would act on a terminal", async () => {
+  test("a joined load, and names that would control a terminal", async () => {
     const lines = written();
     const cache = open({ kvUrl: "memory://" });
     const { load, end } = heldLoad();

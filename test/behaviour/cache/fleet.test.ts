@@ -1,4 +1,4 @@
-// getStats({ fleet: true }): what all processes counted, minute by minute, out of the store they share.
+// getStats({ fleet: true }): what all processes counted, minute by minute, from the store they share.
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
@@ -11,7 +11,7 @@ import { listed, memoryCache } from "./memory-cache.ts";
 const MINUTE_MS = 60_000;
 const START = Date.UTC(2026, 0, 1, 12);
 
-/** Processes over one store; the first second of a minute. */
+/** Processes over one store, in the first second of a minute. */
 class Fleet {
   readonly clock = new ManualClock(START);
   readonly store = new ReferenceStore(this.clock);
@@ -72,7 +72,7 @@ describe("the fleet's figures", () => {
     expect(await cache.getStats({ fleet: true })).toMatchObject({ totalHits: 3, processes: 1 });
   });
 
-  test("reach back as far as asked, and never beyond metrics_retention_days", async () => {
+  test("reach back as far as requested, and never beyond metrics_retention_days", async () => {
     const fleet = new Fleet();
     const cache = fleet.process({ metricsRetentionDays: 1 });
     await use(cache, 1, 0);
@@ -89,7 +89,7 @@ describe("the fleet's figures", () => {
     );
   });
 
-  test("belong to one prefix, survive its clearing and are no keys of it", async () => {
+  test("belong to one prefix, survive its clearing and are not keys of it", async () => {
     const fleet = new Fleet();
     const cache = fleet.process();
     const child = cache.namespace("child");
@@ -109,7 +109,7 @@ describe("the fleet's figures", () => {
 });
 
 describe("a process adds its counts", () => {
-  test("once in ten seconds at most, and while it is idle only that it is alive", async () => {
+  test("at most once in ten seconds, and while it is idle only that it is alive", async () => {
     const fleet = new Fleet();
     const cache = fleet.process();
     await use(cache, 1, 0);
@@ -135,7 +135,7 @@ describe("a process adds its counts", () => {
     expect(await staying.getStats({ fleet: true })).toMatchObject({ totalHits: 4 });
   });
 
-  test("later, to the minute they are of, when the store fails", async () => {
+  test("later, to their own minute, when the store fails", async () => {
     const fleet = new Fleet();
     const cache = fleet.process();
     await use(cache, 3, 0);
@@ -172,19 +172,19 @@ describe("a process adds its counts", () => {
   });
 });
 
-describe("asking wrongly", () => {
+describe("an invalid fleet request", () => {
   test.each([
     [{ fleet: "yes" }, "fleet must be true or false"],
     [{ fleet: true, since: 0 }, "since must be a number of seconds above 0"],
     [{ fleet: true, since: Number.NaN }, "since must be a number of seconds above 0"],
     [{ fleet: true, since: "1 hour" }, "since must be a number of seconds above 0"],
     [{ flete: true }, "unknown option"],
-  ])("%j is refused", async (options, message) => {
+  ])("%j is rejected", async (options, message) => {
     const { cache } = memoryCache();
     await expect(cache.getStats(options as never)).rejects.toThrow(message);
   });
 
-  test("a plain question has a plain answer", async () => {
+  test("a request without fleet has the plain answer", async () => {
     const { cache } = memoryCache();
     const stats = await cache.getStats();
     expectTypeOf(stats).toEqualTypeOf<CacheStats>();

@@ -16,7 +16,7 @@ const inMemory = (): XCache => new XCache({ backend: new MemoryBackend({ values:
 const tree = (): Tree => ({ name: "a", list: [{ n: 1 }] });
 
 describe("the memory store", () => {
-  it("hands out one object that cannot be changed, and leaves the one that was given alone", async () => {
+  it("returns one object that cannot be changed, and leaves the given one alone", async () => {
     const cache = inMemory();
     const given = tree();
     await cache.set("k", given);
@@ -32,7 +32,7 @@ describe("the memory store", () => {
     expect(await cache.get("k")).toEqual(tree());
   });
 
-  it("hands the same object to the caller that loads and to those that join it", async () => {
+  it("returns the same object to the caller that loads and to those that join it", async () => {
     const cache = inMemory();
     const made: Tree[] = [];
     const load = (): Tree => {
@@ -52,7 +52,7 @@ describe("the memory store", () => {
     ["a Map", new Map([["a", 1]])],
     ["a Set", [new Set([1])]],
     ["a Buffer", { bytes: Buffer.from("x") }],
-  ])("copies what holds %s", async (_what, value) => {
+  ])("copies a value that contains %s", async (_what, value) => {
     const cache = inMemory();
     await cache.set("k", value);
     const got = await cache.get("k");
@@ -70,7 +70,7 @@ describe("the memory store", () => {
     expect(await cache.get("k")).toEqual({ inner: { n: 1 } });
   });
 
-  it("takes primitives and refuses another word", async () => {
+  it("accepts primitives and rejects an unknown mode", async () => {
     const cache = inMemory();
     await cache.set("k", "text");
     expect(await cache.get("k")).toBe("text");
@@ -83,7 +83,7 @@ describe("the memory store", () => {
   });
 });
 
-it("the near tier hands out one frozen object, and so do reads of the store", async () => {
+it("the near tier returns one frozen object, and so do reads of the store", async () => {
   const cache = caches.open();
   await cache.set("k", tree());
   const first = (await cache.get<Tree>("k")) as Tree;

@@ -1,4 +1,4 @@
-// A load that a test lets finish when it wants.
+// A load that a test can finish on demand.
 import type { LoadContext } from "../../../src/core/options.ts";
 import { settle } from "../../../src/testing/manual-clock.ts";
 

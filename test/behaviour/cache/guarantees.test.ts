@@ -1,4 +1,4 @@
-// The guarantees of getOrSet, each by its name, on the memory store and on a store that only has the backend contract.
+// The guarantees of getOrSet, each by its name, on the memory store and on a store with only the backend contract.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
@@ -7,7 +7,7 @@ import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { cacheWithClock, type XCache } from "../../../src/xcache.ts";
 
-/** A load that a test lets finish when it wants. */
+/** A load that a test can finish on demand. */
 class Gate<T> {
   calls = 0;
   contexts: LoadContext<T>[] = [];
@@ -51,7 +51,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
   afterEach(() => cache.disconnect());
 
   describe("guarantee 1: one load per key between invalidations", () => {
-    it("runs one load for 1,000 concurrent callers, and gives each a value of its own", async () => {
+    it("runs one load for 1,000 concurrent callers, and gives each a separate value", async () => {
       const gate = new Gate<{ n: number }>();
       const callers = Array.from({ length: 1_000 }, () => cache.getOrSet("k", gate.load));
       await gate.finish({ n: 1 });
@@ -94,7 +94,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
     };
 
     it.each(Object.entries(invalidations))(
-      "%s during a load: handed out, not stored",
+      "%s during a load: returned, not stored",
       async (_op, invalidate) => {
         const gate = new Gate<string>();
         const caller = cache.getOrSet("k", gate.load, { tags: ["t"] });
@@ -161,7 +161,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(gate.calls).toBe(2);
     });
 
-    it("an invalidation of another tag, key or pattern disturbs nothing", async () => {
+    it("an invalidation of another tag, key or pattern has no effect", async () => {
       const gate = new Gate<string>();
       const caller = cache.getOrSet("k", gate.load, { tags: ["t"] });
       await settle();
@@ -240,7 +240,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(results.every((result) => result.status === "rejected" && result.reason === failure)).toBe(true);
     });
 
-    it("leaves no trace: the next call loads at once", async () => {
+    it("leaves no trace: the next call loads immediately", async () => {
       const gate = new Gate<string>();
       const failed = expect(cache.getOrSet("k", gate.load)).rejects.toThrow("down");
       await gate.fail(new Error("down"));
@@ -250,7 +250,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(await next).toBe("up");
     });
 
-    it("passes on what was thrown, even if it is no error, and a synchronous throw", async () => {
+    it("passes on what was thrown, even if it is not an error, and a synchronous throw", async () => {
       await expect(cache.getOrSet("a", () => Promise.reject("text"))).rejects.toBe("text");
       await expect(
         cache.getOrSet("b", () => {
@@ -261,7 +261,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
   });
 
   describe("guarantee 5: the lock survives a hard timeout", () => {
-    it("a slow load is never doubled by its own timeout, and its result is stored", async () => {
+    it("a slow load is never duplicated by its own timeout, and its result is stored", async () => {
       const gate = new Gate<string>();
       const options = { hardTimeout: 1 };
       const first = expect(cache.getOrSet("k", gate.load, options)).rejects.toThrow(OperationTimeoutError);
@@ -277,7 +277,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(await cache.get("k")).toBe("slow");
     });
 
-    it("a failure after the timeout is reported, not thrown at nobody", async () => {
+    it("a failure after the timeout is reported, not an unhandled rejection", async () => {
       const gate = new Gate<string>();
       const caller = expect(cache.getOrSet("k", gate.load, { hardTimeout: 1 })).rejects.toThrow(
         OperationTimeoutError,
@@ -290,7 +290,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
   });
 
   describe("stale values", () => {
-    it("stale_while_revalidate answers at once and refreshes once in the background", async () => {
+    it("stale_while_revalidate answers immediately and refreshes once in the background", async () => {
       const options = { ttl: 10, staleWhileRevalidate: 60 };
       await cache.getOrSet("k", () => "old", options);
       await clock.advance(20_000);
@@ -303,7 +303,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(await cache.get("k")).toBe("new");
     });
 
-    it("an expired value is never served without being asked for", async () => {
+    it("an expired value is never served unless requested", async () => {
       await cache.getOrSet("k", () => "old", { ttl: 10 });
       await clock.advance(10_000);
       expect(await cache.get("k")).toBeUndefined();
@@ -330,7 +330,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       await expect(cache.getOrSet("k", down, options)).rejects.toThrow("down");
     });
 
-    it("soft timeout returns the stale value while the load goes on", async () => {
+    it("soft timeout returns the stale value while the load continues", async () => {
       const options = { ttl: 10, staleIfError: 60, softTimeout: 1 };
       await cache.getOrSet("k", () => "old", options);
       await clock.advance(20_000);
@@ -342,7 +342,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(await cache.get("k")).toBe("new");
     });
 
-    it("soft timeout without a stale value goes on waiting", async () => {
+    it("soft timeout without a stale value keeps waiting", async () => {
       const gate = new Gate<string>();
       const caller = cache.getOrSet("k", gate.load, { softTimeout: 1, hardTimeout: 5 });
       await clock.advance(2_000);
@@ -350,7 +350,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(await caller).toBe("value");
     });
 
-    it("the load is shown the stale value", async () => {
+    it("the load is given the stale value", async () => {
       const options = { ttl: 10, staleIfError: 60 };
       await cache.getOrSet("k", () => ({ n: 1 }), options);
       await clock.advance(20_000);
@@ -364,7 +364,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
   });
 
   describe("what a load decides", () => {
-    it("setTtl and setTags decide from what was loaded", async () => {
+    it("setTtl and setTags depend on what was loaded", async () => {
       await cache.getOrSet(
         "k",
         ({ setTtl, setTags }) => {
@@ -396,7 +396,7 @@ describe.each(Object.entries(stores))("on %s", (_name, backend) => {
       expect(await cache.getOrSet("n", () => "not called")).toBeNull();
     });
 
-    it("forceLoad loads anew while the old value stays readable", async () => {
+    it("forceLoad loads again while the old value stays readable", async () => {
       await cache.set("k", "old");
       const gate = new Gate<string>();
       const caller = cache.getOrSet("k", gate.load, { forceLoad: true });

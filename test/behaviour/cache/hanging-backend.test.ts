@@ -1,4 +1,4 @@
-// A backend that never answers: what waits for it ends in time, and works again once it answers.
+// A backend that never answers: waiting calls end in time, and work again once it answers.
 import { expect, test } from "vitest";
 import type { KeyedRecord, SwapResult } from "../../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
@@ -72,7 +72,7 @@ const owedRemoval = async (space: Namespace, backend: Hanging): Promise<void> =>
   backend.fault = undefined;
 };
 
-test("a delivery without an answer does not keep its key for good", async () => {
+test("a delivery without an answer does not block its key for good", async () => {
   const { clock, backend, space } = setUp();
   await space.set("k", 1, TERMS);
   await owedRemoval(space, backend);
@@ -84,7 +84,7 @@ test("a delivery without an answer does not keep its key for good", async () => 
   expect(await got(space, "k")).toBeUndefined();
 });
 
-test("a connect without an answer does not keep the store from being used later", async () => {
+test("a connect without an answer does not prevent the store from being used later", async () => {
   const { clock, backend, space } = setUp();
   backend.hangs.add("connect");
   const waiting = expect(space.set("k", 1, TERMS)).rejects.toBeInstanceOf(OperationTimeoutError);
@@ -95,7 +95,7 @@ test("a connect without an answer does not keep the store from being used later"
   expect(await got(space, "k")).toBe(1);
 });
 
-test("a listing ends when the stamps of what it lists do not come", async () => {
+test("a listing ends when the stamps of its entries do not arrive", async () => {
   const { clock, backend, space } = setUp();
   await space.set("k", 1, TERMS);
   backend.hangs.add("readMany");
@@ -107,7 +107,7 @@ test("a listing ends when the stamps of what it lists do not come", async () => 
   await waiting;
 });
 
-test("the removal after a clear() that got no answer does not keep the next one from its work", async () => {
+test("the removal after a clear() that got no answer does not prevent the next one", async () => {
   const { clock, shared, backend, space } = setUp();
   const pass = async (ms: number): Promise<void> => {
     for (let step = 0; step < ms / 100; step++) {
@@ -126,11 +126,11 @@ test("the removal after a clear() that got no answer does not keep the next one 
   expect(shared.keys().filter((key) => key.startsWith("p:"))).toEqual([]);
 });
 
-test("a set whose caller was told that it failed is not carried out after a later one", async () => {
+test("a set that was reported as failed is not executed after a later one", async () => {
   const { clock, backend, space } = setUp();
   await space.set("k", 0, TERMS);
   await owedRemoval(space, backend);
-  // The stamp of its tag takes most of the time, what is owed the rest.
+  // The stamp of its tag takes most of the time, pending invalidations the rest.
   backend.swapsAfterMs = 0.8 * TIMEOUT_MS;
   backend.takesAfterMs.push(0.9 * TIMEOUT_MS);
   const older = expect(space.set("k", "older", { ...TERMS, tags: ["t"] })).rejects.toBeInstanceOf(

@@ -13,7 +13,7 @@ describe("on the memory store", () => {
     expect(await cache.healthCheck()).toEqual({ isHealthy: true, latencySeconds: 0 });
   });
 
-  it("after disconnect it is false, says why, and does not throw", async () => {
+  it("after disconnect it is false with a reason, and does not throw", async () => {
     const { cache } = memoryCache();
     await cache.disconnect();
     expect(await cache.health()).toBe(false);
@@ -44,7 +44,7 @@ describe("on the memory store", () => {
     ]);
   });
 
-  it("a full store is healthy: being full is its work", async () => {
+  it("a full store is healthy: being full is normal", async () => {
     const { cache } = memoryCache({}, { maxEntries: 2 });
     await cache.setMany({ a: 1, b: 2, c: 3 });
     expect(await cache.detailedHealthCheck()).toMatchObject({ status: "healthy" });
@@ -72,7 +72,7 @@ describe("on a store that can fail", () => {
     chaos.calm();
   });
 
-  it("a store that fails is unhealthy and its words are in the checks", async () => {
+  it("a store that fails is unhealthy and its message is in the checks", async () => {
     const { cache, chaos } = chaosCache();
     chaos.drop("ping");
     const detail = await cache.detailedHealthCheck();
@@ -92,7 +92,7 @@ describe("on a store that can fail", () => {
     expect(await cache.health()).toBe(true);
   });
 
-  it("an open circuit breaker shows, with its times", async () => {
+  it("an open circuit breaker is shown, with its times", async () => {
     const { cache, chaos, clock } = chaosCache();
     chaos.drop("all");
     for (let n = 0; n < 5; n++) await cache.get("k").catch(() => {});
@@ -107,7 +107,7 @@ describe("on a store that can fail", () => {
     expect(detail.status).toBe("unhealthy");
   });
 
-  it("a store that answers but often failed is degraded, and the checks say so", async () => {
+  it("a store that answers but often failed is degraded, and the checks state that", async () => {
     const { cache, chaos } = chaosCache();
     chaos.fail("read", new Error("no"), 2);
     for (let n = 0; n < 20; n++) await cache.get("k").catch(() => {});
@@ -118,7 +118,7 @@ describe("on a store that can fail", () => {
     ]);
   });
 
-  it("a cache that failed and was not used since is healthy again after a minute", async () => {
+  it("a cache that failed and has not been used since is healthy again after a minute", async () => {
     const { cache, chaos, clock } = chaosCache();
     chaos.fail("read", new Error("no"), 2);
     for (let n = 0; n < 4; n++) await cache.get("k").catch(() => {});
@@ -131,7 +131,7 @@ describe("on a store that can fail", () => {
     });
   });
 
-  it("a pool that is nearly used up is degraded", async () => {
+  it("a pool that is nearly exhausted is degraded", async () => {
     const backend = Object.assign(new ChaosBackend(new MemoryBackend()), {
       pool: () => ({ size: 10, inUse: 10, idle: 0, waiting: 3 }),
     });

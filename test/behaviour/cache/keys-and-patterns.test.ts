@@ -30,7 +30,7 @@ const AWKWARD = [
 ];
 
 describe("keys", () => {
-  it("distinct keys never collide, whatever they hold", async () => {
+  it("distinct keys never collide, whatever they contain", async () => {
     const { cache } = memoryCache();
     for (const [at, key] of AWKWARD.entries()) await cache.set(key, at);
     for (const [at, key] of AWKWARD.entries()) expect(await cache.get(key)).toBe(at);
@@ -60,7 +60,7 @@ describe("keys", () => {
     );
   });
 
-  it("no key reaches the library's own records: what is listed is what was stored", async () => {
+  it("no key reaches the library's own records: only stored keys are listed", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 1, { tags: ["t"] });
     await cache.namespace("n").set("k", 2, { tags: ["t"] });
@@ -90,7 +90,7 @@ describe("keys(pattern)", () => {
     expect(await matching("nothing")).toEqual([]);
   });
 
-  it("yields by and by: what is deleted meanwhile is not listed, what is added does not prolong it", async () => {
+  it("yields incrementally: deleted keys are not listed, added keys do not prolong it", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 2_500 }, (_, n) => [`k${n}`, n] as const));
     const seen: string[] = [];
@@ -104,7 +104,7 @@ describe("keys(pattern)", () => {
     expect(seen.filter((key) => key.startsWith("k"))).toHaveLength(2_499);
   });
 
-  it("a reader may stop early, and a signal stops it", async () => {
+  it("a consumer may stop early, and a signal stops it", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 3_000 }, (_, n) => [`k${n}`, n] as const));
     for await (const _ of cache.keys()) break;
@@ -115,7 +115,7 @@ describe("keys(pattern)", () => {
     expect(await listed(cache.keys("*", { signal: AbortSignal.abort() }))).toEqual([]);
   });
 
-  it("lets others run while it goes through a large store", async () => {
+  it("yields to other tasks while it scans a large store", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, n] as const));
     let turns = 0;
@@ -132,7 +132,7 @@ describe("keys(pattern)", () => {
 });
 
 describe("invalidatePattern", () => {
-  it("removes what matches and says how many live entries that were", async () => {
+  it("removes matching entries and returns how many were live", async () => {
     const { cache, clock } = memoryCache();
     await cache.setMany({ "user:1": 1, "user:2": 1, "post:1": 1 });
     await cache.set("user:gone", 1, { ttl: 1 });
@@ -150,7 +150,7 @@ describe("invalidatePattern", () => {
     expect(await listed(cache.keys())).toEqual(["k1"]);
   });
 
-  it("stops when its signal aborts, and says that it did not finish", async () => {
+  it("stops when its signal aborts, and reports that it did not finish", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 1);
     const reason = new Error("enough");

@@ -40,7 +40,7 @@ describe("connect", () => {
     expect(await cache.get("k")).toBe(1);
   });
 
-  it("opens a disconnected cache and its namespaces again; memory has kept what it held", async () => {
+  it("reopens a disconnected cache and its namespaces; memory has kept its entries", async () => {
     const { cache, clock } = memoryCache();
     const child = cache.namespace("child");
     await cache.set("k", 1);
@@ -55,7 +55,7 @@ describe("connect", () => {
     expect(await born.get("k")).toBe(3);
   });
 
-  it("opening a namespace opens the whole, for they share the connection", async () => {
+  it("on a namespace opens the whole cache, since they share the connection", async () => {
     const { cache } = memoryCache();
     const child = cache.namespace("child");
     await child.disconnect();
@@ -64,7 +64,7 @@ describe("connect", () => {
     expect(await cache.get("k")).toBeUndefined();
   });
 
-  it("a disconnect that comes while it is under way has the last word", async () => {
+  it("is overruled by a disconnect while it is in flight", async () => {
     const { cache } = memoryCache();
     for (const begin of ["open", "closed"] as const) {
       if (begin === "closed") await cache.disconnect();
@@ -76,7 +76,7 @@ describe("connect", () => {
     }
   });
 
-  it("what it has opened meanwhile is closed again by that disconnect", async () => {
+  it("has its connection closed again by that disconnect", async () => {
     const chaos = new ChaosBackend(new MemoryBackend());
     const cache = cacheWithClock({ backend: chaos }, new ManualClock());
     await cache.disconnect();
@@ -89,7 +89,7 @@ describe("connect", () => {
     expect(chaos.calls("disconnect")).toBe(2);
   });
 
-  it("waits for a disconnect that is under way", async () => {
+  it("waits for a disconnect in flight", async () => {
     const chaos = new ChaosBackend(new MemoryBackend());
     const cache = cacheWithClock({ backend: chaos }, new ManualClock());
     chaos.hang("disconnect");
@@ -136,7 +136,7 @@ describe("disconnect", () => {
     },
   );
 
-  it("is idempotent, also while it is under way: each call ends when the store is closed", async () => {
+  it("is idempotent, even while in flight: each call ends when the store is closed", async () => {
     const clock = new ManualClock();
     const chaos = new ChaosBackend(new MemoryBackend());
     const cache = cacheWithClock({ backend: chaos }, clock);
@@ -171,7 +171,7 @@ describe("disconnect", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("getOrSet runs the load all the same, and stores nothing", async () => {
+  it("getOrSet runs the load anyway, and stores nothing", async () => {
     const { cache, errors } = memoryCache();
     await cache.set("k", "stored");
     await cache.disconnect();
@@ -184,7 +184,7 @@ describe("disconnect", () => {
     expect(await cache.get("k")).toBe("stored");
   });
 
-  it("getOrSet still runs one load for callers at the same time, and each gets a value of its own", async () => {
+  it("getOrSet still runs one load for concurrent callers, and each gets a separate value", async () => {
     const { cache } = memoryCache();
     await cache.disconnect();
     const gate = new Gate<object>();
@@ -195,7 +195,7 @@ describe("disconnect", () => {
     expect(one).not.toBe(other);
   });
 
-  it("a load that began before is told by its signal, one that begins after is not aborted from the start", async () => {
+  it("aborts the signal of a load that began before; one that begins later is not aborted from the start", async () => {
     const { cache } = memoryCache();
     const gate = new Gate<number>();
     const before = cache.getOrSet("a", gate.load);
@@ -209,7 +209,7 @@ describe("disconnect", () => {
     expect(await Promise.all([before, after])).toEqual([1, 2]);
   });
 
-  it("callers of a load that was under way own what they get", async () => {
+  it("callers of a load in flight own what they get", async () => {
     const { cache } = memoryCache();
     const gate = new Gate<{ n: number }>();
     const callers = [cache.getOrSet("k", gate.load), cache.getOrSet("k", gate.load)];
@@ -235,8 +235,8 @@ describe("disconnect", () => {
   });
 });
 
-describe("a method taken off its object", () => {
-  it("throws a TypeError at once instead of answering wrongly", () => {
+describe("a method detached from its object", () => {
+  it("throws a TypeError immediately instead of answering wrongly", () => {
     const { cache } = memoryCache();
     const { get, set } = cache;
     expect(() => get("k")).toThrow(TypeError);
@@ -245,7 +245,7 @@ describe("a method taken off its object", () => {
 });
 
 describe("a process that uses a cache", () => {
-  it("ends by itself without disconnect, whatever the cache is waiting for", async () => {
+  it("exits by itself without disconnect, whatever the cache is waiting for", async () => {
     await using own = new OwnProcess(`
       import { XCache } from "./index.js";
       const cache = new XCache({ kvUrl: "memory://" });
@@ -262,8 +262,8 @@ describe("a process that uses a cache", () => {
   });
 });
 
-describe("a closed cache that does not open again", () => {
-  it("leaves the store, so that nothing goes on trying", async () => {
+describe("a closed cache that is not reopened", () => {
+  it("leaves the store, so that nothing keeps retrying", async () => {
     const clock = new ManualClock();
     const backend = new ChaosBackend(new ReferenceStore(clock).client());
     const cache = cacheWithClock({ backend }, clock);

@@ -1,4 +1,4 @@
-// Caches on the memory store for one test, on a clock that stands still until the test moves it.
+// Caches on the memory store for one test, on a manual clock.
 import { onTestFinished } from "vitest";
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
@@ -8,11 +8,11 @@ import { cacheWithClock, type XCache } from "../../../src/xcache.ts";
 export interface MemoryCache {
   readonly cache: XCache;
   readonly clock: ManualClock;
-  /** What was reported to nobody in particular. */
+  /** Errors reported without a listener. */
   readonly errors: Error[];
 }
 
-/** A cache of its own, disconnected when the test is over. */
+/** A separate cache, disconnected when the test ends. */
 export function memoryCache(config: CacheConfig = {}, options: MemoryBackendOptions = {}): MemoryCache {
   const clock = new ManualClock();
   const cache = cacheWithClock({ backend: new MemoryBackend(options), ...config }, clock);

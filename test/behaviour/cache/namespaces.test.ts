@@ -5,7 +5,7 @@ import { cacheWithClock, XCache } from "../../../src/xcache.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 
 describe("a namespace", () => {
-  it("has keys of its own", async () => {
+  it("has its own keys", async () => {
     const { cache } = memoryCache();
     const [a, b] = [cache.namespace("a"), cache.namespace("b")];
     await cache.set("k", "root");
@@ -29,7 +29,7 @@ describe("a namespace", () => {
     expect(await listed(cache.keys())).toEqual([]);
   });
 
-  it("clear empties it and those below, not its parent or siblings", async () => {
+  it("clear empties it and its children, not its parent or siblings", async () => {
     const { cache } = memoryCache();
     const a = cache.namespace("a");
     const below = a.namespace("below");
@@ -52,7 +52,7 @@ describe("a namespace", () => {
     ]);
   });
 
-  it("has tags of its own: neither parent nor child invalidates for the other", async () => {
+  it("has its own tags: neither parent nor child invalidates the other's", async () => {
     const { cache } = memoryCache();
     const child = cache.namespace("child");
     await cache.set("k", 1, { tags: ["t"] });
@@ -76,7 +76,7 @@ describe("a namespace", () => {
     }
   });
 
-  it("counts, listens and is measured by itself", async () => {
+  it("has its own statistics, listeners and metrics", async () => {
     const { cache } = memoryCache();
     const child = cache.namespace("child");
     const heard: string[] = [];
@@ -95,7 +95,7 @@ describe("a namespace", () => {
     expect(await cache.namespace("child").ttl("k")).toBe(5);
   });
 
-  it("is told of its own evictions only", async () => {
+  it("is notified only of its own evictions", async () => {
     const { cache } = memoryCache({}, { maxEntries: 4 });
     const child = cache.namespace("child");
     const gone = { root: 0, child: 0 };
@@ -124,7 +124,7 @@ describe("caches on one backend object", () => {
     await Promise.all([one, same, other].map((cache) => cache.disconnect()));
   });
 
-  it("share the load of a key, so that it runs once in the process", async () => {
+  it("share the load of a key, so that it runs once per process", async () => {
     const backend = new MemoryBackend();
     const clock = new ManualClock();
     const [one, same] = [cacheWithClock({ backend }, clock), cacheWithClock({ backend }, clock)];
@@ -140,7 +140,7 @@ describe("caches on one backend object", () => {
     await Promise.all([one.disconnect(), same.disconnect()]);
   });
 
-  it("go on when another of them disconnects", async () => {
+  it("continue when another of them disconnects", async () => {
     const backend = new MemoryBackend();
     const clock = new ManualClock();
     const [one, other] = [cacheWithClock({ backend }, clock), cacheWithClock({ backend }, clock)];

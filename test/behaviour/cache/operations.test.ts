@@ -6,7 +6,7 @@ import { XCache } from "../../../src/xcache.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 
 describe("get and set", () => {
-  it("an absent key is undefined, and every other answer is a stored value", async () => {
+  it("an absent key is undefined, and anything else is a stored value", async () => {
     const { cache } = memoryCache();
     expect(await cache.get("k")).toBeUndefined();
     for (const value of [null, 0, "", false, Number.NaN, [], {}]) {
@@ -27,7 +27,7 @@ describe("get and set", () => {
     expect(await cache.get("k")).toBe("new");
   });
 
-  it("options may be frozen, without a prototype, or made of getters", async () => {
+  it("options can be frozen, without a prototype, or made of getters", async () => {
     const { cache } = memoryCache();
     const withGetters = {
       get ttl() {
@@ -47,7 +47,7 @@ describe("get and set", () => {
 });
 
 describe("getMany and setMany", () => {
-  it("getMany has the present ones only, each once, in the order asked", async () => {
+  it("getMany returns only the present ones, each once, in the requested order", async () => {
     const { cache } = memoryCache();
     await cache.setMany({ a: 1, b: null, c: 3 });
     const found = await cache.getMany(["c", "absent", "a", "c", "b"]);
@@ -59,7 +59,7 @@ describe("getMany and setMany", () => {
     expect((await cache.getMany([])).size).toBe(0);
   });
 
-  it("setMany takes a Map, a list of pairs, an object or a generator", async () => {
+  it("setMany accepts a Map, a list of pairs, an object or a generator", async () => {
     const { cache } = memoryCache();
     await cache.setMany(new Map([["map", 1]]));
     await cache.setMany([["list", 2] as const]);
@@ -74,7 +74,7 @@ describe("getMany and setMany", () => {
     expect([...found.values()]).toEqual([1, 2, 3, 4]);
   });
 
-  it("setMany stores all under the same terms; of a repeated key the last counts", async () => {
+  it("setMany stores all under the same terms; the last value of a repeated key wins", async () => {
     const { cache } = memoryCache();
     await cache.setMany(
       [
@@ -104,7 +104,7 @@ describe("getMany and setMany", () => {
 });
 
 describe("exists and delete", () => {
-  it("delete says how many were present, a repeated or expired key not twice or at all", async () => {
+  it("delete returns how many were present; a repeated key counts once, an expired one not at all", async () => {
     const { cache, clock } = memoryCache();
     await cache.setMany({ a: 1, b: 2, c: 3 });
     await cache.set("brief", 1, { ttl: 1 });
@@ -145,7 +145,7 @@ describe("getOrSet", () => {
 });
 
 describe("clear", () => {
-  it("empties the cache at once, whatever number of entries it holds, and it can be filled again", async () => {
+  it("empties the cache immediately, however many entries it holds, and it can be filled again", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 500 }, (_, n) => [`k${n}`, n] as const));
     await cache.clear();
@@ -157,7 +157,7 @@ describe("clear", () => {
 });
 
 describe("the bound of the store", () => {
-  it("maxEntries holds, and what left is absent like anything else", async () => {
+  it("maxEntries holds, and an evicted key is absent like any other", async () => {
     const { cache } = memoryCache({}, { maxEntries: 10 });
     const gone: string[] = [];
     cache.on("evict", ({ key }) => gone.push(key));
@@ -169,7 +169,7 @@ describe("the bound of the store", () => {
     expect((await cache.getStats()).totalEvictions).toBe(90);
   });
 
-  it("the memory store holds at most a quarter of the heap and 256 MB, unless it is given another bound in bytes", async () => {
+  it("the memory store holds at most a quarter of the heap and 256 MB, unless it has another bound in bytes", async () => {
     const most = Math.min(256 * 1024 * 1024, Math.floor(getHeapStatistics().heap_size_limit / 4));
     expect(new MemoryBackend().maxBytes).toBe(most);
     expect(new MemoryBackend({ values: "shared" }).maxBytes).toBe(most);
@@ -185,7 +185,7 @@ describe("the bound of the store", () => {
     expect(kept.size).toBeGreaterThan(most / 2 ** 20 - 20);
   });
 
-  it("a value larger than maxBytes is refused and the old one stays", async () => {
+  it("a value larger than maxBytes is rejected and the old one stays", async () => {
     const { cache } = memoryCache({}, { maxBytes: 10_000 });
     await cache.set("k", "old");
     await expect(cache.set("k", "x".repeat(20_000))).rejects.toMatchObject({ code: "VALUE_TOO_LARGE" });
@@ -194,7 +194,7 @@ describe("the bound of the store", () => {
 });
 
 describe("fuzzySearch", () => {
-  it("is refused unless enableFuzzy is set, and says how to set it", async () => {
+  it("is rejected unless enableFuzzy is set, with an error that shows how to set it", async () => {
     const { cache } = memoryCache();
     const refused = await cache.fuzzySearch("user").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ConfigError);

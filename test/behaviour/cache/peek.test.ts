@@ -1,4 +1,4 @@
-// What a process holds itself, at once.
+// Synchronous reads of what the process itself holds.
 import { describe, expect, it } from "vitest";
 import { InvalidKeyError } from "../../../src/core/errors.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
@@ -8,7 +8,7 @@ import { memoryCache } from "./memory-cache.ts";
 const caches = redisCaches({ nearCache: true });
 
 describe("in memory", () => {
-  it("is there as soon as it is stored, as a copy, until it expires or is deleted", async () => {
+  it("a value is available as soon as it is stored, as a copy, until it expires or is deleted", async () => {
     const { cache, clock } = memoryCache();
     expect(cache.peek("k")).toBeUndefined();
     void cache.set("k", { list: [1] }, { ttl: 5 });
@@ -24,7 +24,7 @@ describe("in memory", () => {
     expect(cache.peek("k")).toBeUndefined();
   });
 
-  it("counts hits, and is over when the cache is disconnected", async () => {
+  it("peek counts hits, and returns nothing once the cache is disconnected", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 1);
     cache.peek("k");
@@ -34,7 +34,7 @@ describe("in memory", () => {
     expect(cache.peek("k")).toBeUndefined();
   });
 
-  it("refuses a key that is none", () => {
+  it("peek rejects an invalid key", () => {
     const { cache } = memoryCache();
     expect(() => cache.peek("")).toThrow(InvalidKeyError);
     expect(() => cache.peek(undefined as unknown as string)).toThrow(/key/);
@@ -42,7 +42,7 @@ describe("in memory", () => {
 });
 
 describe("in the near tier", () => {
-  it("is there once it was read, and gone when another process changes it", async () => {
+  it("a value is available once it was read, and gone when another process changes it", async () => {
     const [mine, other] = [caches.open(), caches.open()];
     await other.set("k", "old");
     expect(mine.peek("k")).toBeUndefined();
@@ -56,7 +56,7 @@ describe("in the near tier", () => {
     await until(() => mine.peek("k") === undefined, { what: "the change is known" });
   });
 
-  it("nothing is without one", async () => {
+  it("nothing is available without a near tier", async () => {
     const cache = caches.open({ nearCache: false });
     await cache.set("k", 1);
     expect(await cache.get("k")).toBe(1);

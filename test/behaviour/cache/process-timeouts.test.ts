@@ -1,4 +1,4 @@
-// A program that awaits a getOrSet with a timeout: it lives until the timeout, though nothing else keeps it.
+// A program that awaits a getOrSet with a timeout stays alive until the timeout, even if nothing else keeps it.
 import { expect, test } from "vitest";
 import { OwnProcess } from "../../support/own-process.ts";
 

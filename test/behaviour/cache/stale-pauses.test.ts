@@ -51,7 +51,7 @@ describe.each([
     expect(await ask(() => "new")).toBe("new");
   });
 
-  test("a load that succeeds ends it, and the next failure begins with the first pause", async () => {
+  test("a load that succeeds ends the pause, and the next failure begins with the first pause", async () => {
     clock = new ManualClock();
     await open(config());
     await ask();
@@ -72,7 +72,7 @@ describe.each([
     ["delete", () => cache.delete("k"), "loaded"],
     ["invalidateTags", () => cache.invalidateTags(["t"]), "loaded"],
     ["clear", () => cache.clear(), "loaded"],
-  ])("%s ends it", async (_how, change, expected) => {
+  ])("%s ends the pause", async (_how, change, expected) => {
     clock = new ManualClock();
     await open(config());
     await ask();
@@ -82,7 +82,7 @@ describe.each([
     if (expected === "set") expect(await ask(() => "loaded")).toBe("loaded");
   });
 
-  test("it concerns neither other keys, nor calls that may not get the stale value or insist on a load", async () => {
+  test("the pause affects neither other keys, nor calls that cannot get the stale value or force a load", async () => {
     clock = new ManualClock();
     await open(config());
     await ask();
@@ -91,7 +91,7 @@ describe.each([
     expect(await cache.getOrSet("j", () => "j")).toBe("j");
   });
 
-  test("a refresh in the background that fails is not repeated by every call either", async () => {
+  test("a failed background refresh is not repeated by every call either", async () => {
     clock = new ManualClock();
     await open(config());
     const options = { ttl: 1, staleWhileRevalidate: 600 };

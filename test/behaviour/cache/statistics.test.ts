@@ -3,7 +3,7 @@ import { settle } from "../../../src/testing/manual-clock.ts";
 import { memoryCache } from "./memory-cache.ts";
 
 describe("getStats", () => {
-  it("a cache that did nothing has zeros, and a hit rate of 0", async () => {
+  it("an unused cache has zeros, and a hit rate of 0", async () => {
     const { cache } = memoryCache();
     expect(await cache.getStats()).toEqual({
       hitRate: 0,
@@ -23,7 +23,7 @@ describe("getStats", () => {
     });
   });
 
-  it("counts hits and misses of get, getMany and getOrSet, whether its load works or not", async () => {
+  it("counts hits and misses of get, getMany and getOrSet, whether its load succeeds or not", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 1);
     await cache.get("k");
@@ -35,7 +35,7 @@ describe("getStats", () => {
     expect(await cache.getStats()).toMatchObject({ totalHits: 3, totalMisses: 4, hitRate: 3 / 7 });
   });
 
-  it("counts keys written and deleted, and invalidations by the call", async () => {
+  it("counts written and deleted keys, and invalidations per call", async () => {
     const { cache } = memoryCache();
     await cache.set("a", 1);
     await cache.setMany({ b: 1, c: 1 });
@@ -51,7 +51,7 @@ describe("getStats", () => {
     expect(await cache.getStats()).toMatchObject({ totalSets: 4, totalDeletes: 1, totalInvalidations: 3 });
   });
 
-  it("counts every failed call once, whichever operation it was", async () => {
+  it("counts every failed call once, whatever the operation", async () => {
     const { cache } = memoryCache();
     const bad = "" as string;
     const calls = [
@@ -100,7 +100,7 @@ describe("getStats", () => {
     expect(await cache.getStats()).toMatchObject({ totalKeys: 0, totalMemoryBytes: 0 });
   });
 
-  it("an exact count stops when its signal aborts, and says that it did not finish", async () => {
+  it("an exact count stops when its signal aborts, and reports that it did not finish", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, n] as const));
     const stop = new AbortController();
@@ -111,7 +111,7 @@ describe("getStats", () => {
     await expect(cache.getStats({ signal: 5 as never })).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
   });
 
-  it("a large store is estimated and says so; exact counts, and lets others run meanwhile", async () => {
+  it("a large store is estimated and marked so; exact counts, and yields to other tasks meanwhile", async () => {
     const { cache } = memoryCache();
     await cache.setMany(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, "x".repeat(100)] as const));
     const estimate = await cache.getStats();
@@ -132,7 +132,7 @@ describe("getStats", () => {
 });
 
 describe("getComprehensiveMetrics", () => {
-  it("counts every operation exactly, also where only some are timed", async () => {
+  it("counts every operation exactly, even if only some are timed", async () => {
     const { cache } = memoryCache();
     for (let n = 0; n < 300; n++) {
       await cache.set("k", n);
@@ -143,16 +143,16 @@ describe("getComprehensiveMetrics", () => {
     for await (const _ of cache.keys());
     const { byOperation, totalOperations, hitRate } = cache.getComprehensiveMetrics();
     expect(byOperation.set?.count).toBe(300);
-    // A hit of getOrSet is a get to the store.
+    // A getOrSet hit is a get to the store.
     expect(byOperation.get?.count).toBe(900);
     expect(byOperation.keys?.count).toBe(1);
     expect(totalOperations).toBe(1_201);
     expect(hitRate).toBeCloseTo(2 / 3);
   });
 
-  it("times the operations of any regular pattern of calls, none is left out", async () => {
+  it("times every operation of any regular pattern of calls", async () => {
     const { cache, clock } = memoryCache();
-    // Reading the time moves it, so that whatever is timed takes a while.
+    // Reading the time advances it, so that everything timed takes a while.
     let reading = clock.now();
     vi.spyOn(clock, "now").mockImplementation(() => (reading += 0.5));
     for (let n = 0; n < 200; n++) {
@@ -164,7 +164,7 @@ describe("getComprehensiveMetrics", () => {
     expect(byOperation.get?.p50).toBeGreaterThan(0);
   });
 
-  it("the very first call is timed, so that figures never stand at nothing", async () => {
+  it("the very first call is timed, so that figures are never empty", async () => {
     const { cache, clock } = memoryCache();
     let reading = clock.now();
     vi.spyOn(clock, "now").mockImplementation(() => (reading += 0.5));
@@ -182,7 +182,7 @@ describe("getComprehensiveMetrics", () => {
     expect(byOperation.getOrSet).toMatchObject({ count: 1, avgResponseTime: 2 });
   });
 
-  it("tells how full the store is", async () => {
+  it("reports how full the store is", async () => {
     const { cache } = memoryCache({}, { maxEntries: 8 });
     await cache.setMany({ a: 1, b: 2 });
     expect(cache.getComprehensiveMetrics().memoryUsage).toBe(0.25);

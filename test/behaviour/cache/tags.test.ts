@@ -24,7 +24,7 @@ describe("tags", () => {
     expect(await cache.getOrSet("k", () => 2)).toBe(2);
   });
 
-  it("takes a list, and leaves entries without any of its tags alone", async () => {
+  it("invalidates a list, and leaves entries without any of its tags alone", async () => {
     const { cache } = memoryCache();
     await cache.set("a", 1, { tags: ["a"] });
     await cache.set("b", 1, { tags: ["b", "x"] });
@@ -42,7 +42,7 @@ describe("tags", () => {
     expect((await cache.getStats()).totalInvalidations).toBe(0);
   });
 
-  it("an entry stored after the invalidation is not touched by it", async () => {
+  it("an entry stored after the invalidation is not affected by it", async () => {
     const { cache } = memoryCache();
     await cache.invalidateTags("a");
     await cache.set("k", 1, { tags: ["a"] });
@@ -52,7 +52,7 @@ describe("tags", () => {
     expect(await cache.get("k")).toBe(2);
   });
 
-  it("any string is a tag, and no two of them are one", async () => {
+  it("any string is a tag, and no two are the same", async () => {
     const { cache } = memoryCache();
     const tags = ["__proto__", "constructor", "a b", "a_b", "a:b", "*", "\u0000", "ä", "😀", " "];
     for (const [at, tag] of tags.entries()) await cache.set(`k${at}`, tag, { tags: [tag] });
@@ -63,7 +63,7 @@ describe("tags", () => {
     }
   });
 
-  it("costs one step a tag, not one an entry: no entry is looked at", async () => {
+  it("invalidation costs one step per tag, not per entry: no entry is examined", async () => {
     const { cache, clock } = memoryCache();
     await cache.setMany(
       Array.from({ length: 1_000 }, (_, n) => [`k${n}`, n] as const),
@@ -71,7 +71,7 @@ describe("tags", () => {
     );
     const full = cache.getComprehensiveMetrics().memoryUsage;
     await cache.invalidateTags("t");
-    // They are dead and still there; the sweep reclaims them later.
+    // They are dead but still present; the sweep reclaims them later.
     expect(cache.getComprehensiveMetrics().memoryUsage).toBe(full);
     expect(await listed(cache.keys())).toEqual([]);
     await clock.advance(60_000);

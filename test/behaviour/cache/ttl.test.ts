@@ -16,7 +16,7 @@ describe("ttl", () => {
     expect((await cache.getMany(["k"])).size).toBe(0);
   });
 
-  it("any ttl from a millisecond up is kept to the millisecond, rounded down", async () => {
+  it("any ttl from a millisecond up is exact to the millisecond, rounded down", async () => {
     const { cache } = memoryCache();
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 40 }), async (ms) => {
@@ -29,7 +29,7 @@ describe("ttl", () => {
     );
   });
 
-  it("the default is 300 s, or what defaultTtl says", async () => {
+  it("the default is 300 s, or defaultTtl", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 1);
     expect(await cache.ttl("k")).toBe(300);
@@ -58,7 +58,7 @@ describe("ttl", () => {
     },
   );
 
-  it("ttl says what is left, and undefined for an absent key", async () => {
+  it("ttl() returns what is left, and undefined for an absent key", async () => {
     const { cache, clock } = memoryCache();
     await cache.set("k", 1, { ttl: 10 });
     await clock.advance(2_500);
@@ -66,7 +66,7 @@ describe("ttl", () => {
     expect(await cache.ttl("absent")).toBeUndefined();
   });
 
-  it("ttl is never negative, however little is left while it is asked", async () => {
+  it("ttl() is never negative, however little is left", async () => {
     const { cache, clock } = memoryCache();
     let reading = clock.now();
     vi.spyOn(clock, "now").mockImplementation(() => (reading += 0.4));
@@ -79,7 +79,7 @@ describe("ttl", () => {
     }
   });
 
-  it("reading does not prolong a life, writing begins a new one", async () => {
+  it("reading does not extend a lifetime, writing starts a new one", async () => {
     const { cache, clock } = memoryCache();
     await cache.set("k", 1, { ttl: 10 });
     await clock.advance(6_000);
@@ -99,7 +99,7 @@ describe("ttl", () => {
     expect((await cache.getMany(Array.from({ length: 100 }, (_, n) => `k${n}`))).size).toBe(0);
   });
 
-  it("expired entries are reclaimed without being asked for", async () => {
+  it("expired entries are reclaimed without being read", async () => {
     const { cache, clock } = memoryCache();
     await cache.setMany(
       Array.from({ length: 2_000 }, (_, n) => [`k${n}`, n] as const),

@@ -1,4 +1,4 @@
-// What the compiler knows: checked by `npm run typecheck`, which compiles this file.
+// Types: checked by `npm run typecheck`, which compiles this file.
 import { describe, expectTypeOf, it } from "vitest";
 import {
   type CacheConfig,
@@ -25,7 +25,7 @@ interface User {
 const compiled = (_check: () => unknown): void => {};
 
 describe("operations", () => {
-  it("get gives what the caller names, or unknown, and always allows for absence", () => {
+  it("get returns the type the caller names, or unknown, and always allows for absence", () => {
     compiled(() => expectTypeOf(cache.get("k")).resolves.toEqualTypeOf<unknown>());
     compiled(() => expectTypeOf(cache.get<User>("k")).resolves.toEqualTypeOf<User | undefined>());
     compiled(() => expectTypeOf(cache.getMany<User>(["k"])).resolves.toEqualTypeOf<Map<string, User>>());
@@ -65,7 +65,7 @@ describe("operations", () => {
     compiled(() => cache.getOrSet<User>("k", () => "text"));
   });
 
-  it("set takes any value, setMany a Map, pairs or an object", () => {
+  it("set accepts any value, setMany a Map, pairs or an object", () => {
     compiled(() =>
       expectTypeOf(cache.set("k", { any: "thing" }, { ttl: 1, tags: ["t"] })).resolves.toBeVoid(),
     );
@@ -80,7 +80,7 @@ describe("operations", () => {
     compiled(() => cache.setMany(["k"]));
   });
 
-  it("every other operation has the result that the contract names", () => {
+  it("every other operation has the result type of the contract", () => {
     compiled(() => expectTypeOf(cache.exists("k")).resolves.toBeBoolean());
     compiled(() => expectTypeOf(cache.delete("k")).resolves.toBeNumber());
     compiled(() => expectTypeOf(cache.delete(["k"] as const)).resolves.toBeNumber());
@@ -102,7 +102,7 @@ describe("operations", () => {
     expectTypeOf<XCache>().toExtend<AsyncDisposable>();
   });
 
-  it("a listener knows its event", () => {
+  it("a listener is typed by its event", () => {
     compiled(() => cache.on("set", (event) => expectTypeOf(event).toEqualTypeOf<CacheEvents["set"]>()));
     compiled(() => cache.on("error", ({ error }) => expectTypeOf(error).toEqualTypeOf<Error>()));
     compiled(() => expectTypeOf(cache.on("hit", async () => {})).toEqualTypeOf<XCache>());
@@ -135,7 +135,7 @@ describe("cached", () => {
     });
   });
 
-  it("the callbacks know the arguments and the result", () => {
+  it("the callbacks are typed by the arguments and the result", () => {
     compiled(() =>
       cached(async (id: number): Promise<User> => ({ id }), {
         cache,
@@ -174,7 +174,7 @@ describe("options and configuration", () => {
     compiled(() => cache.set("k", 1, { ttl: "soon" }));
   });
 
-  it("takes the configuration bare or under `config`, frozen or not", () => {
+  it("accepts the configuration bare or under `config`, frozen or not", () => {
     const config = { kvUrl: "memory://", tables: { users: { ttl: 5, tags: ["a"] } } } as const;
     compiled(() => new XCache(config));
     compiled(() => new XCache({ config }));

@@ -14,7 +14,7 @@ interface Tree {
 const withThen = (then: unknown): object => ({ then });
 
 describe("a round trip is exact", () => {
-  it("any supported value comes back with the same types all the way down, from every way to read it", async () => {
+  it("any supported value is restored with the same types all the way down, by every way to read it", async () => {
     const { cache } = memoryCache();
     await fc.assert(
       fc.asyncProperty(anyValue, async (value) => {
@@ -27,7 +27,7 @@ describe("a round trip is exact", () => {
     );
   });
 
-  it("a __proto__ key comes back as an own property and changes no prototype", async () => {
+  it("a __proto__ key is restored as an own property and changes no prototype", async () => {
     const { cache } = memoryCache();
     await cache.set("k", JSON.parse('{ "__proto__": { "polluted": true }, "a": { "__proto__": 1 } }'));
     const value = (await cache.get("k")) as object;
@@ -36,7 +36,7 @@ describe("a round trip is exact", () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  it("a class instance comes back as plain data", async () => {
+  it("a class instance is restored as plain data", async () => {
     class Point {
       x = 1;
       length(): number {
@@ -51,7 +51,7 @@ describe("a round trip is exact", () => {
   });
 });
 
-describe("values are the caller's own", () => {
+describe("values belong to the caller", () => {
   const tree = (): Tree => ({ list: [1], inner: { deep: new Map([["a", [1]]]) } });
   const spoil = (value: Tree | undefined): void => {
     value?.list.push(99);
@@ -59,7 +59,7 @@ describe("values are the caller's own", () => {
     value?.inner?.deep.set("b", []);
   };
 
-  it("changing what was given to set changes nothing stored", async () => {
+  it("changing what was passed to set changes nothing stored", async () => {
     const { cache } = memoryCache();
     const [one, many] = [tree(), tree()];
     await cache.set("one", one);
@@ -126,7 +126,7 @@ describe("values are the caller's own", () => {
   });
 });
 
-describe("what cannot be stored is refused and named", () => {
+describe("unsupported values are rejected and named", () => {
   const cyclic: { self?: unknown } = {};
   cyclic.self = { list: [cyclic] };
   const refused: [name: string, value: unknown, path: string][] = [
@@ -163,7 +163,7 @@ describe("what cannot be stored is refused and named", () => {
 });
 
 describe('values: "shared"', () => {
-  it("hands out the stored object itself, to everybody", async () => {
+  it("returns the stored object itself, to every caller", async () => {
     const { cache } = memoryCache({}, { values: "shared" });
     const value = { n: 1, run: () => 1, made: new URL("http://x") };
     await cache.set("k", value);
@@ -189,18 +189,21 @@ describe('values: "shared"', () => {
     ["an object with a then method", withThen(() => {})],
   ];
 
-  it.each(unfit)("%s is refused, for it could not be told from an answer", async (_name, value) => {
-    const { cache } = memoryCache({}, { values: "shared" });
-    await cache.set("k", "old");
-    for (const run of [() => cache.set("k", value), () => cache.setMany([["k", value]])]) {
-      const error = await run().catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(CodecError);
-      expect(error).toMatchObject({ code: "VALUE_UNSUPPORTED", path: "$" });
-    }
-    expect(await cache.get("k")).toBe("old");
-  });
+  it.each(unfit)(
+    "%s is rejected: a caller could not distinguish it from another answer",
+    async (_name, value) => {
+      const { cache } = memoryCache({}, { values: "shared" });
+      await cache.set("k", "old");
+      for (const run of [() => cache.set("k", value), () => cache.setMany([["k", value]])]) {
+        const error = await run().catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(CodecError);
+        expect(error).toMatchObject({ code: "VALUE_UNSUPPORTED", path: "$" });
+      }
+      expect(await cache.get("k")).toBe("old");
+    },
+  );
 
-  it("a load that returns a function or a symbol is refused as well", async () => {
+  it("a load that returns a function or a symbol is rejected as well", async () => {
     const { cache } = memoryCache({}, { values: "shared" });
     await expect(cache.getOrSet("f", () => () => 1)).rejects.toMatchObject({ code: "VALUE_UNSUPPORTED" });
     await expect(cache.getOrSet("s", () => Symbol("s"))).rejects.toMatchObject({ code: "VALUE_UNSUPPORTED" });
@@ -209,7 +212,7 @@ describe('values: "shared"', () => {
 });
 
 describe.each(["copy", "shared"] as const)('a then property that is plain data, values: "%s"', (values) => {
-  it("comes back as data, whatever way it is read", async () => {
+  it("is restored as data, whatever way it is read", async () => {
     const { cache } = memoryCache({}, { values });
     for (const value of [withThen(5), withThen(null), withThen(withThen("x")), [withThen("later")]]) {
       await cache.set("k", value);

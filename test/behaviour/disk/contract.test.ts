@@ -1,4 +1,4 @@
-// The contract suite on a store on disk, at both levels of durability.
+// The contract suite on a disk store, at both levels of durability.
 import { describe, it } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { backendContract, type ContractSubject } from "../../../src/testing/index.ts";

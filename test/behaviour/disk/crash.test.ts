@@ -1,4 +1,4 @@
-// Processes killed at any point of a write load: the store opens, has every acknowledged write, and nothing by halves.
+// Processes killed at any point under write load: the store opens, has every acknowledged write, and nothing partial.
 import { randomInt } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { opened } from "../../support/disk/opened.ts";
 const freshFolder = freshFolders();
 const seed = Number(process.env.XCACHE_CRASH_SEED ?? randomInt(2 ** 31));
 
-/** Writes as fast as it can, a few at a time, and says which are acknowledged: a line each, straight to the pipe. */
+/** Writes as fast as it can, a few at a time, and prints the acknowledged ones: a line each, straight to the pipe. */
 const WRITER = `
   const backend = openBackend({ operationTimeoutMs: 20_000 });
   await backend.connect();
@@ -65,7 +65,7 @@ async function killedAfter(
   return { acknowledged: acknowledgedIn(own.output) };
 }
 
-/** Every record has its rows and every row of an age has its record. */
+/** Every record has its rows and every age row has its record. */
 async function expectWhole(directory: string, durability: string): Promise<void> {
   const [name] = readdirSync(directory);
   const settings = {
@@ -77,7 +77,7 @@ async function expectWhole(directory: string, durability: string): Promise<void>
   const waiting = { clock: systemClock, limitMs: 10_000, busy: () => new Error("the writer hangs") };
   const environment = await openApart(settings.path, waiting, () => new Environment(lmdb, settings));
   try {
-    // In one snapshot: the process that lives on goes on writing.
+    // In one snapshot: the surviving process keeps writing.
     environment.snapshot((get) => {
       const records = environment.rowsWithin(rangeOf(AREA.plain, Buffer.alloc(0)), 10_000);
       const rows = environment.rowsWithin(byAge(), 10_000);
@@ -101,7 +101,7 @@ test.each([
   const random = seededRandom(seed);
   const directory = freshFolder();
   const latest = new Map<string, number>();
-  // One that lives on: the others are killed while it has the lock, or waits for it, and open while it commits.
+  // A process that survives: the others are killed while it holds the lock, or waits for it, and open while it commits.
   await using other = new DiskProcess(WRITER, { directory, name: "b", from: 1, options: { durability } });
   await other.wrote();
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-// How much of its room a store on disk has used.
+// How full a disk store is.
 import { expect, test } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
@@ -11,14 +11,14 @@ const MEGABYTE = 1024 ** 2;
 const items = (count: number) =>
   Array.from({ length: count }, (_, at) => item(`key${at}`, Buffer.alloc(10_000)));
 
-test("grows with what is stored, for everybody who has it open, and is never more than all of it", async () => {
+test("memory usage grows with what is stored, for every process that has it open, and never exceeds 1", async () => {
   const directory = freshFolder();
   const [backend, other] = [1, 2].map(() => opened({ directory, maxBytes: 4 * MEGABYTE }));
   await Promise.all([backend!.connect(), other!.connect()]);
   expect(await backend!.memoryUsage()).toBeLessThan(0.05);
   await backend!.writeMany(items(150));
   const fill = await backend!.memoryUsage();
-  // Of a large value whole pages are taken.
+  // A large value takes whole pages.
   expect(fill).toBeGreaterThan((150 * 10_000) / (4 * MEGABYTE));
   expect(fill).toBeLessThan(0.6);
   expect(await other!.memoryUsage()).toBe(fill);
@@ -28,7 +28,7 @@ test("grows with what is stored, for everybody who has it open, and is never mor
   await Promise.all([backend!, other!, small].map((each) => each.disconnect()));
 });
 
-test("a store that is not open is not opened for that", async () => {
+test("reading memory usage does not open a store that is not open", async () => {
   const backend = opened({ directory: freshFolder() });
   await expect(backend.memoryUsage()).rejects.toMatchObject({ code: "DISCONNECTED" });
   await backend.connect();
@@ -36,7 +36,7 @@ test("a store that is not open is not opened for that", async () => {
   await expect(backend.memoryUsage()).rejects.toMatchObject({ code: "DISCONNECTED" });
 });
 
-test("shows in the metrics and the health of a cache", async () => {
+test("memory usage shows in the metrics and the health of a cache", async () => {
   const backend = opened({ directory: freshFolder(), maxBytes: MEGABYTE });
   const cache = new XCache({ backend });
   await cache.setMany(Array.from({ length: 40 }, (_, at) => [`k${at}`, "x".repeat(10_000)] as const));

@@ -1,4 +1,4 @@
-// Folders that cannot hold a store, stores of others, a disk without room: each a typed error that says what to do.
+// Folders that cannot hold a store, foreign stores, a full disk: each is a typed error that states what to do.
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -34,12 +34,12 @@ async function expectRefusal(
   expect(message).toMatch(problem);
   expect(message).toContain(directory);
   expect(hint.length).toBeGreaterThan(10);
-  // It says the same again, and leaves nothing behind.
+  // It fails the same way again, and leaves nothing behind.
   await expect(backend.read("key")).rejects.toMatchObject({ message });
   await backend.disconnect();
 }
 
-describe("a folder is refused", () => {
+describe("a folder is rejected", () => {
   test("that is a file, or lies below one", async () => {
     const directory = freshFolder();
     writeFileSync(directory, "text");
@@ -48,11 +48,11 @@ describe("a folder is refused", () => {
     expect(readFileSync(directory, "utf8")).toBe("text");
   });
 
-  test("that this process may not write to", async () => {
+  test("that this process cannot write to", async () => {
     const directory = freshFolder();
     mkdirSync(directory);
     chmodSync(directory, 0o500);
-    // Rights do not bind root: another user tries.
+    // Permissions do not bind root: another user tries.
     const asOther = process.getuid?.() === 0 ? { uid: 65_534 } : {};
     const script = `
       import { prepareFolder } from "./backends/disk/directory.js";
@@ -78,7 +78,7 @@ describe("a folder is refused", () => {
     expect(readdirSync(directory)).toEqual(["data.mdb"]);
   });
 
-  test("in whose store something else has written", async () => {
+  test("whose store contains foreign data", async () => {
     const directory = freshFolder();
     const { path } = prepareFolder(directory, "process");
     const store = openStore(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 20 });
@@ -118,10 +118,10 @@ describe("a folder is refused", () => {
   });
 });
 
-test("a store that commits do not flush is left alone by the next boot, which begins another", async () => {
+test("a store whose commits are not flushed is left alone by the next boot, which starts another", async () => {
   const directory = freshFolder();
   const before = prepareFolder(directory, "process", "former-boot");
-  // Somebody was in a commit when the power failed.
+  // A process was in a commit when the power failed.
   expect(new Gate(before.path, systemClock).enter()).toBe(true);
   const now = prepareFolder(directory, "process", "this-boot");
   expect(now.path).not.toBe(before.path);
@@ -129,7 +129,7 @@ test("a store that commits do not flush is left alone by the next boot, which be
   expect(now.isSynced).toBe(false);
 });
 
-test("what is not a store of a former boot is left alone, whatever its name", async () => {
+test("anything that is not a store of a former boot is left alone, whatever its name", async () => {
   const directory = freshFolder();
   mkdirSync(join(directory, "boot-photos"), { recursive: true });
   writeFileSync(join(directory, "boot-photos", "data.mdb"), "");
@@ -144,16 +144,16 @@ test("what is not a store of a former boot is left alone, whatever its name", as
   expect(readdirSync(join(directory, "boot-party", "opening"))).toEqual(["two.jpg"]);
 });
 
-test("where the system does not tell its boots apart, every commit is flushed", () => {
+test("every commit is flushed if the system does not distinguish its boots", () => {
   expect(prepareFolder(freshFolder(), "process", undefined).isSynced).toBe(readBootId() === undefined);
   const folder = freshFolder();
   mkdirSync(folder);
   expect(prepareFolder(folder, "disk", "a-boot")).toMatchObject({ isSynced: true });
 });
 
-test("a disk without room fails the change with a typed error, what was stored stays, and there is room again later", async () => {
+test("a full disk fails the change with a typed error, stored data stays, and there is room again later", async () => {
   const directory = freshFolder();
-  // A limit on the size of files is what a full disk looks like to the store, and needs no rights.
+  // To the store, a limit on file sizes looks like a full disk, and it needs no permissions.
   const limiter = "prlimit";
   expect(spawnSync(limiter, ["--version"]).status, `${limiter} is part of util-linux`).toBe(0);
   await using own = new DiskProcess(
@@ -188,7 +188,7 @@ test("a disk without room fails the change with a typed error, what was stored s
   expect(refused.message).toContain("cannot write to");
   expect(refused.hint).toContain("intact");
   const recovered = await own.heard("recovered");
-  // Room or not, what is there can be removed: an invalidation gets through.
+  // Even on a full disk entries can be removed: an invalidation succeeds.
   expect(recovered).toMatchObject({
     present: refused.written,
     taken: true,
@@ -217,7 +217,7 @@ test("without the package lmdb the error names it and how to install it", async 
   expect(JSON.parse(stdout)).toMatchObject({
     name: "MissingPeerError",
     packageName: "lmdb",
-    // In a bundle there is no package.json of ours.
+    // A bundle has no package.json of ours.
     installCommand: 'npm install "lmdb@>=3.0.0"',
   });
 });

@@ -1,4 +1,4 @@
-// A process that is stopped while it holds the store's lock: reads go on, changes end in time, and all goes on after it.
+// A process that is stopped while it holds the store's lock: reads go on, changes end in time, and everything resumes after it.
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
@@ -23,7 +23,7 @@ async function holder(directory: string): Promise<DiskProcess> {
     const store = open({ path: settings.path, noSync: true, overlappingSync: false });
     store.transactionSync(() => process.kill(process.pid, "SIGSTOP"));
     say("let go");
-    await told();
+    await nextMessage();
   `,
     { directory, path: join(directory, `boot-${readBootId()}`) },
   );
@@ -56,7 +56,7 @@ for (const [ending, signal] of [
     clearInterval(turning);
     expect(await backend.read("before")).toBeDefined();
     expect(backend.answersInPart()).toBe(true);
-    // From now on nothing waits behind what hangs.
+    // From now on nothing queues behind what hangs.
     await expect(backend.write(item("refused"))).rejects.toBeInstanceOf(OperationTimeoutError);
     // Another client opens meanwhile, and reads.
     const late = opened({ directory });
@@ -94,7 +94,7 @@ test("an invalidation that found the store locked is delivered before its entry 
   await cache.disconnect();
 });
 
-test("a process whose change hangs can disconnect, and ends when it is told to", async () => {
+test("a process whose change hangs can disconnect, and ends when asked to", async () => {
   const directory = freshFolder();
   const first = opened({ directory });
   await first.connect();
@@ -118,11 +118,11 @@ test("a process whose change hangs can disconnect, and ends when it is told to",
   expect(stopped.pid).toBeGreaterThan(0);
 });
 
-test("a commit that makes room as well is known to hang, and nothing waits behind it", async () => {
+test("a commit that also makes room is known to hang, and nothing queues behind it", async () => {
   const directory = freshFolder();
   const backend = opened({ directory, maxBytes: 2 ** 20 }, { operationTimeoutMs: 300 });
   const large = Buffer.alloc(100_000);
-  // More than fits, so that each takes an older one with it.
+  // More than fits, so that each evicts an older one.
   for (let at = 0; at < 15; at++) await backend.write(item(`key${at}`, large));
   await using stopped = await holder(directory);
   await expect(backend.write(item("more", large))).rejects.toBeInstanceOf(OperationTimeoutError);
@@ -132,7 +132,7 @@ test("a commit that makes room as well is known to hang, and nothing waits behin
   await backend.disconnect();
 });
 
-test("a process that exits right after a change ends while the lock is held, and as it was told to when it is not", async () => {
+test("a process that exits right after a change ends while the lock is held, and with its own exit code when it is not", async () => {
   const directory = freshFolder();
   const first = opened({ directory });
   await first.connect();
@@ -141,7 +141,7 @@ test("a process that exits right after a change ends while the lock is held, and
     const backend = openBackend({ operationTimeoutMs: 200 });
     await backend.connect();
     backend.write({ key: "key", record: entry("key"), lifetimeMs: 60_000 }).catch(() => {});
-    // At once, or when a thread has begun with it.
+    // Immediately, or when a thread has started on it.
     const exit = (turns) => turns === 0 ? process.exit(3) : setImmediate(exit, turns - 1);
     exit(settings.turns);
   `;
@@ -172,14 +172,14 @@ test("a thread that ends while its change hangs does not end the process", async
     process.exit(0);
   `);
   await using stopped = await holder(directory);
-  // In a process of its own: it would be this one that is killed.
+  // In a child process: otherwise this one would be killed.
   await using own = new DiskProcess(
     `
     import { Worker } from "node:worker_threads";
     const worker = new Worker(settings.file, { workerData: { directory: settings.directory } });
     worker.once("message", (code) => say(code));
     worker.once("exit", () => say("thread ended"));
-    await told();
+    await nextMessage();
     say("alive");
   `,
     { directory, file },

@@ -1,4 +1,4 @@
-// Values kept near a store on disk: handed out as long as the store says that entry and stamps are still the same.
+// A near tier over a disk store: values are served as long as the store confirms that entry and stamps are unchanged.
 import { describe, expect, it, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
 import { backendContract } from "../../../src/testing/index.ts";
@@ -22,7 +22,7 @@ backendContract(
   { describe, it: it.concurrent },
 );
 
-test("a hit is the value that was decoded before, until another process changes the entry or a stamp of it", async () => {
+test("a hit returns the value decoded before, until another process changes the entry or one of its stamps", async () => {
   const directory = freshFolder();
   const near = { maxEntries: 100, maxBytes: 2 ** 20, values: "shared" } as const;
   const cache = new XCache({ backend: new DiskBackend({ directory }), keyPrefix: "near", nearCache: near });
@@ -32,7 +32,7 @@ test("a hit is the value that was decoded before, until another process changes 
     await cache.connect();
     say("ready");
     for (;;) {
-      const { way } = await told();
+      const { way } = await nextMessage();
       if (way === "tags") await cache.invalidateTags("tag");
       else if (way === "clear") await cache.clear();
       else if (way === "delete") await cache.delete("key");

@@ -1,4 +1,4 @@
-// Several real processes on one store: what one does the others see at once, one of them loads, and each ends by itself.
+// Several real processes on one store: they see each other's changes immediately, one of them loads, and each exits by itself.
 
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { soon } from "../../support/pace.ts";
 
 const freshFolder = freshFolders();
 
-/** A process ends within moments, even on a busy machine; a timer or handle of ours would keep it for longer. */
+/** A process exits within moments, even on a busy machine; a timer or handle of ours would keep it alive longer. */
 const MOMENTS_MS = 1_500;
 
 test("what another process invalidates, deletes or writes is seen by the very next read", async () => {
@@ -23,7 +23,7 @@ test("what another process invalidates, deletes or writes is seen by the very ne
     await cache.connect();
     say("ready");
     for (;;) {
-      const { way, value } = await told();
+      const { way, value } = await nextMessage();
       if (way === "tags") await cache.invalidateTags("tag");
       else if (way === "clear") await cache.clear();
       else if (way === "delete") await cache.delete("key");
@@ -39,7 +39,7 @@ test("what another process invalidates, deletes or writes is seen by the very ne
     for (const way of ["tags", "clear", "delete", "set"]) {
       await cache.set("key", "old", { tags: ["tag"] });
       expect(await cache.get("key")).toBe("old");
-      // Reads go on all the time, so that a snapshot would be at hand to be used again.
+      // Reads go on all the time, so that a snapshot would be available for reuse.
       let isDone = false;
       const reading = (async () => {
         for (; !isDone; await settle()) for (let at = 0; at < 50; at++) await cache.get("key");
@@ -56,7 +56,7 @@ test("what another process invalidates, deletes or writes is seen by the very ne
   }
 });
 
-test("a snapshot is not used again: a loop that never lets the event loop turn sees another process's write", async () => {
+test("a snapshot is not reused: a loop that never lets the event loop turn sees another process's write", async () => {
   const directory = freshFolder();
   const backend = new DiskBackend({ directory });
   await backend.connect();
@@ -65,7 +65,7 @@ test("a snapshot is not used again: a loop that never lets the event loop turn s
     const backend = openBackend();
     await backend.connect();
     say("ready");
-    await told();
+    await nextMessage();
     await backend.write({ key: "key", record: entry("key"), lifetimeMs: Infinity });
     say("written");
     await backend.disconnect();
@@ -82,7 +82,7 @@ test("a snapshot is not used again: a loop that never lets the event loop turn s
   await backend.disconnect();
 });
 
-test("a stampede of four processes with 250 callers each takes one load", async () => {
+test("a stampede of four processes with 250 callers each runs one load", async () => {
   const directory = freshFolder();
   const members = Array.from(
     { length: 4 },
@@ -92,9 +92,9 @@ test("a stampede of four processes with 250 callers each takes one load", async 
       const cache = await openCache({ keyPrefix: "stampede" });
       await cache.connect();
       say("ready");
-      await told();
+      await nextMessage();
       let loads = 0;
-      const finish = told();
+      const finish = nextMessage();
       const load = () => { loads++; say("loading"); return finish.then(() => ({ by: process.pid })); };
       const answers = Promise.all(Array.from({ length: 250 }, () => cache.getOrSet("cold", load)));
       say("asked");
@@ -117,7 +117,7 @@ test("a stampede of four processes with 250 callers each takes one load", async 
     const values = answers.flatMap((answer) => answer.values as { by: number }[]);
     expect(values).toHaveLength(1_000);
     expect(new Set(values.map(({ by }) => by)).size).toBe(1);
-    // Nobody is told by the store: those who wait look at least four times a second.
+    // The store notifies nobody: waiters poll at least four times a second.
     const longest = Math.max(...answers.map(({ at }) => at as number)) - finishedAt;
     expect(longest).toBeLessThan(soon(1_500));
     for (const member of members) expect(await member.ended()).toMatchObject({ code: 0 });
@@ -126,7 +126,7 @@ test("a stampede of four processes with 250 callers each takes one load", async 
   }
 });
 
-test("of many swaps by four processes each update is kept", async () => {
+test("concurrent swaps by four processes lose no update", async () => {
   const directory = freshFolder();
   const members = Array.from(
     { length: 4 },
@@ -136,7 +136,7 @@ test("of many swaps by four processes each update is kept", async () => {
       const backend = openBackend({ operationTimeoutMs: 20_000 });
       await backend.connect();
       say("ready");
-      await told();
+      await nextMessage();
       let won = 0;
       while (won < 50) {
         const present = await backend.read("counter");
@@ -164,7 +164,7 @@ test("of many swaps by four processes each update is kept", async () => {
   }
 });
 
-test("a process ends by itself after a disconnect, without one, and with a write that nobody waits for", async () => {
+test("a process exits by itself after a disconnect, without one, and with an unawaited write", async () => {
   const directory = freshFolder();
   for (const ending of ["await backend.disconnect();", "", "backend.write(item('late'));"]) {
     await using own = new DiskProcess(

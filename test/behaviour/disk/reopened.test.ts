@@ -1,5 +1,5 @@
-// Threads and processes that open and close a store while others write to it: nothing acknowledged is lost, and nobody
-// finds it broken. LMDB alone sets its latest commit back when it is opened, and its locks when it is closed.
+// Threads and processes that open and close a store while others write to it: no acknowledged write is lost, and nobody
+// finds it broken. LMDB alone reverts its latest commit when it is opened, and its locks when it is closed.
 import { expect, test } from "vitest";
 import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
@@ -9,12 +9,12 @@ import { programFile } from "../../support/own-process.ts";
 
 const freshFolder = freshFolders();
 
-/** Writes without a pause until it is told to stop, and compares each time what stands there with what it wrote last. */
+/** Writes without a pause until it receives a message, and compares each time the stored value with its last write. */
 const WRITER = `
   const backend = openBackend({ operationTimeoutMs: 10_000 });
   await backend.connect();
   let isOver = false;
-  told().then(() => { isOver = true; });
+  nextMessage().then(() => { isOver = true; });
   let lost = 0;
   let commits = 0;
   for (let last; !isOver; commits++) {
@@ -28,7 +28,7 @@ const WRITER = `
   await backend.disconnect();
 `;
 
-/** Opens and closes so many times. */
+/** Opens and closes the store `settings.times` times. */
 const OPENER = `
   for (let left = settings.times; left > 0; left--) {
     const backend = openBackend({ connectTimeoutMs: 5_000 });
@@ -38,7 +38,7 @@ const OPENER = `
   say("opened");
 `;
 
-/** As `OPENER`, in two threads of a process. */
+/** Like `OPENER`, in two threads of a process. */
 const THREADS = `
   import { Worker } from "node:worker_threads";
   const open = () => new Promise((resolve, reject) => {
@@ -69,7 +69,7 @@ test.each([
     await using writer = new DiskProcess(WRITER, { directory });
     await writer.heard("writing");
     await using opener = new DiskProcess(script, { directory, times, file: threadFile() });
-    // That it gets its turn while somebody commits all the time is a part of it.
+    // It must also get its turn while others commit all the time.
     await opener.heard("opened");
     writer.tell();
     const { commits, lost } = await writer.heard("over");
@@ -98,7 +98,7 @@ test("a store that is opened by one process while the last other one closes it i
   await backend.disconnect();
 });
 
-test("several that open a store at the same time all do", async () => {
+test("several processes can open a store at the same time", async () => {
   const directory = freshFolder();
   const members = Array.from({ length: 4 }, () => new DiskProcess(OPENER, { directory, times: 5 }));
   try {
@@ -109,7 +109,7 @@ test("several that open a store at the same time all do", async () => {
   } finally {
     await Promise.all(members.map((member) => member[Symbol.asyncDispose]()));
   }
-  // Of one thread as well.
+  // The same within one thread.
   const backends = Array.from({ length: 4 }, () => opened({ directory }));
   await Promise.all(backends.map((backend) => backend.connect()));
   for (const [at, backend] of backends.entries()) {

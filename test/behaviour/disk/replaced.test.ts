@@ -9,10 +9,10 @@ import { opened } from "../../support/disk/opened.ts";
 import { item } from "../../support/opened.ts";
 
 const freshFolder = freshFolders();
-/** For whoever must not look at the folder before a change does, however long the test takes. */
+/** Stands still, so that only a change checks the folder, however long the test takes. */
 const standing: Clock = { ...systemClock, coarse: () => 0 };
 
-test("a change to a store whose folder was removed is refused, and the next one goes into a new store", async () => {
+test("a change to a store whose folder was removed is rejected, and the next one goes into a new store", async () => {
   const directory = freshFolder();
   const backend = opened({ directory }, { clock: standing });
   await backend.write(item("before"));
@@ -29,7 +29,7 @@ test("a change to a store whose folder was removed is refused, and the next one 
   await backend.disconnect();
 });
 
-test("where another store was put into its place, nobody serves the former one once that is used", async () => {
+test("when another store replaces it, nobody serves the former one once the new one is used", async () => {
   const directory = freshFolder();
   const [first, second] = [opened({ directory }), opened({ directory })];
   await first.write(item("former"));
@@ -58,7 +58,7 @@ test("a process that only reads notices it half a second later", async () => {
   await backend.disconnect();
 });
 
-test("a cache goes on in the store that took the place of a removed one", async () => {
+test("a cache continues in the store that replaced a removed one", async () => {
   const directory = freshFolder();
   await using cache = cacheWithClock({ kvUrl: `file://${directory}`, keyPrefix: "kept" }, standing);
   await cache.set("key", "value", { tags: ["tag"] });

@@ -15,7 +15,7 @@ const cache = new XCache(settings.config);
 await cache.connect();
 await cache.set("k", "v", { tags: ["t"] });
 for (let read = 0; read < 3; read++) await cache.get("k");
-const frozen = told();
+const frozen = nextMessage();
 say("connected");
 await frozen;
 

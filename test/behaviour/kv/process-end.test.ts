@@ -31,7 +31,7 @@ describe("a process ends by itself", () => {
     await using sentinel = await FakeServer.start(sentinelFor(server.port));
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
-      const listening = told();
+      const listening = nextMessage();
       const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
       await backend.connect();
       await listening;
@@ -87,7 +87,7 @@ describe("a process ends by itself", () => {
     await using silent = await FakeServer.start();
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
-      const received = told();
+      const received = nextMessage();
       ${connectTo(silent.port, "background: true")}
       connection.command("NEVER ANSWERED").catch(() => {});
       await received;
@@ -125,7 +125,7 @@ describe("a process ends by itself", () => {
     await using silent = await FakeServer.start(() => undefined);
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
-      const connecting = told();
+      const connecting = nextMessage();
       const backend = open("redis://127.0.0.1:${silent.port}", { operationTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
       const reading = backend.read("k").catch((error) => say("read: " + error.code));
       await connecting;

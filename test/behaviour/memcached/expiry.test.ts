@@ -1,4 +1,4 @@
-// Expiry by a store that counts whole seconds: never late, and short lifetimes are of use.
+// Expiry in a store that counts whole seconds: never late, and short lifetimes are useful.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { XCache } from "../../../src/xcache.ts";
@@ -16,7 +16,7 @@ interface Opened extends AsyncDisposable {
   readonly backend: MemcachedBackend;
 }
 
-/** As a process of its own would have it. */
+/** As a separate process would have it. */
 async function open(): Promise<Opened> {
   const backend = new MemcachedBackend({ kvUrl: ring.url });
   const cache = new XCache({ backend, keyPrefix: "expiry" });
@@ -24,7 +24,7 @@ async function open(): Promise<Opened> {
   return { cache, backend, [Symbol.asyncDispose]: () => cache.disconnect() };
 }
 
-/** Reads until the value is gone; returns when the last read began that found it. */
+/** Reads until the value is gone; returns when the last successful read began. */
 async function lastSeen(cache: XCache, key: string): Promise<number> {
   let last = 0;
   await until(
@@ -45,7 +45,7 @@ const isClose = ({ cache, backend }: Opened): Promise<unknown> =>
   });
 
 describe("an entry", () => {
-  it("is never served after its ttl, by any process, from the first moment of either on", async () => {
+  it("is never served after its ttl, by any process, from their very first moment on", async () => {
     await using writer = await open();
     await using reader = await open();
     const names = ["one", "two", "half"];
@@ -61,10 +61,10 @@ describe("an entry", () => {
     }
   });
 
-  it("that may be used stale is not served as a fresh one after its ttl, by whoever has just connected", async () => {
+  it("with a stale window is not served as fresh after its ttl, by a cache that has just connected", async () => {
     await using reader = await open();
     await isClose(reader);
-    // Who connects when a second begins takes it for its middle.
+    // A cache that connects at the start of a second assumes its middle.
     await until(() => reader.backend.now() % 1_000 < 150, { what: "a second begins" });
     await using writer = await open();
     await writer.cache.getOrSet("stale", () => 1, { ttl: 2, staleIfError: 60 });
@@ -88,7 +88,7 @@ describe("an entry", () => {
             lastSeen(reader.cache, `long ${ttl}`),
           ]);
           latest.push(Math.max(...last) - stored - ttl * 1_000);
-          // Both bounds of the time, and a busy machine. On such a one a server's seconds may leap, and are looked for again.
+          // Both bounds of the time, and a busy machine, where a server's seconds may jump and are determined again.
           return Math.min(...last) - began > ttl * 1_000 - 600;
         },
         { what: `one of ${ttl} s lives long` },

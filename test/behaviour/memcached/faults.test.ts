@@ -1,4 +1,4 @@
-// What servers in trouble cost a cache: at most the deadline, their own keys, and nothing that was invalidated comes back.
+// Faulty servers cost a cache at most the deadline and their own keys, and nothing that was invalidated comes back.
 import { afterEach, describe, expect, it } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { Ring } from "../../../src/backends/memcached/ring.ts";
@@ -23,7 +23,7 @@ import { timed } from "../../support/opened.ts";
 import { soon } from "../../support/pace.ts";
 import { until } from "../../support/until.ts";
 
-/** No connection came within the call's time: which of both limits a busy machine reaches first is not determined. */
+/** No connection came within the call's time: which of the two limits a busy machine reaches first is not determined. */
 const isAway = (outcome: unknown): boolean =>
   outcome instanceof ConnectionError || outcome instanceof OperationTimeoutError;
 
@@ -53,11 +53,11 @@ const resumes = (cache: XCache, key = "resumed"): Promise<unknown> =>
     what: "the cache works again",
   });
 
-/** What a test begins with: repeated where a busy machine takes longer than the deadline. */
+/** The initial state of a test: repeated when a busy machine takes longer than the deadline. */
 const prepare = (cache: XCache, key: string): Promise<unknown> =>
   until(async () => (await cache.set(key, "old")) === undefined, { what: `${key} is set` });
 
-/** The server that the namespace's stamp is on, and one that it is not on. */
+/** The server that holds the namespace's stamp, and one that does not. */
 function homeAndAway({ servers }: MemcachedRing): readonly [MemcachedServer, MemcachedServer] {
   const layout = new Ring(servers.map(({ port }) => ({ host: "127.0.0.1", port })));
   const home = layout.names[layout.ownerOf(spelling("xcache").namespaceStamp())];
@@ -69,7 +69,7 @@ function homeAndAway({ servers }: MemcachedRing): readonly [MemcachedServer, Mem
 }
 
 describe("a frozen server", () => {
-  it("costs each call at most the deadline, and what was meant to change has changed once it goes on", async () => {
+  it("delays each call by at most the deadline, and pending changes are applied once it resumes", async () => {
     await using server = await startMemcached();
     const cache = open(server.url);
     const other = open(server.url);
@@ -105,7 +105,7 @@ describe("a frozen server", () => {
 });
 
 describe("a server that is killed", () => {
-  it("fails at once, comes back empty, and is used by itself", async () => {
+  it("fails immediately, comes back empty, and is used again automatically", async () => {
     await using server = await startMemcached();
     const cache = open(server.url);
     await cache.set("k", "old", { tags: ["t"] });
@@ -121,7 +121,7 @@ describe("a server that is killed", () => {
     expect(await cache.get("k")).toBeUndefined();
   });
 
-  it("was never there: the first call says so, and it is used as soon as it is there", async () => {
+  it("or never started is reported by the first call, and used as soon as it is up", async () => {
     await using late = await startMemcached();
     await late.kill();
     const cache = open(late.url);
@@ -132,7 +132,7 @@ describe("a server that is killed", () => {
 });
 
 describe("a server that is full", () => {
-  it("and does not evict refuses, typed and with a hint; reads, deletes and loads go on", async () => {
+  it("that does not evict refuses with a typed error and a hint; reads, deletes and loads go on", async () => {
     await using server = await startMemcached({ memoryMb: 8, args: ["-M"] });
     const cache = open(server.url, { defaultTtl: 3_600 });
     await cache.set("first", "small");
@@ -147,7 +147,7 @@ describe("a server that is full", () => {
     expect(await cache.get("k0")).toBeUndefined();
   });
 
-  it("evicts: what is lost is a miss, and nothing that was invalidated comes back", async () => {
+  it("that evicts causes misses, and nothing that was invalidated comes back", async () => {
     await using server = await startMemcached({ memoryMb: 8 });
     const cache = open(server.url, { defaultTtl: 3_600 });
     const value = "x".repeat(10_000);
@@ -165,7 +165,7 @@ describe("a server that is full", () => {
 });
 
 describe("a value that is too large", () => {
-  it("is refused before it is sent, the old one stays, and a load is handed out", async () => {
+  it("is rejected before it is sent, the old one stays, and a load's value is returned", async () => {
     await using server = await startMemcached();
     const cache = open(server.url, { operationTimeout: 5 });
     await cache.set("k", "old");
@@ -178,7 +178,7 @@ describe("a value that is too large", () => {
     expect(await cache.get("loaded")).toBeUndefined();
   });
 
-  it("fits when the server says so, and only then", async () => {
+  it("fits when the server allows it, and only then", async () => {
     await using server = await startMemcached({ maxItemBytes: 4 * 1024 * 1024 });
     const cache = open(server.url, { operationTimeout: 5 });
     const large = "x".repeat(3_000_000);
@@ -188,10 +188,10 @@ describe("a value that is too large", () => {
 });
 
 describe("two of three servers", () => {
-  /** Keys of which some are on every server. */
+  /** Keys, some on every server. */
   const names = Array.from({ length: 60 }, (_, at) => `key-${at}`);
 
-  it("go on while the third is away, its keys fail, and it comes back without anything old", async () => {
+  it("go on while the third is down, its keys fail, and it comes back without anything old", async () => {
     await using ring = await startMemcachedRing(3);
     const cache = open(ring.url, { circuitBreaker: { failureThreshold: 3, resetTimeout: 30 } });
     for (const name of names) await prepare(cache, name);
@@ -205,20 +205,20 @@ describe("two of three servers", () => {
       if (outcome !== "old") expect(isAway(outcome)).toBe(true);
       expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
     }
-    // Invalidations of keys that are away wait; those of the others take effect.
+    // Invalidations of keys on the server that is down wait; the others take effect.
     const deleted = await Promise.all(names.map((name) => timed(cache.delete(name))));
     expect(deleted.some(({ outcome }) => outcome === 1)).toBe(true);
     expect(deleted.some(({ outcome }) => isAway(outcome))).toBe(true);
     expect(await cache.getOrSet(names[0] ?? "", () => "loaded")).toBe("loaded");
     await away.start();
     for (const name of names) await resumes(cache, name);
-    // Without the server of the namespace's stamp nothing can be judged, and nothing is.
+    // Without the server of the namespace's stamp nothing can be validated, and nothing is.
     await home.kill();
     for (const { outcome } of await Promise.all(names.map((name) => timed(cache.get(name)))))
       expect(outcome).toBeInstanceOf(BackendError);
   });
 
-  it("go on at once while the third is frozen, and its invalidations wait until it goes on", async () => {
+  it("go on immediately while the third is frozen, and its invalidations wait until it resumes", async () => {
     await using ring = await startMemcachedRing(3);
     const cache = open(ring.url);
     for (const name of names) await prepare(cache, name);
@@ -226,7 +226,7 @@ describe("two of three servers", () => {
       await freezeMemcached(server);
       const outcomes = await Promise.all(names.map((name) => timed(cache.delete(name))));
       for (const { ms } of outcomes) expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
-      // Once it is known to be away, those who need it are told at once.
+      // Once it is known to be down, calls that need it fail immediately.
       const again = await Promise.all(names.map((name) => timed(cache.get(name))));
       for (const { ms } of again) expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
       server.thaw();
@@ -238,7 +238,7 @@ describe("two of three servers", () => {
     }
   });
 
-  it("are enough to begin with", async () => {
+  it("are enough to start with", async () => {
     await using ring = await startMemcachedRing(3);
     const [, away] = homeAndAway(ring);
     await away.kill();
@@ -255,7 +255,7 @@ describe("two of three servers", () => {
 });
 
 describe("what memcached cannot do", () => {
-  it("says so, with what to do instead", async () => {
+  it("is reported, with an alternative", async () => {
     await using server = await startMemcached();
     const cache = open(server.url);
     await cache.set("k", 1);
@@ -266,12 +266,12 @@ describe("what memcached cannot do", () => {
   });
 });
 
-it("a server that is named twice is refused, in whatever case", () => {
+it("a server that is listed twice is rejected, in whatever case", () => {
   expect(() => new MemcachedBackend({ kvUrl: "memcached://cache:1,Cache:1" })).toThrow(/twice/);
   expect(() => new MemcachedBackend({ kvUrl: "memcached://cache:1,cache:2" })).not.toThrow();
 });
 
-it("an address of something else is refused", () => {
+it("an address of another kind is rejected", () => {
   expect(() => new MemcachedBackend({ kvUrl: "redis://user:secret@h" })).toThrow(
     /must be an address of memcached/,
   );

@@ -1,4 +1,4 @@
-// memcached cannot be asked to end a lost connection: what is owed after its loss is delivered twice.
+// memcached cannot be asked to end a lost connection: pending invalidations are delivered twice after its loss.
 import { expect, it } from "vitest";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
@@ -7,7 +7,7 @@ import { timed } from "../../support/opened.ts";
 import { Relay } from "../../support/relay.ts";
 import { until } from "../../support/until.ts";
 
-it("a set whose bytes are held up is executed late, and undone within another operation_timeout", async () => {
+it("a set whose bytes are delayed is executed late, and undone within another operation_timeout", async () => {
   await using server = await startMemcached();
   await using relay = await Relay.start(server.port);
   const circuitBreaker = { failureThreshold: 1_000, resetTimeout: 0.1 };

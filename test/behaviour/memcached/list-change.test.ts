@@ -1,4 +1,4 @@
-// The list of servers changes: a new namespace, and nothing of an old one comes back with an old list.
+// The list of servers changes: the namespace is new, and nothing old comes back with an old list.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { XCache } from "../../../src/xcache.ts";
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const cache of caches.splice(0)) await cache.disconnect();
 });
 
-/** As a process would have it that was started with this list. */
+/** As a process started with this list would have it. */
 function open(servers: readonly MemcachedServer[], keyPrefix = `list-${tests}`): XCache {
   const cache = new XCache({
     keyPrefix,
@@ -55,7 +55,7 @@ describe("another list of servers", () => {
     expect(await first.get(names[1] ?? "")).toBe("old");
   });
 
-  it("finds nothing of the one before", async () => {
+  it("finds nothing of the previous one", async () => {
     tests++;
     const first = open(ring.servers);
     await fill(first, "old");
@@ -65,13 +65,13 @@ describe("another list of servers", () => {
     }
   });
 
-  it.each([0, 1, 2])("that leaves out server %i and takes it back revives nothing", async (left) => {
+  it.each([0, 1, 2])("that removes server %i and adds it back revives nothing", async (left) => {
     tests++;
     const whole = open(ring.servers);
     await fill(whole, "old");
     await end(whole);
     const fewer = open(ring.servers.filter((_, at) => at !== left));
-    // What it invalidates, it invalidates for everybody, as far as it knows.
+    // Its invalidations apply to every process, as far as it knows.
     expect(await fewer.delete(names)).toBe(0);
     await end(fewer);
     const again = open(ring.servers);
@@ -80,7 +80,7 @@ describe("another list of servers", () => {
     expect(await again.get(names[0] ?? "")).toBe("new");
   });
 
-  it("is noticed although a long prefix makes the keys of notes too long to be spelled", async () => {
+  it("is noticed even if a long prefix makes the keys of notes too long to be spelled out", async () => {
     const prefix = "p".repeat(200);
     const whole = open(ring.servers, prefix);
     await fill(whole, "old");
@@ -91,7 +91,7 @@ describe("another list of servers", () => {
     expect((await open(ring.servers, prefix).getMany(names)).size).toBe(0);
   });
 
-  it("is noticed in each namespace by itself, and an unchanged one keeps what it has", async () => {
+  it("is noticed in each namespace separately, and an unchanged one keeps its entries", async () => {
     tests++;
     const [mine, other] = [open(ring.servers, "mine"), open(ring.servers, "other")];
     await fill(mine, "mine");
@@ -105,7 +105,7 @@ describe("another list of servers", () => {
     expect((await open(ring.servers, "other").getMany(names)).size).toBe(names.length);
   });
 
-  it("that has not changed finds in a new process everything that the one before stored", async () => {
+  it("that has not changed finds in a new process everything that the previous one stored", async () => {
     tests++;
     const running = open(ring.servers);
     await fill(running, "old");

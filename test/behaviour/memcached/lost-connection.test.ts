@@ -1,4 +1,4 @@
-// A lost connection to memcached is one failure: reads are sent again, only writes in flight fail.
+// A lost connection to memcached is one failure: reads are resent, only writes in flight fail.
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
@@ -31,7 +31,7 @@ function open(kvUrl: string, poolSize = 1, operationTimeout = 1): XCache {
 }
 
 describe.each([{ poolSize: 1 }, { poolSize: 8 }])("under load, with pool_size $poolSize", ({ poolSize }) => {
-  it("resets cost the writes in flight and nothing else", async () => {
+  it("resets fail the writes in flight and nothing else", async () => {
     const { relay, url } = await relayed();
     const load = new Load(open(url, poolSize));
     await load.start();
@@ -47,7 +47,7 @@ describe.each([{ poolSize: 1 }, { poolSize: 8 }])("under load, with pool_size $p
   });
 });
 
-it("a server that restarts is used as soon as it listens, and gets what it is owed without a call", async () => {
+it("a server that restarts is used as soon as it listens, and receives pending invalidations without a call", async () => {
   const { relay, url } = await relayed();
   const cache = open(url, 1, 0.2);
   await cache.set("k", "old");

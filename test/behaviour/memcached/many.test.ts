@@ -1,4 +1,4 @@
-// Reading many keys at once asks for their namespace's stamp once, not once a key.
+// Reading many keys at once reads their namespace's stamp once, not once per key.
 import { expect, test } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { XCache } from "../../../src/xcache.ts";

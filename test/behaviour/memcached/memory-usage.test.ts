@@ -1,4 +1,4 @@
-// How full real servers say they are.
+// How full real servers report to be.
 import { expect, it } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
 import { opened } from "../../support/memcached/opened.ts";
@@ -13,13 +13,13 @@ import { failure, item, timed } from "../../support/opened.ts";
 import { soon } from "../../support/pace.ts";
 import { until } from "../../support/until.ts";
 
-/** Puts so many entries of a hundred kilobytes there. */
+/** Stores `count` entries of a hundred kilobytes. */
 async function put(server: MemcachedServer, count: number): Promise<void> {
   await using backend = opened(server.url);
   await backend.writeMany(Array.from({ length: count }, (_, at) => item(`k${at}`, new Uint8Array(100_000))));
 }
 
-it("the share of its memory that a server has filled with items", async () => {
+it("memory usage is the ratio of its memory that a server has filled with items", async () => {
   await using server = await startMemcached({ memoryMb: 8 });
   await using backend = opened(server.url);
   await backend.connect();
@@ -32,7 +32,7 @@ it("the share of its memory that a server has filled with items", async () => {
   await cache.disconnect();
 });
 
-it("never more than all of it", async () => {
+it("memory usage never exceeds 1", async () => {
   await using server = await startMemcached({ memoryMb: 2 });
   await put(server, 60);
   await using backend = opened(server.url);
@@ -42,7 +42,7 @@ it("never more than all of it", async () => {
   expect(fill).toBeLessThanOrEqual(1);
 });
 
-it("of several servers the fullest, also while another one is away", async () => {
+it("memory usage is that of the fullest of several servers, even while another one is down", async () => {
   await using ring = await startMemcachedRing(2, { memoryMb: 8 });
   const [empty, filled] = ring.servers as [MemcachedServer, MemcachedServer];
   await put(filled, 20);
@@ -52,11 +52,11 @@ it("of several servers the fullest, also while another one is away", async () =>
   expect(both).toBeCloseTo(0.24, 1);
   await empty.kill();
   await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - both) < 0.01, {
-    what: "the other tells",
+    what: "the other server reports",
   });
 });
 
-it("is not connected to for that, neither before it is used nor after", async () => {
+it("reading memory usage opens no connection to a server, neither before nor after it is used", async () => {
   await using server = await startMemcached();
   await using backend = opened(server.url);
   expect(await failure(backend.memoryUsage())).toMatchObject({ code: "DISCONNECTED" });
@@ -66,7 +66,7 @@ it("is not connected to for that, neither before it is used nor after", async ()
   expect(backend.pool().size).toBe(0);
 });
 
-it("a frozen server makes nobody wait for longer than the deadline", async () => {
+it("a frozen server delays nobody for longer than the deadline", async () => {
   await using server = await startMemcached();
   const cache = new XCache({ kvUrl: server.url, operationTimeout: 0.3 });
   await cache.set("k", 1);

@@ -1,4 +1,4 @@
-// Processes of their own: several load a key once, each ends by itself, and none is kept by its store.
+// Separate processes: several load a key once, each exits by itself, and none is kept alive by its store.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   freezeMemcached,
@@ -9,7 +9,7 @@ import {
 import { OwnProcess } from "../../support/own-process.ts";
 import { soon } from "../../support/pace.ts";
 
-/** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
+/** A process exits within moments, even on a busy machine; a timer or socket of ours would keep it alive longer. */
 const MOMENTS_MS = 1_500;
 const PROCESSES = 4;
 const CALLERS = 100;
@@ -20,7 +20,7 @@ import { XCache } from "./xcache.js";
 const openCache = (kvUrl, config) => new XCache({ operationTimeout: 0.5, ...config, backend: new MemcachedBackend({ kvUrl }) });
 `;
 
-/** In its program also: `openCache(url, config)`. */
+/** Its program also has `openCache(url, config)`. */
 const started = (program: string): OwnProcess => new OwnProcess(PRELUDE + program);
 
 let ring: MemcachedRing;
@@ -39,9 +39,9 @@ describe("several processes", () => {
           const cache = openCache(${JSON.stringify(url)}, { operationTimeout: 5, keyPrefix: "stampede" });
           await cache.connect();
           say("ready");
-          await told();
+          await nextMessage();
           let loads = 0;
-          const load = async () => { loads++; say("loading"); await told(); return "by ${at}"; };
+          const load = async () => { loads++; say("loading"); await nextMessage(); return "by ${at}"; };
           const values = await Promise.all(Array.from({ length: ${CALLERS} }, () => cache.getOrSet("cold", load)));
           say("answered", { loads, values: [...new Set(values)] });
           await cache.disconnect();
@@ -62,7 +62,7 @@ describe("several processes", () => {
   );
 });
 
-describe("a process ends by itself", () => {
+describe("a process exits by itself", () => {
   it("while it is connected and has been used", async () => {
     await using one = started(`
       const cache = openCache(${JSON.stringify(ring.url)}, { poolSize: 2 });
@@ -75,7 +75,7 @@ describe("a process ends by itself", () => {
     expect(one.lingeredMs).toBeLessThan(soon(MOMENTS_MS));
   });
 
-  it("after disconnecting, also from servers that hang or are gone", async () => {
+  it("after disconnecting, even from servers that hang or are gone", async () => {
     await using frozen = await startMemcached();
     await using gone = await startMemcached();
     await using one = started(`
@@ -83,7 +83,7 @@ describe("a process ends by itself", () => {
       for (const cache of caches) await cache.connect();
       for (const cache of caches) await cache.set("k", 1);
       say("connected");
-      await told();
+      await nextMessage();
       const failures = await Promise.all(caches.map((cache) => cache.get("k").catch((error) => error.code)));
       for (const cache of caches) cache.get("k").catch(() => {});
       await Promise.all(caches.map((cache) => cache.disconnect()));
@@ -99,14 +99,14 @@ describe("a process ends by itself", () => {
     expect(one.lingeredMs).toBeLessThan(soon(MOMENTS_MS));
   });
 
-  it("while its server is gone and is looked for again and again", async () => {
+  it("while its server is gone and connecting is retried again and again", async () => {
     await using gone = await startMemcached();
     await using one = started(`
       const cache = openCache(${JSON.stringify(gone.url)});
       await cache.connect();
       await cache.set("k", 1);
       say("connected");
-      await told();
+      await nextMessage();
       for (let failures = 0; failures < 3; ) await cache.get("k").then(() => {}, () => failures++);
       say("gone");
     `);

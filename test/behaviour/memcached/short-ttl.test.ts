@@ -1,4 +1,4 @@
-// Lifetimes around a second on a store that counts whole seconds: what was just stored is there, and is gone in time.
+// Lifetimes around a second on a store that counts whole seconds: a value is there right after storing, and gone in time.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
@@ -36,8 +36,8 @@ const fails = (): never => {
   throw new Error("no load");
 };
 
-describe.each(WRITES)("what %s has stored", (name, write) => {
-  /** On a connection that was just opened, when the server's time is known to a second. */
+describe.each(WRITES)("a value stored by %s", (name, write) => {
+  /** On a new connection, when the server's time is known to a second. */
   async function live(round: number, ttl: number): Promise<void> {
     const clock = new ManualClock(undefined, ++seed);
     await using cache = cacheWithClock(config(), clock);
@@ -61,7 +61,7 @@ describe.each(WRITES)("what %s has stored", (name, write) => {
     await expect(cache.getOrSet(key, fails, { staleIfError: 0.5 })).rejects.toThrow("no load");
   }
 
-  /** The server counts real seconds and keeps an item for one at least: a slower round proves nothing, and is repeated. */
+  /** The server counts real seconds and keeps an item for at least one: a slower round proves nothing, and is repeated. */
   async function liveInTime(round: number, ttl: number): Promise<void> {
     const began = performance.now();
     try {
@@ -78,7 +78,7 @@ describe.each(WRITES)("what %s has stored", (name, write) => {
   });
 });
 
-test("its tags still invalidate it", async () => {
+test("is still invalidated by its tags", async () => {
   await using cache = cacheWithClock(config(), new ManualClock());
   await cache.set("tagged", 1, { ttl: 0.05, tags: ["gone"] });
   expect(await cache.get("tagged")).toBe(1);
@@ -86,7 +86,7 @@ test("its tags still invalidate it", async () => {
   expect(await cache.get("tagged")).toBeUndefined();
 });
 
-test("another process sees it for as long as both know the server's time, and never after its ttl", async () => {
+test("is seen by another process as long as both know the server's time, and never after its ttl", async () => {
   const open = async () => {
     const backend = new MemcachedBackend({ kvUrl: server.url });
     const cache = new XCache({ ...config(), backend });

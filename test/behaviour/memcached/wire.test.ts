@@ -1,4 +1,4 @@
-// One connection: what leaves together, what is made of replies, and what a server in trouble costs.
+// One connection: which requests are sent together, how replies are handled, and what a faulty server costs.
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { BackendError, CodecError, ConnectionError, UnsupportedError } from "../../../src/core/errors.ts";
@@ -25,8 +25,8 @@ async function fake(script: Script = greet): Promise<FakeServer> {
 
 const quick = { operationTimeoutMs: TIMEOUT_MS, connectTimeoutMs: TIMEOUT_MS };
 
-describe("what is asked for in one tick", () => {
-  it("leaves in one write, changes first, and reads are quiet and end with mn", async () => {
+describe("requests of one tick", () => {
+  it("are sent in one write, changes first, and reads are quiet and end with mn", async () => {
     const server = await fake((line, client) => {
       if (line.startsWith("ms")) return "HD\r\n";
       if (line.startsWith("mg") && line.includes("T-1")) return "EN\r\n";
@@ -59,7 +59,7 @@ describe("what is asked for in one tick", () => {
     ]);
   });
 
-  it("asks once for a stamp that many read, and only of what was not sent yet", async () => {
+  it("read a stamp once for many callers, and only within what was not sent yet", async () => {
     const server = await fake((line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client)));
     await using backend = opened(server.url);
     await backend.connect();
@@ -72,7 +72,7 @@ describe("what is asked for in one tick", () => {
 });
 
 describe("replies", () => {
-  it("that come byte by byte are put together", async () => {
+  it("that arrive byte by byte are assembled", async () => {
     const server = await fake((line, client) => {
       const answer = greet(line, client) ?? (line.startsWith("mg") ? "EN\r\n" : undefined);
       for (const letter of answer ?? "") client.say(letter);
@@ -82,7 +82,7 @@ describe("replies", () => {
     expect(await backend.read("k")).toBeUndefined();
   });
 
-  it("that refuse one of several reads fail those that are silent, and leave the connection", async () => {
+  it("that refuse one of several reads fail those without a reply, and keep the connection", async () => {
     const server = await fake((line, client) => {
       if (line.endsWith("O0")) return "SERVER_ERROR out of memory writing get response\r\n";
       return greet(line, client);
@@ -100,7 +100,7 @@ describe("replies", () => {
     ["the value of another question", "VA 1 O77\r\nx\r\nMN\r\n"],
     ["more than was asked for", "MN\r\nMN\r\nHD\r\n"],
     ["an answer to something else", "HD\r\n"],
-  ])("that are %s end the connection, and another one is made", async (_name, answer) => {
+  ])("that are %s end the connection, and another one is opened", async (_name, answer) => {
     const server = await fake((line, client) => (line === "mn" ? answer : greet(line, client)));
     await using backend = opened(server.url, quick);
     const { outcome, ms } = await timed(backend.readMany(["a", "b"]));
@@ -113,13 +113,13 @@ describe("replies", () => {
   });
 });
 
-describe("a reply that is none to the command", () => {
+describe("a reply that does not match the command", () => {
   it.each<[string, string, (backend: OpenedBackend) => Promise<unknown>]>([
     ["a write that was not stored", "NS", (backend) => backend.write(stampFor("k"))],
     ["a write that met nothing", "EN", (backend) => backend.write(stampFor("k"))],
     ["a swap that found a miss", "EN", (backend) => backend.swap("k", undefined, stampFor("k"))],
     ["a taken record that was stored", "NS", (backend) => backend.take("k")],
-  ])("is no success: %s", async (_name, code, call) => {
+  ])("is not a success: %s", async (_name, code, call) => {
     const server = await fake((line, client) => (/^m[sg] /.test(line) ? `${code}\r\n` : greet(line, client)));
     await using backend = opened(server.url, quick);
     await backend.connect();
@@ -129,7 +129,7 @@ describe("a reply that is none to the command", () => {
 });
 
 describe("a server that", () => {
-  it("refuses what is needed to meet it is not there: nothing that is owed to it counts as refused", async () => {
+  it("refuses the initial commands counts as down: pending invalidations do not count as refused", async () => {
     const server = await fake((line, client) => {
       if (line.startsWith("ms")) return "SERVER_ERROR out of memory storing object\r\n";
       return line.startsWith("mg") ? "EN\r\n" : greet(line, client);
@@ -143,19 +143,19 @@ describe("a server that", () => {
     expect(error).toMatchObject({ hint: expect.stringContaining("-m") });
   });
 
-  it("accepts and never answers costs a call its deadline, and is left alone in between", async () => {
+  it("accepts and never answers costs a call its deadline, and is not retried in between", async () => {
     const server = await fake(() => undefined);
     await using backend = opened(server.url, quick);
     const { outcome, ms } = await timed(backend.read("k"));
     expect(outcome).toMatchObject({ code: "OPERATION_TIMEOUT" });
     expect(ms).toBeLessThan(TIMEOUT_MS + soon(SLACK_MS));
-    // By now it is known to be in vain: nobody waits for it any more.
+    // By now it is known to be futile: nobody waits for it any more.
     await until(async () => (await timed(backend.read("k"))).ms < 20, { what: "calls fail at once" });
     server.script = (line, client) => (line.startsWith("mg") ? "EN\r\n" : greet(line, client));
     await until(async () => (await backend.read("k")) === undefined, { what: "it works again" });
   });
 
-  it("stops answering half way through a value costs the deadline, and its socket", async () => {
+  it("stops answering halfway through a value costs the deadline, and its socket", async () => {
     const server = await fake((line, client) =>
       line.startsWith("mg") ? "VA 100\r\nhalf" : greet(line, client),
     );
@@ -167,7 +167,7 @@ describe("a server that", () => {
     await until(() => server.clients[0]?.socket.destroyed === true, { what: "the socket is gone" });
   });
 
-  it("resets every connection half way through a value fails the call when its time is up", async () => {
+  it("resets every connection halfway through a value fails the call when its time is up", async () => {
     const server = await fake((line, client) => {
       if (!line.startsWith("mg")) return greet(line, client);
       client.socket.write("VA 100\r\nhalf", () => client.socket.resetAndDestroy());
@@ -187,9 +187,14 @@ describe("a server that", () => {
     ["is too old", "STAT version 1.4.15\r\nSTAT time 1\r\nEND\r\n", UnsupportedError, /1\.4\.15/],
     ["removes nothing by its CAS", "STAT version 1.6.12\r\nEND\r\n", UnsupportedError, /1\.6\.12/],
     ["has too many clients", "ERROR Too many open connections\r\n", ConnectionError, /Too many open/],
-    ["refuses to tell", "SERVER_ERROR out of memory\r\n", ConnectionError, /cannot be used.*out of memory/],
-    ["says nothing of itself", "END\r\n", ConnectionError, /does not speak/],
-  ])("%s is refused, and it says why", async (_name, answer, type, words) => {
+    [
+      "refuses to describe itself",
+      "SERVER_ERROR out of memory\r\n",
+      ConnectionError,
+      /cannot be used.*out of memory/,
+    ],
+    ["does not describe itself", "END\r\n", ConnectionError, /does not speak/],
+  ])("%s is rejected with a reason", async (_name, answer, type, words) => {
     const server = await fake((line, client) => (line === "stats" ? answer : greet(line, client)));
     await using backend = opened(server.url, quick);
     const error = await failure(backend.connect());
@@ -197,7 +202,7 @@ describe("a server that", () => {
     expect(error.message).toMatch(words);
   });
 
-  it("was started without compare-and-swap is refused", async () => {
+  it("was started without compare-and-swap is rejected", async () => {
     const server = await fake((line, client) =>
       line === "stats settings" ? "STAT cas_enabled no\r\nEND\r\n" : greet(line, client),
     );
@@ -208,7 +213,7 @@ describe("a server that", () => {
     });
   });
 
-  it("takes items of some size only is not sent larger ones", async () => {
+  it("accepts only items of a limited size is not sent larger ones", async () => {
     const server = await fake((line, client) => {
       if (line === "stats settings") return "STAT item_size_max 2048\r\nEND\r\n";
       return line.startsWith("ms") ? "HD\r\n" : greet(line, client);
@@ -236,7 +241,7 @@ describe("a server that", () => {
 });
 
 describe("disconnect", () => {
-  it("ends what waits, at once, and leaves no socket", async () => {
+  it("rejects waiting calls immediately, and leaves no socket", async () => {
     const server = await fake((line, client) => (line.startsWith("mg") ? undefined : greet(line, client)));
     await using backend = opened(server.url, { operationTimeoutMs: 60_000 });
     await backend.connect();
@@ -249,7 +254,7 @@ describe("disconnect", () => {
     expect(server.present).toEqual([]);
   });
 
-  it("while it connects ends that too, and it can be connected again", async () => {
+  it("while connecting ends that too, and it can be connected again", async () => {
     const server = await fake(() => undefined);
     await using backend = opened(server.url, { operationTimeoutMs: 60_000 });
     const connecting = failure(backend.connect());

@@ -6,7 +6,7 @@ import { freshFolders } from "../../support/disk/folder.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
 const real = performance.now.bind(performance);
-/** No timer runs while it grows, as when the program computes for that long. */
+/** No timer runs while it advances, as when the program computes for that long. */
 let blockedMs = 0;
 let Cache: typeof XCache;
 let server: RedisServer;
@@ -29,7 +29,7 @@ afterEach(async () => {
 
 function block(ms: number): void {
   blockedMs += ms;
-  // Time passes for the server, too.
+  // Time passes for the server too.
   server.setClock(blockedMs / 1_000);
 }
 
@@ -48,7 +48,7 @@ async function open(config: CacheConfig): Promise<XCache> {
   return cache;
 }
 
-/** How many reads return what has expired, read one after the other. */
+/** How many sequential reads return an expired value. */
 async function servedExpired(cache: XCache, keys: readonly string[]): Promise<number> {
   let served = 0;
   for (const key of keys) if ((await cache.get(key)) !== undefined) served++;

@@ -12,7 +12,7 @@ import { LIVE } from "../../backends/memory/tag-set-sample.ts";
 const NEVER = Number.POSITIVE_INFINITY;
 
 describe("maxEntries", () => {
-  test("is at most half of what a Map of V8 holds, wherever it is given", () => {
+  test("is at most half of what a V8 Map holds, wherever it is set", () => {
     expect(MOST_ENTRIES).toBe(2 ** 23);
     expect(new MemoryBackend({ maxEntries: MOST_ENTRIES }).maxEntries).toBe(MOST_ENTRIES);
     expect(resolveConfig({ nearCache: { maxEntries: MOST_ENTRIES } }).nearCache).toMatchObject({
@@ -43,15 +43,15 @@ describe("maxEntries", () => {
       () => new XCache({ kvUrl: "memory://", nearCache: { maxEntries: 2 ** 24 } }),
       "nearCache.maxEntries must be a whole number from 1 to 8388608, got 16777216",
     ],
-  ])("beyond that is refused in %s, which is named", (_, act, message) => {
+  ])("beyond that is rejected in %s, which is named", (_, act, message) => {
     expect(act).toThrow(new ConfigError("CONFIG_INVALID", message));
   });
 });
 
-describe("a Map that takes no more keys", () => {
+describe("a Map that accepts no more keys", () => {
   const clock = new ManualClock();
 
-  /** Lets the page's Map refuse the key once, as a full one does. */
+  /** Makes the page's Map reject the key once, as a full one does. */
   function refuseOnce(page: Page, key: string, put: () => unknown): void {
     const set = Map.prototype.set;
     const full = vi.spyOn(Map.prototype, "set").mockImplementation(function (
@@ -74,7 +74,7 @@ describe("a Map that takes no more keys", () => {
     ["an entry", NEVER, undefined],
     ["an entry that expires soon", clock.now() + 2_000, undefined],
     ["an entry with a seal", NEVER, LIVE],
-  ])("leaves nothing of %s behind, and the table goes on", (_, expires, tagSet) => {
+  ])("leaves nothing of %s behind, and the table keeps working", (_, expires, tagSet) => {
     const table = new Table<EntryTags>({ maxEntries: 3, maxBytes: 1_000, clock });
     const page = table.openPage();
     const put = (key: string): boolean => table.put(page, key, key, tagSet, expires, 0, 10);

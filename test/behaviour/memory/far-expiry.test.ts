@@ -34,7 +34,7 @@ describe("a ttl of many years", () => {
     }
   });
 
-  test("can be read off a box to the millisecond, and compared with another", () => {
+  test("can be read from a box to the millisecond, and compared with another", () => {
     const now = Date.UTC(2026, 0, 1);
     for (const years of [50, 66, 100, 1_000, 100_000]) {
       const expires = now + years * YEAR_MS + 123;
@@ -47,8 +47,8 @@ describe("a ttl of many years", () => {
   });
 });
 
-describe("what a row says of an entry in a box", () => {
-  test("is never later, also where the new expiry is in the same second", () => {
+describe("the row of a boxed entry", () => {
+  test("never has a later expiry, even if the new one is in the same second", () => {
     const clock = new ManualClock();
     const written: number[] = [];
     const table = new Table<EntryTags>({ maxEntries: 10, maxBytes: NEVER, clock });
@@ -60,7 +60,7 @@ describe("what a row says of an entry in a box", () => {
     };
     try {
       const start = clock.now();
-      // The second brings the entry into its box, and the third, which is earlier, writes box and row.
+      // The second write boxes the entry, and the third, which is earlier, writes box and row.
       for (const ms of [90_900, 91_000, 90_950, 90_100, 90_050.9, 90_050.1]) {
         table.put(page, "a", ms, undefined, start + ms);
         expect(page.held("a") instanceof Box).toBe(ms !== 90_900);
@@ -72,7 +72,7 @@ describe("what a row says of an entry in a box", () => {
     }
   });
 
-  test("does not make a column of stale times when it comes out of its box", () => {
+  test("creates no column of stale times when the entry leaves its box", () => {
     const clock = new ManualClock();
     const table = new Table<EntryTags>({ maxEntries: 10, maxBytes: NEVER, clock });
     const page = table.openPage();

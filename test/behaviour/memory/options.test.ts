@@ -22,7 +22,7 @@ describe("the options of a memory backend", () => {
     [{ maxBytes: 0 }, "maxBytes must be a whole number of bytes of at least 1, got 0"],
     [{ maxBytes: "5" }, 'maxBytes must be a whole number of bytes of at least 1, got "5"'],
     [{ values: "own" }, 'values must be "copy", "shared" or "frozen", got "own"'],
-  ])("%j is refused with what was expected and what arrived", (options, message) => {
+  ])("%j is rejected with what was expected and what arrived", (options, message) => {
     expect(refusal(options)).toBe(message);
   });
 });

@@ -9,7 +9,7 @@ const HOST = {
 };
 
 describe("parked keys", () => {
-  test("do not take the room of entries in a Map that is as full as it may be", () => {
+  test("do not take the room of entries in a Map at its maximum size", () => {
     const page = new Page(HOST);
     for (let at = 0; at < 99; at++) page.add(`k${at}`, at);
     for (let at = 0; at < 30; at++) page.park(`k${at}`);

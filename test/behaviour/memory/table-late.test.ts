@@ -12,7 +12,7 @@ function open(start?: number): { clock: ManualClock; table: Table<EntryTags>; pa
   return { clock, table, page: table.openPage() };
 }
 
-test("an entry that is alone is not returned after its expiry when the wheel is turned late", async () => {
+test("a single entry is not returned after its expiry when the wheel is turned late", async () => {
   const { clock, table, page } = open();
   table.put(page, "a", 1, undefined, clock.now() + 7_200_000);
   await clock.jump(7_199_999);
@@ -21,7 +21,7 @@ test("an entry that is alone is not returned after its expiry when the wheel is 
   expect(page.peek("a")).toBeUndefined();
 });
 
-test("an entry that is alone and was renewed is not returned after its expiry when the timer is seconds late", async () => {
+test("a single entry that was renewed is not returned after its expiry when the timer is seconds late", async () => {
   const { clock, table, page } = open();
   table.put(page, "a", 1, undefined, clock.now() + 500);
   table.put(page, "a", 2, undefined, clock.now() + 9_000);
@@ -32,7 +32,7 @@ test("an entry that is alone and was renewed is not returned after its expiry wh
   expect(page.peek("a")).toBeUndefined();
 });
 
-test("a stale entry that is alone is not returned as fresh when the wheel is turned late", async () => {
+test("a single stale entry is not returned as fresh when the wheel is turned late", async () => {
   const { clock, table, page } = open();
   table.put(page, "a", 1, undefined, clock.now() + 7_200_000, 86_400_000);
   await clock.jump(7_800_000);
@@ -40,7 +40,7 @@ test("a stale entry that is alone is not returned as fresh when the wheel is tur
   expect(page.peek("a")).toBeUndefined();
 });
 
-test("an entry that is alone and loses its box late is not returned after its expiry", async () => {
+test("a single entry that loses its box late is not returned after its expiry", async () => {
   const { clock, table, page } = open();
   table.put(page, "a", 1, undefined, NEVER);
   table.put(page, "a", 2, undefined, clock.now() + 60_000);
@@ -50,7 +50,7 @@ test("an entry that is alone and loses its box late is not returned after its ex
   expect(page.peek("a")).toBeUndefined();
 });
 
-test("an entry written again with a shorter ttl, after it lost the box of a longer one, is stale when it expires", async () => {
+test("an entry rewritten with a shorter ttl, after it lost the box of a longer one, is stale when it expires", async () => {
   const { clock, table, page } = open();
   table.put(page, "a", 1, undefined, clock.now() + 3_000);
   table.put(page, "a", 2, undefined, clock.now() + 3_600_000);
@@ -64,14 +64,14 @@ test("an entry written again with a shorter ttl, after it lost the box of a long
   expect(table.size).toBe(0);
 });
 
-test("an entry written again to expire earlier in the same second is stale when it expires", () => {
+test("an entry rewritten to expire earlier in the same second is stale when it expires", () => {
   const { clock, table, page } = open();
   table.put(page, "a", 1, undefined, clock.now() + 900);
   table.put(page, "a", 2, undefined, clock.now() + 100);
   expect(table.find(page, "a")?.staleUntil).toBe(clock.now() + 100);
 });
 
-test("fractions of a millisecond make no stale time, and do not end the quick way of writing again", () => {
+test("fractions of a millisecond create no stale time, and do not end the fast path for rewrites", () => {
   const { clock, table, page } = open(Date.UTC(2026, 0, 1) + 0.25);
   table.put(page, "a", 1, undefined, clock.now() + 60_000);
   table.put(page, "b", 1, undefined, clock.now() + 120_000);

@@ -71,7 +71,7 @@ class Comparison {
   readonly #evicted: [Page, string][] = [];
   #mortal = new MortalTagSet();
   #value = 0;
-  /** Entries and bytes of cleared pages, as many as may still be there. */
+  /** The maximum of entries and bytes of cleared pages that may still be there. */
   #retired = { size: 0, bytes: 0 };
 
   constructor(bounds: Bounds) {
@@ -118,7 +118,7 @@ class Comparison {
     this.#agree();
   }
 
-  /** What is left of cleared pages goes away, and nothing else. */
+  /** Removes what is left of cleared pages, and nothing else. */
   finish(): void {
     this.#turn(10_000);
     this.#agree();
@@ -135,7 +135,7 @@ class Comparison {
     const tagSet = step.tagSet === "none" ? undefined : step.tagSet === "live" ? LIVE : this.#mortal;
     const value = ++this.#value;
     const fits = step.bytes <= maxBytes;
-    // As a namespace does it: in place where that is enough.
+    // As a namespace does: in place if that is enough.
     const isRenewed = tagSet === undefined && this.table.renew(at, step.key, value, NEVER);
     expect(isRenewed || this.table.put(at, step.key, value, tagSet, NEVER, 0, step.bytes)).toBe(fits);
     expect(heldValue(at.held(step.key))).toBe(fits ? value : undefined);
@@ -147,7 +147,7 @@ class Comparison {
     if (this.table.turn(most)) this.#retired = { size: 0, bytes: 0 };
   }
 
-  /** Everything stored is in the model; what the model has besides is dead. The bounds hold and the sums are right. */
+  /** Everything stored is in the model; anything else in the model is dead. The bounds hold and the sums are right. */
   #agree(): void {
     const { table } = this;
     const wrong: string[] = [];

@@ -10,15 +10,15 @@ import { MortalTagSet } from "../../backends/memory/tag-set-sample.ts";
 const NEVER = Number.POSITIVE_INFINITY;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-/** Longer than any entry of these tests lives, those that are there for years excepted. */
+/** Longer than any entry of these tests lives, except those that live for years. */
 const ALL_LAPSED_MS = 50 * HOUR_MS;
 
-/** A failure is made smaller for so long; it is reported in any case. */
+/** The time limit for shrinking a failure; it is reported in any case. */
 const PATIENCE = { interruptAfterTimeLimit: 12_000 };
 
 interface Setting {
   readonly lagMs: number;
-  /** Whether the timer runs; else nothing turns the wheel but insertions and the steps themselves. */
+  /** Whether the timer runs; otherwise only insertions and the steps themselves turn the wheel. */
   readonly timer: boolean;
   /** Whether there are two more entries that expire in years. */
   readonly company: boolean;
@@ -60,7 +60,7 @@ const KEYS = 8;
 const late = fc.boolean();
 const between = (min: number, max: number): fc.Arbitrary<number> => fc.integer({ min, max });
 const briefMs = fc.oneof(between(0, 9_000), between(9_000, 120_000));
-/** Around what matters: the second, the nearness of an expiry, a turn of the wheel, and far beyond it. */
+/** Around the times that matter: the second, a near expiry, a turn of the wheel, and far beyond it. */
 const anyMs = fc.oneof(
   briefMs,
   briefMs,
@@ -123,7 +123,7 @@ function stepsWith({ keys, ...puts }: Puts): fc.Arbitrary<Step[]> {
   );
 }
 
-/** Entries that only expire are held with the least ceremony, the more so if they are few and none outlives the others by far. */
+/** Entries that only expire take the fastest path, all the more if they are few and none outlives the others by far. */
 const briefSteps = stepsWith({
   keys: 2,
   ttlMs: briefMs,
@@ -244,7 +244,7 @@ class Comparison {
 
   async #wait(ms: number, isLate: boolean): Promise<void> {
     if (ms < 0) return;
-    // A timer that runs every second would take its time to get through hours.
+    // A timer that runs every second would take too long to get through hours.
     if (isLate || (this.#setting.timer && ms > 300_000)) await this.clock.jump(ms);
     else await this.clock.advance(ms);
   }
@@ -281,7 +281,7 @@ class Comparison {
     expect(comparable).toEqual({ value, tagSet, expires, staleUntil });
   }
 
-  /** Only what is of use is reported. */
+  /** Only usable entries are reported. */
   #settleEvicted(): void {
     for (const [from, name] of this.#evicted.splice(0)) {
       if (from === this.company) continue;
@@ -318,7 +318,7 @@ class Comparison {
     for (let slices = 0; !this.table.turn(5); slices++) expect(slices).toBeLessThan(10_000);
   }
 
-  /** Nothing is left but what is of use. */
+  /** Only usable entries are left. */
   #reclaim(): void {
     this.#turnAll();
     this.table.sweep(this.table.maxEntries);
@@ -342,7 +342,7 @@ class Comparison {
     }
   }
 
-  /** The wheel alone reclaims all that lapses; a sweep the dead; and an empty table is as it was in the beginning. */
+  /** The wheel alone reclaims everything that lapses; a sweep the dead; and an empty table is back in its initial state. */
   async #finish(): Promise<void> {
     await this.clock.jump(ALL_LAPSED_MS);
     this.#turnAll();
@@ -476,7 +476,7 @@ describe("an entry is returned until its last millisecond and not after it", () 
     }
   });
 
-  test.each(TTLS)("when time leaps to it and the wheel is turned late: %i ms", async (ttl) => {
+  test.each(TTLS)("when time jumps to it and the wheel is turned late: %i ms", async (ttl) => {
     for (const staleMs of [0, HOUR_MS]) {
       const { clock, table, page } = open();
       table.put(page, "a", 1, undefined, clock.now() + ttl, staleMs);
@@ -568,7 +568,7 @@ describe("the horizon", () => {
     expect([table.horizon, table.needsTending]).toEqual([NEVER, false]);
   });
 
-  test("moves on with every turn and stays while something due is left", async () => {
+  test("advances with every turn and stays while something due is left", async () => {
     const clock = new LaggingClock(0);
     const table = new Table<EntryTags>({ maxEntries: 100, maxBytes: NEVER, clock });
     const page = table.openPage();

@@ -52,7 +52,7 @@ describe("a tag is forgotten", () => {
     expect(ring.size).toBe(0);
   });
 
-  test("at once, though the event loop never turns", () => {
+  test("immediately, even if the event loop never turns", () => {
     const { ring, put } = open(3);
     for (let at = 0; at < 1_000; at++) {
       put("same key", [`t${at}`]);
@@ -62,7 +62,7 @@ describe("a tag is forgotten", () => {
 });
 
 describe("an invalidation reaches", () => {
-  test("an entry that was stored in the place of the only other one under its tags", async () => {
+  test("an entry that replaced the only other one under its tags", async () => {
     const { ring, put, value } = open(1);
     put("a", ["x"]);
     put("b", ["x"]);
@@ -107,7 +107,7 @@ describe("an invalidation reaches", () => {
             clear();
             live.clear();
           }
-          // What is stored was stored and not invalidated; what is missing was evicted.
+          // Stored entries were stored and not invalidated; missing ones were evicted.
           let found = 0;
           for (let at = 0; at < 8; at++) {
             if (value(`k${at}`) === undefined) continue;

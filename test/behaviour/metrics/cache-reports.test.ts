@@ -1,4 +1,4 @@
-// What a cache object reports to the collectors it is configured with, from its first call to its last.
+// What a cache object reports to its configured collectors, from its first call to its last.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CacheMetrics } from "../../../src/metrics/collectors/cache-metrics.ts";
 import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
@@ -15,7 +15,7 @@ function pullCollector() {
 }
 
 describe("a cache", () => {
-  it("reports every operation to each collector, and no label holds a key", async () => {
+  it("reports every operation to each collector, and no label contains a key", async () => {
     const [listening, { collector, page }] = [new ListeningCollector(), pullCollector()];
     const { cache, clock } = memoryCache({ metrics: new CacheMetrics([listening, collector]) });
     await cache.set("user:42", 1, { tags: ["tag:42"] });
@@ -28,14 +28,14 @@ describe("a cache", () => {
     await cache.get("").catch(() => {});
     await clock.advance(10);
     const counters = ["gets", "hits", "misses", "sets", "deletes", "invalidations", "errors"];
-    const told = counters.map((name) => listening.total(`cache.${name}.total`));
-    expect(told).toEqual([5, 2, 3, 2, 1, 1, 1]);
+    const reported = counters.map((name) => listening.total(`cache.${name}.total`));
+    expect(reported).toEqual([5, 2, 3, 2, 1, 1, 1]);
     const series = await page();
     const summed = (name: string): number =>
       [...series]
         .filter(([id]) => id.replace(/\{.*/, "") === `xcache_cache_${name}_total`)
         .reduce((sum, [, value]) => sum + value, 0);
-    expect(counters.map(summed)).toEqual(told);
+    expect(counters.map(summed)).toEqual(reported);
     const operations = listening.of("cache.operation_duration").map(([, , , tags]) => tags?.operation);
     expect(new Set(operations)).toEqual(
       new Set(["set", "get", "getMany", "getOrSet", "delete", "invalidateTags"]),
@@ -43,7 +43,7 @@ describe("a cache", () => {
     expect(JSON.stringify([listening.calls, [...series]])).not.toContain(":42");
   });
 
-  it("takes a collector of the user's own as it is", async () => {
+  it("accepts a user's own collector as it is", async () => {
     const listening = new ListeningCollector();
     const { cache, clock } = memoryCache({ metrics: listening });
     await cache.get("k");
@@ -51,7 +51,7 @@ describe("a cache", () => {
     expect(listening.total("cache.misses.total")).toBe(1);
   });
 
-  it("adds up with its namespaces and with other caches", async () => {
+  it("is summed with its namespaces and with other caches", async () => {
     const { collector, page } = pullCollector();
     const metrics = new CacheMetrics([collector]);
     const [one, other] = [memoryCache({ metrics }).cache, memoryCache({ metrics }).cache];
@@ -73,7 +73,7 @@ describe("a cache", () => {
     expect((await page()).get("xcache_cache_keys_count")).toBe(1);
   });
 
-  it("reports its last calls when it disconnects, and goes on when it connects again", async () => {
+  it("reports its last calls when it disconnects, and continues when it connects again", async () => {
     const [listening, { collector, page }] = [new ListeningCollector(), pullCollector()];
     const { cache, clock } = memoryCache({ metrics: new CacheMetrics([listening, collector]) });
     cache.startMetricsCollection();
@@ -128,7 +128,7 @@ describe("a cache", () => {
     expect(errors).toEqual([]);
   });
 
-  it("on Redis tells which hits the store was asked for", async () => {
+  it("on Redis distinguishes hits that were read from the store", async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const { collector, page } = pullCollector();

@@ -12,7 +12,7 @@ import { reportingCache } from "../../metrics/reporting-cache.ts";
 import { promtool, startPrometheus } from "../../support/prometheus.ts";
 import { until } from "../../support/until.ts";
 
-/** As much as both have. */
+/** The API that both have in common. */
 interface Library {
   readonly Registry: {
     new (): LibraryRegistry;
@@ -52,12 +52,12 @@ function pulled(registry: MetricRegistry, options: PullCollectorOptions = {}) {
   return { collector, metrics, ...cache };
 }
 
-it("registries of both libraries are of the type that is asked for", () => {
+it("registries of both libraries have the expected type", () => {
   expectTypeOf<original.Registry>().toExtend<MetricRegistry>();
   expectTypeOf<successor.Registry>().toExtend<MetricRegistry>();
 });
 
-it("without a registry, or with null, it is the default one of the library that is still maintained", async () => {
+it("the registry defaults, also with null, to that of the maintained library", async () => {
   const name = "defaults_cache_gets_total";
   for (const options of [{}, { registry: null }]) {
     const collector = new PullCollector({ namespace: "defaults", ...options });
@@ -90,7 +90,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     return registry;
   };
 
-  it("renders the same series next to the user's own, as promtool reads them", async () => {
+  it("renders the same series next to the user's own, as parsed by promtool", async () => {
     const registry = new Registry();
     new Counter({ name: "orders_total", help: "Orders.", registers: [registry] }).inc();
     const { collector, telemetry, metrics } = pulled(registry, { labels: { region: 'e"u\\\n' } });
@@ -108,13 +108,13 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(series.get(`shop_heat{${region},${String.raw`room="a\"\nb 1"`}}`)).toBe(1.5);
     expect(await registry.getMetricsAsJSON()).toHaveLength(METRICS.length + 2);
     expect(registry.getSingleMetric("shop_cache_gets_total")).toBeDefined();
-    // Finding fault with the name keys_count, which is given, is all that it does.
+    // The only complaint is about the name keys_count, which is specified.
     expect((await promtool(["check", "metrics"], page)).output.trim().split("\n")).toEqual([
       expect.stringContaining("shop_cache_keys_count"),
     ]);
   });
 
-  it("adds its default labels, which give way to those that are set", async () => {
+  it("adds its default labels, which are overridden by explicit ones", async () => {
     const registry = new Registry();
     registry.setDefaultLabels({ app: "web", region: "us" });
     const { collector, telemetry } = pulled(registry, { labels: { region: "eu" } });
@@ -124,7 +124,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     ).toBe(1);
   });
 
-  it("adds up over the worker processes of a cluster", async () => {
+  it("is summed over the worker processes of a cluster", async () => {
     const readings = await Promise.all(
       [1, 2].map(async (hits) => {
         const registry = new Registry();
@@ -142,7 +142,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(series.get("shop_cache_keys_count")).toBe(3);
   });
 
-  it("speaks OpenMetrics as well", async () => {
+  it("supports OpenMetrics as well", async () => {
     const { collector, telemetry } = pulled(openMetrics());
     telemetry.hit("k");
     const page = await collector.metrics();
@@ -151,7 +151,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(collector.contentType).toContain("openmetrics");
   });
 
-  it("is left as it was found, also after it has spoken OpenMetrics and with it renamed counters", async () => {
+  it("is left as it was found, even after it has rendered OpenMetrics and so renamed counters", async () => {
     const registry = openMetrics();
     const { collector, metrics } = pulled(registry);
     metrics.increment("orders.total");
@@ -161,7 +161,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(() => new PullCollector({ registry, namespace: "shop" })).not.toThrow();
   });
 
-  it("goes on counting under a name that it has changed", async () => {
+  it("keeps counting under a name that it has changed", async () => {
     const { collector, metrics } = pulled(openMetrics());
     metrics.increment("orders.total");
     await collector.metrics();
@@ -170,7 +170,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(collector.dropped).toBe(0);
   });
 
-  it("that somebody has cleared meanwhile keeps what others have registered since", async () => {
+  it("that was cleared meanwhile keeps what others have registered since", async () => {
     const registry = new Registry();
     const { collector } = pulled(registry);
     registry.clear();
@@ -179,7 +179,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(registry.getMetricsAsArray()).toHaveLength(METRICS.length);
   });
 
-  it("that has such a metric already is an error, and nothing is left half done", () => {
+  it("that already has such a metric is an error, and nothing is left half done", () => {
     const registry = new Registry();
     const first = new PullCollector({ registry, namespace: "a" });
     expect(() => new PullCollector({ registry, namespace: "a" })).toThrow(ConfigError);
@@ -188,7 +188,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(first.dropped).toBe(0);
   });
 
-  it("that has one such metric in the middle is left with it, and an error names it", () => {
+  it("that has one such metric in the middle keeps it, and an error names it", () => {
     const registry = new Registry();
     new Counter({ name: "shop_cache_sets_total", help: "Of somebody else.", registers: [registry] });
     const made = (): unknown => new PullCollector({ registry, namespace: "shop" });
@@ -197,7 +197,7 @@ describe.each(LIBRARIES)("a registry of %s", (_, { AggregatorRegistry, Counter, 
     expect(registry.getMetricsAsArray()).toHaveLength(1);
   });
 
-  it("that is reset forgets what was told, and keeps what caches have counted", async () => {
+  it("that is reset forgets what it was given directly, and keeps what caches have counted", async () => {
     const registry = new Registry();
     const { collector, telemetry, metrics } = pulled(registry);
     telemetry.hit("k");

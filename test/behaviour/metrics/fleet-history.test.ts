@@ -1,4 +1,4 @@
-// The figures of all processes, out of a real server: each cache here has connections of its own, as a process has.
+// The figures of all processes, from a real server: each cache here has its own connections, as a process has.
 import { beforeEach, expect, it } from "vitest";
 import type { FleetStats } from "../../../src/core/stats.ts";
 import type { XCache } from "../../../src/xcache.ts";
@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const caches = redisCaches({ operationTimeout: 5 });
 
-/** A process, and the ten seconds after which it adds what it counted. */
+/** A process, and the ten seconds after which it adds its counts. */
 function openProcess(): { cache: XCache; clock: HeldClock } {
   const clock = new HeldClock();
   return { cache: caches.open({}, clock), clock };
@@ -17,10 +17,10 @@ function openProcess(): { cache: XCache; clock: HeldClock } {
 
 const fleetOf = (cache: XCache): Promise<FleetStats> => cache.getStats({ fleet: true, since: 600 });
 
-/** What is in the store, by one who adds nothing to it. */
+/** The contents of the store, as seen by a cache that adds nothing. */
 const stored = (): Promise<FleetStats> => fleetOf(caches.open({ enableMetrics: false }));
 
-/** How many commands that change something the server has carried out, also those within scripts. */
+/** How many write commands the server has executed, including those within scripts. */
 async function writeCommands(server: RedisServer): Promise<number> {
   const writing = new Set((await server.cli("ACL", "CAT", "write")).split("\n"));
   let calls = 0;
@@ -32,7 +32,7 @@ async function writeCommands(server: RedisServer): Promise<number> {
   return calls;
 }
 
-// A minute that ends meanwhile would part the processes.
+// A minute that ends meanwhile would separate the processes.
 beforeEach(() => until(() => Date.now() % 60_000 < 50_000, { what: "a minute that lasts" }));
 
 it("processes that add at the same moment lose nothing of each other, and each counts once", async () => {
@@ -69,7 +69,7 @@ it("processes that add at the same moment lose nothing of each other, and each c
   expect(hits).toBe(stats.totalHits);
 });
 
-it("asking for the fleet's figures writes nothing: the server sees two writes in ten seconds", async () => {
+it("reading the fleet's figures writes nothing: the server sees two writes in ten seconds", async () => {
   const { cache, clock } = openProcess();
   await cache.set("k", 1);
   const before = await writeCommands(caches.server);
@@ -93,7 +93,7 @@ it("asking for the fleet's figures writes nothing: the server sees two writes in
   });
 });
 
-it("each of two processes that ask sees the calls of a moment ago exactly once", async () => {
+it("two processes that read them each see the calls of a moment ago exactly once", async () => {
   const [one, other] = [openProcess(), openProcess()];
   await one.cache.set("k", 1);
   for (let hit = 0; hit < 2; hit++) await one.cache.get("k");
@@ -107,7 +107,7 @@ it("each of two processes that ask sees the calls of a moment ago exactly once",
     [3, 1],
   ]);
   one.clock.fire();
-  // While that is on its way the answer waits for it.
+  // The answer waits for an addition in flight.
   expect(await fleetOf(one.cache)).toMatchObject({ totalHits: 2, processes: 1 });
   expect(await seen()).toEqual([
     [2, 1],

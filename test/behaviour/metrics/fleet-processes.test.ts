@@ -1,4 +1,4 @@
-// The figures of a fleet of real processes on one store: they add up exactly, and are kept for as long as was asked.
+// The figures of a fleet of real processes on one store: they add up exactly, and are kept for the configured time.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
 /**
- * A process that uses the cache as it is told: `set`, `hits` and `misses` at first, then one of `add` (ten seconds have
+ * A process that uses the cache on command: `set`, `hits` and `misses` at first, then one of `add` (ten seconds have
  * passed), `ask` and `leave`. It answers when that is done.
  */
 const SCRIPT = `
@@ -28,20 +28,20 @@ const after = (delayMs, run) => {
   return { cancel: () => due.delete(run) };
 };
 const cache = cacheWithClock({ ...settings.config, operationTimeout: 5 }, { ...systemClock, after });
-const order = await told();
+const order = await nextMessage();
 await cache.set(order.key, "value");
 for (let hit = 0; hit < order.hits; hit++) await cache.get(order.key);
 for (let miss = 0; miss < order.misses; miss++) await cache.get("absent");
 say("used");
 for (;;) {
-  const { what } = await told();
+  const { what } = await nextMessage();
   if (what === "leave") break;
   if (what === "add") {
     const runs = [...due];
     due.clear();
     for (const run of runs) run();
   }
-  // Its answer comes after an addition that is under way.
+  // Its answer comes after an addition in flight.
   say(what, { stats: await cache.getStats({ fleet: true, since: 600 }) });
 }
 await cache.disconnect();
@@ -61,7 +61,7 @@ class Fleet {
     this.#config = { kvUrl, metricsRetentionDays };
   }
 
-  /** A process each, which have used the cache like this and have added nothing yet. */
+  /** One process each, which have used the cache like this and have added nothing yet. */
   async use(uses: readonly Use[]): Promise<OwnProcess[]> {
     const started = uses.map(() => new OwnProcess(SCRIPT, { settings: { config: this.#config } }));
     this.processes.push(...started);
@@ -70,7 +70,7 @@ class Fleet {
     return started;
   }
 
-  /** What is in the store, by one who adds nothing to it. */
+  /** The contents of the store, as seen by a cache that adds nothing. */
   async stored(): Promise<FleetStats> {
     const cache = new XCache({ ...this.#config, enableMetrics: false, operationTimeout: 5 });
     try {
@@ -99,14 +99,14 @@ function temporaryFolder(): string {
 
 let fleet: Fleet;
 
-// A minute that ends meanwhile would part the processes.
+// A minute that ends meanwhile would separate the processes.
 beforeEach(() => until(() => Date.now() % MINUTE_MS < 50_000, { what: "a minute that lasts" }));
 afterEach(async () => {
   for (const each of fleet.processes) await each[Symbol.asyncDispose]();
 });
 
 describe("three processes on one server", () => {
-  it("add up exactly, whichever way each adds, and the rows are kept for metrics_retention_days", async () => {
+  it("add up exactly, however each adds, and the rows are kept for metrics_retention_days", async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     fleet = new Fleet(server.url, 3);
@@ -120,7 +120,7 @@ describe("three processes on one server", () => {
     expect(await answer(one, "add")).toMatchObject({ totalHits: 5, totalOperations: 8, processes: 1 });
     await leave(other);
     expect(await fleet.stored()).toMatchObject({ totalHits: 12, totalMisses: 5, processes: 2 });
-    // The third has added nothing yet: it alone sees its own calls, and that once.
+    // The third has added nothing yet: only it sees its own calls, and once.
     const seen = { totalHits: 23, totalMisses: 18, totalSets: 3, totalOperations: 44, processes: 3 };
     expect(await answer(third, "ask")).toMatchObject(seen);
     expect(await answer(one, "ask")).toMatchObject({ totalHits: 12, processes: 2 });
@@ -128,7 +128,7 @@ describe("three processes on one server", () => {
     await leave(one);
 
     const { history, ...stats } = await fleet.stored();
-    // Three more calls: the questions.
+    // Three more calls: the reads of the figures.
     const all = { ...seen, totalOperations: 44 + 3, hitRate: 23 / 41, totalErrors: 0 };
     expect(stats).toMatchObject(all);
     expect(history).toMatchObject([all]);
@@ -161,7 +161,7 @@ describe("two processes on one folder", () => {
   });
 });
 
-/** How long each row is kept from when it was written, in milliseconds. */
+/** How long each row is kept after it was written, in milliseconds. */
 async function lifetimes(directory: string): Promise<number[]> {
   const backend = new DiskBackend({ directory });
   const cache = new XCache({ backend, enableMetrics: false });

@@ -1,4 +1,4 @@
-// What happens without the optional packages: nothing is needed until it is used, and then the message says what to do.
+// Without the optional packages: nothing is required until it is used, and then the message states what to do.
 import { describe, expect, it, vi } from "vitest";
 import { MissingPeerError } from "../../../src/core/errors.ts";
 
@@ -22,14 +22,14 @@ const { optionalPackage, requiredPackage } = await vi.importActual<
 >("../../../src/core/peer-package.ts");
 
 describe("without the optional packages", () => {
-  it("a PullCollector has a registry of its own", async () => {
+  it("a PullCollector has its own registry", async () => {
     const collector = new PullCollector({ namespace: "alone" });
     expect(await collector.metrics()).toContain("# TYPE alone_cache_gets_total counter\n");
-    // It is nobody else's: the same names may be used again.
+    // It is not shared: the same names can be used again.
     expect(() => new PullCollector({ namespace: "alone" })).not.toThrow();
   });
 
-  it("OpenTelemetry is missed with the command that installs it", () => {
+  it("OpenTelemetry is reported as missing, with the install command", () => {
     for (const use of [() => new OtelCollector(), () => traceWithOpenTelemetry()]) {
       expect(use).toThrow(MissingPeerError);
       expect(use).toThrow(/Run: npm install "?@opentelemetry\/api@/);
@@ -38,7 +38,7 @@ describe("without the optional packages", () => {
 });
 
 describe("loading a package", () => {
-  it("gives it, or nothing, or an error with the command", () => {
+  it("returns it, or nothing, or an error with the command", () => {
     expect(optionalPackage("prom-client")).toHaveProperty("register");
     expect(optionalPackage("no-such-package-here")).toBeUndefined();
     expect(() => requiredPackage("no-such-package-here", "This")).toThrow(

@@ -1,4 +1,4 @@
-// Collectors keep no process alive, whatever they have open or on its way.
+// Collectors keep no process alive, whatever they have open or in flight.
 import { describe, expect, it } from "vitest";
 import { OwnProcess } from "../../support/own-process.ts";
 
@@ -14,8 +14,8 @@ async function run(program: string) {
   return { code, words: own.words, errors: own.errors };
 }
 
-describe("a process ends by itself", () => {
-  it("with an endpoint that listens, a client that stays connected and datagrams that wait", async () => {
+describe("a process exits by itself", () => {
+  it("with a listening endpoint, a connected client and pending datagrams", async () => {
     const outcome = await run(`
       import { connect } from "node:net";
       const pull = new PullCollector({ port: 0 });

@@ -1,4 +1,4 @@
-// The exposition as Prometheus itself sees it: promtool reads it, and a real server scrapes it.
+// The exposition as Prometheus itself sees it: promtool parses it, and a real server scrapes it.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import { FeedCounts } from "../../../src/db/feed/feed-status.ts";
@@ -11,7 +11,7 @@ import { reportingCache } from "../../metrics/reporting-cache.ts";
 import { promtool, startPrometheus } from "../../support/prometheus.ts";
 import { until } from "../../support/until.ts";
 
-/** A collector with something in every metric of the catalogue. */
+/** A collector with data in every metric of the catalogue. */
 function usedCollector() {
   const registry = new BuiltInRegistry();
   const collector = new PullCollector({
@@ -48,17 +48,17 @@ function usedCollector() {
 }
 
 describe("promtool check metrics", () => {
-  it("finds nothing but the name keys_count, which the specification gives", async () => {
+  it("complains about nothing but the name keys_count, which is specified", async () => {
     const { collector } = usedCollector();
     const { status, output } = await promtool(["check", "metrics"], await collector.metrics());
     expect(output.trim()).toBe(
       'shop_cache_keys_count non-histogram and non-summary metrics should not have "_count" suffix',
     );
-    // 3 stands for findings of style; a page that cannot be read is 1.
+    // 3 means style findings; a page that cannot be parsed is 1.
     expect(status).toBe(3);
   });
 
-  it("refuses a page that is wrong, so that the test above means something", async () => {
+  it("rejects an invalid page, so that the test above is meaningful", async () => {
     expect((await promtool(["check", "metrics"], "shop_x{ 1\n")).status).toBe(1);
   });
 });

@@ -4,7 +4,7 @@ import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { backendContract, ChaosBackend, ManualClock } from "../../../src/testing/index.ts";
 
-/** As a caller without types sees it. */
+/** As seen by an untyped caller. */
 type Untyped = Record<string, (...given: unknown[]) => unknown>;
 
 const chaos = (): ChaosBackend => new ChaosBackend(new MemoryBackend());

@@ -10,17 +10,17 @@ import { RunningClock } from "../../support/running-clock.ts";
 const KEYS = ["a", "b", "c"];
 const PROCESSES = 3;
 const STEPS = 120;
-/** A process may take so long to notice that its load was overtaken by another one. */
+/** The longest time in which a process notices that its load was superseded by another one. */
 const NOTICE_MS = 1_200;
 
 interface Scenario {
   readonly store: ReferenceOptions;
   readonly chances: ChaosChances;
-  /** How long a process may go on with stamps it has at hand. */
+  /** How long a process may keep using its cached stamps. */
   readonly pushBoundMs: number;
 }
 
-/** A write of the database whose invalidation was acknowledged. */
+/** A database write whose invalidation was acknowledged. */
 interface Acknowledged {
   readonly version: number;
   readonly at: number;
@@ -79,7 +79,7 @@ class World {
       () => cache.clear(),
     ];
     const way = ways[this.#pick(ways.length)] as () => Promise<unknown>;
-    // One whose outcome is unknown is repeated until it is known.
+    // A write with an unknown outcome is repeated until it is known.
     while (
       !(await way().then(
         () => true,
@@ -112,7 +112,7 @@ class World {
     this.#judge("getOrSet", process, key, version, least);
   }
 
-  /** What a read that begins now must at least see: one's own writes at once, others' after the bound. */
+  /** The version that a read starting now must at least see: own writes immediately, others' after the bound. */
   #leastVersion(process: number, key: string, boundMs: number): number {
     const now = this.clock.now();
     const known = (this.#acknowledged.get(key) ?? []).filter(

@@ -19,7 +19,7 @@ import {
 import { ReferenceBackend } from "../../support/reference-backend.ts";
 import { type ReferenceSubjectOptions, referenceSubject } from "../../support/reference-subject.ts";
 
-/** Runs the cases whose rule starts with `wanted`; the error of each, or undefined where it passed. */
+/** Runs the cases whose rule starts with `wanted`; the error of each, or undefined if it passed. */
 async function outcomes(subject: ContractSubject, wanted: string): Promise<(Error | undefined)[]> {
   const bodies: (() => Promise<void>)[] = [];
   const collect: ContractRunner = {
@@ -37,7 +37,7 @@ async function outcomes(subject: ContractSubject, wanted: string): Promise<(Erro
   );
 }
 
-/** Fails unless a right backend passes the cases and the wrong one fails at least one of them. */
+/** Fails unless a correct backend passes the cases and the wrong one fails at least one of them. */
 async function expectCaught(
   caughtBy: string,
   wrong: ReferenceSubjectOptions["client"],
@@ -124,7 +124,7 @@ describe("mistakes in what a backend offers are noticed", () => {
 
 describe("mistakes in pushes are noticed", () => {
   it.each(["write", "take", "swap to nothing", "takeMany", "removeMany"])(
-    "pushes of a %s get lost without a word",
+    "pushes of a %s are silently lost",
     async (change) => {
       await expectCaught(
         `a change by another client to a value that was read is pushed: ${change}`,

@@ -58,7 +58,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     });
   });
 
-  /** The load that was begun just now is joined for this long, and then another one is begun. */
+  /** The load that just began is joined for this long, and then another one starts. */
   async function expectJoinedFor(ms: number, first: HeldLoad<number>, call: Promise<number>): Promise<void> {
     const second = new HeldLoad<number>();
     await clock.advance(ms - 1);
@@ -134,7 +134,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     const call = cache.getOrSet("k", here.load, { tags: ["t"] });
     await clock.advance(0);
     expect(here.runs).toBe(0);
-    // The lease of the other process is of no more use, so the load begins here.
+    // The lease of the other process is no longer useful, so the load begins here.
     await cache.invalidateTags("t");
     await clock.advance(1_000);
     await here.started;

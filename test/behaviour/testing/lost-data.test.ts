@@ -75,7 +75,7 @@ describe.each(Object.entries(stores))("on %s", (_name, options) => {
     expect(await cache.get("c")).toBe(3);
     const entry = store.snapshot().get("app:c");
     store.restart(snapshot);
-    // As if the entry alone had been saved: its stamp is not the store's any more.
+    // As if only the entry had been saved: its stamp is no longer the store's.
     if (entry !== undefined) store.put("app:c", entry);
     expect(await cache.get("c")).toBeUndefined();
     await cache.set("c", 4, { tags: ["tag"] });

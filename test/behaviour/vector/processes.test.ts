@@ -62,7 +62,7 @@ describe.each([false, true])("with near_cache %s", (nearCache) => {
   });
 });
 
-test("a graph that is being built does not keep a process alive that has disconnected", async () => {
+test("an unfinished graph does not keep a process alive that has disconnected", async () => {
   const lone = new VectorProcess({ kvUrl: "memory://", exactUpTo: 1_000 });
   const fill =
     "const faq = cache.namespace('faq'); for (let at = 0; at < 3000; at++) await faq.set('t' + at, " +

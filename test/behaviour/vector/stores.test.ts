@@ -1,4 +1,4 @@
-// The semantic cache on every store: what is stored, invalidated and found by several caches that share nothing else.
+// The semantic cache on every store: what several caches that share nothing else store, invalidate and find.
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
@@ -67,7 +67,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     await one.answers.set("rain", "take an umbrella");
     const found = async (): Promise<unknown[]> =>
       (await two.answers.search("weather")).map(({ value }) => value);
-    // What is at hand of the journal is known to have changed when the store's push arrives.
+    // The cached part of the journal is known to be outdated when the store's push arrives.
     if (store.includes("near"))
       await until(async () => (await found()).length > 0, { what: "the push arrives" });
     expect(await found()).toEqual(["take an umbrella"]);
@@ -85,7 +85,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
       await one.answers.set(RESET, "by link", { tags: ["help"] });
       expect(await two.answers.get(RECOVER)).toBe("by link");
       await invalidate();
-      // With a near tier it may take as long as the store's push takes.
+      // With a near tier it may take as long as the store's push.
       if (store.includes("near")) {
         await until(async () => (await two.answers.get(RECOVER)) === undefined, { what: "the push arrives" });
       }
@@ -106,7 +106,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     const first = open(store);
     for (let at = 0; at < 150; at++) await first.answers.set(`password ${at}`, at);
     await first.cache.namespace("faq").delete("password 7");
-    // Other records are not looked at.
+    // Other records are not read.
     await first.cache.set("password", 1);
     await first.cache.namespace("other").set("password", 1);
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
@@ -117,7 +117,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
       expect(found).toHaveLength(149);
       expect(warned).not.toHaveBeenCalled();
     } else {
-      // What was announced last is known even so; what is missing is said once.
+      // The latest announcements are known even so; the missing ones are reported once.
       expect(found).toHaveLength(149);
       await second.answers.search("login");
       expect(warned).toHaveBeenCalledTimes(1);
@@ -161,7 +161,7 @@ test("an answer that another program damaged in the store is skipped", async () 
   expect((await later.search(RECOVER)).map(({ value }) => value)).toEqual(["by mail"]);
 });
 
-test("a frozen server does not keep getOrSet from its load for longer than the store's and the embedder's time", async () => {
+test("a frozen server delays the load of getOrSet by at most the store's and the embedder's timeouts", async () => {
   const server = await startRedis();
   const cache = new XCache({ kvUrl: server.url, operationTimeout: 0.2 });
   const answers = new SemanticCache({ cache, embed: topicEmbedder(), namespace: "faq", threshold: 0.9 });

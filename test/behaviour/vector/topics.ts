@@ -1,4 +1,4 @@
-// An embedder for tests that knows a few meanings: texts about the same things are near, however they are worded.
+// An embedder for tests that knows a few topics: texts about the same topic are close, however they are worded.
 import type { Embedder } from "../../../src/vector/index.ts";
 
 const TOPICS: readonly (readonly string[])[] = [
@@ -11,11 +11,11 @@ const TOPICS: readonly (readonly string[])[] = [
 ];
 
 export interface TopicEmbedder extends Embedder {
-  /** The texts it was asked for. */
+  /** The texts it was asked to embed. */
   readonly asked: readonly string[];
 }
 
-/** A number for each topic, and one that is never zero. */
+/** A number per topic, and one that is never zero. */
 export function topicEmbedder(): TopicEmbedder {
   const asked: string[] = [];
   const embed = (text: string): number[] => {

@@ -1,4 +1,4 @@
-// A process with a semantic cache of its own, which evaluates what it is sent.
+// A process with its own semantic cache, which evaluates the code it is sent.
 import { OwnProcess } from "../../support/own-process.ts";
 
 const PROGRAM = `
@@ -9,7 +9,7 @@ const cache = new XCache({ kvUrl, nearCache, operationTimeout: 10 });
 const answers = new SemanticCache({ cache, namespace: "faq", threshold: 0.6, exactUpTo });
 const AsyncFunction = (async () => {}).constructor;
 for (;;) {
-  const { code } = await told();
+  const { code } = await nextMessage();
   if (code === undefined) break;
   const result = await new AsyncFunction("answers", "cache", code)(answers, cache).catch((error) => "failed: " + error);
   say("result", { result: result ?? null });
@@ -26,13 +26,13 @@ export class VectorProcess extends OwnProcess {
     super(PROGRAM, { settings });
   }
 
-  /** `code` is the body of an async function of `answers` and `cache`. Resolves with what it returns. */
+  /** `code` is the body of an async function with `answers` and `cache`. Resolves with its result. */
   async run(code: string): Promise<unknown> {
     this.tell({ code });
     return (await this.heard("result")).result;
   }
 
-  /** Lets it disconnect and end. Resolves with its exit code. */
+  /** Lets it disconnect and exit. Resolves with its exit code. */
   async end(): Promise<number | null> {
     this.tell();
     return (await this.ended()).code;

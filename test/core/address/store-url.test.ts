@@ -101,7 +101,7 @@ describe("clusters, sentinels and sockets", () => {
     },
   );
 
-  it("options of connections, and addresses behind NAT", () => {
+  it("parses connection options and addresses behind NAT", () => {
     const link = "client_name=app&keep_alive=0&reconnect_pause=0.5&max_reconnect_pause=10";
     const options = { clientName: "app", keepAlive: 0, reconnectPause: 0.5, maxReconnectPause: 10 };
     const nat = "nat_map=10.0.0.1:6379=Host.Example:7001,[fd00::1]:6379=[::1]:7002";
@@ -120,7 +120,7 @@ describe("clusters, sentinels and sockets", () => {
     });
   });
 
-  it("a sentinel's database may be an option", () => {
+  it("a sentinel's database can be an option", () => {
     expect(parseStoreAddress("redis+sentinel://h/m?db=4")).toMatchObject({ name: "m", database: 4 });
     expect(parseStoreAddress("redis+sentinel://h/m")).toMatchObject({ name: "m", database: 0 });
   });
@@ -161,7 +161,7 @@ describe("other stores", () => {
   });
 });
 
-describe("what is no address", () => {
+describe("invalid addresses", () => {
   it.each([
     [undefined, "kvUrl must be a store address such as redis://localhost:6379/0, got undefined"],
     [{}, "kvUrl must be a store address such as redis://localhost:6379/0, got an object (Object)"],
@@ -266,13 +266,13 @@ describe("what is no address", () => {
     ["redis://h?password=x", 'unknown option "password": write the password before the host'],
     ["memory://?__proto__=1", 'unknown option "__proto__": use one of max_entries, max_bytes, values'],
     ["memory://?%zz=1", 'unknown option "%zz": use one of'],
-  ])("%s has an option that is not known", (url, reason) => {
+  ])("%s has an unknown option", (url, reason) => {
     const error = configErrorOf(() => parseStoreAddress(url));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
     expect(error.message).toContain(reason);
   });
 
-  it("the message shows the address without its credentials and names the field as the caller does", () => {
+  it("the message shows the address without credentials and names the field as the caller does", () => {
     expect(configErrorOf(() => parseStoreAddress("redis://u:hush@h:x/0", "XCACHE_KV_URL")).message).toBe(
       'XCACHE_KV_URL: a port must be a whole number from 1 to 65535, got "redis://***@h:x/0"',
     );
@@ -281,7 +281,7 @@ describe("what is no address", () => {
     );
   });
 
-  it("any string is an address or a ConfigError", () => {
+  it("any string is either an address or a ConfigError", () => {
     const piece = fc.constantFrom(
       "redis",
       "://",
@@ -377,7 +377,7 @@ describe("credentials", () => {
     "/run/x.sock?db=y",
   );
 
-  it("no message ever holds a user name or password, raw or encoded", () => {
+  it("no message ever contains a user name or password, raw or encoded", () => {
     fc.assert(
       fc.property(scheme, secret, secret, fc.boolean(), rest, (kind, user, password, encoded, tail) => {
         const put = encoded ? encodeURIComponent : (text: string) => text;
@@ -402,7 +402,7 @@ describe("credentials", () => {
     );
   });
 
-  it("encoded credentials arrive as they were, whatever their characters", () => {
+  it("encoded credentials are decoded exactly, whatever their characters", () => {
     const text = fc.string({ unit: "grapheme", minLength: 1 });
     fc.assert(
       fc.property(text, text, (username, password) => {
@@ -416,7 +416,7 @@ describe("credentials", () => {
 });
 
 describe("types", () => {
-  it("the kind tells what an address holds", () => {
+  it("the kind determines what an address holds", () => {
     const address = parseStoreAddress("redis+sentinel://h/m");
     expectTypeOf(address).toEqualTypeOf<StoreAddress>();
     if (address.kind === "sentinel") expectTypeOf(address).toEqualTypeOf<SentinelAddress>();

@@ -91,7 +91,7 @@ const anyRecord: fc.Arbitrary<StoreRecord> = fc.oneof(anyEntry, anyLease, anySta
 
 const keyOf = (record: StoreRecord): string => (record.kind === "stamp" ? "any" : record.key);
 
-/** With payloads as objects of their own, of what `bytesOf` makes of their bytes. */
+/** With payloads as separate objects, made from their bytes by `bytesOf`. */
 function withPayload(record: StoreRecord, bytesOf: (payload: Payload) => Buffer): StoreRecord {
   if (record.kind === "entry") {
     const { format } = record.payload;
@@ -109,7 +109,7 @@ const whole = (record: StoreRecord | undefined): StoreRecord | undefined =>
 
 /**
  * The code of the CodecError that `act` throws; any other error fails the test. It is called tens of thousands of times,
- * so it does without `expect` and without stack traces, which took nearly all of the time.
+ * so it avoids `expect` and stack traces, which took nearly all of the time.
  */
 function codeOf(act: () => unknown): string | undefined {
   const { stackTraceLimit } = Error;
@@ -125,13 +125,13 @@ function codeOf(act: () => unknown): string | undefined {
   return undefined;
 }
 
-/** For comparisons by the thousand: `expect` is slow, so it runs only to report a difference. */
+/** For thousands of comparisons: `expect` is slow, so it runs only to report a difference. */
 function expectEqual(actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
 }
 
 describe("round trip", () => {
-  test("every record comes back as it was, with and without its key", () => {
+  test("every record is restored exactly, with and without its key", () => {
     fc.assert(
       fc.property(anyRecord, fc.boolean(), (record, withKey) => {
         expectEqual(whole(decodeRecord(encodeRecord(record, { withKey }), keyOf(record))), record);
@@ -140,7 +140,7 @@ describe("round trip", () => {
     );
   });
 
-  test("a frame may be any part of a larger array", () => {
+  test("a frame can be any part of a larger array", () => {
     fc.assert(
       fc.property(anyRecord, (record) => {
         const frame = encodeRecord(record, { withKey: true });
@@ -156,7 +156,7 @@ describe("round trip", () => {
     );
   });
 
-  test("fractions of a millisecond are dropped, so that nothing lives longer than it was given", () => {
+  test("fractions of a millisecond are dropped, so that nothing outlives its expiry", () => {
     const read = decodeRecord(
       encodeRecord({ ...entry, created: 1.9, expires: 5.99, staleUntil: 7.5 }),
       "user:1",
@@ -164,7 +164,7 @@ describe("round trip", () => {
     expect(read).toMatchObject({ created: 1, expires: 5, staleUntil: 7 });
   });
 
-  test("a time that does not fit becomes the nearest that does", () => {
+  test("a time out of range becomes the nearest one in range", () => {
     const read = decodeRecord(
       encodeRecord({ ...entry, created: -5, expires: 2 ** 50, staleUntil: 2 ** 51 }),
       "user:1",
@@ -178,7 +178,7 @@ describe("round trip", () => {
     expect(read.payload.bytes.buffer).toBe(frame.buffer);
   });
 
-  test("a token that is not 8 one-byte characters is refused", () => {
+  test("a token that is not 8 one-byte characters is rejected", () => {
     for (const version of ["short", "123456789", "1234567\u0100", ""]) {
       expect(codeOf(() => encodeRecord({ ...stamp, version }))).toBe("VALUE_UNSUPPORTED");
     }
@@ -186,7 +186,7 @@ describe("round trip", () => {
 });
 
 describe("the head", () => {
-  test("the first nine bytes of a frame are the head of its record, and nothing else decides them", () => {
+  test("the first nine bytes of a frame are the head of its record and depend on nothing else", () => {
     fc.assert(
       fc.property(anyRecord, fc.boolean(), (record, withKey) => {
         const frame = encodeRecord(record, { withKey });
@@ -196,7 +196,7 @@ describe("the head", () => {
     );
   });
 
-  test("records of different kind or version have different heads", () => {
+  test("records of different kinds or versions have different heads", () => {
     const heads = [entry, lease, stamp, { ...stamp, version: "other_id" }].map((record) =>
       headOf(record).toString("hex"),
     );
@@ -238,7 +238,7 @@ describe("the key", () => {
     expect(whole(decodeRecord(encodeRecord(entry), "user:2"))).toEqual({ ...entry, key: "user:2" });
   });
 
-  test("keys with lone surrogates are told apart", () => {
+  test("keys with lone surrogates are distinguished", () => {
     const frame = encodeRecord({ ...entry, key: "\ud800" }, { withKey: true });
     expect(decodeRecord(frame, "\ud800")).toMatchObject({ key: "\ud800" });
     expect(decodeRecord(frame, "\ud801")).toBeUndefined();
@@ -247,7 +247,7 @@ describe("the key", () => {
 });
 
 describe("reading only the header", () => {
-  test("any prefix says the whole header or that it is incomplete, never something else", () => {
+  test('any prefix yields either the whole header or "incomplete", never anything else', () => {
     fc.assert(
       fc.property(anyRecord, (record) => {
         const frame = encodeRecord(record);
@@ -271,7 +271,7 @@ describe("reading only the header", () => {
 });
 
 describe("damage", () => {
-  test("a changed byte that leaves the layout alone is always noticed, another one all but always", () => {
+  test("a changed byte is always detected if the layout survives, and almost always otherwise", () => {
     let changes = 0;
     let unnoticed = 0;
     for (const record of [entry, lease, stamp, { ...entry, tags: lease.tags, staleUntil: 2e12 }]) {
@@ -284,7 +284,7 @@ describe("damage", () => {
           changes++;
           if (codeOf(() => decodeRecord(damaged, "user:1")) !== undefined) continue;
           unnoticed++;
-          // Flags, counts and lengths decide where the check byte is looked for.
+          // Flags, counts and lengths determine where the check byte is.
           expect(place >= VERSION_OFFSET && place < HEAD_LENGTH).toBe(false);
         }
       }
@@ -293,7 +293,7 @@ describe("damage", () => {
     expect(unnoticed).toBeLessThan(changes / 1000);
   });
 
-  test("random and changed bytes give a record or a CodecError", () => {
+  test("random and changed bytes yield a record or a CodecError", () => {
     const change = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }));
     fc.assert(
       fc.property(anyRecord, fc.array(change, { maxLength: 4 }), fc.nat(), (record, changes, cut) => {
@@ -314,7 +314,7 @@ describe("damage", () => {
     );
   });
 
-  test("bytes after the end of a lease or a stamp are refused", () => {
+  test("bytes after the end of a lease or a stamp are rejected", () => {
     for (const record of [lease, stamp]) {
       expect(
         codeOf(() => decodeRecord(Buffer.concat([encodeRecord(record), Buffer.from([0])]), "user:1")),
@@ -332,7 +332,7 @@ describe("damage", () => {
     expect(codeOf(() => decodeRecord(nested, "user:1"))).toBe("FRAME_INVALID");
   });
 
-  test("a count larger than the bytes at hand is refused before anything is made of it", () => {
+  test("a count larger than the available bytes is rejected before anything is allocated", () => {
     const header = Buffer.concat([Buffer.from([0x92]), Buffer.alloc(8), Buffer.from([0x01])]);
     for (const count of ["ffffff7f", "ffffffff7f", "ff00"]) {
       const before = process.memoryUsage().heapUsed;
@@ -343,7 +343,7 @@ describe("damage", () => {
     }
   });
 
-  test("a flag that a record of this kind does not have is refused", () => {
+  test("a flag that does not apply to this kind of record is rejected", () => {
     for (const [record, flag] of [
       [stamp, 8],
       [stamp, 64],
@@ -366,7 +366,7 @@ describe("damage", () => {
     }
   });
 
-  test("a frame of a newer format says which, however short it is", () => {
+  test("a frame of a newer format is reported with its version, however short it is", () => {
     for (const first of [0xa1, 0xb0, 0xff]) {
       expect(codeOf(() => decodeRecord(Buffer.from([first]), "k"))).toBe("FRAME_VERSION");
       expect(codeOf(() => decodeHeader(Buffer.from([first]), "k"))).toBe("FRAME_VERSION");

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { InvalidKeyError } from "../../../src/core/errors.ts";
 import { glob, literalPrefix } from "../../../src/core/glob/glob.ts";
 
-/** Whether the pieces of a pattern match: a table of which beginnings match which. */
+/** Whether the pieces of a pattern match: a table of matching prefixes. */
 function matchesByDefinition(pieces: readonly string[], text: string): boolean {
   let ends = new Set([0]);
   for (const piece of pieces) {
@@ -69,7 +69,7 @@ describe("glob", () => {
     ["a line break of two", "\r\n"],
     ["a letter of one unit", "\u00e9"],
     ["a Cyrillic letter", "\u0436"],
-  ])("takes %s for one character, wherever it stands", (_, character) => {
+  ])("treats %s as one character, wherever it appears", (_, character) => {
     for (const [pattern, key] of [
       ["?", character],
       ["a?b", `a${character}b`],
@@ -110,7 +110,7 @@ describe("glob", () => {
     expect(glob(pattern)(key)).toBe(expected);
   });
 
-  it("never narrows a literal beginning or end: every key that starts or ends with it matches", () => {
+  it("never narrows a literal prefix or suffix: every key that starts or ends with it matches", () => {
     for (const key of ["user:\u0301x", "user:\u200dx", `user:${FAMILY}`, "user:\n"]) {
       expect(glob("user:*")(key)).toBe(true);
       expect(glob("user:*?")(`${key}x`)).toBe(true);
@@ -118,14 +118,14 @@ describe("glob", () => {
     }
   });
 
-  it("agrees with the definition on characters of several units", () => {
+  it("agrees with the definition on characters of several code units", () => {
     const characters = ["a", "b", ACUTE, FLAG, THUMB, FAMILY, "\u{1F680}"];
     const piece = fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...characters) },
       { weight: 3, arbitrary: fc.constantFrom("?", `[${FLAG}ab]`, "[^b]") },
       { weight: 1, arbitrary: fc.constant("*") },
     );
-    // Flags next to each other are taken in pairs from the left, so a part of one has no meaning of its own.
+    // Adjacent flags are paired from the left, so a part of one has no meaning of its own.
     const key = fc.array(fc.constantFrom(...characters), { maxLength: 120, size: "max" });
     const takes = (one: string, character: string): boolean => {
       if (one === "?") return true;
@@ -143,7 +143,7 @@ describe("glob", () => {
           }
           ends = next;
         }
-        // A literal is compared by its units: "a" is found in front of a mark as well, so only what has none counts here.
+        // A literal is compared by code units: "a" also matches in front of a combining mark, so only keys without marks count here.
         if (pieces.some((one, at) => one === "*" && /^[ab\u{1F680}\u{1F44D}]/u.test(pieces[at + 1] ?? "")))
           return;
         expect(glob(pieces.join(""))(text.join(""))).toBe(ends.has(text.length));
@@ -151,11 +151,11 @@ describe("glob", () => {
     );
   });
 
-  it("matches unit by unit only where no two units are one character", () => {
+  it("matches by code unit only where no two units form one character", () => {
     const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
     const wrong: string[] = [];
     for (let unit = 0; unit < 0xd800; unit++) {
-      // Ideographs and syllables that stand for themselves are most of them.
+      // Most are ideographs and syllables that stand for themselves.
       if (unit === 0x3400) unit = 0xa000;
       if (unit === 0xac00) unit = 0xd7a4;
       const text = `a${String.fromCharCode(unit)}a`;
@@ -165,7 +165,7 @@ describe("glob", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("matches a literal pattern only to itself, whatever characters it holds", () => {
+  it("matches a literal pattern only to itself, whatever characters it contains", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string(), (text, other) => {
         const literal = glob(text.replace(/[*?[\]\\^]/g, "\\$&"));
@@ -191,7 +191,7 @@ describe("glob", () => {
     );
   });
 
-  it("finds long runs in long keys at every place, whatever they are made of", () => {
+  it("finds long runs at every position of a long key, whatever they consist of", () => {
     for (const length of [31, 32, 33, 64, 65, 200]) {
       const text = Array.from({ length }, (_, at) => String.fromCharCode(97 + ((at * at) % 26))).join("");
       for (const run of [text, text.replace("b", "?"), text.replaceAll("a", "[^b]"), `?${text.slice(1)}`]) {
@@ -212,13 +212,13 @@ describe("glob", () => {
     ["classes", `*${"[a-c]".repeat(150)}b*`],
     ["many stars", `${"*a?".repeat(200)}b`],
     ["question marks over characters of several units", `*${"?a".repeat(300)}b*`],
-  ])("looks at every character of a hostile key about once: %s", (_, pattern) => {
+  ])("examines every character of a hostile key about once: %s", (_, pattern) => {
     const matches = glob(pattern);
     for (const key of ["a".repeat(5_000), `${"a".repeat(5_000)}\u0301`])
       expect(looksAt(matches, key), key.slice(-2)).toBeLessThan(3 * key.length);
   });
 
-  /** How often a key that does not match is looked at. */
+  /** How often a key that does not match is read. */
   function looksAt(matches: (key: string) => boolean, key: string): number {
     const looks = vi.spyOn(String.prototype, "charCodeAt");
     const result = matches(key);
@@ -228,7 +228,7 @@ describe("glob", () => {
     return count;
   }
 
-  it("takes a pattern of 1,024 characters and refuses a longer one, naming the limit", () => {
+  it("accepts a pattern of 1,024 characters and rejects a longer one, naming the limit", () => {
     expect(glob("a".repeat(1_024))("a".repeat(1_024))).toBe(true);
     for (const pattern of ["a".repeat(1_025), `*${"a".repeat(32_000)}b`]) {
       expect(() => glob(pattern)).toThrow(InvalidKeyError);
@@ -236,13 +236,13 @@ describe("glob", () => {
     }
   });
 
-  it("refuses an empty pattern, another type and an open class, and says where", () => {
+  it("rejects an empty pattern, another type and an open class, and names the position", () => {
     expect(() => glob("")).toThrow(InvalidKeyError);
     expect(() => glob(5 as never)).toThrow(InvalidKeyError);
     expect(() => glob("user:[ab")).toThrow(/\[ at position 5/);
   });
 
-  it("knows the literal beginning that a store can narrow its scan by", () => {
+  it("knows the literal prefix that a store can narrow its scan by", () => {
     expect(literalPrefix("user:*")).toBe("user:");
     expect(literalPrefix("*")).toBe("");
     expect(literalPrefix("us[e]r")).toBe("us");

@@ -28,7 +28,7 @@ class Server {
     this.records = new Map(records);
   }
 
-  /** One that has everything this one has now. */
+  /** A replica with everything this server has now. */
   replica(runId: string): Server {
     return new Server(runId, this.records);
   }
@@ -69,7 +69,7 @@ class Process {
     this.provenAt = clock.now();
   }
 
-  /** A change that the server it last met has acknowledged. */
+  /** A change acknowledged by the server it last met. */
   changed(key: string): void {
     const remedy: PendingInvalidation = { key, stampMs: undefined, root: NAMESPACE.stampKey };
     this.recent.add([remedy]);
@@ -82,7 +82,7 @@ class Process {
   }
 }
 
-/** A namespace in use for a while on its first server. */
+/** A namespace that has been in use for a while on its first server. */
 async function inUse(...processes: readonly Process[]): Promise<Server> {
   const first = new Server("first");
   for (const process of processes) await process.meet(first);
@@ -90,15 +90,15 @@ async function inUse(...processes: readonly Process[]): Promise<Server> {
   return first;
 }
 
-describe("a replica that took over", () => {
-  it("gets what every process changed since the replica was cut off, whoever meets it first", async () => {
+describe("a replica that was promoted", () => {
+  it("receives what every process changed since the replica was cut off, whichever process meets it first", async () => {
     const [one, two] = [new Process(), new Process()];
     const first = await inUse(one, two);
     const replica = first.replica("second");
     await clock.advance(SECOND);
     one.changed("a");
     two.changed("b");
-    // Longer than replication usually takes: only the replica's note tells how far back it is.
+    // Longer than replication usually takes: only the replica's note shows how far behind it is.
     for (let second = 0; second < 60; second += 10) {
       await clock.advance(10 * SECOND);
       for (const process of [one, two]) await process.confirm(first);
@@ -109,7 +109,7 @@ describe("a replica that took over", () => {
     expect(replica.stamp).toBe("original");
   });
 
-  it("gets it from a process that meets it only after others have confirmed the note", async () => {
+  it("receives it from a process that meets it only after others have confirmed the note", async () => {
     const [one, two] = [new Process(), new Process()];
     const replica = (await inUse(one, two)).replica("second");
     two.changed("b");
@@ -122,7 +122,7 @@ describe("a replica that took over", () => {
     expect(replica.removed).toEqual(["b"]);
   });
 
-  it("gets it from a process that has missed the server in between", async () => {
+  it("receives it from a process that missed the server in between", async () => {
     const [one, two] = [new Process(), new Process()];
     const second = (await inUse(one, two)).replica("second");
     two.changed("b");
@@ -135,13 +135,13 @@ describe("a replica that took over", () => {
     expect(third.removed).toEqual(["b"]);
   });
 
-  it("gets again what was repeated on a server that is lost as well", async () => {
+  it("receives again what was repeated on a server that is lost too", async () => {
     const one = new Process();
     const second = (await inUse(one)).replica("second");
     one.changed("a");
     await clock.advance(5 * SECOND);
     await one.meet(second);
-    // It has the note that was written at that meeting, and nothing since.
+    // It has the note written at that meeting, and nothing later.
     const third = second.replica("third");
     await clock.advance(40 * SECOND);
     await one.confirm(second);
@@ -149,7 +149,7 @@ describe("a replica that took over", () => {
     expect(third.removed).toEqual(["a"]);
   });
 
-  it("loses the namespace where a process has forgotten some of what it changed since", async () => {
+  it("has the namespace invalidated by a process that has forgotten some of its changes since", async () => {
     const one = new Process();
     const replica = (await inUse(one)).replica("second");
     for (let count = 0; count <= 50_000; count++) one.changed(`k${count}`);
@@ -160,7 +160,7 @@ describe("a replica that took over", () => {
 });
 
 describe("a question about the former server that the next one answers", () => {
-  it("leaves the note of the next one as it is", async () => {
+  it("leaves the note of the next one untouched", async () => {
     const one = new Process();
     const first = await inUse(one);
     const replica = first.replica("second");
@@ -185,7 +185,7 @@ describe("a question about the former server that the next one answers", () => {
   });
 });
 
-describe("a server that takes no changes just now", () => {
+describe("a server that currently accepts no writes", () => {
   const full = (server: Server): ConnectedServer => {
     const met = server.asMet(0);
     const write = async (): Promise<never> => {
@@ -194,7 +194,7 @@ describe("a server that takes no changes just now", () => {
     return { ...met, records: { ...met.records, write } };
   };
 
-  it("is used as before where the note fits, however old it is", async () => {
+  it("stays in use if the note matches, however old it is", async () => {
     const one = new Process();
     const server = await inUse(one);
     await clock.jump(60 * SECOND);
@@ -202,7 +202,7 @@ describe("a server that takes no changes just now", () => {
     expect(server.stamp).toBe("original");
   });
 
-  it("is not used where the note does not fit", async () => {
+  it("is not used if the note does not match", async () => {
     const one = new Process();
     const replica = (await inUse(one)).replica("second");
     await expect(one.continuity.check(NAMESPACE, full(replica))).rejects.toThrow("no room");
@@ -212,7 +212,7 @@ describe("a server that takes no changes just now", () => {
 describe("a note that is gone", () => {
   const stamp = { kind: "stamp", version: "later", expires: Infinity } as const;
 
-  it("is written again where it was seen on this very server: what was flushed with it is dead already", async () => {
+  it("is written again if it was seen on this very server: what was flushed with it is already dead", async () => {
     const one = new Process();
     const server = await inUse(one);
     server.records.clear();
@@ -222,7 +222,7 @@ describe("a note that is gone", () => {
     expect(server.stamp).toBe("later");
   });
 
-  it("costs the namespace where another server is in its place, or nobody here has seen it", async () => {
+  it("invalidates the namespace if another server has taken over, or if this process has never seen the note", async () => {
     const [one, newcomer] = [new Process(), new Process()];
     const server = await inUse(one);
     for (const [process, runId] of [
@@ -239,7 +239,7 @@ describe("a note that is gone", () => {
 const NOTED: ReplicationHistory = { id: "a", offset: 100 };
 
 describe("a master with the same run id", () => {
-  /** In use with one history, then met with another by a process that changed something meanwhile. */
+  /** Used with one history, then met with another by a process that changed something meanwhile. */
   async function met(history: ReplicationHistory): Promise<{ server: Server; late: Server }> {
     const process = new Process();
     const server = new Server("run");
@@ -303,7 +303,7 @@ describe("a server whose lowest slot has moved", () => {
     expect(server.records.has("p!server{moved}")).toBe(true);
   });
 
-  it("is not recognized where several servers have one run id and no history", async () => {
+  it("is not recognized if several servers share one run id and have no history", async () => {
     const process = new Process();
     const server = await inUse(process);
     await process.meet(server, "{another}");

@@ -14,13 +14,13 @@ function watch(): InflightReads {
   return new InflightReads(push);
 }
 
-describe("what was read may be kept", () => {
+describe("a value read may be cached", () => {
   it("when nothing happened before the reply", () => {
     const reads = watch();
     expect(reads.end(reads.begin("k"))).toBe(true);
   });
 
-  it("when its key changed before the read began, though other reads were under way then", () => {
+  it("when its key changed before the read began, even if other reads were in flight then", () => {
     const reads = watch();
     const earlier = reads.begin("k");
     reads.invalidate("k");
@@ -37,8 +37,8 @@ describe("what was read may be kept", () => {
   });
 });
 
-describe("what was read may not be kept", () => {
-  it("when its key changed before the reply, however many read it", () => {
+describe("a value read must not be cached", () => {
+  it("when its key changed before the reply, however many reads are in flight", () => {
     const reads = watch();
     const both = [reads.begin("k"), reads.begin("k")];
     reads.invalidate("k");
@@ -53,7 +53,7 @@ describe("what was read may not be kept", () => {
     expect(reads.end(reads.begin("k"))).toBe(true);
   });
 
-  it("when the channel was not trusted, or is another one since", () => {
+  it("when the channel was not trusted, or has been replaced since", () => {
     const reads = watch();
     const read = reads.begin("k");
     push.state = 2;
@@ -62,7 +62,7 @@ describe("what was read may not be kept", () => {
     expect(reads.end(reads.begin("k"))).toBe(false);
   });
 
-  it("a second time: the read is over, and ends no other one with it", () => {
+  it("a second time: the read has ended, and ends no other one", () => {
     const reads = watch();
     const [read, other] = [reads.begin("k"), reads.begin("k")];
     expect(reads.end(read)).toBe(true);
@@ -72,7 +72,7 @@ describe("what was read may not be kept", () => {
   });
 });
 
-it("more changed keys than are remembered spoil every read under way, and none that begins later", () => {
+it("more changed keys than are remembered spoil every read in flight, and none that begins later", () => {
   const reads = watch();
   const read = reads.begin("untouched");
   for (let n = 0; n < 5_000; n++) reads.invalidate(`key ${n}`);
@@ -81,7 +81,7 @@ it("more changed keys than are remembered spoil every read under way, and none t
   expect(reads.end(later)).toBe(true);
 });
 
-it("any order of reads and changes is judged as if each read listened for itself", () => {
+it("any order of reads and changes is judged as if each read listened on its own", () => {
   const key = fc.constantFrom("a", "b", "c");
   const step = fc.oneof(
     fc.record({ what: fc.constant("begin" as const), key }),

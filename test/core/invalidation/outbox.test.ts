@@ -7,13 +7,13 @@ import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";
 
-/** A store that says what it was asked to do, and fails when told to. */
+/** A store that records its calls and fails on demand. */
 class Recorded {
   readonly done: string[] = [];
   fault: Error | undefined;
   during: (() => void) | undefined;
   isTransferring = false;
-  /** What every answer waits for. */
+  /** What every reply waits for. */
   answering: Promise<void> | undefined;
 
   now(): number {
@@ -65,8 +65,8 @@ function setUp(): {
 const removal = (key: string): PendingInvalidation => ({ key, stampMs: undefined, root: ROOT });
 const stamp = (key: string): PendingInvalidation => ({ key, stampMs: 1_000, root: ROOT });
 
-describe("invalidations that were not confirmed", () => {
-  it("are told of when the store has confirmed them, not before", async () => {
+describe("unconfirmed invalidations", () => {
+  it("are announced once the store has confirmed them, not before", async () => {
     const { store, outbox, delivered } = setUp();
     outbox.add([removal("a")]);
     store.fault = new ConnectionError("down");
@@ -87,7 +87,7 @@ describe("invalidations that were not confirmed", () => {
     expect(outbox.flush(["t", "b"])).toBeUndefined();
   });
 
-  it("are waited for only by those they concern", async () => {
+  it("delay only the calls that they affect", async () => {
     const { store, outbox } = setUp();
     outbox.add([removal("a")]);
     expect(outbox.flush(["b"])).toBeUndefined();
@@ -95,7 +95,7 @@ describe("invalidations that were not confirmed", () => {
     await expect(outbox.flush(["b", "a"])).rejects.toBe(store.fault);
   });
 
-  it("stay while the store cannot be reached", async () => {
+  it("stay queued while the store is unreachable", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     store.fault = new ConnectionError("down");
@@ -115,7 +115,7 @@ describe("invalidations that were not confirmed", () => {
     expect(store.done).toEqual(["take a"]);
   });
 
-  it("that come for the same key during a delivery are delivered again", async () => {
+  it("are delivered again when one for the same key arrives during a delivery", async () => {
     const { store, outbox } = setUp();
     outbox.add([removal("a")]);
     store.during = () => {
@@ -137,7 +137,7 @@ describe("invalidations that were not confirmed", () => {
     expect(store.done).toEqual([`stamp ${ROOT}`]);
   });
 
-  it("that the store refuses are told of, and the namespace is invalidated instead", async () => {
+  it("that the store refuses are reported, and the namespace is invalidated instead", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     const refusal = new BackendError("STORE_FAILED", "no permission");
@@ -151,7 +151,7 @@ describe("invalidations that were not confirmed", () => {
     expect(outbox.size).toBe(0);
   });
 
-  it("end when the store refuses even that, so that they do not block what they concern for ever", async () => {
+  it("are dropped when the store refuses even that, so that they do not block callers forever", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     store.fault = new BackendError("STORE_FAILED", "no permission");
@@ -160,7 +160,7 @@ describe("invalidations that were not confirmed", () => {
     expect(reported).toHaveLength(2);
   });
 
-  it("that the store refuses while the namespace's is on its way invalidate the namespace once more", async () => {
+  it("that the store refuses while the namespace's is in flight invalidate the namespace once more", async () => {
     const { store, outbox } = setUp();
     outbox.add([stamp(ROOT)]);
     let answer = (): void => {};
@@ -184,7 +184,7 @@ describe("invalidations that were not confirmed", () => {
     expect(outbox.size).toBe(0);
   });
 
-  it("that the store refuses for now stay", async () => {
+  it("that the store refuses temporarily stay queued", async () => {
     const { store, outbox, reported } = setUp();
     outbox.add([removal("a")]);
     store.fault = markTransient(asRefusal(new BackendError("STORE_FAILED", "no changes now")));
@@ -196,7 +196,7 @@ describe("invalidations that were not confirmed", () => {
     expect(reported).toEqual([]);
   });
 
-  it("that the store never answers for are tried again", async () => {
+  it("are retried when the store never replies", async () => {
     const { clock, store, outbox } = setUp();
     outbox.add([removal("a")]);
     store.answering = new Promise(() => {});
@@ -209,7 +209,7 @@ describe("invalidations that were not confirmed", () => {
     expect(outbox.size).toBe(0);
   });
 
-  it("are not late while the store is taking or sending data", async () => {
+  it("do not time out while the store is receiving or sending data", async () => {
     const { clock, store, outbox } = setUp();
     outbox.add([removal("a")]);
     let answer = (): void => {};

@@ -5,8 +5,8 @@ import { ManualClock } from "../../../src/testing/manual-clock.ts";
 
 const remedy = (key: string): PendingInvalidation => ({ key, stampMs: undefined, root: "p!n" });
 
-describe("what was invalidated lately", () => {
-  it("is told from a moment on", async () => {
+describe("recent invalidations", () => {
+  it("are listed since a given time", async () => {
     const clock = new ManualClock();
     const recent = new RecentInvalidations(clock);
     recent.add([remedy("a")]);
@@ -17,7 +17,7 @@ describe("what was invalidated lately", () => {
     expect(recent.since(moment - 1_000)?.map(({ key }) => key)).toEqual(["a", "b", "c"]);
   });
 
-  it("is unknown, not empty, where it was forgotten after two minutes", async () => {
+  it("are unknown, not empty, once forgotten after two minutes", async () => {
     const clock = new ManualClock();
     const recent = new RecentInvalidations(clock);
     const moment = clock.now();
@@ -28,7 +28,7 @@ describe("what was invalidated lately", () => {
     expect(recent.since(moment + 1)?.map(({ key }) => key)).toEqual(["b"]);
   });
 
-  it("is watched for two minutes", async () => {
+  it("are watched for two minutes", async () => {
     const clock = new ManualClock();
     const recent = new RecentInvalidations(clock);
     expect(recent.isWatched).toBe(false);
@@ -39,14 +39,14 @@ describe("what was invalidated lately", () => {
     expect(recent.isWatched).toBe(false);
   });
 
-  it("is unknown where there was too much of it", () => {
+  it("are unknown when there were too many", () => {
     const clock = new ManualClock();
     const recent = new RecentInvalidations(clock);
     recent.add(Array.from({ length: 50_001 }, (_, at) => remedy(`k${at}`)));
     expect(recent.since(clock.now())).toBeUndefined();
   });
 
-  it("is known to be nothing where nothing was done, however long ago", () => {
+  it("are known to be none when nothing was invalidated, however long ago", () => {
     expect(new RecentInvalidations(new ManualClock()).since(1)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-// Hits of the near tier are served on one look at their stamps and at the push channel, as long as nothing has happened.
+// The near tier serves several hits on one check of their stamps and of the push channel, as long as nothing has happened.
 import { beforeEach, expect, it } from "vitest";
 import type { PushChannel } from "../../../src/core/backend.ts";
 import type { WatchedRead } from "../../../src/core/invalidation/inflight-reads.ts";
@@ -27,8 +27,8 @@ let checks: StampChecks;
 let near: PushedNear;
 let anotherSpace: () => PushedNear;
 let isTrusted: boolean;
-let looks: number;
-/** For how long the present turn has been busy. */
+let checkCount: number;
+/** How long the current turn has been busy. */
 let busyMs: number;
 
 beforeEach(() => {
@@ -37,11 +37,11 @@ beforeEach(() => {
   const passing = { ...clock, now: () => clock.now() + busyMs };
   const { backend } = openSharedStore(new ReferenceStore(clock).client(), clock);
   isTrusted = true;
-  looks = 0;
+  checkCount = 0;
   const push: Required<PushChannel> = {
     epoch: () => 1,
     isTrusted: () => {
-      looks++;
+      checkCount++;
       return isTrusted;
     },
     onChange: () => () => {},
@@ -73,29 +73,29 @@ function mapPage(): NearPage {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-it("one look serves several hits of a turn that come quickly", () => {
+it("one check covers several hits in quick succession within a turn", () => {
   for (let hit = 0; hit < 17; hit++) expect(near.peek("k")).toBe("value");
-  expect(looks).toBe(2);
+  expect(checkCount).toBe(2);
 });
 
-it("every hit is looked at where time passes between them, also within one turn", () => {
+it("every hit is checked when time passes between them, even within one turn", () => {
   for (let hit = 0; hit < 17; hit++) expect(near.peek("k")).toBe("value");
-  looks = 0;
+  checkCount = 0;
   for (let hit = 0; hit < 40; hit++) {
     busyMs += 20;
     expect(near.peek("k")).toBe("value");
   }
-  expect(looks).toBe(40);
+  expect(checkCount).toBe(40);
 });
 
-it("a stamp that is forgotten is noticed by the next hit, in the same turn", () => {
+it("a forgotten stamp is noticed by the next hit of the same turn", () => {
   expect(near.peek("k")).toBe("value");
   stamp.isPresent = false;
   checks.revoke();
   expect(near.peek("k")).toBeUndefined();
 });
 
-it("a channel that is not trusted any more is noticed within the turn, after a few hits", () => {
+it("a channel that is no longer trusted is noticed within the turn, after a few hits", () => {
   expect(near.peek("k")).toBe("value");
   isTrusted = false;
   let served = 0;
@@ -103,7 +103,7 @@ it("a channel that is not trusted any more is noticed within the turn, after a f
   expect(served).toBeLessThanOrEqual(16);
 });
 
-it("every turn begins with a look", async () => {
+it("every turn begins with a check", async () => {
   near.peek("k");
   isTrusted = false;
   await nextTurn();
@@ -112,7 +112,7 @@ it("every turn begins with a look", async () => {
   expect(near.peek("k")).toBe("value");
 });
 
-it("a stamp counts as used in every turn in which it is relied on", async () => {
+it("a stamp counts as used in every turn that relies on it", async () => {
   near.peek("k");
   stamp.isUsed = false;
   await nextTurn();
@@ -120,7 +120,7 @@ it("a stamp counts as used in every turn in which it is relied on", async () => 
   expect(stamp.isUsed).toBe(true);
 });
 
-it("what is served on one look does not grow with the namespaces", () => {
+it("the number of hits served on one check does not grow with the number of namespaces", () => {
   const others = Array.from({ length: 8 }, () => anotherSpace());
   for (const one of [near, ...others]) expect(one.peek("k")).toBe("value");
   isTrusted = false;
@@ -129,26 +129,26 @@ it("what is served on one look does not grow with the namespaces", () => {
   expect(served).toBeLessThanOrEqual(16);
 });
 
-it("whoever relies on stamps in a turn without end is told of it once", () => {
-  let told = 0;
-  const someone = { revoke: () => void told++ };
+it("an observer of stamps is notified once per endless turn", () => {
+  let notified = 0;
+  const someone = { revoke: () => void notified++ };
   checks.trust(someone);
   checks.revoke();
   checks.revoke();
-  expect(told).toBe(1);
+  expect(notified).toBe(1);
 });
 
 it.each([
   ["forgotten", (stamps: StampBook) => stamps.forget("stamp")],
   ["forgotten with all others", (stamps: StampBook) => stamps.forgetAll()],
-])("whoever relies on stamps is told at once when one that is held is %s", async (_, happens) => {
+])("an observer of stamps is notified immediately when a held one is %s", async (_, happens) => {
   const clock = new ManualClock();
   const { stamps } = openSharedStore(new ReferenceStore(clock, { push: "at once" }).client(), clock);
   await stamps.ensure(["stamp"], 60_000);
   await stamps.read(["stamp"]);
   expect(stamps.held("stamp")).toBeDefined();
-  let told = 0;
-  stamps.checks.trust({ revoke: () => void told++ });
+  let notified = 0;
+  stamps.checks.trust({ revoke: () => void notified++ });
   happens(stamps);
-  expect(told).toBe(1);
+  expect(notified).toBe(1);
 });

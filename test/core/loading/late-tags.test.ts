@@ -1,5 +1,5 @@
-// Tags that only the load can name, invalidated by another process while it runs: whoever joined the load may have come
-// after that, and gets a newer one.
+// Tags that only the load can name, invalidated by another process while it runs: a caller who joined the load may have
+// arrived after that, and gets a newer value.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SwapResult } from "../../../src/core/backend.ts";
 import { BackendError } from "../../../src/core/errors.ts";
@@ -15,7 +15,7 @@ import { ReferenceBackend, ReferenceStore } from "../../support/reference-backen
 
 const TAG = "late";
 
-/** Does not take what is to be stored, or is held up in one of two places. */
+/** Refuses to store, or is paused at one of two points. */
 class Unreliable extends ReferenceBackend {
   refuses = false;
   /** Before an entry is stored. */
@@ -52,7 +52,7 @@ let backend: Unreliable;
 let mine: XCache;
 let other: XCache;
 let gate: Gate<string>;
-/** Until a test has ended. */
+/** Until the test ends. */
 let ended: Moment;
 
 beforeEach(() => {
@@ -81,7 +81,7 @@ const skips: Load<string> = async (context) => {
   return namesTag(context);
 };
 
-/** A load that runs, and a call that has joined it. */
+/** A running load, and a call that has joined it. */
 async function underWay(load: Load<string>) {
   const first = mine.getOrSet("k", load);
   await settle();
@@ -90,7 +90,7 @@ async function underWay(load: Load<string>) {
   return { first, joined };
 }
 
-function toldOf(cache: XCache): readonly Error[] {
+function errorsOf(cache: XCache): readonly Error[] {
   const errors: Error[] = [];
   cache.on("error", ({ error }) => errors.push(error));
   return errors;
@@ -100,7 +100,7 @@ test.each([
   ["is not stored", namesTag],
   ["was not to be stored", skips],
 ])(
-  "a load that %s: who came after it began loads again, who came before is given its value",
+  "a load that %s: callers who came after the invalidation load again, callers before it get the value",
   async (_, load) => {
     const first = mine.getOrSet("k", load);
     const together = mine.getOrSet("k", load);
@@ -117,7 +117,7 @@ test.each([
   },
 );
 
-test("nobody loads again because of a tag of another group, also when nothing was to be stored", async () => {
+test("nobody loads again because of a tag in another group, even when nothing was to be stored", async () => {
   const elsewhere = Array.from({ length: TAG_GROUPS }, (_, at) => `other ${at}`).find(
     (tag) => tagGroup(tag) !== tagGroup(TAG),
   ) as string;
@@ -131,7 +131,7 @@ test("nobody loads again because of a tag of another group, also when nothing wa
   expect(gate.calls).toBe(1);
 });
 
-test("who came while the result was on its way to the store looks there again", async () => {
+test("a caller who came while the result was being stored reads the store again", async () => {
   const storing = moment();
   backend.storing = storing.come;
   const first = mine.getOrSet("k", namesTag);
@@ -145,7 +145,7 @@ test("who came while the result was on its way to the store looks there again", 
   await gate.finish("new");
   expect(await Promise.all([first, unconcerned, joined])).toEqual(["old", "new", "new"]);
   expect(gate.calls).toBe(2);
-  // Where nothing has changed, what is there is found.
+  // If nothing has changed, the stored value is found.
   const again = moment();
   backend.storing = again.come;
   const second = mine.getOrSet("k2", namesTag);
@@ -157,7 +157,7 @@ test("who came while the result was on its way to the store looks there again", 
   expect(gate.calls).toBe(3);
 });
 
-test("who waited with the one who began the load, while another process was loading, is given its value", async () => {
+test("a caller who waited alongside the one that began the load, while another process was loading, gets its value", async () => {
   const theirs = new Gate<string>();
   const holder = other.getOrSet("k", theirs.load).catch((error: unknown) => error);
   await settle();
@@ -173,8 +173,8 @@ test("who waited with the one who began the load, while another process was load
   expect(gate.calls).toBe(1);
 });
 
-test("a store that fails when it is to take the value leaves it in doubt, and is asked once", async () => {
-  const errors = toldOf(mine);
+test("a store that fails to take the value leaves it in doubt, and is asked once", async () => {
+  const errors = errorsOf(mine);
   const { first, joined } = await underWay(namesTag);
   backend.refuses = true;
   await gate.finish("old");
@@ -185,8 +185,8 @@ test("a store that fails when it is to take the value leaves it in doubt, and is
   expect(errors).toHaveLength(1);
 });
 
-test("a store that does not answer costs one deadline, and those who have not joined none", async () => {
-  const errors = toldOf(mine);
+test("a store that does not answer costs one deadline, and nothing for callers who have not joined", async () => {
+  const errors = errorsOf(mine);
   const { first, joined } = await underWay(skips);
   backend.reading = ended.come;
   await gate.finish("old");
@@ -199,7 +199,7 @@ test("a store that does not answer costs one deadline, and those who have not jo
   expect(await joined).toBe("new");
 });
 
-test("nothing is asked of the store where nobody has joined", async () => {
+test("the store is not asked if nobody has joined", async () => {
   const first = mine.getOrSet("k", skips);
   await settle();
   const { reads } = backend;
@@ -208,7 +208,7 @@ test("nothing is asked of the store where nobody has joined", async () => {
   expect(backend.reads).toBe(reads);
 });
 
-test("a hard timeout holds while the store is asked", async () => {
+test("a hard timeout applies while the store is asked", async () => {
   const first = mine.getOrSet("k", skips);
   await settle();
   const joined = mine.getOrSet("k", skips, { hardTimeout: 0.5 }).catch((error: unknown) => error);
@@ -220,8 +220,8 @@ test("a hard timeout holds while the store is asked", async () => {
   expect(await joined).toMatchObject({ code: "LOAD_TIMEOUT" });
 });
 
-test("a load that cannot be seen to name tags is told of, also when nothing was to be stored", async () => {
-  const errors = toldOf(mine);
+test("a load that cannot be seen to name tags is reported, even when nothing was to be stored", async () => {
+  const errors = errorsOf(mine);
   const hidden: Load<string> = async (...args) => skips(...args);
   const first = mine.getOrSet("k", hidden);
   await settle();
@@ -230,7 +230,7 @@ test("a load that cannot be seen to name tags is told of, also when nothing was 
   expect(errors).toMatchObject([{ code: "ARGUMENT_INVALID" }]);
 });
 
-test("a cache that was disconnected meanwhile asks for nothing any more", async () => {
+test("a cache that was disconnected meanwhile sends nothing more", async () => {
   const { first, joined } = await underWay(namesTag);
   await mine.disconnect();
   await gate.finish("value");
@@ -238,8 +238,8 @@ test("a cache that was disconnected meanwhile asks for nothing any more", async 
   expect(gate.calls).toBe(1);
 });
 
-test("nor does one that is disconnected while the store is asked", async () => {
-  const errors = toldOf(mine);
+test("a cache that is disconnected while the store is asked sends nothing more", async () => {
+  const errors = errorsOf(mine);
   const { first, joined } = await underWay(skips);
   const reading = moment();
   backend.reading = reading.come;
@@ -254,7 +254,7 @@ test("nor does one that is disconnected while the store is asked", async () => {
   expect(errors).toEqual([]);
 });
 
-test("the hard timeout counts from the beginning of the call, whatever it waits for", async () => {
+test("the hard timeout counts from the start of the call, whatever the call waits for", async () => {
   const first = mine.getOrSet("k", namesTag);
   await settle();
   await other.invalidateTags(TAG);

@@ -1,4 +1,4 @@
-// A loader on a real namespace in memory, parts of which a test can replace.
+// A loader on a real in-memory namespace, parts of which a test can replace.
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import { createCodec } from "../../../src/codec/codec.ts";
 import { resolveLoadOptions } from "../../../src/core/entry-options.ts";
@@ -19,7 +19,7 @@ const DEFAULTS = {
 
 export const down = new BackendError("STORE_FAILED", "the store is down");
 
-/** What a part of a namespace does whose store is down. */
+/** How a part of a namespace behaves when its store is down. */
 export const fail = (): never => {
   throw down;
 };
@@ -30,7 +30,7 @@ export class LoadBench {
   readonly reported: Error[] = [];
   readonly stored: string[] = [];
   readonly loader: Loader;
-  /** Parts of the namespace that behave otherwise. */
+  /** Replacements for parts of the namespace. */
   broken: Partial<Namespace> = {};
 
   constructor(options: MemoryBackendOptions = {}) {

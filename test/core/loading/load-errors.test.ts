@@ -1,4 +1,4 @@
-// Whose error a load's error is: of all who came before it ended, and of nobody who came after that.
+// A load's error reaches every caller who came before it ended, and nobody who came later.
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Load } from "../../../src/core/options.ts";
 import { fail, LoadBench } from "./load-bench.ts";
@@ -10,13 +10,13 @@ beforeEach(() => {
   bench = new LoadBench();
 });
 
-/** A call whose question to the store was refused at once, as by an open circuit. */
+/** A call whose question to the store was refused immediately, as by an open circuit. */
 const afterRefusal = async <T>(load: Load<T>): Promise<unknown> => {
   const { value } = await bench.load(load, undefined, KEY, { found: undefined, failed: true });
   return value;
 };
 
-/** A call whose load asks the store, which refuses at once. */
+/** A call whose load asks the store, which refuses immediately. */
 const withRefusal = <T>(load: Load<T>): Promise<unknown> => {
   bench.broken = { find: fail, admit: fail };
   return bench.value(load);
@@ -29,7 +29,7 @@ const refused = [
   ["the load", withRefusal],
 ] as const;
 
-/** Two at once, and one in a later part of the turn. */
+/** Two at once, and one later in the same turn. */
 async function callsOfOneTurn<T>(
   call: (load: Load<T>) => Promise<unknown>,
   load: Load<T>,
@@ -40,8 +40,8 @@ async function callsOfOneTurn<T>(
   return calls;
 }
 
-describe.each(refused)("a store that refuses %s at once", (_, call) => {
-  it("all calls of one turn have the load that fails at once in common, and its error", async () => {
+describe.each(refused)("a store that refuses %s immediately", (_, call) => {
+  it("all calls of one turn share the load that fails immediately, and its error", async () => {
     let loads = 0;
     const load = (): never => {
       loads++;
@@ -52,16 +52,16 @@ describe.each(refused)("a store that refuses %s at once", (_, call) => {
     expect(loads).toBe(1);
   });
 
-  it("and the value of one that ends at once", async () => {
+  it("all calls of one turn share the value of a load that ends immediately", async () => {
     let loads = 0;
     const load = (): number => ++loads;
     expect(await Promise.all(await callsOfOneTurn(call, load))).toEqual([1, 1, 1]);
   });
 });
 
-describe("a call that comes when a load has failed and its callers have not been told yet", () => {
+describe("a call made after a load has failed but before its callers are notified", () => {
   it.each([...refused, ["nobody", answered] as const])(
-    "has a load of its own: thrown at once, with a store that refuses %s",
+    "starts its own load: thrown immediately, with a store that refuses %s",
     async (_, call) => {
       let later: Promise<unknown> | undefined;
       const failing = (): never => {
@@ -75,13 +75,13 @@ describe("a call that comes when a load has failed and its callers have not been
     },
   );
 
-  it("has a load of its own: rejected", async () => {
+  it("starts its own load: rejected", async () => {
     let later: Promise<unknown> | undefined;
     const failing = (): Promise<never> => {
       const failed = Promise.reject(own);
-      // One step after whoever waits for the load is told.
-      const told = failed.catch(() => {});
-      told.then(() => {
+      // One microtask after the waiters of the load are notified.
+      const notified = failed.catch(() => {});
+      notified.then(() => {
         later = bench.value(() => "newer");
       }, fail);
       return failed;

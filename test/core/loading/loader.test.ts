@@ -36,7 +36,7 @@ describe("a store that fails", () => {
     expect(bench.reported).toEqual([down]);
   });
 
-  it("in admit: the load is not shown the stale value that was found, which may be invalidated by now", async () => {
+  it("in admit: the load is not given the stale value that was found, which may be invalidated by now", async () => {
     await bench.value(() => "old", { ttl: 1, staleIfError: 60 });
     await bench.clock.advance(2_000);
     bench.broken = { admit: fail };
@@ -45,7 +45,7 @@ describe("a store that fails", () => {
     );
   });
 
-  it("when storing: every caller has the value, the failure is reported, nothing counts as stored", async () => {
+  it("when storing: every caller gets the value, the failure is reported, nothing counts as stored", async () => {
     const ticket: Ticket = { commit: fail, abandon: vi.fn() };
     bench.broken = { admit: () => ({ ticket }) };
     const gate = new Gate<string>();
@@ -56,14 +56,14 @@ describe("a store that fails", () => {
     expect(bench.stored).toEqual([]);
   });
 
-  it("with stale-while-revalidate: the callers wait for the load, for there is nothing to answer with", async () => {
+  it("with stale-while-revalidate: the callers wait for the load, since there is no value to serve", async () => {
     await bench.value(() => "old", { ttl: 1, staleWhileRevalidate: 60 });
     await bench.clock.advance(2_000);
     bench.broken = { find: fail };
     expect(await bench.value(() => "new", { staleWhileRevalidate: 60 })).toBe("new");
   });
 
-  it("after a failed load: the load's own error reaches the caller, not the store's", async () => {
+  it("after a failed load: the caller gets the load's own error, not the store's", async () => {
     bench.broken = { find: fail };
     const own = new Error("the load's own");
     await expect(bench.value(() => Promise.reject(own), { staleIfError: 60 })).rejects.toBe(own);
@@ -71,7 +71,7 @@ describe("a store that fails", () => {
 });
 
 describe("a value that cannot be stored", () => {
-  it("is a mistake of the load, told to every caller once", async () => {
+  it("is an error of the load, reported to every caller once", async () => {
     const gate = new Gate<unknown>();
     const callers = Promise.allSettled([bench.value(gate.load), bench.value(gate.load)]);
     await gate.finish({ run: () => 1 });
@@ -87,7 +87,7 @@ describe("a value that cannot be stored", () => {
     expect(bench.space.peek("k")).toBeUndefined();
   });
 
-  it("that is merely too large is handed out and reported", async () => {
+  it("that is merely too large is returned and reported", async () => {
     bench = new LoadBench({ maxBytes: 1_000 });
     const large = "x".repeat(5_000);
     expect(await bench.value(() => large)).toBe(large);
@@ -96,7 +96,7 @@ describe("a value that cannot be stored", () => {
     expect(bench.stored).toEqual([]);
   });
 
-  it("may be anything where the load skips storing", async () => {
+  it("may be anything if the load skips storing", async () => {
     const value = { run: () => 1 };
     const skipping: Load<typeof value> = ({ skip }) => {
       skip();
@@ -106,7 +106,7 @@ describe("a value that cannot be stored", () => {
     expect([one === value, other === value]).toEqual([true, true]);
   });
 
-  it("gives its permission to store back: when skipped, undefined, failed or refused", async () => {
+  it("releases its permission to store: when skipped, undefined, failed or refused", async () => {
     const ticket = { commit: vi.fn(() => true), abandon: vi.fn() };
     bench.broken = { admit: () => ({ ticket }) };
     await bench.value(({ skip }) => skip());
@@ -118,7 +118,7 @@ describe("a value that cannot be stored", () => {
 });
 
 describe("ownership", () => {
-  it("no two waiters share an object, whatever they wait with", async () => {
+  it("no two waiters share an object, however they wait", async () => {
     const gate = new Gate<{ list: number[] }>();
     const options: (GetOrSetOptions | undefined)[] = [
       undefined,
@@ -143,7 +143,7 @@ describe("ownership", () => {
     expect(bench.space.peek("k")).toEqual({ list: [1] });
   });
 
-  it("the stale value shown to a load is its own", async () => {
+  it("the stale value given to a load is a copy", async () => {
     const options = { ttl: 1, staleIfError: 60 };
     await bench.value(() => ({ list: [1] }), options);
     await bench.clock.advance(2_000);
@@ -156,8 +156,8 @@ describe("ownership", () => {
   });
 });
 
-describe("loads that are overtaken", () => {
-  it("every caller gets a load newer than the last change before its call, under changes without end", async () => {
+describe("loads that are superseded", () => {
+  it("every caller gets a load newer than the last change before its call, under endless changes", async () => {
     const loads: { finish(value: number): void }[] = [];
     const load: Load<number> = ({ setTags }) =>
       new Promise((resolve) =>
@@ -179,7 +179,7 @@ describe("loads that are overtaken", () => {
       loads[round]?.finish(round);
       await settle();
     }
-    // Nothing changes any more: what still runs is the last load.
+    // Nothing changes any more: the load still running is the last one.
     for (const [at, last] of loads.entries()) last.finish(at);
     await Promise.all(before);
     for (const { value, newerThan } of after) expect(await value).toBeGreaterThan(newerThan);
@@ -205,7 +205,7 @@ describe("loads that are overtaken", () => {
     expect(gate.calls).toBe(2);
   });
 
-  it("are not stored, and what is stored after them is the newer one", async () => {
+  it("are not stored, and the value stored after them is the newer one", async () => {
     const gate = new Gate<string>();
     const older = bench.value(gate.load);
     await settle();
@@ -219,7 +219,7 @@ describe("loads that are overtaken", () => {
     expect(bench.stored).toEqual(["k"]);
   });
 
-  it("the newer one may end first; the older one then changes nothing", async () => {
+  it("when the newer one ends first, the older one changes nothing", async () => {
     const [slow, fast] = [new Gate<string>(), new Gate<string>()];
     const older = bench.value(slow.load);
     await settle();
@@ -231,7 +231,7 @@ describe("loads that are overtaken", () => {
     expect(bench.space.peek("k")).toBe("new");
   });
 
-  it("forceLoad does not join a load that is running, nor let it store", async () => {
+  it("forceLoad neither joins a running load nor lets it store", async () => {
     const gate = new Gate<string>();
     const running = bench.value(gate.load);
     await settle();
@@ -261,24 +261,24 @@ describe("loads that are overtaken", () => {
     await gate.finish("late");
     expect(bench.space.changes.watched).toBe(false);
     expect((await callers).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
-    // The sweep of the store, and the limit of loads.
+    // The store's sweep, and the limit of loads.
     expect(bench.clock.pending).toBe(2);
   });
 });
 
 describe("tags that a load names without declaring its context", () => {
-  it("keep its value from a shared store, and that is told once", async () => {
+  it("keep its value out of a shared store, which is reported once", async () => {
     const cache = new XCache({ backend: new ReferenceBackend(new ReferenceStore(systemClock)) });
-    const told: Error[] = [];
-    cache.on("error", ({ error }) => told.push(error));
+    const reported: Error[] = [];
+    cache.on("error", ({ error }) => reported.push(error));
     const undeclared: Load<number> = (...given) => {
       given[0].setTags(["late"]);
       return 1;
     };
     for (const key of ["a", "b"]) expect(await cache.getOrSet(key, undeclared)).toBe(1);
     expect(await cache.get("a")).toBeUndefined();
-    expect(told).toEqual([expect.objectContaining({ code: "ARGUMENT_INVALID", operation: "getOrSet" })]);
-    expect(told[0]?.message).toMatch(/^load must declare the context .* for "a"$/);
+    expect(reported).toEqual([expect.objectContaining({ code: "ARGUMENT_INVALID", operation: "getOrSet" })]);
+    expect(reported[0]?.message).toMatch(/^load must declare the context .* for "a"$/);
     const declared: Load<number> = ({ setTags }) => {
       setTags(["late"]);
       return 2;

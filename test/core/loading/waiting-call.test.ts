@@ -18,7 +18,7 @@ describe("soft and hard timeouts together", () => {
     return new Gate<string>();
   }
 
-  it("soft first: the stale value at the soft limit, and the load goes on", async () => {
+  it("soft first: the stale value at the soft limit, while the load continues", async () => {
     const gate = await withOldValue();
     const caller = bench.load(gate.load, { ...old, softTimeout: 1, hardTimeout: 5 });
     await bench.clock.advance(999);
@@ -28,7 +28,7 @@ describe("soft and hard timeouts together", () => {
     expect(bench.space.peek("k")).toBe("new");
   });
 
-  it("without a stale value: the hard limit counts from the beginning of the call", async () => {
+  it("without a stale value: the hard limit counts from the start of the call", async () => {
     const gate = new Gate<string>();
     let rejectedAt: number | undefined;
     const begun = bench.clock.now();
@@ -62,7 +62,7 @@ describe("soft and hard timeouts together", () => {
     await gate.finish("new");
   });
 
-  it("a value invalidated after the load began is not the stale answer", async () => {
+  it("a value invalidated after the load began is not served stale", async () => {
     const gate = await withOldValue();
     const caller = bench
       .value(gate.load, { ...old, softTimeout: 1, hardTimeout: 5 })
@@ -74,7 +74,7 @@ describe("soft and hard timeouts together", () => {
     await gate.finish("late");
   });
 
-  it("a value stored by others meanwhile is the answer at the soft limit", async () => {
+  it("a value stored by others meanwhile is served at the soft limit", async () => {
     const gate = new Gate<string>();
     const caller = bench.load(gate.load, { softTimeout: 1 });
     await settle();
@@ -85,7 +85,7 @@ describe("soft and hard timeouts together", () => {
     expect(bench.space.peek("k")).toBe("theirs");
   });
 
-  it("a store that hangs does not keep a caller beyond the hard limit, nor is it asked twice", async () => {
+  it("a store that hangs neither keeps a caller beyond the hard limit nor is asked twice", async () => {
     const gate = new Gate<string>();
     let looks = 0;
     const begun = bench.clock.now();
@@ -106,7 +106,7 @@ describe("soft and hard timeouts together", () => {
     await gate.finish("late");
   });
 
-  it("a load that ends while the store is asked for a stale value is the answer", async () => {
+  it("a load that ends while the store is asked for a stale value provides the answer", async () => {
     const gate = new Gate<string>();
     const caller = bench.value(gate.load, { ...old, softTimeout: 1 });
     await settle();
@@ -141,18 +141,18 @@ describe("soft and hard timeouts together", () => {
     expect(loaded).toMatchObject({ value: "old", source: "stale" });
   });
 
-  it("leave no timer behind when the load is in time", async () => {
+  it("leave no timer behind when the load finishes in time", async () => {
     const gate = new Gate<string>();
     const caller = bench.value(gate.load, { softTimeout: 1, hardTimeout: 5 });
     await gate.finish("value");
     await caller;
-    // The sweep of the store and the limit of loads are those that stay.
+    // Only the store's sweep and the limit of loads remain.
     expect(bench.clock.pending).toBe(2);
   });
 });
 
-describe("the window of stale answers", () => {
-  it("a failed load is answered within staleIfError only, whatever staleWhileRevalidate allows", async () => {
+describe("the stale window", () => {
+  it("a failed load is answered from within staleIfError only, whatever staleWhileRevalidate allows", async () => {
     const options = { ttl: 10, staleIfError: 5, staleWhileRevalidate: 600 };
     await bench.value(() => "old", options);
     await bench.clock.advance(40_000);
@@ -161,7 +161,7 @@ describe("the window of stale answers", () => {
     expect(await bench.value(failing, options)).toBe("old");
   });
 
-  it("a failed refresh in the background is reported, whatever it was rejected with", async () => {
+  it("a failed background refresh is reported, whatever it was rejected with", async () => {
     const options = { ttl: 10, staleWhileRevalidate: 600 };
     await bench.value(() => "old", options);
     await bench.clock.advance(40_000);
@@ -171,7 +171,7 @@ describe("the window of stale answers", () => {
     expect(bench.reported).toMatchObject([{ cause: odd }]);
   });
 
-  it("a refresh in the background is joined by a caller without a window", async () => {
+  it("a background refresh is joined by a caller without a window", async () => {
     const options = { ttl: 10, staleWhileRevalidate: 600 };
     await bench.value(() => "old", options);
     await bench.clock.advance(40_000);
@@ -185,7 +185,7 @@ describe("the window of stale answers", () => {
 });
 
 describe("lock: false", () => {
-  it("still runs one load for the callers of this process", async () => {
+  it("still runs one load for the callers in this process", async () => {
     const gate = new Gate<number>();
     const callers = [bench.value(gate.load, { lock: false }), bench.value(gate.load, { lock: false })];
     await gate.finish(1);
@@ -193,7 +193,7 @@ describe("lock: false", () => {
     expect(gate.calls).toBe(1);
   });
 
-  it("is what the store is asked with, and no permission means nothing is stored", async () => {
+  it("is passed to the store, and without permission nothing is stored", async () => {
     const admit = vi.fn(() => ({ ticket: undefined }));
     bench.broken = { admit };
     expect(await bench.value(() => "mine", { lock: false })).toBe("mine");
@@ -202,8 +202,8 @@ describe("lock: false", () => {
   });
 });
 
-describe("a load that asks the cache", () => {
-  it("for another key gets it, also one that is just being loaded", async () => {
+describe("a load that calls the cache", () => {
+  it("for another key gets it, even if that key is being loaded", async () => {
     const gate = new Gate<string>();
     const first = bench.value(gate.load, undefined, "base");
     const nested = bench.value(async () => `${await bench.value(gate.load, undefined, "base")} and more`);
@@ -212,7 +212,7 @@ describe("a load that asks the cache", () => {
     expect(gate.calls).toBe(1);
   });
 
-  it("for its own key is told at once, instead of waiting for itself for ever", async () => {
+  it("for its own key fails immediately, instead of waiting for itself forever", async () => {
     const selfish = (): Promise<unknown> => bench.value(selfish);
     const error = await bench.value(selfish).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConfigError);
@@ -224,7 +224,7 @@ describe("a load that asks the cache", () => {
     expect(await bench.value(() => "works again")).toBe("works again");
   });
 
-  it("for its own key with forceLoad or a window is told as well, not loaded again and again", async () => {
+  it("for its own key with forceLoad or a window fails as well, instead of loading again and again", async () => {
     let runs = 0;
     const forcing = (): Promise<unknown> => {
       runs++;
@@ -234,12 +234,12 @@ describe("a load that asks the cache", () => {
     expect(runs).toBe(1);
   });
 
-  it("for the same key of another namespace is not mistaken for its own", async () => {
+  it("for the same key in another namespace is not mistaken for its own", async () => {
     const other = new LoadBench();
     expect(await bench.value(() => other.value(() => "theirs"))).toBe("theirs");
   });
 
-  it("another caller at the same time is not mistaken for the load", async () => {
+  it("is not confused with another caller at the same time", async () => {
     const gate = new Gate<string>();
     const first = bench.value(gate.load);
     await settle();
@@ -248,7 +248,7 @@ describe("a load that asks the cache", () => {
     expect(await Promise.all([first, second])).toEqual(["value", "value"]);
   });
 
-  it("for its own key after it has waited for something else is bound by hardTimeout", async () => {
+  it("for its own key after waiting for something else is limited by hardTimeout", async () => {
     const late = async (): Promise<unknown> => {
       await settle();
       return bench.value(late);

@@ -1,4 +1,4 @@
-// What is kept near is sealed with the stamps it was stored under, whatever comes between reading it and asking for them.
+// A near-tier entry is bound to the stamps it was stored under, whatever happens between reading it and reading them.
 import { beforeEach, expect, it } from "vitest";
 import type { PushChannel } from "../../../src/core/backend.ts";
 import { ChaosBackend, cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
@@ -8,7 +8,7 @@ import { ReferenceStore } from "../../support/reference-backend.ts";
 let clock: ManualClock;
 let cache: XCache;
 let other: XCache;
-/** How long the next questions about stamps take, half of it on the way back. */
+/** How long the next reads of stamps take, half of it on the way back. */
 let delays: number[];
 
 beforeEach(() => {
@@ -25,7 +25,7 @@ beforeEach(() => {
   other = open(false);
 });
 
-it("an entry read before clear() and judged by a stamp from before it is not served afterwards", async () => {
+it("an entry read before clear() and checked against an earlier stamp is not served afterwards", async () => {
   await other.set("k", "old");
   delays = [100];
   const early = cache.get("k");
@@ -36,7 +36,7 @@ it("an entry read before clear() and judged by a stamp from before it is not ser
   expect(await cache.get("k")).toBeUndefined();
 });
 
-it("an entry judged by a tag's stamp from before its invalidation is not kept under the next one", async () => {
+it("an entry checked against a tag's stamp from before its invalidation is not kept under the next one", async () => {
   await other.set("k", "old", { tags: ["a", "b"] });
   delays = [100];
   const early = cache.get("k");

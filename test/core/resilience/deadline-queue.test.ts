@@ -17,7 +17,7 @@ function set(deadlines: DeadlineQueue, missed: () => void): Deadline {
 }
 
 describe("many deadlines of one length", () => {
-  it("are missed in order, each at its time, with one timer", async () => {
+  it("expire in order, each at its time, with one timer", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, 100);
     const missed: string[] = [];
@@ -34,7 +34,7 @@ describe("many deadlines of one length", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("that are met are never missed, in whatever order they are met", async () => {
+  it("never expire once met, in whatever order they are met", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, 100);
     const missed: number[] = [];
@@ -45,7 +45,7 @@ describe("many deadlines of one length", () => {
     expect(all.every(({ isOver }) => isOver)).toBe(true);
   });
 
-  it("leave no timer once the queue rests and the last one is met", async () => {
+  it("leave no timer once the queue is idle and the last one is met", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, 100);
     const [one, other] = [set(deadlines, () => {}), set(deadlines, () => {})];
@@ -65,7 +65,7 @@ describe("many deadlines of one length", () => {
     expect(missed).toEqual(["later"]);
   });
 
-  it("that were suspended leave time for what is asked afterwards", async () => {
+  it("leave time after a suspension for what is asked afterwards", async () => {
     const clock = new ManualClock();
     let isSuspended = true;
     const deadlines = new DeadlineQueue(clock, 100, () => isSuspended);
@@ -83,7 +83,7 @@ describe("many deadlines of one length", () => {
     expect(missed).toEqual(["a", "b"]);
   });
 
-  it("may be set by what a missed one runs", async () => {
+  it("can be set by the callback of an expired one", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, 100);
     const missed: string[] = [];
@@ -96,7 +96,7 @@ describe("many deadlines of one length", () => {
     expect(missed).toEqual(["first", "second"]);
   });
 
-  it("without end never pass", async () => {
+  it("never expire when infinite", async () => {
     const clock = new ManualClock();
     const deadlines = new DeadlineQueue(clock, Number.POSITIVE_INFINITY);
     const deadline = set(deadlines, () => expect.unreachable());

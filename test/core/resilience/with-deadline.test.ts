@@ -29,7 +29,7 @@ describe("withDeadline", () => {
     await expect(result).resolves.toBe("instead");
   });
 
-  it("ignores what the work does after the limit, also a rejection", async () => {
+  it("ignores what the work does after the limit, even a rejection", async () => {
     const clock = new ManualClock();
     let fail: (error: Error) => void = () => {};
     const work = new Promise<never>((_, reject) => {
@@ -41,7 +41,7 @@ describe("withDeadline", () => {
     await expect(result).resolves.toBe("late");
   });
 
-  it("leaves time after a suspension for what had to wait", async () => {
+  it("leaves time after a suspension for the work that had to wait", async () => {
     const clock = new ManualClock();
     let isSuspended = true;
     const options = { isSuspended: () => isSuspended };

@@ -1,4 +1,4 @@
-// What a clear() leaves dead is removed in the background: bit by bit, by comparison, and by a cache that is still open.
+// Entries invalidated by clear() are removed in the background: step by step, by comparison, and by a cache that is still open.
 import { describe, expect, test } from "vitest";
 import type { SharedStore } from "../../../src/core/shared/shared-store.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
@@ -27,7 +27,7 @@ function setUp(scan = true): Stage {
   return { clock, backend, store: openSharedStore(backend, clock), keysOf };
 }
 
-/** Long enough for all steps, one by one. */
+/** Long enough for all steps in sequence. */
 async function pass(clock: ManualClock): Promise<void> {
   for (let step = 0; step < 100; step++) {
     await clock.advance(100);
@@ -36,7 +36,7 @@ async function pass(clock: ManualClock): Promise<void> {
 }
 
 describe("after clear()", () => {
-  test("dead entries go, here and below, and what the library keeps for itself stays", async () => {
+  test("dead entries are removed, here and below, and the library's own records stay", async () => {
     const { clock, store, keysOf } = setUp();
     const space = store.namespace("p");
     const child = space.child("c");
@@ -51,7 +51,7 @@ describe("after clear()", () => {
     expect(await child.counters.read(["row"])).toEqual([[1]]);
   });
 
-  test("it takes its time: the first step comes later, and the next after a pause", async () => {
+  test("the sweep is paced: the first step comes later, and the next after a pause", async () => {
     const { clock, store, keysOf } = setUp();
     const space = store.namespace("p");
     for (let at = 0; at < 250; at++) await space.set(`k${at}`, at, TERMS);
@@ -66,7 +66,7 @@ describe("after clear()", () => {
     expect(left).toBeGreaterThan(0);
   });
 
-  test("an entry that is written anew meanwhile is left alone", async () => {
+  test("an entry that is rewritten meanwhile is left alone", async () => {
     const { clock, backend, store } = setUp();
     const space = store.namespace("p");
     await space.set("k", "old", TERMS);
@@ -81,7 +81,7 @@ describe("after clear()", () => {
     expect((await space.find("k"))?.value).toBe("new");
   });
 
-  test("a cache that is disconnected does no more of it", async () => {
+  test("a cache that is disconnected stops sweeping", async () => {
     const { clock, store, keysOf } = setUp();
     const space = store.namespace("p");
     await space.set("k", 1, TERMS);
@@ -104,7 +104,7 @@ describe("after clear()", () => {
     expect(await keysOf("p:")).toEqual([]);
   });
 
-  test("a clear() in a new session counts, although the removal of the one before has not begun", async () => {
+  test("a clear() in a new session counts, even if the previous one's removal has not begun", async () => {
     const { clock, store, keysOf } = setUp();
     const space = store.namespace("p");
     await space.set("k", 1, TERMS);

@@ -1,4 +1,4 @@
-// Reading many entries at once: one that is damaged costs only itself, and nothing is left behind by a failure.
+// Reading many entries at once: a damaged one affects only itself, and a failure leaves nothing behind.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PushChannel } from "../../../src/core/backend.ts";
 import { CodecError, ConnectionError } from "../../../src/core/errors.ts";
@@ -23,25 +23,25 @@ beforeEach(() => {
 });
 
 describe("a damaged record among many", () => {
-  it("is absent and told of, and the others are there", async () => {
+  it("is absent and reported, and the others are returned", async () => {
     const cache = cacheWithClock({ backend: store.client(), keyPrefix: "app" }, clock);
     await cache.setMany({ a: 1, b: 2, c: 3 });
     store.put("app:b", { frame: Uint8Array.of(1, 2, 3), expires: Number.POSITIVE_INFINITY });
-    const told: string[] = [];
-    cache.on("error", ({ error }) => told.push((error as Error & { code: string }).code));
+    const reported: string[] = [];
+    cache.on("error", ({ error }) => reported.push((error as Error & { code: string }).code));
     expect(await cache.getMany(["a", "b", "c"])).toEqual(
       new Map([
         ["a", 1],
         ["c", 3],
       ]),
     );
-    expect(told).toEqual(["FRAME_INVALID"]);
+    expect(reported).toEqual(["FRAME_INVALID"]);
     await cache.disconnect();
   });
 });
 
 describe("reads that were begun for the near tier", () => {
-  /** Counts the reads it watches. */
+  /** Counts the reads it tracks. */
   class CountedNear extends PushedNear {
     underWay = 0;
     override begin(key: string, spelled: string): WatchedRead | undefined {
@@ -55,7 +55,7 @@ describe("reads that were begun for the near tier", () => {
     }
   }
 
-  /** A reader over a store that fails as `chaos` is told to, and its near tier. */
+  /** A reader over a store that fails as `chaos` is configured to, and its near tier. */
   function opened({ declines = (_key: string): boolean => false } = {}) {
     const chaos = new ChaosBackend(store.client(), { clock });
     const shared = openSharedStore(chaos, clock, 100);
@@ -81,7 +81,7 @@ describe("reads that were begun for the near tier", () => {
   const seek = (reader: EntryReader, key: string): Promise<unknown> =>
     new Promise((answered, failed) => reader.seek(key, { answered, failed }));
 
-  it("are over when the store fails, for one key and for many", async () => {
+  it("end when the store fails, for one key and for many", async () => {
     const { chaos, shared, near, reader } = opened();
     await shared.connect();
     chaos.fail("read", new ConnectionError("gone"));
@@ -95,7 +95,7 @@ describe("reads that were begun for the near tier", () => {
     await shared.disconnect();
   });
 
-  it("are not for what it declines: that is read unwatched, and not kept", async () => {
+  it("are not tracked for what it declines: that is read untracked, and not kept", async () => {
     const declined = ["b", "c"];
     const { shared, kept, reader } = opened({ declines: (key) => declined.includes(key) });
     await shared.connect();
@@ -116,7 +116,7 @@ describe("reads that were begun for the near tier", () => {
     await shared.disconnect();
   });
 
-  it("are over when getOrSet meets a damaged record", async () => {
+  it("end when getOrSet finds a damaged record", async () => {
     const { shared, near, reader } = opened();
     await shared.connect();
     store.put("app:a", { frame: Uint8Array.of(1, 2, 3), expires: Number.POSITIVE_INFINITY });
@@ -125,7 +125,7 @@ describe("reads that were begun for the near tier", () => {
     await shared.disconnect();
   });
 
-  it("an entry is not removed for a record that was damaged before it was asked for", async () => {
+  it("do not remove an entry because of a record that was damaged before the call", async () => {
     const { shared, reading } = opened();
     await shared.connect();
     const discarded = vi.spyOn(reading.entries, "discarded");

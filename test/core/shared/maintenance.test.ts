@@ -1,4 +1,4 @@
-// What a store in use needs every few seconds is no judge of its health: only an answer closes its circuit, and only calls
+// Periodic maintenance of a store in use does not judge its health: only an answer closes its circuit, and only calls
 // open it.
 import { expect, test } from "vitest";
 import type { BackendHost, Capabilities, KeyedRecord } from "../../../src/core/backend.ts";
@@ -11,7 +11,7 @@ import { openSharedStore } from "../../support/shared-store.ts";
 const TERMS = { ttlMs: 3_600_000, staleMs: 0, tags: [] };
 const UPKEEP_MS = 5_000;
 
-/** A store that may be out of reach, or far away. */
+/** A store that can be unreachable, or far away. */
 class Distant extends ReferenceBackend {
   host: BackendHost | undefined;
   isDown = false;
@@ -27,7 +27,7 @@ class Distant extends ReferenceBackend {
     this.host = host;
   }
 
-  /** The reference is not to be used again afterwards. */
+  /** The reference must not be used afterwards. */
   override async disconnect(): Promise<void> {}
 
   override async ping(): Promise<void> {
@@ -69,7 +69,7 @@ function setUp(failureThreshold: number) {
   return { clock, shared, backend, store, space: store.namespace("p") };
 }
 
-test("the circuit of a store that is down stays open, and is closed once it is back, with what is owed delivered", async () => {
+test("the circuit of a store that is down stays open, and closes once it is back, with what is owed delivered", async () => {
   const { clock, shared, backend, store, space } = setUp(2);
   await space.set("k", 1, TERMS);
   backend.isDown = true;
@@ -85,7 +85,7 @@ test("the circuit of a store that is down stays open, and is closed once it is b
   expect(shared.keys()).not.toContain("p:k");
 });
 
-test("many namespaces on a store far away do not open its circuit", async () => {
+test("many namespaces on a distant store do not open its circuit", async () => {
   const { clock, backend, store, space } = setUp(1);
   for (let at = 0; at < 60; at++) store.namespace(`p${at}`);
   await backend.host?.onServer({

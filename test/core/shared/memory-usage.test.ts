@@ -1,4 +1,4 @@
-// How full a shared store is: asked in the background, only when somebody wants to know.
+// How full a shared store is: read in the background, and only on demand.
 import { expect, test } from "vitest";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import type { SharedStore } from "../../../src/core/shared/shared-store.ts";
@@ -7,7 +7,7 @@ import { cacheWithClock } from "../../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
 import { openSharedStore } from "../../support/shared-store.ts";
 
-/** Answers as it is told to, and counts the looks. */
+/** Answers as configured, and counts the calls. */
 class Filling extends ReferenceBackend {
   looks = 0;
   answer: () => Promise<number | undefined> = async () => 0.5;
@@ -22,7 +22,7 @@ interface Scene {
   readonly backend: Filling;
   readonly store: SharedStore;
   readonly clock: ManualClock;
-  /** What is known after a look that is due. */
+  /** What is known after a check that is due. */
   look(): Promise<number>;
 }
 
@@ -41,7 +41,7 @@ function scene(): Scene {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-test("is 0 until the store has said it, and asking is what makes it known", async () => {
+test("is 0 until the store has answered, and only asking triggers the question", async () => {
   const { backend, store } = scene();
   await store.connect();
   await settle();
@@ -52,7 +52,7 @@ test("is 0 until the store has said it, and asking is what makes it known", asyn
   expect(backend.looks).toBe(1);
 });
 
-test("the store is asked once in ten seconds at most, and not at all while nobody asks", async () => {
+test("the store is asked at most once in ten seconds, and not at all while nobody asks", async () => {
   const { backend, store, clock } = scene();
   for (let second = 0; second <= 10; second++) {
     store.memoryUsage();
@@ -65,7 +65,7 @@ test("the store is asked once in ten seconds at most, and not at all while nobod
   expect(clock.pending).toBe(0);
 });
 
-test("is 0 where the store has no bound any more, or says what is no share", async () => {
+test("is 0 if the store is no longer bounded, or answers with something that is not a ratio", async () => {
   const { backend, look } = scene();
   expect(await look()).toBe(0.5);
   for (const [said, known] of [
@@ -80,7 +80,7 @@ test("is 0 where the store has no bound any more, or says what is no share", asy
   }
 });
 
-test("a look that fails, at once or later, changes nothing, throws nothing and does not open the circuit", async () => {
+test("a check that fails, immediately or later, changes nothing, throws nothing and does not open the circuit", async () => {
   const { backend, store, look } = scene();
   expect(await look()).toBe(0.5);
   backend.answer = () => Promise.reject(new ConnectionError("gone"));
@@ -93,7 +93,7 @@ test("a look that fails, at once or later, changes nothing, throws nothing and d
   expect(store.breaker).toMatchObject({ state: "closed", failures: 0 });
 });
 
-test("a look that hangs is given up at the deadline, and the next one counts", async () => {
+test("a check that hangs is abandoned at the deadline, and the next one counts", async () => {
   const { backend, store, clock, look } = scene();
   backend.answer = never;
   expect(store.memoryUsage()).toBe(0);
@@ -104,7 +104,7 @@ test("a look that hangs is given up at the deadline, and the next one counts", a
   expect(await look()).toBe(0.9);
 });
 
-test("while the circuit is open the store is left alone", async () => {
+test("the store is not asked while the circuit is open", async () => {
   const { backend, store, clock } = scene();
   store.breaker.fail(store.breaker.enter("get"));
   store.memoryUsage();
@@ -124,7 +124,7 @@ test("a store that was not connected is asked as soon as it is", async () => {
   expect(await store.firstMemoryUsage(0)).toBe(0.3);
 });
 
-test("what was known, or was just being asked, is forgotten with the connection", async () => {
+test("a known answer, or one still pending, is discarded with the connection", async () => {
   const { backend, store, clock, look } = scene();
   expect(await look()).toBe(0.5);
   let tell: (fill: number) => void = () => {};
@@ -145,7 +145,7 @@ test("what was known, or was just being asked, is forgotten with the connection"
   expect(store.memoryUsage()).toBe(0.2);
 });
 
-test("the first look is waited for, later ones are not", async () => {
+test("the first check is awaited, later ones are not", async () => {
   const { backend, store, clock } = scene();
   expect(await store.firstMemoryUsage(0)).toBe(0.5);
   await clock.advance(10_000);
@@ -155,7 +155,7 @@ test("the first look is waited for, later ones are not", async () => {
   await clock.advance(1_000);
 });
 
-test("a first look is waited for as long as there is time, and no longer", async () => {
+test("a first check is awaited as long as there is time, and no longer", async () => {
   const { backend, store, clock } = scene();
   backend.answer = never;
   let known: number | undefined;
@@ -172,7 +172,7 @@ test("a first look is waited for as long as there is time, and no longer", async
   expect(clock.pending).toBe(0);
 });
 
-test("a store that never says it costs a health check no more than the deadline in all", async () => {
+test("a store that never answers delays a health check by at most the deadline in total", async () => {
   const clock = new ManualClock();
   const backend = new Filling(new ReferenceStore(clock));
   backend.answer = never;
@@ -190,7 +190,7 @@ test("a store that never says it costs a health check no more than the deadline 
   await cache.disconnect();
 });
 
-test("a health check shows what a cache that was never asked before has to say", async () => {
+test("a health check shows the memory usage of a cache that was never asked before", async () => {
   const clock = new ManualClock();
   const backend = new Filling(new ReferenceStore(clock));
   backend.answer = async () => 0.97;
@@ -203,7 +203,7 @@ test("a health check shows what a cache that was never asked before has to say",
   await cache.disconnect();
 });
 
-test("a store whose backend does not tell is not waited for", async () => {
+test("a store whose backend cannot report it is not waited for", async () => {
   const clock = new ManualClock();
   const store = openSharedStore(new ReferenceBackend(new ReferenceStore(clock)), clock);
   expect(store.memoryUsage()).toBe(0);

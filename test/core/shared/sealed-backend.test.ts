@@ -23,7 +23,7 @@ function counted(): { backend: SealedBackend; hidden(): number } {
   return { backend: new SealedBackend(reference, seal), hidden: () => hidden };
 }
 
-test("short names are hidden once", async () => {
+test("short names are sealed once", async () => {
   const { backend, hidden } = counted();
   await backend.connect();
   for (const at of [1, 2, 1, 2, 1]) await backend.read(`p:key${at}`);

@@ -1,4 +1,4 @@
-// What a store makes of its servers: one that cannot be reached when a namespace is opened, one that is replaced just then,
+// How a store handles its servers: one that is unreachable when a namespace is opened, one that is replaced just then,
 // one that has no room for a stamp.
 import { expect, test } from "vitest";
 import type { BackendHost, Capabilities, ConnectedServer, KeyedRecord } from "../../../src/core/backend.ts";
@@ -54,14 +54,14 @@ const use = async (space: Namespace): Promise<void> => {
   await space.set("k", 1, { ttlMs: 60_000, staleMs: 0, tags: [] });
 };
 
-test("a namespace can be used while a server that was met before is out of reach", async () => {
+test("a namespace can be used while a server that was met before is unreachable", async () => {
   const { backend, store } = await openStore();
   await use(store.namespace("first"));
   backend.farFails = new ConnectionError("gone");
   await expect(use(store.namespace("second"))).resolves.toBeUndefined();
 });
 
-test("a namespace is not used while a server that is there does not let itself be compared with", async () => {
+test("a namespace is not used while a reachable server cannot be compared with", async () => {
   const { backend, store } = await openStore();
   for (const answer of [
     new BackendError("STORE_FAILED", "no"),
@@ -74,7 +74,7 @@ test("a namespace is not used while a server that is there does not let itself b
   await expect(use(store.namespace("first"))).resolves.toBeUndefined();
 });
 
-/** A server that comes back from a snapshot; nothing is answered before it has been met. */
+/** A server that comes back from a snapshot; nothing is answered until it has been met. */
 class Restarting extends ReferenceBackend {
   override readonly capabilities: Capabilities = {
     shared: true,
@@ -91,7 +91,7 @@ class Restarting extends ReferenceBackend {
     this.host = host;
   }
 
-  /** Keys of this namespace are answered for when it resolves. */
+  /** Keys of this namespace are answered once it resolves. */
   slow: { readonly prefix: string; readonly until: Promise<void> } | undefined;
 
   override async read(key: string): Promise<StoreRecord | undefined> {
@@ -122,7 +122,7 @@ class Restarting extends ReferenceBackend {
   }
 }
 
-test("a namespace that is opened while a restored server is met is compared with it, too", async () => {
+test("a namespace opened while a restored server is being met is compared with it too", async () => {
   const clock = new ManualClock();
   const shared = new ReferenceStore(clock);
   const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
@@ -146,7 +146,7 @@ test("a namespace that is opened while a restored server is met is compared with
   expect(await read).toBeUndefined();
 });
 
-test("a namespace that is opened while another one is compared with a restored server is compared, too", async () => {
+test("a namespace opened while another one is compared with a restored server is compared too", async () => {
   const clock = new ManualClock();
   const shared = new ReferenceStore(clock);
   const [mine, theirs] = [new Restarting(shared), new Restarting(shared)];
@@ -171,7 +171,7 @@ test("a namespace that is opened while another one is compared with a restored s
   expect(await read).toBeUndefined();
 });
 
-test("what was confirmed in the very turn in which a replica without it is met is repeated", async () => {
+test("changes confirmed in the very turn in which a replica without them is met are repeated", async () => {
   const clock = new ManualClock();
   const shared = new ReferenceStore(clock);
   const backend = new Restarting(shared);
@@ -189,7 +189,7 @@ test("what was confirmed in the very turn in which a replica without it is met i
   expect([...(await mine.getMany(["tagged", "k"])).keys()]).toEqual(["k"]);
 });
 
-/** Carries out changes in the order they are made, and may have no room for stamps. */
+/** Applies changes in the order they are made, and may have no room for stamps. */
 class Full extends ReferenceBackend {
   override readonly capabilities: Capabilities = {
     shared: true,
@@ -197,7 +197,7 @@ class Full extends ReferenceBackend {
     ttlResolutionMs: 1,
     ordered: true,
   };
-  /** The answer to a stamp that there is no room for comes then. */
+  /** The answer to a stamp without room arrives when this resolves. */
   refusal: Promise<void> | undefined;
 
   override async write(item: KeyedRecord): Promise<void> {
@@ -207,7 +207,7 @@ class Full extends ReferenceBackend {
   }
 }
 
-test("tags that a store without room invalidates are not made valid again by a load that names them meanwhile", async () => {
+test("tags invalidated by a store without room are not made valid again by a load that names them meanwhile", async () => {
   const clock = new ManualClock();
   const shared = new ReferenceStore(clock);
   const backend = new Full(shared);

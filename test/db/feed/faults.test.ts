@@ -283,7 +283,7 @@ test("the leader is killed: a follower takes over", async () => {
      const feed = postgresFeed({ ...settings.feed, cache, tables: "users", silentFor: 2 });
      await feed.ready();
      say("ready", { role: feed.status().role });
-     await told();`,
+     await nextMessage();`,
     {
       settings: {
         cache: { kvUrl: stage.redis.url, keyPrefix: "killed" },

@@ -13,7 +13,7 @@ const open = (kvUrl, host) => {
 export interface KvProcessOptions {
   /** Called with each word the program says. */
   readonly onSaid?: (word: string) => void;
-  /** When this resolves, so does `told()` in the program. */
+  /** When this resolves, so does `nextMessage()` in the program. */
   readonly event?: Promise<unknown>;
 }
 

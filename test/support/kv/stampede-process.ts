@@ -12,10 +12,10 @@ process.once("disconnect", () => process.exit());
 
 await cache.connect();
 say("ready");
-await told();
+await nextMessage();
 
 let loads = 0;
-const finish = told();
+const finish = nextMessage();
 const load = () => {
   loads++;
   say("loading");

@@ -1,5 +1,5 @@
-// Opening a store and changing it keep apart: a thread that is stopped in either holds up the other for a bounded time,
-// and one that has ended holds up nobody.
+// Opening a store and changing it exclude each other: a thread that is stopped in either delays the other for a bounded
+// time, and one that has ended delays nobody.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -20,13 +20,13 @@ const freshFolder = freshFolders();
 
 const environmentIn = (directory: string): string => join(directory, `boot-${readBootId()}`);
 
-/** Sends itself a signal while it opens the store. */
+/** Sends itself a signal while opening the store. */
 const OPENER = `
   import { openApart } from "./backends/disk/lock/gate.js";
   const waiting = { clock: systemClock, limitMs: 1_000, busy: () => new Error("busy") };
   await openApart(settings.path, waiting, () => process.kill(process.pid, settings.signal));
   say("opened");
-  await told();
+  await nextMessage();
 `;
 
 /** Sends itself a signal in the middle of a commit. */
@@ -37,10 +37,10 @@ const COMMITTER = `
   process.kill(process.pid, settings.signal);
   gate.leave();
   say("committed");
-  await told();
+  await nextMessage();
 `;
 
-/** Tries to open the store, as often as it is told to. */
+/** Tries to open the store, once per message. */
 const NEWCOMER = `
   const backend = openBackend({ connectTimeoutMs: 2_000 });
   for (;;) {
@@ -48,7 +48,7 @@ const NEWCOMER = `
       () => say("opened"),
       ({ name, message, hint }) => say("refused", { name, message, hint }),
     );
-    await told();
+    await nextMessage();
   }
 `;
 
@@ -66,7 +66,7 @@ test.each(ENDINGS)(
   async (_, signal) => {
     const directory = freshFolder();
     const backend = opened({ directory }, { operationTimeoutMs: 300 });
-    // More than this test has: what it waits for comes long before.
+    // More than this test takes: the event it waits for comes long before.
     const patient = opened({ directory }, { operationTimeoutMs: 600_000 });
     await patient.write(item("before"));
     await backend.connect();
@@ -75,12 +75,12 @@ test.each(ENDINGS)(
     await expect(backend.write(item("during"))).rejects.toBeInstanceOf(OperationTimeoutError);
     expect(backend.answersInPart()).toBe(true);
     expect(await backend.read("before")).toBeDefined();
-    // Nothing waits behind what hangs, however much time it has.
+    // Nothing queues behind what hangs, however much time it has.
     await expect(patient.take("before")).rejects.toBeInstanceOf(OperationTimeoutError);
     stopped.signal(signal);
     await until(() => !backend.answersInPart(), { what: "nobody opens any more" });
     await patient.write(item("after"));
-    // What was given up at the gate was never handed over.
+    // What was abandoned at the gate was never handed over.
     expect(await backend.read("during")).toBeUndefined();
     expect(await backend.read("before")).toBeDefined();
     await Promise.all([backend.disconnect(), patient.disconnect()]);
@@ -88,10 +88,10 @@ test.each(ENDINGS)(
 );
 
 test.each(ENDINGS)(
-  "while a process is stopped in a commit, others commit and a newcomer is told which it is; when it %s the newcomer comes in",
+  "while a process is stopped in a commit, others commit and a newcomer's error names that process; when it %s the newcomer gets in",
   async (_, signal) => {
     const directory = freshFolder();
-    // Less than the newcomer waits: it does not make anybody late.
+    // Less than the newcomer waits: it makes nobody late.
     const backend = opened({ directory }, { operationTimeoutMs: 1_900 });
     await backend.write(item("before"));
     await using stopped = signalling(COMMITTER, directory, "SIGSTOP");
@@ -115,7 +115,7 @@ test.each(ENDINGS)(
   },
 );
 
-test("a commit does not begin while somebody opens, nor does one who opens go on while somebody commits", async () => {
+test("a commit does not begin during an opening, and an opening does not proceed during a commit", async () => {
   const directory = freshFolder();
   const environment = environmentIn(directory);
   const backend = opened({ directory });
@@ -138,7 +138,7 @@ test("a commit does not begin while somebody opens, nor does one who opens go on
   await backend.disconnect();
 });
 
-test("one who opens gives up when its time is over, and names who would not let it", async () => {
+test("an opening gives up when its time is over, and names the process that blocked it", async () => {
   const directory = freshFolder();
   const backend = opened({ directory });
   await backend.connect();
@@ -169,7 +169,7 @@ describe("a process that was killed", () => {
   test.each([
     ["as it opened", OPENER],
     ["in a commit", COMMITTER],
-  ])("%s holds up nobody, and what it left is removed", async (_, script) => {
+  ])("%s delays nobody, and what it left is removed", async (_, script) => {
     const directory = freshFolder();
     const first = opened({ directory });
     await first.write(item("key"));
@@ -186,14 +186,14 @@ describe("a process that was killed", () => {
   });
 });
 
-test("a process that ends with the store open keeps others from opening it until it is gone, and no longer", async () => {
+test("a process that ends with the store open blocks others from opening it until it is gone, and no longer", async () => {
   const directory = freshFolder();
   await using own = new DiskProcess(
     `
     import { MarkerFolder } from "./backends/disk/lock/marker.js";
     const backend = openBackend();
     await backend.connect();
-    // After that of the store itself: LMDB closes what is open when all of them have run.
+    // Registered after the store's own hook: LMDB closes what is open when all of them have run.
     process.on("exit", () => {
       const signs = new MarkerFolder(settings.path, "changing", systemClock).raised();
       writeSync(1, JSON.stringify(signs.map(({ pid }) => pid)));
@@ -201,7 +201,7 @@ test("a process that ends with the store open keeps others from opening it until
   `,
     { directory, path: environmentIn(directory) },
   );
-  // Nothing but the channel to this process keeps it.
+  // Nothing but the channel to this process keeps it alive.
   expect(await own.ended(), own.errors).toEqual({ code: 0, signal: null });
   expect(JSON.parse(own.output)).toEqual([own.pid]);
   const backend = opened({ directory }, { connectTimeoutMs: 2_000 });
@@ -209,7 +209,7 @@ test("a process that ends with the store open keeps others from opening it until
   await backend.disconnect();
 });
 
-test("a thread that is ended in a commit holds up nobody, though its process lives", async () => {
+test("a thread that is terminated in a commit delays nobody, even though its process lives", async () => {
   const directory = freshFolder();
   const backend = opened({ directory });
   await backend.connect();
@@ -230,7 +230,7 @@ test("a thread that is ended in a commit holds up nobody, though its process liv
   await backend.disconnect();
 });
 
-test("the gate of a folder that does not exist lets pass: nobody can open it", async () => {
+test("the gate of a folder that does not exist lets everything pass: nobody can open it", async () => {
   const path = join(freshFolder(), "gone");
   const gate = new Gate(path, systemClock);
   expect(gate.enter()).toBe(true);

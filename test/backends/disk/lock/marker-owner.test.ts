@@ -1,4 +1,4 @@
-// Whether the owner of a marker lives: by its boot, process ids' namespace, process, thread, and when those began.
+// Whether the owner of a marker is alive: by its boot, PID namespace, process, thread, and their start times.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,13 +13,13 @@ const freshFolder = freshFolders();
 
 const PARTS = ["boot", "namespace", "pid", "began", "thread", "threadBegan"] as const;
 
-/** The name of a marker of this thread, but for these parts. */
+/** The name of a marker of this thread, except for these parts. */
 function nameWith(parts: Partial<Record<(typeof PARTS)[number], string>>): string {
   const own = ownMarkerName(systemClock).split("_");
   return own.map((part, at) => parts[PARTS[at] as (typeof PARTS)[number]] ?? part).join("_");
 }
 
-test("this thread lives, and no two of its names are the same", () => {
+test("this thread is alive, and its names are distinct", () => {
   expect(trustMs(nameWith({}))).toBe(Number.POSITIVE_INFINITY);
   expect(processIn(nameWith({}))).toBe(process.pid);
   expect(nameWith({})).not.toBe(nameWith({}));
@@ -35,12 +35,12 @@ test.each([
   expect(trustMs(nameWith(parts))).toBe(0);
 });
 
-test("what cannot be known of an owner is believed for a while", () => {
+test("an owner that cannot be verified is believed for a while", () => {
   expect(trustMs(nameWith({ namespace: "1" }))).toBe(10_000);
   expect(trustMs(nameWith({ began: "" }))).toBe(60_000);
 });
 
-test("a marker from another namespace of process ids counts until it has not changed for a while, and is removed then", () => {
+test("a marker from another PID namespace counts until it has not changed for a while, and is then removed", () => {
   const environment = freshFolder();
   const folder = join(environment, "opening");
   mkdirSync(folder, { recursive: true });
@@ -52,7 +52,7 @@ test("a marker from another namespace of process ids counts until it has not cha
   expect(readdirSync(environment)).toEqual(["changing"]);
 });
 
-test("what is not a marker is neither counted nor removed", () => {
+test("a file that is not a marker is neither counted nor removed", () => {
   const environment = freshFolder();
   const folder = join(environment, "opening");
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-// The time a command takes on its way through a cluster, on a clock that the test moves.
+// The time a command takes on its way through a cluster, on a manual clock.
 import { expect, test } from "vitest";
 import { type CallHost, ClusterCall, ClusterRead } from "../../../../src/backends/kv/cluster/call.ts";
 import { KvCommands } from "../../../../src/backends/kv/commands/commands.ts";
@@ -14,7 +14,7 @@ interface Sent {
   readonly answer: RetryableAnswer;
 }
 
-/** A call on a server that does with it what the test says. */
+/** A call on a server that a test controls. */
 function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
   const clock = new ManualClock();
   const sent: Sent[] = [];
@@ -67,7 +67,7 @@ function stage({ operationTimeoutMs = 1_000, isConnected = true } = {}) {
 
 const refusal = (message: string): ReplyError => new ReplyError(message);
 
-test("a call that is answered at once is never held and sets no timer", () => {
+test("a call that is answered immediately is never held and sets no timer", () => {
   const { clock, sent, held, outcome, begin } = stage();
   begin(new ClusterRead("k", true));
   expect([held.size, clock.pending]).toEqual([0, 0]);
@@ -75,14 +75,14 @@ test("a call that is answered at once is never held and sets no timer", () => {
   expect(outcome.reply).toBe("there");
 });
 
-test("ASKING leaves with the command it is for, so that neither leaves without the other", () => {
+test("ASKING is sent together with its command, so that neither is sent without the other", () => {
   const { sent, begin } = stage();
   const call = begin(new ClusterRead("k", true));
   sent[0]!.answer.reject(refusal("ASK 7 127.0.0.1:1"));
   expect(sent.slice(1)).toEqual([{ args: ["ASKING", "GET", "k"], answer: call }]);
 });
 
-/** Refuses every sending as soon as it comes, while time goes on; returns when each was sent. */
+/** Rejects every attempt as soon as it arrives, while time advances; returns when each was sent. */
 async function refuseAll(
   { clock, sent }: ReturnType<typeof stage>,
   message: string | ((passed: number) => string),
@@ -101,7 +101,7 @@ async function refuseAll(
   return times;
 }
 
-test("a refused command is tried for most of operation_timeout, with pauses, and ends with the last refusal", async () => {
+test("a refused command is retried for most of operation_timeout, with pauses, and ends with the last refusal", async () => {
   const played = stage();
   played.begin(["SET", "k", "v"]);
   const times = await refuseAll(played, "TRYAGAIN not now", 1_100);
@@ -113,7 +113,7 @@ test("a refused command is tried for most of operation_timeout, with pauses, and
   expect([played.held.size, played.clock.pending]).toEqual([0, 0]);
 });
 
-test("redirections are followed twice at once, then with pauses, 16 times at most", async () => {
+test("redirections are followed twice immediately, then with pauses, at most 16 times", async () => {
   const played = stage({ operationTimeoutMs: 60_000 });
   played.begin(new ClusterRead("k", true));
   const times = await refuseAll(played, "MOVED 7 127.0.0.1:1", 60_000);
@@ -122,7 +122,7 @@ test("redirections are followed twice at once, then with pauses, 16 times at mos
   expect(played.outcome.error?.message).toMatch(/^MOVED/);
 });
 
-test("a command that waits for a connection is given up when operation_timeout is over", async () => {
+test("a command that waits for a connection is abandoned after operation_timeout", async () => {
   const { clock, sent, held, outcome, begin } = stage({ isConnected: false });
   begin(new ClusterRead("k", true));
   expect(held.size).toBe(1);
@@ -131,13 +131,13 @@ test("a command that waits for a connection is given up when operation_timeout i
   await clock.advance(2);
   expect(outcome.error).toBeInstanceOf(OperationTimeoutError);
   expect([held.size, clock.pending]).toEqual([0, 0]);
-  // What comes later changes nothing.
+  // Later answers change nothing.
   sent[0]!.answer.resolve("late");
   sent[0]!.answer.unsent?.(new ConnectionError("late"));
   expect([outcome.reply, clock.pending]).toEqual([undefined, 0]);
 });
 
-test("so is one that waits to learn who holds its slot", async () => {
+test("a command that waits to learn the owner of its slot is abandoned as well", async () => {
   const { clock, outcome, begin } = stage();
   begin(new ClusterRead("k", true), { route: () => undefined });
   await clock.advance(1_001);
@@ -145,7 +145,7 @@ test("so is one that waits to learn who holds its slot", async () => {
   expect(String(outcome.error?.cause)).toMatch(/slot 7/);
 });
 
-test("a command that never left is sent again; one that may have been carried out is not", async () => {
+test("a command that was never sent is retried; one that may have been executed is not", async () => {
   const { clock, sent, outcome, begin } = stage();
   begin(["SET", "k", "v"]);
   sent[0]!.answer.unsent?.(new ConnectionError("not connected"));
@@ -157,14 +157,14 @@ test("a command that never left is sent again; one that may have been carried ou
   expect(outcome.error?.message).toBe("lost");
 });
 
-test("a redirection that makes no sense goes to the caller", () => {
+test("a malformed redirection is returned to the caller", () => {
   const { sent, outcome, begin } = stage();
   begin(new ClusterRead("k", true));
   sent[0]!.answer.reject(refusal("MOVED somewhere"));
   expect(outcome.error?.message).toBe("MOVED somewhere");
 });
 
-test("a script that a server has to be told first has no more time than one that it knows", async () => {
+test("a script that a server does not know yet gets no more time than one it knows", async () => {
   const played = stage();
   const { clock, sent, held, records } = played;
   let endedAt = 0;
@@ -182,7 +182,7 @@ test("a script that a server has to be told first has no more time than one that
   expect([held.size, clock.pending]).toEqual([0, 0]);
 });
 
-test("a script is not told to a server that says too late that it does not know it", async () => {
+test("a script is not sent to a server that reports too late that it does not know it", async () => {
   const { clock, sent, records } = stage();
   const error = failure(records.swap("k", undefined, stampFor("k")));
   await clock.advance(1_000);

@@ -32,7 +32,7 @@ backendContract(
   runner,
 );
 
-/** Keys whose braces, or whose bytes, decide over their place. */
+/** Keys whose braces, or whose bytes, determine their slot. */
 const AWKWARD_KEYS = [
   "plain",
   "{tag}",

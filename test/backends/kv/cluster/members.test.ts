@@ -1,4 +1,4 @@
-// How long a client of a cluster stays in touch with servers that hold no slots.
+// How long a client of a cluster stays connected to servers that hold no slots.
 import { expect, test } from "vitest";
 import { Members } from "../../../../src/backends/kv/cluster/members.ts";
 import { ManualClock } from "../../../../src/testing/index.ts";
@@ -9,7 +9,7 @@ import { until } from "../../../support/until.ts";
 const membersOn = (clock: ManualClock): Members =>
   new Members(nodeHost({ clock, operationTimeoutMs: 1_000, connectTimeoutMs: 1_000 }));
 
-test("a server that was asked for a key before it had a slot is left five seconds after the last such key", async () => {
+test("a server that was asked for a key before it had a slot is released five seconds after the last such key", async () => {
   await using server = await FakeServer.start();
   const clock = new ManualClock();
   const members = membersOn(clock);
@@ -24,7 +24,7 @@ test("a server that was asked for a key before it had a slot is left five second
   expect(clock.pending).toBe(0);
 });
 
-test("a master without slots is left at once, and one that owes an answer after operation_timeout at the latest", async () => {
+test("a master without slots is released immediately, and one that owes an answer after operation_timeout at the latest", async () => {
   await using idle = await FakeServer.start();
   await using busy = await FakeServer.start();
   const clock = new ManualClock();
@@ -43,7 +43,7 @@ test("a master without slots is left at once, and one that owes an answer after 
   expect(members.all()).toEqual([]);
 });
 
-test("a server that comes back is met as another one", async () => {
+test("a server that comes back is treated as a new one", async () => {
   await using server = await FakeServer.start();
   const members = membersOn(new ManualClock());
   const first = members.add(server.endpoint);

@@ -1,4 +1,4 @@
-// When fewer slots than all are enough, and for how long.
+// When a topology that covers fewer than all slots is accepted, and for how long.
 import { beforeEach, describe, expect, test } from "vitest";
 import { PartialTopology } from "../../../../src/backends/kv/cluster/partial-topology.ts";
 import { SLOTS } from "../../../../src/backends/kv/cluster/slots.ts";
@@ -12,15 +12,15 @@ beforeEach(() => {
   enough = new PartialTopology(clock);
 });
 
-/** What a lookup wants that finds so many. */
+/** The number of slots required of a lookup that finds `slots`. */
 function lookup(slots: number, hasHeardAll = false): number {
   const required = enough.required();
   enough.found(slots, hasHeardAll);
   return required;
 }
 
-describe("where somebody could not be asked", () => {
-  test("what the others know is enough for a while, which lookups do not make longer", async () => {
+describe("when some servers could not be asked", () => {
+  test("the slots known to the others are enough for a limited time, which lookups do not extend", async () => {
     expect(lookup(12)).toBe(SLOTS);
     for (let second = 0; second < 15; second++) {
       expect(lookup(12)).toBe(12);
@@ -30,7 +30,7 @@ describe("where somebody could not be asked", () => {
     expect(lookup(12)).toBe(12);
   });
 
-  test("a lookup that outlasts the while does not begin another", async () => {
+  test("a lookup that outlasts that time does not start another", async () => {
     lookup(12);
     await clock.advance(14_999);
     expect(enough.required()).toBe(12);
@@ -39,7 +39,7 @@ describe("where somebody could not be asked", () => {
     expect(enough.required()).toBe(SLOTS);
   });
 
-  test("whoever tells of more raises it, and who tells of all ends it", () => {
+  test("an answer with more slots raises the requirement, and one with all of them ends it", () => {
     lookup(12);
     lookup(20);
     expect(lookup(SLOTS)).toBe(20);
@@ -47,7 +47,7 @@ describe("where somebody could not be asked", () => {
   });
 });
 
-test("a search for a slot that is nobody's has all asked at once, but not twice in a second", async () => {
+test("a search for an unassigned slot asks all servers at once, but at most once a second", async () => {
   lookup(12);
   enough.search();
   expect(lookup(12)).toBe(SLOTS);
@@ -59,7 +59,7 @@ test("a search for a slot that is nobody's has all asked at once, but not twice 
   expect(lookup(12)).toBe(12);
 });
 
-test("fewer are enough for good where all agree", async () => {
+test("fewer slots are accepted permanently if all servers agree", async () => {
   lookup(12, true);
   await clock.advance(60_000);
   enough.search();

@@ -1,9 +1,9 @@
-// The numbers that tell whether something read of a slot may still be trusted.
+// Epochs: the numbers that show whether something read from a slot can still be trusted.
 import { describe, expect, test } from "vitest";
 import { SlotTable } from "../../../../src/backends/kv/cluster/slot-table.ts";
 
 describe("an epoch", () => {
-  test("stays while neither the slot's owner nor the connection changes", () => {
+  test("stays the same while neither the slot's owner nor the connection changes", () => {
     const table = new SlotTable<string>();
     table.assign(7, "one");
     const epoch = table.epoch(7, 11);
@@ -13,7 +13,7 @@ describe("an epoch", () => {
     expect(epoch).toBeGreaterThan(0);
   });
 
-  test("is another after the slot went away and came back, though nobody asked meanwhile", () => {
+  test("differs after the slot moved away and came back, even if nobody asked meanwhile", () => {
     const table = new SlotTable<string>();
     table.assign(7, "one");
     const epoch = table.epoch(7, 11);
@@ -22,14 +22,14 @@ describe("an epoch", () => {
     expect(table.epoch(7, 11)).not.toBe(epoch);
   });
 
-  test("is another with another connection, and with the first again", () => {
+  test("differs with another connection, and with the first one again", () => {
     const table = new SlotTable<string>();
     table.assign(7, "one");
     const epochs = [table.epoch(7, 11), table.epoch(7, 12), table.epoch(7, 11)];
     expect(new Set(epochs).size).toBe(3);
   });
 
-  test("is 0 where no connection is trusted, and the same again when it is", () => {
+  test("is 0 if no connection is trusted, and the same again once it is", () => {
     const table = new SlotTable<string>();
     table.assign(7, "one");
     const epoch = table.epoch(7, 11);
@@ -37,14 +37,14 @@ describe("an epoch", () => {
     expect(table.epoch(7, 11)).toBe(epoch);
   });
 
-  test("of one table is never that of another", () => {
+  test("of one table never equals that of another", () => {
     const [table, another] = [new SlotTable<string>(), new SlotTable<string>()];
     expect(table.epoch(7, 11)).not.toBe(another.epoch(7, 11));
   });
 });
 
-describe("giving a slot away", () => {
-  test("tells whether somebody relied on it, once", () => {
+describe("reassigning a slot", () => {
+  test("reports once whether somebody relied on it", () => {
     const table = new SlotTable<string>();
     expect(table.assign(7, "one")).toBe(false);
     table.epoch(7, 11);
@@ -55,7 +55,7 @@ describe("giving a slot away", () => {
     ]);
   });
 
-  test("shows in who holds what", () => {
+  test("changes the owners", () => {
     const table = new SlotTable<string>();
     table.assign(9, "one");
     table.assign(3, "two");

@@ -1,4 +1,4 @@
-// Which slot a key falls into, against the wording of the cluster specification.
+// The slot of a key, checked against the wording of the cluster specification.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SLOTS, slotOf, tagForSlot } from "../../../../src/backends/kv/cluster/slots.ts";
@@ -14,7 +14,7 @@ function bitwiseCrc(bytes: Uint8Array): number {
   return crc;
 }
 
-/** As the specification has it, on the bytes that are sent. */
+/** As specified, on the bytes that are sent. */
 function referenceSlot(key: string): number {
   const bytes = Buffer.from(keyArgument(key) as string);
   const open = bytes.indexOf("{");
@@ -59,11 +59,11 @@ describe("slotOf", () => {
     ["foo{{bar}}zap", 4015],
     ["bar", 5061],
     ["foo{bar}{zap}", 5061],
-  ])("of %s is %i, as a server says", (key, slot) => {
+  ])("of %s is %i, as on a server", (key, slot) => {
     expect(slotOf(key)).toBe(slot);
   });
 
-  test("is that of the reference, whatever the key holds", () => {
+  test("equals that of the reference, whatever the key contains", () => {
     fc.assert(
       fc.property(anyKey, (key) => {
         expect(slotOf(key)).toBe(referenceSlot(key));
@@ -72,7 +72,7 @@ describe("slotOf", () => {
     );
   });
 
-  test("tells lone surrogates apart, which UTF-8 would not", () => {
+  test("distinguishes lone surrogates, which UTF-8 would not", () => {
     expect(slotOf("\ud800")).not.toBe(slotOf("\udfff"));
     expect(slotOf("a{\ud800}b")).toBe(slotOf("\ud800"));
     expect(slotOf("\ud83d{\ude00}")).toBe(slotOf("\ude00"));
@@ -80,7 +80,7 @@ describe("slotOf", () => {
 });
 
 describe("tagForSlot", () => {
-  test("names every slot by three letters that fall into it, bare or as a hash tag", () => {
+  test("gives every slot three letters that hash to it, bare or as a hash tag", () => {
     for (let slot = 0; slot < SLOTS; slot += 61) {
       const tag = tagForSlot(slot);
       expect(tag).toMatch(/^[0-9A-Za-z]{3}$/);
@@ -92,7 +92,7 @@ describe("tagForSlot", () => {
     expect(slotOf(tagForSlot(slot))).toBe(slot);
   });
 
-  test("refuses what is no slot", () => {
+  test("rejects anything that is not a slot", () => {
     expect(() => tagForSlot(SLOTS)).toThrow(RangeError);
   });
 });

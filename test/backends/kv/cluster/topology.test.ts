@@ -1,4 +1,4 @@
-// What servers say about their cluster, in all the forms that versions and settings give it.
+// Servers' descriptions of their cluster, in all the forms of their versions and settings.
 import { describe, expect, test } from "vitest";
 import { redirectIn, topologyOf } from "../../../../src/backends/kv/cluster/topology.ts";
 import { type Reply, ReplyError } from "../../../../src/backends/kv/resp/reply.ts";
@@ -11,7 +11,7 @@ const server = (host: string | null, port: number, ...names: string[]): Reply =>
 ];
 
 describe("the answer to CLUSTER SLOTS", () => {
-  test("names the master and the replicas of each range", () => {
+  test("lists the master and the replicas of each range", () => {
     const reply = [
       [0, 5460, server("10.0.0.1", 6379), server("10.0.0.4", 6379)],
       [5461, 16383, server("10.0.0.2", 6380)],
@@ -32,7 +32,7 @@ describe("the answer to CLUSTER SLOTS", () => {
     ["no host but an address", server(null, 7000, "ip", "10.1.1.1"), "10.1.1.1"],
     ["a name and an address", server("one.example", 7000, "ip", "10.1.1.1"), "one.example"],
     ["an IPv6 address", server("fd00::1", 7000), "fd00::1"],
-  ])("with %s stands for the right host", (_, master, host) => {
+  ])("with %s resolves to the right host", (_, master, host) => {
     expect(topologyOf([[0, 1, master]], "seed").ranges[0]?.master).toEqual({ host, port: 7000 });
   });
 
@@ -43,7 +43,7 @@ describe("the answer to CLUSTER SLOTS", () => {
     ["a slot beyond the last", [[0, 16384, server("h", 1)]]],
     ["a range backwards", [[2, 1, server("h", 1)]]],
     ["a master without a port", [[0, 1, [Buffer.from("h")]]]],
-  ])("is refused when it is %s", (_, reply) => {
+  ])("is rejected when it is %s", (_, reply) => {
     expect(() => topologyOf(reply, "seed")).toThrow(/CLUSTER SLOTS/);
   });
 });
@@ -55,12 +55,12 @@ describe("a redirection", () => {
     ["MOVED 16383 fd00::1:6381", 16383, "fd00::1", 6381],
     ["MOVED 3999 :6381", 3999, "asked", 6381],
     ["MOVED 3999 ?:6381", 3999, "asked", 6381],
-  ])("%s is understood", (message, slot, host, port) => {
+  ])("%s is parsed", (message, slot, host, port) => {
     expect(redirectIn(new ReplyError(message), "asked")).toEqual({ slot, to: { host, port } });
   });
 
   test.each(["MOVED", "MOVED 3999", "MOVED x 127.0.0.1:1", "MOVED 16384 127.0.0.1:1", "ASK 1 127.0.0.1"])(
-    "%s makes no sense",
+    "%s is malformed",
     (message) => {
       expect(redirectIn(new ReplyError(message), "asked")).toBeUndefined();
     },

@@ -1,4 +1,4 @@
-// How full real servers say they are, and what it costs where they say nothing.
+// How full real servers report to be, and what it costs when they do not answer.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PullCollector } from "../../../../src/metrics/prometheus/pull.ts";
 import { BuiltInRegistry } from "../../../../src/metrics/prometheus/registry.ts";
@@ -25,19 +25,19 @@ async function usedMemory(server: RedisServer): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(await server.cli("INFO", "memory"))?.[1]);
 }
 
-/** Sets its bound so that it is about so full. */
+/** Sets its bound so that it is about this full. */
 async function fillTo(server: RedisServer, share: number): Promise<void> {
   const bound = Math.round((await usedMemory(server)) / share);
   await server.cli("CONFIG", "SET", "maxmemory", String(bound));
 }
 
 describe("one server", () => {
-  /** Next to these bytes, those of clients that come and go are nothing. */
+  /** Compared with these bytes, those of clients that come and go are negligible. */
   beforeAll(async () => {
     await caches.server.cli("SETRANGE", "ballast", String(32 * 1024 * 1024), "x");
   });
 
-  it("says nothing without a bound, and its share with one", async () => {
+  it("reports nothing without a bound, and its ratio with one", async () => {
     await using backend = opened(caches.server.url);
     await backend.connect();
     expect(await backend.memoryUsage()).toBeUndefined();
@@ -47,7 +47,7 @@ describe("one server", () => {
     expect(await backend.memoryUsage()).toBe(1);
   });
 
-  it("is not connected to for that, neither before it is used nor after", async () => {
+  it("is not connected to for that, neither before nor after it is used", async () => {
     await using backend = opened(caches.server.url);
     expect(await failure(backend.memoryUsage())).toMatchObject({ code: "DISCONNECTED" });
     await backend.connect();
@@ -56,7 +56,7 @@ describe("one server", () => {
     expect(backend.pool().size).toBe(0);
   });
 
-  it("that is nearly full degrades the health of a cache at the first look, and shows in its metrics", async () => {
+  it("that is nearly full degrades the health of a cache at the first check, and shows in its metrics", async () => {
     const collector = new PullCollector({ registry: new BuiltInRegistry() });
     const cache = caches.open({ metrics: collector });
     await cache.set("k", 1);
@@ -73,7 +73,7 @@ describe("one server", () => {
     await collector.close();
   });
 
-  it("that is full and drops old entries for new ones is well", async () => {
+  it("that is full and evicts old entries for new ones is healthy", async () => {
     await caches.server.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
     try {
       const cache = caches.open();
@@ -85,7 +85,7 @@ describe("one server", () => {
     }
   });
 
-  it("that freezes makes nobody wait: what was known stands, and health ends at the deadline", async () => {
+  it("that freezes delays nobody: the last known value is kept, and health ends at the deadline", async () => {
     const cache = caches.open();
     await cache.set("k", 1);
     await fillTo(caches.server, 0.5);
@@ -100,7 +100,7 @@ describe("one server", () => {
     await until(() => cache.health(), { what: "it is healthy again" });
   });
 
-  it("that freezes during a look ends it at the deadline", async () => {
+  it("that freezes during a check ends it at the deadline", async () => {
     await using backend = opened(caches.server.url, { operationTimeoutMs: 300 });
     await backend.connect();
     caches.server.freeze();
@@ -108,11 +108,11 @@ describe("one server", () => {
   });
 });
 
-describe("a user who may not ask", () => {
+describe("a user without permission to ask", () => {
   const LIMITED = ["ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all"] as const;
   const url = (): string => caches.server.url.replace("://", "://limited:secret@");
 
-  it("gets no share, and a server that refused once is not asked again", async () => {
+  it("gets no ratio, and a server that refused once is not asked again", async () => {
     await fillTo(caches.server, 0.5);
     await caches.server.cli(...LIMITED, "-info");
     const reports: Error[] = [];
@@ -129,7 +129,7 @@ describe("a user who may not ask", () => {
     });
   });
 
-  it("is told nothing either where the right was taken away later", async () => {
+  it("gets no ratio when the permission is revoked later", async () => {
     await fillTo(caches.server, 0.5);
     await caches.server.cli(...LIMITED, "+info");
     await using backend = opened(url());
@@ -141,7 +141,7 @@ describe("a user who may not ask", () => {
 });
 
 describe("several servers", () => {
-  it("a cluster is as full as its fullest master, also while another one is away", async () => {
+  it("a cluster is as full as its fullest master, even while another one is down", async () => {
     await using cluster = await startCluster({ replicas: 0 });
     await using backend = opened(cluster.url);
     await backend.connect();
@@ -152,15 +152,15 @@ describe("several servers", () => {
     expect(await backend.memoryUsage()).toBeCloseTo(0.8, 1);
     await third.kill();
     await until(async () => Math.abs(((await backend.memoryUsage()) ?? 0) - 0.8) < 0.1, {
-      what: "the others tell",
+      what: "the others report",
     });
     await second.kill();
     await until(async () => ((await backend.memoryUsage()) ?? 1) < 0.4, {
-      what: "the one that is left tells",
+      what: "the remaining one reports",
     });
   });
 
-  it("behind sentinels it is the master that counts", async () => {
+  it("behind sentinels the master counts", async () => {
     await using sentinel = await startSentinel();
     await using backend = opened(sentinel.url);
     await backend.connect();
@@ -183,7 +183,7 @@ describe("a process that asked", () => {
     await store.connect();
   `;
 
-  it("ends by itself, without waiting for the next look", async () => {
+  it("exits by itself, without waiting for the next check", async () => {
     await fillTo(caches.server, 0.5);
     const { code, words, errors, lingeredMs } = await runKvProcess(`
       ${ask.replace("URL", caches.server.url)}
@@ -194,7 +194,7 @@ describe("a process that asked", () => {
     expect(lingeredMs).toBeLessThan(soon(SLACK_MS));
   });
 
-  it("ends also while the server does not answer", async () => {
+  it("exits even while the server does not answer", async () => {
     let frozen = (): void => {};
     const event = new Promise<void>((resolve) => {
       frozen = resolve;
@@ -202,7 +202,7 @@ describe("a process that asked", () => {
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
       ${ask.replace("URL", caches.server.url)}
-      const frozen = told();
+      const frozen = nextMessage();
       say("connected");
       await frozen;
       say(String(store.memoryUsage()));

@@ -1,12 +1,12 @@
-// Replies are read as they were meant, however the network cuts them, and bytes that are not RESP end in an error.
+// Replies are parsed correctly however the network splits them, and bytes that are not RESP end in an error.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RespReader } from "../../../../src/backends/kv/resp/reader.ts";
 import { type Reply, ReplyError, Span } from "../../../../src/backends/kv/resp/reply.ts";
 import { encode, meaning, type Sent, stream } from "../../../support/kv/resp-text.ts";
 
-/** What a reader told, in order, in the form of `meaning`. */
-class Told {
+/** What a reader emitted, in order, in the form of `meaning`. */
+class Emitted {
   readonly all: unknown[] = [];
   readonly reader: RespReader;
 
@@ -26,15 +26,15 @@ function shown(reply: Reply): unknown {
   return Array.isArray(reply) ? reply.map(shown) : reply;
 }
 
-/** The same whether the reader's strings are views or spans; so is what it refuses. */
+/** The result is the same whether strings are views or spans; so are the errors. */
 function read(...chunks: readonly (string | Buffer)[]): unknown[] {
-  const [views, spans] = [false, true].map((takesSpans) => outcomeOf(new Told(takesSpans), chunks));
+  const [views, spans] = [false, true].map((takesSpans) => outcomeOf(new Emitted(takesSpans), chunks));
   expect(spans).toEqual(views);
   if (views?.thrown !== undefined) throw views.thrown;
   return views?.all ?? [];
 }
 
-function outcomeOf({ all, reader }: Told, chunks: readonly (string | Buffer)[]) {
+function outcomeOf({ all, reader }: Emitted, chunks: readonly (string | Buffer)[]) {
   try {
     for (const chunk of chunks) reader.feed(Buffer.from(chunk as string));
     return { all };
@@ -45,8 +45,8 @@ function outcomeOf({ all, reader }: Told, chunks: readonly (string | Buffer)[]) 
 
 const hex = (text: string): unknown => ({ hex: Buffer.from(text).toString("hex") });
 
-/** What `stream` is told as. */
-const told = (sent: Sent): unknown =>
+/** What the reader emits for `sent`. */
+const emitted = (sent: Sent): unknown =>
   sent.kind === "push" ? { push: sent.items.map(meaning) } : meaning(sent);
 
 describe("a reply of type", () => {
@@ -130,11 +130,11 @@ test.each([
 });
 
 describe("a stream", () => {
-  test("is read the same, whole and however it is cut", () => {
+  test("is parsed the same, whole and however it is split", () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat({ max: 60 }), { maxLength: 30 }), (sent, steps) => {
         const bytes = Buffer.concat(sent.map(encode));
-        const expected = sent.map(told);
+        const expected = sent.map(emitted);
         expect(read(bytes)).toEqual(expected);
         const chunks: Buffer[] = [];
         let at = 0;
@@ -148,11 +148,11 @@ describe("a stream", () => {
     );
   });
 
-  test("is read the same at every single cut and byte by byte", () => {
+  test("is parsed the same at every single split and byte by byte", () => {
     fc.assert(
       fc.property(stream, (sent) => {
         const bytes = Buffer.concat(sent.map(encode));
-        const expected = sent.map(told);
+        const expected = sent.map(emitted);
         for (let at = 1; at < Math.min(bytes.length, 200); at++)
           expect(read(bytes.subarray(0, at), bytes.subarray(at))).toEqual(expected);
         expect(read(...Array.from(bytes, (byte) => Buffer.of(byte)))).toEqual(expected);
@@ -166,7 +166,7 @@ describe("a stream", () => {
     expect(read(text)).toEqual(["a", { push: ["invalidate", null] }, [1]]);
   });
 
-  test("of a value larger than the room made for it at first comes complete", () => {
+  test("of a value larger than the initial buffer arrives complete", () => {
     const value = Buffer.alloc(3_000_000, "abcdefghijk");
     const bytes = Buffer.concat([Buffer.from(`$${value.length}\r\n`), value, Buffer.from("\r\n:1\r\n")]);
     const seen: Reply[] = [];
@@ -177,14 +177,14 @@ describe("a stream", () => {
     expect(seen[1]).toBe(1);
   });
 
-  test("that stops in the middle tells nothing of what is not complete", () => {
+  test("that stops in the middle emits nothing incomplete", () => {
     expect(read("+a\r\n*2\r\n:1\r\n")).toEqual(["a"]);
     expect(read("$5\r\nabcde\r")).toEqual([]);
     expect(read("+OK\r")).toEqual([]);
   });
 });
 
-describe("bytes that are not RESP are refused:", () => {
+describe("bytes that are not RESP are rejected:", () => {
   test.each([
     ["another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n"],
     ["a TLS alert", Buffer.from([0x15, 3, 3, 0, 2, 2, 40])],
@@ -203,22 +203,22 @@ describe("bytes that are not RESP are refused:", () => {
     ["an attribute of no length", "|-1\r\n"],
     ["a streamed string", "$?\r\n"],
     ["a streamed list", "*?\r\n"],
-    ["a length that is no number", "$abc\r\n"],
+    ["a length that is not a number", "$abc\r\n"],
     ["a length with a fraction", "$1.5\r\n"],
     ["an empty length", "$\r\n"],
     ["a sign without a number", ":-\r\n"],
-    ["a number with digits without end", `:${"1".repeat(30)}`],
-    ["an integer that is none", ":1a\r\n"],
-    ["a double that is none", ",1.2.3\r\n"],
+    ["a number with endless digits", `:${"1".repeat(30)}`],
+    ["a malformed integer", ":1a\r\n"],
+    ["a malformed double", ",1.2.3\r\n"],
     ["an empty double", ",\r\n"],
     ["a double in another base", ",0x10\r\n"],
-    ["a big number that is none", "(12x\r\n"],
+    ["a malformed big number", "(12x\r\n"],
     ["an empty big number", "(\r\n"],
     ["a malformed boolean", "#x\r\n"],
     ["a long boolean", "#true\r\n"],
     ["a null with content", "_x\r\n"],
     ["a string longer than announced", "$3\r\nabcd\r\n"],
-    ["a string whose end is not one", "$3\r\nabc\r\r"],
+    ["a string without a proper end", "$3\r\nabc\r\r"],
     ["a string in a list, longer than it claims", "*3\r\n$1\r\na\r\n$3\r\nabcd\r\n$1\r\nz\r\n"],
     ["a string in a list, without a length", "*3\r\n$1\r\na\r\n$\r\n\r\n$1\r\nz\r\n"],
     ["a null with content in a list", "*3\r\n$1\r\na\r\n_x\r\n$1\r\nz\r\n"],
@@ -234,20 +234,20 @@ describe("bytes that are not RESP are refused:", () => {
     expect(() => read(bytes)).toThrow(Error);
     const single = Array.from(Buffer.from(bytes as string), (byte) => Buffer.of(byte));
     // Once is enough for a line of thousands: every byte of it makes a longer copy.
-    if (single.length > 10_000) expect(outcomeOf(new Told(), single).thrown).toBeInstanceOf(Error);
+    if (single.length > 10_000) expect(outcomeOf(new Emitted(), single).thrown).toBeInstanceOf(Error);
     else expect(() => read(...single)).toThrow(Error);
   });
 
   test("an endless line, however small its pieces", () => {
-    const told = new Told();
+    const emitted = new Emitted();
     const piece = Buffer.from("x".repeat(1_000));
-    told.reader.feed(Buffer.from("-"));
+    emitted.reader.feed(Buffer.from("-"));
     expect(() => {
-      for (let sent = 0; sent < 100; sent++) told.reader.feed(piece);
+      for (let sent = 0; sent < 100; sent++) emitted.reader.feed(piece);
     }).toThrow("a line longer than 64 KiB");
   });
 
-  test("whatever they are, they end in replies, silence or an error, never in much memory", () => {
+  test("random bytes end in replies, silence or an error, never in much memory", () => {
     const likely = fc.constantFrom(
       ..."$*:+-_,#(!=%~>|0123456789\r\ntfx?.".split(""),
       "\r\n",
@@ -269,7 +269,7 @@ describe("bytes that are not RESP are refused:", () => {
   });
 });
 
-test("of a push strings are views, whoever is waiting for spans", () => {
+test("strings in a push are views, even if the waiting caller takes spans", () => {
   const pushes: (readonly Reply[])[] = [];
   const reader = new RespReader({
     reply: () => {},
@@ -280,7 +280,7 @@ test("of a push strings are views, whoever is waiting for spans", () => {
   expect(pushes[0]?.slice(1).every((item) => Buffer.isBuffer(item))).toBe(true);
 });
 
-test("a chunk is held while a list of spans in it is incomplete, and as long as somebody keeps one", () => {
+test("a chunk is retained while a list of spans in it is incomplete, and as long as one of them is kept", () => {
   let keeps = false;
   const reader = new RespReader({ reply: () => keeps, push: () => {}, takesSpans: () => true });
   expect(reader.feed(Buffer.from("*3\r\n$1\r\na\r\n$1\r\nb\r\n"))).toBe(true);
@@ -289,12 +289,12 @@ test("a chunk is held while a list of spans in it is incomplete, and as long as 
   expect(reader.feed(Buffer.from("*2\r\n$1\r\na\r\n_\r\n"))).toBe(true);
 });
 
-test("a claimed length makes no more room than what has arrived warrants", () => {
+test("a claimed length allocates no more than the bytes that have arrived warrant", () => {
   const before = process.memoryUsage().arrayBuffers;
-  const readers = Array.from({ length: 20 }, () => new Told().reader);
+  const readers = Array.from({ length: 20 }, () => new Emitted().reader);
   for (const reader of readers) reader.feed(Buffer.from("$500000000\r\nabc"));
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 * 1024);
-  const lists = new Told();
+  const lists = new Emitted();
   lists.reader.feed(Buffer.from("*2000000000\r\n:1\r\n"));
   expect(lists.all).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Commands are written as RESP that any server reads back exactly, many in one buffer.
+// Commands are written as RESP that any server parses exactly, many in one buffer.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RespReader } from "../../../../src/backends/kv/resp/reader.ts";
@@ -11,7 +11,7 @@ function written(...commands: readonly (readonly Argument[])[]): Buffer {
   return writer.take();
 }
 
-/** The commands that a server finds in these bytes, in hex. */
+/** The commands that a server parses from these bytes, in hex. */
 function understood(bytes: Buffer): string[][] {
   const commands: string[][] = [];
   const reader = new RespReader({
@@ -33,12 +33,12 @@ describe("a command", () => {
     );
   });
 
-  test("may hold an empty argument", () => {
+  test("can have an empty argument", () => {
     expect(written(["SET", "", Buffer.alloc(0)]).toString()).toBe("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$0\r\n\r\n");
   });
 
   test.each([1, 9, 10, 11, 63, 64, 65, 99, 100, 999, 1_000, 16_383, 16_384, 100_000])(
-    "may hold %i arguments, and as many bytes or characters in one",
+    "can have %i arguments, and as many bytes or characters in one",
     (size) => {
       const many = Array.from({ length: size }, (_, at) => String(at));
       const ascii = "a".repeat(size);
@@ -49,7 +49,7 @@ describe("a command", () => {
     },
   );
 
-  test("is read back exactly, whatever it holds and whatever was written before it", () => {
+  test("is parsed back exactly, whatever it contains and whatever was written before it", () => {
     const argument = fc.oneof(
       fc.string(),
       fc.string({ unit: "grapheme", maxLength: 100 }),
@@ -65,7 +65,7 @@ describe("a command", () => {
           for (const each of commands) writer.append(each);
           return writer.take();
         });
-        // Looked at only now: what was taken must not change when more is written.
+        // Checked only now: taken bytes must not change when more is written.
         expect(taken.map(understood)).toEqual(flushes.map((commands) => commands.map(meant)));
       }),
       { numRuns: 100 },
@@ -74,7 +74,7 @@ describe("a command", () => {
 });
 
 describe("a command of many texts", () => {
-  test("is what it is with each on its own, whatever was written before it", () => {
+  test("equals the command with each text written separately, whatever was written before it", () => {
     const text = fc.oneof(
       fc.string(),
       fc.string({ unit: "grapheme", maxLength: 100 }),
@@ -97,7 +97,7 @@ describe("a command of many texts", () => {
   });
 
   test.each(["", "\u00e9", "\u{1f600}", "\ud800"])(
-    "fits wherever the room that is left ends, with %j as its last character",
+    "fits wherever the remaining space ends, with %j as its last character",
     (last) => {
       for (let before = 16_300; before <= 16_384; before++) {
         const writer = new RespWriter();
@@ -111,15 +111,15 @@ describe("a command of many texts", () => {
   );
 });
 
-describe("what was taken", () => {
-  test("is no longer in the writer", () => {
+describe("taken bytes", () => {
+  test("are no longer in the writer", () => {
     const writer = new RespWriter();
     writer.append(["PING"]);
     expect(understood(writer.take())).toEqual([meant(["PING"])]);
     expect(writer.take()).toHaveLength(0);
   });
 
-  test("stays as it was over thousands of further commands", () => {
+  test("stay unchanged over thousands of further commands", () => {
     const writer = new RespWriter();
     const taken = Array.from({ length: 3_000 }, (_, at) => {
       writer.append(["GET", `key-${at}`]);
@@ -130,7 +130,7 @@ describe("what was taken", () => {
 });
 
 describe("an argument that writes its own bytes", () => {
-  test("is written in its place", () => {
+  test("is written in its position", () => {
     const writer = new RespWriter();
     const self = { length: 3, writeTo: (out: Buffer, at: number) => void out.write("abc", at) };
     writer.append(["SET", "k", self, "PX"]);

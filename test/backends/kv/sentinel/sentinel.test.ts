@@ -21,11 +21,11 @@ let sentinel: RedisSentinel;
 beforeAll(async () => {
   sentinel = await startSentinel();
   await Promise.all([
-    // On a busy machine nobody is to take the master for dead before a test means it to be.
+    // On a busy machine nobody may consider the master dead before a test intends it.
     tellSentinels("down-after-milliseconds", "30000"),
-    // Sentinels begin no failover for twice this time after the last one.
+    // Sentinels start no failover for twice this time after the last one.
     tellSentinels("failover-timeout", "1000"),
-    // Else a new replica waits five seconds for others to come.
+    // Otherwise a new replica waits five seconds for others to come.
     ...sentinel.servers.map((server) => server.cli("CONFIG", "SET", "repl-diskless-sync-delay", "0")),
   ]);
 });
@@ -37,14 +37,14 @@ async function tellSentinels(setting: string, value: string): Promise<void> {
   );
 }
 
-/** How the first sentinel is asked something. */
+/** Queries the first sentinel. */
 const ask = (...args: string[]): Promise<string> => redisCli(sentinel.sentinels[0]!.port, {}, args);
 
-/** What the backend wrote is found on this server. */
+/** Checks that this server holds what the backend wrote. */
 const holds = async (server: RedisServer, key: string): Promise<boolean> =>
   (await server.cli("EXISTS", key)) === "1";
 
-/** Waits until both servers are in their places, so that the next failover can begin. */
+/** Waits until both servers have their roles, so that the next failover can begin. */
 async function settled(): Promise<void> {
   await until(
     async () => {
@@ -57,7 +57,7 @@ async function settled(): Promise<void> {
   );
 }
 
-/** Writes all the time; each call is bounded, and how long none succeeded is told at the end. */
+/** Writes continuously; each call is bounded, and the longest time without a success is returned at the end. */
 function traffic(backend: OpenedBackend): {
   stop(): Promise<{ longestGapMs: number; longestCallMs: number }>;
 } {
@@ -82,7 +82,7 @@ function traffic(backend: OpenedBackend): {
     while (!isOver) await until(() => isOver || write(), { what: "a write succeeds" });
   };
   const running = run();
-  // Also when the test fails: a backend that is written to opens again.
+  // Also when the test fails: a backend that is written to reopens.
   onTestFinished(() => {
     isOver = true;
   });
@@ -107,7 +107,7 @@ describe("behind sentinels", () => {
 });
 
 describe("a master's name", () => {
-  test("that the sentinels do not know is a clear error, soon and every time", async () => {
+  test("that the sentinels do not know is a clear error, quickly and every time", async () => {
     await using backend = opened(sentinel.url.replace(/main$/, "mian"));
     const began = performance.now();
     for (const call of [() => backend.connect(), () => backend.read("k"), () => backend.ping()]) {
@@ -123,7 +123,7 @@ describe("a master's name", () => {
 describe("the master", () => {
   beforeAll(() => tellSentinels("down-after-milliseconds", "500"));
 
-  test("is left when a sentinel calls another one so, and the new one is used at once", async () => {
+  test("is abandoned when a sentinel announces another one, which is used immediately", async () => {
     await settled();
     const before = await sentinel.master();
     await using backend = opened(sentinel.url, { poolSize: 2 });
@@ -136,7 +136,7 @@ describe("the master", () => {
       async () => {
         const master = await sentinel.master();
         if (master !== before) return master;
-        // On a busy machine sentinels give up a failover that takes too long: then they are asked again.
+        // On a busy machine sentinels abandon a failover that takes too long: then it is requested again.
         if (performance.now() < askAt) return undefined;
         askAt = performance.now() + 4_000;
         await ask("SENTINEL", "FAILOVER", "main").catch(() => {});
@@ -149,14 +149,14 @@ describe("the master", () => {
       timeoutMs: 3_000,
     });
     const { longestGapMs, longestCallMs } = await running.stop();
-    // The former master takes writes for another ten seconds, which are lost: nobody may be left there.
+    // The former master accepts writes for another ten seconds, which are lost: nobody may stay connected to it.
     expect(await before.cli("ROLE")).toContain("master");
     expect(longestGapMs).toBeLessThan(soon(4_000));
     expect(longestCallMs).toBeLessThan(soon(1_500));
     await before.cli("REPLICAOF", "127.0.0.1", String(after.port));
   });
 
-  test("is found although the first sentinel is frozen, before commands are too late", async () => {
+  test("is found even if the first sentinel is frozen, before commands time out", async () => {
     const [first] = sentinel.sentinels;
     first!.freeze();
     try {
@@ -164,7 +164,7 @@ describe("the master", () => {
       const began = performance.now();
       expect(await works(backend)).toBe(true);
       expect(performance.now() - began).toBeLessThan(soon(900));
-      // Half of the sentinels may be gone altogether: those heard of stand in.
+      // Half of the sentinels may be gone altogether: discovered ones stand in.
       await using heard = opened(`redis+sentinel://127.0.0.1:${sentinel.sentinels[2]!.port}/main`);
       expect(await works(heard)).toBe(true);
     } finally {
@@ -172,7 +172,7 @@ describe("the master", () => {
     }
   });
 
-  test("leaves no connection to anybody behind after disconnecting", async () => {
+  test("leaves no connection behind after disconnecting", async () => {
     const clients = async (): Promise<number> => {
       const ports = [...sentinel.sentinels, ...sentinel.servers].map(({ port }) => port);
       const lists = await Promise.all(ports.map((port) => redisCli(port, {}, ["CLIENT", "LIST"])));
@@ -227,8 +227,8 @@ describe("the master", () => {
   });
 });
 
-describe("sentinels with a login and TLS of their own", () => {
-  test("are asked with it", async () => {
+describe("sentinels with their own login and TLS", () => {
+  test("are queried with it", async () => {
     await using master = await startRedis();
     await using guarded = await startOnFreePort("sentinel", ({ port, folder }) => {
       const file = join(folder, "sentinel.conf");
@@ -261,7 +261,7 @@ describe("sentinels with a login and TLS of their own", () => {
     }
   });
 
-  test("get their own password and the store's authority, and the master gets its own", async () => {
+  test("receive their own password and the store's certificate authority, and the master receives its own", async () => {
     const certificates = await makeCertificates();
     await using master = await startRedis({ tls: certificates, requirepass: "data-secret" });
     const answer = sentinelFor(master.port, "localhost");

@@ -1,4 +1,4 @@
-// One connection, byte by byte against a server that says what the test wants, and against a real one.
+// One connection, byte by byte against a scripted server, and against a real one.
 import { createServer } from "node:net";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ import { soon } from "../../../support/pace.ts";
 import { type RedisServer, startRedis } from "../../../support/redis.ts";
 import { until } from "../../../support/until.ts";
 
-/** Notes what a connection tells. */
+/** Records what a connection emits. */
 class Heard implements ConnectionListener {
   readonly pushes: string[] = [];
   readonly closed: ((error: XCacheError) => void) & { readonly errors: XCacheError[] };
@@ -72,7 +72,7 @@ const read = (connection: Connection, key: string): Promise<string> =>
     connection.read(key, true, { resolve: (reply) => resolve(String(reply)), reject }),
   );
 
-/** What it fails with; to be called before it can. */
+/** The error it fails with; call this before it can fail. */
 const failure = async (promise: Promise<unknown>): Promise<XCacheError> => {
   const outcome = await promise.then(
     (value) => new Error(`it succeeded with ${String(value)}`),
@@ -84,7 +84,7 @@ const failure = async (promise: Promise<unknown>): Promise<XCacheError> => {
 const client = (): FakeClient => fake.clients.at(-1)!;
 
 describe("commands", () => {
-  test("of a busy tick do not wait for its end: after 32 they leave, and what was read before goes with them", async () => {
+  test("of a busy tick do not wait for its end: they are sent after 32, together with earlier reads", async () => {
     const connection = await open();
     const before = client().writes.length;
     const echoes = Array.from({ length: 31 }, (_, at) => connection.command("ECHO", String(at)));
@@ -100,7 +100,7 @@ describe("commands", () => {
     expect(order).toEqual([...Array.from({ length: 32 }, (_, at) => echo(at)), "GET k", echo(32)]);
   });
 
-  test("of one tick leave in one write, in order", async () => {
+  test("of one tick are sent in one write, in order", async () => {
     const connection = await open();
     const replies = Array.from({ length: 30 }, (_, at) => connection.command("ECHO", String(at)));
     await fake.received("ECHO", "29");
@@ -111,7 +111,7 @@ describe("commands", () => {
     expect(connection.inFlight).toBe(0);
   });
 
-  test("behind ASKING leave with it; where one cannot be written, something else uses up its ASKING", async () => {
+  test("behind ASKING are sent with it; if one cannot be written, something else uses up its ASKING", async () => {
     fake.script = (command, from) => greet(command, from) ?? "+OK\r\n";
     const connection = await open();
     const asking = (...args: Argument[]): Promise<Reply> =>
@@ -133,7 +133,7 @@ describe("commands", () => {
     expect(connection.inFlight).toBe(0);
   });
 
-  test("get their replies in order, however these are cut", async () => {
+  test("get their replies in order, however these are split", async () => {
     const connection = await open();
     const replies = ["a", "b", "c"].map((key) => connection.command("ECHO", key));
     await fake.received("ECHO", "c");
@@ -168,7 +168,7 @@ describe("commands", () => {
     expect(await Promise.all(replies)).toEqual(replies.map((_, at) => at));
   });
 
-  test("say since when the oldest of them has been waiting, and nothing while none does", async () => {
+  test("report how long the oldest of them has been waiting, and nothing while there is none", async () => {
     const connection = await open();
     expect(connection.awaitedSince).toBe(Number.POSITIVE_INFINITY);
     const first = connection.command("ONE");
@@ -186,7 +186,7 @@ describe("commands", () => {
     expect(connection.awaitedSince).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test("prove the connection as of the moment they were sent", async () => {
+  test("prove that the connection was alive when they were sent", async () => {
     const connection = await open();
     const before = clock.now();
     await clock.advance(40);
@@ -210,7 +210,7 @@ describe("reads", () => {
     };
   });
 
-  test("count as in flight before they leave: their connection is not idle", async () => {
+  test("count as in flight before they are sent: their connection is not idle", async () => {
     const connection = await open();
     const reads = [
       read(connection, "a"),
@@ -224,7 +224,7 @@ describe("reads", () => {
     expect(connection.inFlight).toBe(0);
   });
 
-  test("of one tick become one MGET, behind the other commands of that tick", async () => {
+  test("of one tick become one MGET, after the other commands of that tick", async () => {
     const connection = await open();
     const first = read(connection, "a");
     const ping = connection.command("PING");
@@ -234,14 +234,14 @@ describe("reads", () => {
     expect(client().writes.at(-1)).toEqual([["PING"], ["MGET", "a", "b", "c"]]);
   });
 
-  test("that stand alone are a GET", async () => {
+  test("that are alone become a GET", async () => {
     const connection = await open();
     expect(await read(connection, "a")).toBe("<a>");
     expect(await read(connection, "b")).toBe("<b>");
     expect(client().writes.slice(-2)).toEqual([[["GET", "a"]], [["GET", "b"]]]);
   });
 
-  test("are GETs in one write where keys of several slots may not be read together", async () => {
+  test("are GETs in one write if keys of several slots cannot be read together", async () => {
     const connection = await open({ readsTogether: false });
     expect(await Promise.all([read(connection, "a"), read(connection, "b")])).toEqual(["<a>", "<b>"]);
     expect(client().writes.at(-1)).toEqual([
@@ -250,7 +250,7 @@ describe("reads", () => {
     ]);
   });
 
-  test("of very many keys are spread over several MGETs", async () => {
+  test("of very many keys are split over several MGETs", async () => {
     const connection = await open();
     const keys = Array.from({ length: 1_100 }, (_, at) => `k${at}`);
     expect(await Promise.all(keys.map((key) => read(connection, key)))).toEqual(
@@ -263,7 +263,7 @@ describe("reads", () => {
     ).toEqual([512, 512, 76]);
   });
 
-  test("are all rejected when their MGET is refused, and only they", async () => {
+  test("are all rejected when their MGET is refused, and only those", async () => {
     fake.script = (command, from) => (command[0] === "MGET" ? "-OOM no\r\n" : greet(command, from));
     const connection = await open();
     const reads = [failure(read(connection, "a")), failure(read(connection, "b"))];
@@ -274,7 +274,7 @@ describe("reads", () => {
 });
 
 describe("pushes", () => {
-  test("are told in their place among the replies", async () => {
+  test("are emitted in order with the replies", async () => {
     const connection = await open();
     const order: string[] = [];
     const note = (name: string): { resolve(): void; reject(): void } => ({
@@ -290,7 +290,7 @@ describe("pushes", () => {
     expect(heard.pushes).toEqual(["invalidate k"]);
   });
 
-  test("may be the only answer to a command", async () => {
+  test("can be the only answer to a command", async () => {
     fake.script = (command, from) =>
       command[0] === "SUBSCRIBE" ? ">3\r\n+subscribe\r\n+news\r\n:1\r\n" : greet(command, from);
     const connection = await open();
@@ -324,7 +324,7 @@ describe("the deadline", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("also rejects what had not left yet", async () => {
+  test("also rejects what was not sent yet", async () => {
     const connection = await open({ operationTimeoutMs: 100 });
     const sent = connection.command("GET", "a");
     await fake.received("GET", "a");
@@ -336,7 +336,7 @@ describe("the deadline", () => {
     expect(client().commands.some(([name]) => name === "SET")).toBe(false);
   });
 
-  test("is counted from when the oldest unanswered command was sent", async () => {
+  test("counts from when the oldest unanswered command was sent", async () => {
     const connection = await open({ operationTimeoutMs: 100 });
     const first = connection.command("GET", "a");
     await fake.received("GET", "a");
@@ -351,7 +351,7 @@ describe("the deadline", () => {
     expect(await second).toBeInstanceOf(OperationTimeoutError);
   });
 
-  test("leaves no timer behind once it found nothing pending", async () => {
+  test("leaves no timer behind once nothing is pending", async () => {
     const connection = await open({ operationTimeoutMs: 100 });
     fake.script = () => "+OK\r\n";
     for (let at = 0; at < 10; at++) await connection.command("SET", "k", "v");
@@ -387,10 +387,10 @@ describe("a connection that is lost", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test.each(lose)("because it %s is told while nobody waits", async (_, act) => {
+  test.each(lose)("because it %s is reported even if nobody waits", async (_, act) => {
     const connection = await open();
     act(client());
-    await until(() => heard.closed.errors.length === 1, { what: "the loss is told" });
+    await until(() => heard.closed.errors.length === 1, { what: "the loss is reported" });
     expect(heard.closed.errors[0]).toBeInstanceOf(ConnectionError);
     expect(connection.isOpen).toBe(false);
   });
@@ -398,8 +398,8 @@ describe("a connection that is lost", () => {
   test.each([
     ["is not RESP", "HTTP/1.1 400 Bad Request\r\n\r\n"],
     ["claims a string of 10^15 bytes", "$1000000000000000\r\n"],
-    ["answers what nobody asked", "_\r\n+b\r\n"],
-  ])("because what arrives %s says so, and drops it", async (_, bytes) => {
+    ["answers no request", "_\r\n+b\r\n"],
+  ])("because what arrives %s reports it, and closes the connection", async (_, bytes) => {
     const connection = await open();
     const pending = connection.command("GET", "a").catch(() => {});
     await fake.received("GET", "a");
@@ -415,7 +415,7 @@ describe("opening", () => {
   const failToOpen = (settings: Partial<ConnectionSettings> = {}): Promise<XCacheError> =>
     failure(open(settings));
 
-  test("at a port where nobody listens fails at once and names the server", async () => {
+  test("at a port without a listener fails immediately and names the server", async () => {
     const endpoint = fake.endpoint;
     await fake.stop();
     const error = await failToOpen({ endpoint });
@@ -425,7 +425,7 @@ describe("opening", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("where HELLO is never answered fails at the deadline and ends the connection", async () => {
+  test("fails at the deadline when HELLO is never answered, and closes the connection", async () => {
     fake.script = () => undefined;
     const opening = failToOpen({ operationTimeoutMs: 100 });
     const { socket } = await fake.received("HELLO");
@@ -435,7 +435,7 @@ describe("opening", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("where HELLO is never answered fails at connect_timeout if that is shorter", async () => {
+  test("fails at connect_timeout when HELLO is never answered, if that is shorter", async () => {
     fake.script = () => undefined;
     const opening = failToOpen({ connectTimeoutMs: 100, operationTimeoutMs: 5_000 });
     const { socket } = await fake.received("HELLO");
@@ -447,7 +447,7 @@ describe("opening", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("where the handshake of TLS is never answered fails at connect_timeout", async () => {
+  test("fails at connect_timeout when the TLS handshake is never answered", async () => {
     const silent = createServer(() => {}).listen(0, "127.0.0.1");
     const arrived = new Promise((resolve) => silent.once("connection", resolve));
     try {
@@ -471,7 +471,7 @@ describe("opening", () => {
       "does not speak the protocol of Redis",
     ],
     ["speaks TLS", "\u0015\u0003\u0003\u0000\u0002\u0002\u0028", "speaks TLS, and the connection was plain"],
-  ])("where the server %s fails with a hint", async (_, answer, words) => {
+  ])("fails with a hint when the server %s", async (_, answer, words) => {
     fake.script = () => answer;
     const error = await failToOpen();
     expect(error).toBeInstanceOf(ConnectionError);
@@ -482,7 +482,7 @@ describe("opening", () => {
   test.each([
     ["ends the connection", ({ socket }: FakeClient) => void socket.end()],
     ["resets the connection", ({ socket }: FakeClient) => void socket.resetAndDestroy()],
-  ])("where the server %s instead of an answer fails", async (_, act) => {
+  ])("fails when the server %s instead of answering", async (_, act) => {
     fake.script = (_, from) => {
       act(from);
       return undefined;
@@ -493,7 +493,7 @@ describe("opening", () => {
   test.each([
     "-ERR unknown command `HELLO`, with args beginning with: `3`\r\n",
     "-NOPROTO unsupported protocol version\r\n",
-  ])("of a server without RESP3 goes on in RESP2: %j", async (refusal) => {
+  ])("continues in RESP2 with a server without RESP3: %j", async (refusal) => {
     fake.script = ([name, word], client) => {
       if (name === "HELLO") return refusal;
       return word === "ID" ? ":7\r\n" : greet([name as string, word as string], client);
@@ -517,7 +517,7 @@ describe("opening", () => {
       "in the middle of the greeting",
       ([name]: readonly string[]) => (name === "HELLO" ? "+OK\r\n" : undefined),
     ],
-  ])("can be given up %s", async (_, script) => {
+  ])("can be aborted %s", async (_, script) => {
     fake.script = script;
     const controller = new AbortController();
     const listener = Object.assign(heard, { signal: controller.signal });
@@ -533,7 +533,7 @@ describe("opening", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("is not even begun when it was given up before", async () => {
+  test("is not even begun when it was aborted before", async () => {
     const reason = new ConnectionError("not wanted any more");
     const listener = Object.assign(heard, { signal: AbortSignal.abort(reason) });
     expect(await failure(Connection.open({ ...SETTINGS, endpoint: fake.endpoint }, listener))).toBe(reason);
@@ -542,27 +542,27 @@ describe("opening", () => {
   });
 });
 
-test("every connection has a number of its own", async () => {
+test("every connection has a distinct number", async () => {
   const [one, other] = [await open(), await open()];
   expect(one.id).toBeGreaterThan(0);
   expect(other.id).toBeGreaterThan(one.id);
 });
 
-test("a host that fails at each of its addresses is an error that names them", () => {
+test("a host that fails at each of its addresses is an error that names them all", () => {
   const failures = ["connect ECONNREFUSED ::1:6379", "connect ECONNREFUSED 127.0.0.1:6379"];
   const cause = new AggregateError(failures.map((message) => new Error(message)));
   const error = lost({ host: "localhost", port: 6379 }, cause, false);
   expect(error.message).toBe(`localhost:6379 cannot be reached: ${failures.join("; ")}`);
 });
 
-test("a refusal that repeats the password in whatever words does not show it", async () => {
+test("a refusal that repeats the password does not show it, however it is worded", async () => {
   fake.script = () => "-ERR cannot do HELLO 3 AUTH u s3cret\r\n";
   const error = await failure(open({ login: { username: "u", password: "s3cret" } }));
   expect(error.message).toContain("refused the connection: ERR cannot do HELLO 3 AUTH u ***");
   expect(inspect(error, { showHidden: true })).not.toContain("s3cret");
 });
 
-test("an endpoint is named as it would be written", () => {
+test("an endpoint is named as one would write it", () => {
   expect(nameOf({ host: "db.example", port: 6379 })).toBe("db.example:6379");
   expect(nameOf({ host: "::1", port: 6379 })).toBe("[::1]:6379");
   expect(nameOf({ path: "/run/redis.sock" })).toBe("/run/redis.sock");
@@ -591,7 +591,7 @@ describe("on a real server", () => {
     }
   });
 
-  test("binary values of every size come back exactly, many at a time", async () => {
+  test("binary values of every size are returned exactly, many at a time", async () => {
     const connection = await openReal();
     const values = [0, 1, 100, 16_000, 70_000, 2_500_000].map((size) =>
       Buffer.alloc(size, "\0\r\n\u00ff", "latin1"),
@@ -614,7 +614,7 @@ describe("on a real server", () => {
     expect(got.map((value, at) => value.equals(values[at]!))).toEqual(values.map(() => true));
   });
 
-  test("a frozen one costs the deadline, and everything pending is told", async () => {
+  test("a frozen server delays by the deadline, and everything pending is rejected", async () => {
     const connection = await openReal({ operationTimeoutMs: 150 });
     server.freeze();
     try {
@@ -630,12 +630,12 @@ describe("on a real server", () => {
   test("a reply that arrived while this process was busy is not late", async () => {
     const connection = await openReal({ operationTimeoutMs: 100 });
     const reply = connection.command("PING");
-    // Runs right after the command has left.
+    // Runs right after the command was sent.
     process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500));
     expect(await reply).toBe("PONG");
   });
 
-  test("CLIENT TRACKING tells of a change before the reply that follows it", async () => {
+  test("CLIENT TRACKING announces a change before the reply that follows it", async () => {
     const [reader, writer] = [
       await openReal(),
       await open({ endpoint: { host: "127.0.0.1", port: server.port } }),
@@ -652,7 +652,7 @@ test.each([
   ["ERR", "ERR no ERR here", "ERR no *** here"],
   ["PASS", "WRONGPASS not a PASS", "WRONGPASS not a ***"],
   ["a", "NOPERM no permission at all", "NOPERM no permission ***t ***ll"],
-])("a refusal keeps its first word, also if the password is %s", (password, words, shown) => {
+])("a refusal keeps its first word, even if the password is %s", (password, words, shown) => {
   const error = refused(fake.endpoint, new ReplyError(words), password);
   expect(error.message).toContain(shown);
   expect((error.cause as ReplyError).code).toBe(words.split(" ")[0]);

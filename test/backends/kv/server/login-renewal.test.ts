@@ -1,4 +1,4 @@
-// When a login that expires is renewed, by a clock that the test advances.
+// When a login that expires is renewed, on a manual clock.
 import { describe, expect, test } from "vitest";
 import { type Login, LoginRenewal } from "../../../../src/backends/kv/server/login.ts";
 import type { Clock } from "../../../../src/core/clock.ts";
@@ -25,7 +25,7 @@ function renewing(
   return Object.assign(seen, { renewal });
 }
 
-/** Its wall clock was set after the process began. */
+/** Its wall clock was adjusted after the process began. */
 const stepped = (clock: ManualClock, byMs: number): Clock => ({
   ...clock,
   now: clock.now,
@@ -33,7 +33,7 @@ const stepped = (clock: ManualClock, byMs: number): Clock => ({
 });
 
 describe("an expiry", () => {
-  test.each([-5 * HOUR, 5 * HOUR])("is a time of the wall clock, which was set by %i ms", async (byMs) => {
+  test.each([-5 * HOUR, 5 * HOUR])("is a wall-clock time, adjusted by %i ms", async (byMs) => {
     const clock = new ManualClock();
     const seen = renewing(stepped(clock, byMs), () => clock.now() + byMs + HOUR);
     await clock.advance(HOUR - 2 * MINUTE);
@@ -48,7 +48,7 @@ describe("an expiry", () => {
     ["in seconds instead of milliseconds", (clock: Clock) => clock.now() / 1_000 + 3_600],
     ["that is past", (clock: Clock) => clock.now() - 1],
     ["before all times", () => Number.NEGATIVE_INFINITY],
-  ])("%s is reported once, and the function is asked less and less often", async (_, expiresAt) => {
+  ])("%s is reported once, and the function is called less and less often", async (_, expiresAt) => {
     const clock = new ManualClock();
     const seen = renewing(clock, () => expiresAt(clock));
     await clock.advance(10 * MINUTE);

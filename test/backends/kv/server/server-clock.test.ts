@@ -1,4 +1,4 @@
-// Expiry is told in the server's time: processes whose own clocks disagree, or leap, agree on it.
+// Expiry follows the server's time: processes whose own clocks disagree, or jump, agree on it.
 import { describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../../../src/core/clock.ts";
 import { ManualClock } from "../../../../src/testing/index.ts";
@@ -11,7 +11,7 @@ const TEN_MINUTES_MS = 600_000;
 const caches = redisCaches({});
 const { open } = caches;
 
-/** Runs as this machine's does, that much ahead of it. */
+/** Runs as this machine's clock does, ahead by this much. */
 const shifted = (byMs: number): Clock => ({
   ...systemClock,
   now: () => systemClock.now() + byMs,
@@ -24,7 +24,7 @@ interface Pair {
   readonly reader: XCache;
 }
 
-/** Twenty minutes lie between the clocks of each. */
+/** The clocks are twenty minutes apart. */
 function pairs(nearCache: boolean): readonly Pair[] {
   const [behind, ahead] = [-TEN_MINUTES_MS, TEN_MINUTES_MS].map((byMs) => open({ nearCache }, shifted(byMs)));
   return [
@@ -39,7 +39,7 @@ const serverNow = async (): Promise<number> => {
 };
 
 describe.each([true, false])("processes whose clocks are far apart (near cache %s)", (nearCache) => {
-  it("find each other's entries fresh, with the same time left", async () => {
+  it("see each other's entries as fresh, with the same time left", async () => {
     for (const { what, writer, reader } of pairs(nearCache)) {
       await writer.set(what, 1, { ttl: 60 });
       for (const cache of [writer, reader]) {
@@ -52,12 +52,12 @@ describe.each([true, false])("processes whose clocks are far apart (near cache %
     }
   });
 
-  it("lose them when their time is over on the server, even if that still has them", async () => {
+  it("lose them when they expire on the server, even if it still has them", async () => {
     const began = await serverNow();
     await Promise.all(
       pairs(nearCache).map(async ({ what, writer, reader }) => {
         await writer.set(what, 1, { ttl: 1.5 });
-        // Nor does it tell that they have expired.
+        // Nor does it announce that they have expired.
         expect(await caches.server.cli("persist", `${caches.prefix}:${what}`)).toBe("1");
         for (const cache of [writer, reader]) expect(await cache.get(what), what).toBe(1);
         for (const cache of [writer, reader]) {
@@ -73,13 +73,13 @@ describe.each([true, false])("processes whose clocks are far apart (near cache %
   });
 });
 
-/** Of the connections that the cache has. */
+/** The cache's connections. */
 async function connectionIds(): Promise<readonly string[]> {
   const clients = await caches.server.cli("client", "list");
   return clients.split("\n").flatMap((line) => /^id=(\d+) .*\bname=xcache\b/.exec(line)?.[1] ?? []);
 }
 
-describe("a clock that leaps", () => {
+describe("a clock that jumps", () => {
   it.each([true, false])(
     "is compared with the server's again, without another connection (near cache %s)",
     async (nearCache) => {
@@ -89,7 +89,7 @@ describe("a clock that leaps", () => {
       for (let read = 0; read < 3; read++) expect(await cache.get("k")).toBe(1);
       const before = await connectionIds();
       await clock.jump(TEN_MINUTES_MS);
-      // By the old comparison it would have been over for five minutes.
+      // By the old comparison it would have expired five minutes ago.
       await until(() => clock.advance(20).then(async () => (await cache.get("k")) === 1), {
         what: "it is found fresh",
         timeoutMs: 2_000,

@@ -15,7 +15,7 @@ interface CacheOptions {
   readonly seed?: number;
 }
 
-/** A table used as a cache is: looked up, and written after a miss. */
+/** A table used as a cache: looked up, and written after a miss. */
 class Cache {
   readonly table: Table<EntryTags>;
   readonly page: Page;
@@ -34,7 +34,7 @@ class Cache {
     return false;
   }
 
-  /** Puts keys k0, k1 and so on until there are so many. */
+  /** Adds keys k0, k1 and so on until there are `count`. */
   fill(count: number): void {
     for (let at = this.page.size; at < count; at++) this.request(`k${at}`);
   }
@@ -51,33 +51,30 @@ function hitPercentage(trace: Uint32Array, capacity: number): number {
   return (100 * hits) / trace.length;
 }
 
-test.each([1, 2, 3, 4])(
-  "a scan of keys that never come again leaves the hot set in place: seed %i",
-  (seed) => {
-    const cache = new Cache(1_000, { seed });
-    const hot = Array.from({ length: 800 }, (_, at) => `hot ${at}`);
-    for (let round = 0; round < 3; round++) for (const key of hot) cache.request(key);
-    for (let at = 0; at < 50_000; at++) cache.request(`once ${at}`);
-    // A few may go: now and then a new key is mistaken for one that left too early.
-    expect(hot.filter((key) => cache.has(key)).length).toBeGreaterThan(750);
-  },
-);
+test.each([1, 2, 3, 4])("a scan of keys that never return leaves the hot set in place: seed %i", (seed) => {
+  const cache = new Cache(1_000, { seed });
+  const hot = Array.from({ length: 800 }, (_, at) => `hot ${at}`);
+  for (let round = 0; round < 3; round++) for (const key of hot) cache.request(key);
+  for (let at = 0; at < 50_000; at++) cache.request(`once ${at}`);
+  // A few may leave: now and then a new key is mistaken for one that left too early.
+  expect(hot.filter((key) => cache.has(key)).length).toBeGreaterThan(750);
+});
 
-test("a loop longer than the store keeps a part of it instead of losing all", () => {
+test("a loop longer than the store keeps part of it instead of losing all", () => {
   const cache = new Cache(100);
   let hits = 0;
   for (let at = 0; at < 20_000; at++) if (cache.request(`k${at % 150}`)) hits++;
   expect(hits / 20_000).toBeGreaterThan(0.55);
 });
 
-test("a loop a little longer than the store keeps most of it", () => {
+test("a loop slightly longer than the store keeps most of it", () => {
   const cache = new Cache(1_000);
   let hits = 0;
   for (let at = 0; at < 150_000; at++) if (cache.request(`k${at % 1_100}`)) hits++;
   expect(hits / 150_000).toBeGreaterThan(0.8);
 });
 
-test("a new hot set takes the place of one that is no longer read", () => {
+test("a new hot set replaces one that is no longer read", () => {
   const cache = new Cache(1_000);
   const read = (name: string): number => {
     let hits = 0;
@@ -88,7 +85,7 @@ test("a new hot set takes the place of one that is no longer read", () => {
   expect(read("new")).toBeGreaterThan(15_000);
 });
 
-test("a window that is just large enough is kept although nothing it evicts returns", () => {
+test("a window that is just large enough is kept even if nothing it evicts returns", () => {
   const cache = new Cache(500);
   let hits = 0;
   // Each key is used once more, after sixty others, and never again.
@@ -99,7 +96,7 @@ test("a window that is just large enough is kept although nothing it evicts retu
   expect(hits / 60_000).toBeGreaterThan(0.95);
 });
 
-test("keys that return sooner than others were used take their place, unless they are used less", () => {
+test("keys that return sooner than others were used replace them, unless they are used less", () => {
   const cache = new Cache(500);
   let hits = 0;
   // Sets of keys take turns. Each is used often enough to be known, and too seldom to lead.
@@ -111,7 +108,7 @@ test("keys that return sooner than others were used take their place, unless the
   expect(hits / (60 * 4 * 600)).toBeGreaterThan(0.2);
 });
 
-test("the newest entry is always there, however small the store", () => {
+test("the newest entry is always present, however small the store", () => {
   for (const capacity of [1, 2, 3, 7]) {
     const cache = new Cache(capacity);
     const missing: string[] = [];
@@ -124,7 +121,7 @@ test("the newest entry is always there, however small the store", () => {
   }
 });
 
-test("expired and dead entries go before any that is of use", async () => {
+test("expired and dead entries are evicted before any useful one", async () => {
   const clock = new ManualClock();
   const evicted: string[] = [];
   const table = new Table<EntryTags>({
@@ -149,7 +146,7 @@ test("expired and dead entries go before any that is of use", async () => {
 test.each([
   { uses: 200, known: "popular", stays: true },
   { uses: 0, known: "unknown", stays: false },
-])("a key that expires is taken back as a $known one after $uses uses", async ({ uses, stays }) => {
+])("a key that expires is readmitted as a $known one after $uses uses", async ({ uses, stays }) => {
   const clock = new ManualClock();
   const table = new Table<EntryTags>({ maxEntries: 1_000, maxBytes: NEVER, clock });
   const page = table.openPage();
@@ -167,11 +164,11 @@ test.each([
   expect(page.held("again") !== undefined).toBe(stays);
 });
 
-describe("the choice of who leaves", () => {
+describe("the choice of a victim", () => {
   const NOBODY_KEPT = -1;
   const hash = new KeyHash(() => "12345678");
 
-  /** Slots 0 to 99 taken in that order, so that 99 is alone in the window and the hand is at 0. */
+  /** Slots 0 to 99 taken in order, so that 99 is alone in the window and the hand is at 0. */
   function full(uses: (slot: number) => number, spent: readonly number[] = [], size = 100): Eviction {
     const eviction = new Eviction({
       hashOf: (slot) => hash.of(`k${slot}`, 0) >>> 0,
@@ -189,7 +186,7 @@ describe("the choice of who leaves", () => {
     expect(full(() => 3).choose(NOBODY_KEPT)).toBe(99);
   });
 
-  test("falls on a main entry that is used at least two times less than the newcomer", () => {
+  test("falls on a main entry with at least two uses less than the newcomer", () => {
     expect(full((slot) => (slot === 7 ? 0 : slot === 99 ? 2 : 3)).choose(NOBODY_KEPT)).toBe(7);
     expect(full((slot) => (slot === 7 ? 1 : slot === 99 ? 2 : 3)).choose(NOBODY_KEPT)).toBe(99);
   });
@@ -205,7 +202,7 @@ describe("the choice of who leaves", () => {
   test.each([
     { evicted: false, leaving: "expire or are deleted", chosen: "newcomer" },
     { evicted: true, leaving: "were pushed out", chosen: "main entry" },
-  ])("falls on a $chosen after many keys came back that $leaving", ({ evicted, chosen }) => {
+  ])("falls on a $chosen after many keys that $leaving came back", ({ evicted, chosen }) => {
     const eviction = full(() => 6);
     eviction.leave(eviction.choose(NOBODY_KEPT), true);
     for (let round = 0; round < 50; round++) {
@@ -217,7 +214,7 @@ describe("the choice of who leaves", () => {
     expect(eviction.choose(NOBODY_KEPT) === 99).toBe(chosen === "newcomer");
   });
 
-  test("never falls on the entry that is to be kept", () => {
+  test("never falls on the entry to be kept", () => {
     const strongNewcomer = (slot: number): number => (slot === 99 ? 5 : 0);
     expect(full(strongNewcomer).choose(NOBODY_KEPT)).toBe(0);
     expect(full(strongNewcomer).choose(0)).toBe(1);
@@ -226,7 +223,7 @@ describe("the choice of who leaves", () => {
   });
 });
 
-test("an entry that is written again and again counts as used", () => {
+test("an entry that is rewritten again and again counts as used", () => {
   const cache = new Cache(1_000);
   for (let at = 0; at < 1_100; at++) cache.request(`filler ${at}`);
   for (let use = 0; use < 5; use++) cache.table.put(cache.page, "written", use, undefined, NEVER);
@@ -235,7 +232,7 @@ test("an entry that is written again and again counts as used", () => {
 });
 
 describe("a hit is recorded", () => {
-  test("from seven eighths of the entries on, and no longer when there are fewer again", () => {
+  test("from seven eighths of the maximum entries on, and no longer when there are fewer again", () => {
     const cache = new Cache(800);
     const { table, page } = cache;
     const recorded = vi.spyOn(table, "recordUse");
@@ -252,7 +249,7 @@ describe("a hit is recorded", () => {
     expect([table.recordsUses, readAll()]).toEqual([false, 0]);
   });
 
-  test("from seven eighths of the bytes on", () => {
+  test("from seven eighths of the maximum bytes on", () => {
     const { table, page } = new Cache(800, { maxBytes: 1_000 });
     table.put(page, "a", 1, undefined, NEVER, 0, 874);
     expect(table.recordsUses).toBe(false);
@@ -266,7 +263,7 @@ describe("a hit is recorded", () => {
     expect(table.recordsUses).toBe(false);
   });
 
-  test("whether the entry is in a box or not, and not when it has expired or is dead", async () => {
+  test("whether the entry is boxed or not, but not if it has expired or is dead", async () => {
     const clock = new ManualClock();
     const table = new Table<EntryTags>({ maxEntries: 4, maxBytes: NEVER, clock });
     const page = table.openPage();
@@ -282,7 +279,7 @@ describe("a hit is recorded", () => {
     expect(recorded.mock.calls.map(([, key]) => key)).toEqual(["plain", "sealed"]);
   });
 
-  test("so that busy keys survive when a new hot set takes the place of idle ones", () => {
+  test("so that busy keys survive when a new hot set replaces idle ones", () => {
     const cache = new Cache(1_000);
     cache.fill(1_000);
     const busy = [7, 107, 207, 307, 407, 507, 607, 707, 807, 907].map((at) => `k${at}`);
@@ -295,7 +292,7 @@ describe("a hit is recorded", () => {
     expect(idle.length).toBeLessThan(300);
   });
 
-  test("in vain if its page is cleared while it waits to be learnt", () => {
+  test("to no effect if its page is cleared while it waits in the log", () => {
     const { table, page } = new Cache(10);
     const other = table.openPage();
     for (let at = 0; at < 10; at++) table.put(at % 2 === 0 ? page : other, `k${at}`, at, undefined, NEVER);
@@ -307,7 +304,7 @@ describe("a hit is recorded", () => {
 });
 
 describe("the work of an operation is bounded", () => {
-  test("a hot key read a million times changes no Map and asks no entry", () => {
+  test("a hot key read a million times changes no Map and checks no entry", () => {
     const tagSet = new MortalTagSet();
     const cache = new Cache(100, { tagSet });
     cache.table.put(cache.page, "hot", 1, undefined, NEVER);
@@ -323,7 +320,7 @@ describe("the work of an operation is bounded", () => {
     expect(tagSet.asked).toBeLessThan(30);
   });
 
-  test.each(TRACES)("no insertion looks at more than a few entries: $name", ({ make }) => {
+  test.each(TRACES)("no insertion examines more than a few entries: $name", ({ make }) => {
     const tagSet = new MortalTagSet();
     const cache = new Cache(200, { tagSet });
     let most = 0;
@@ -377,6 +374,6 @@ test.each(REACHED)("the hit ratio on a short trace does not fall: %s", (name, pe
   const trace = TRACES.find((candidate) => candidate.name === name);
   const ratio = hitPercentage(trace?.make(150_000) ?? new Uint32Array(1), 1_000);
   expect(ratio).toBeGreaterThanOrEqual(percentage);
-  // A ratio far above the figure is a figure to be raised.
+  // If the ratio is far above the figure, raise the figure.
   expect(ratio).toBeLessThan(percentage + 1);
 });

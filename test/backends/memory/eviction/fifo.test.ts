@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Fifo } from "../../../../src/backends/memory/eviction/fifo.ts";
 
-test("a queue gives back in order what went in, across growth and with some of it dropped", () => {
+test("a queue returns its items in order, across growth and with some of them dropped", () => {
   const steps = fc.array(
     fc.oneof(
       {

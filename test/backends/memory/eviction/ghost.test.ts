@@ -28,14 +28,14 @@ describe("a departed key", () => {
     ["window", true, true],
     ["main", true, false],
     ["itself", false, false],
-  ])("that left by %s tells so: pushed out %s, recently %s", (departure, pushedOut, recently) => {
+  ])("that left by %s is reported as such: pushed out %s, recently %s", (departure, pushedOut, recently) => {
     const ghost = new Ghost(1_000);
     ghost.remember(hash("a"), 2, departure);
     const recalled = ghost.recall(hash("a"));
     expect([wasPushedOut(recalled), leftWindowRecently(recalled)]).toEqual([pushedOut, recently]);
   });
 
-  test("that nobody remembers was neither pushed out nor recent", () => {
+  test("that is not remembered was neither pushed out nor recent", () => {
     const recalled = new Ghost(10).recall(hash("a"));
     expect([wasPushedOut(recalled), leftWindowRecently(recalled)]).toEqual([false, false]);
   });
@@ -54,7 +54,7 @@ describe("a departed key", () => {
 });
 
 describe("halving", () => {
-  test("halves every count, once for each time it was asked for, and forgets those that reach nothing", () => {
+  test("halves every count, once per request, and forgets those that reach zero", () => {
     const ghost = new Ghost(1_000);
     for (let at = 0; at < 100; at++) ghost.remember(hash(`k${at}`), 12, "main");
     ghost.remember(hash("rare"), 1, "main");
@@ -64,7 +64,7 @@ describe("halving", () => {
     for (let at = 0; at < 100; at++) expect(countOf(ghost, `k${at}`)).toBe(3);
   });
 
-  test("leaves alone what is remembered afterwards", () => {
+  test("leaves keys remembered afterwards alone", () => {
     const ghost = new Ghost(10);
     ghost.halve();
     ghost.remember(hash("a"), 12, "main");
@@ -73,7 +73,7 @@ describe("halving", () => {
 });
 
 describe("a full table", () => {
-  test("remembers about four times as many keys as there are slots, the newest", () => {
+  test("remembers about four times as many keys as there are slots, the newest ones", () => {
     const ghost = new Ghost(1_000);
     for (let at = 0; at < 16_000; at++) ghost.remember(hash(`k${at}`), 2, "window");
     let recalled = 0;
@@ -92,7 +92,7 @@ describe("a full table", () => {
     expect(kept).toBeGreaterThan(490);
   });
 
-  test("takes few keys for others", () => {
+  test("mistakes few keys for others", () => {
     const ghost = new Ghost(1_000);
     for (let at = 0; at < 3_000; at++) ghost.remember(hash(`k${at}`), 2, "window");
     let mistaken = 0;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { Sampling } from "../../../../src/backends/memory/eviction/sampling.ts";
 
-/** As much as the system's clock allows. */
+/** The maximum that the system's clock allows. */
 const MOST_SKIPPED = 31;
 
-/** Hits as a table counts them, with an insertion after each so many; returns how many were recorded of the latter half. */
+/** Hits as a table counts them, with an insertion every `hitsPerInsertion`; returns how many of the latter half were recorded. */
 function recordedOf(sampling: Sampling, hits: number, hitsPerInsertion: number): number {
   let recorded = 0;
   let skipping = 0;
@@ -18,25 +18,25 @@ function recordedOf(sampling: Sampling, hits: number, hitsPerInsertion: number):
   return recorded;
 }
 
-describe("of the hits are recorded", () => {
-  test("all, while there are fewer than eight for each insertion", () => {
+describe("the recorded hits are", () => {
+  test("all of them, while there are fewer than eight per insertion", () => {
     expect(recordedOf(new Sampling(MOST_SKIPPED), 20_000, 7)).toBe(10_000);
     expect(recordedOf(new Sampling(MOST_SKIPPED), 20_000, 1)).toBe(10_000);
   });
 
-  test("about eight for each insertion, where there are more", () => {
+  test("about eight per insertion, if there are more", () => {
     const recorded = recordedOf(new Sampling(MOST_SKIPPED), 200_000, 40);
     expect(recorded).toBeGreaterThan((100_000 / 40) * 6);
     expect(recorded).toBeLessThan((100_000 / 40) * 10);
   });
 
-  test("about one in sixteen, where nothing is inserted", () => {
+  test("about one in sixteen, if nothing is inserted", () => {
     const recorded = recordedOf(new Sampling(MOST_SKIPPED), 200_000, Number.POSITIVE_INFINITY);
     expect(recorded).toBeGreaterThan(100_000 / 18);
     expect(recorded).toBeLessThan(100_000 / 14);
   });
 
-  test("all again, soon after insertions have become frequent", () => {
+  test("all of them again, soon after insertions become frequent", () => {
     const sampling = new Sampling(MOST_SKIPPED);
     recordedOf(sampling, 100_000, Number.POSITIVE_INFINITY);
     expect(sampling.isSparse).toBe(true);
@@ -44,7 +44,7 @@ describe("of the hits are recorded", () => {
     expect(sampling.isSparse).toBe(false);
   });
 
-  test("all, where none may be skipped", () => {
+  test("all of them, if none may be skipped", () => {
     expect(recordedOf(new Sampling(0), 20_000, Number.POSITIVE_INFINITY)).toBe(10_000);
   });
 });

@@ -7,7 +7,7 @@ function drained(log: UseLog): string[] {
   return uses;
 }
 
-test("a log hands out what was added, in order and once", () => {
+test("a log returns what was added, in order and once", () => {
   const log = new UseLog();
   log.add("a", 1);
   log.add("b", 4_000_000_000);
@@ -17,7 +17,7 @@ test("a log hands out what was added, in order and once", () => {
   expect([log.length, drained(log)]).toEqual([0, []]);
 });
 
-test("a log is full after as many uses every time", () => {
+test("a log is full after the same number of uses every time", () => {
   const log = new UseLog();
   const fill = (): number => {
     while (!log.isFull) log.add(`k${log.length}`, log.length);

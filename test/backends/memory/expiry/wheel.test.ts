@@ -7,7 +7,7 @@ const START = tickOf(Date.UTC(2026, 0, 1));
 /** One turn of the wheel. */
 const TURN = 4_096;
 
-/** Slots 0 to `slots` - 1, linked nowhere, and a wheel that stands at START. */
+/** Slots 0 to `slots` - 1, unlinked, and a wheel that stands at START. */
 function open(slots: number): Wheel {
   const rows = new Rows<unknown>(slots);
   for (let at = 0; at < slots; at++) {
@@ -31,7 +31,7 @@ function takeAll(wheel: Wheel, end: number): number[] {
 const sorted = (slots: Iterable<number>): number[] => [...slots].sort((a, b) => a - b);
 
 describe("a slot", () => {
-  test("comes up once, with the second it is due in and not before", () => {
+  test("comes up once, in the second it is due and not before", () => {
     const wheel = open(3);
     wheel.link(0, timeOf(5));
     wheel.link(1, timeOf(5) + TICK_MS - 1);
@@ -52,11 +52,11 @@ describe("a slot", () => {
     expect(taken).toEqual(sorted(due));
   });
 
-  test("comes up although the clock that is asked next is a little behind", () => {
+  test("comes up even if the next clock reading is slightly behind", () => {
     const wheel = open(2);
     wheel.link(0, timeOf(0));
     wheel.link(1, timeOf(TURN - 1));
-    // After more than a turn it begins one turn before the end: there is the first slot, and the second at the very end.
+    // After more than a turn it begins one turn before the end: the first slot is there, and the second at the very end.
     expect(wheel.take(START + 3 * TURN)).toBe(0);
     expect(takeAll(wheel, 3 * TURN - 6)).toEqual([1]);
     expect(wheel.firstOpen).toBe(START + 3 * TURN);
@@ -95,7 +95,7 @@ describe("a slot", () => {
     }
   });
 
-  test("that falls due while a late wheel is caught up comes up with the others", () => {
+  test("that falls due while a late wheel catches up comes up with the others", () => {
     const wheel = open(3);
     for (const slot of [0, 1]) wheel.link(slot, timeOf(slot));
     const end = START + 3 * TURN;
@@ -114,7 +114,7 @@ describe("a slot", () => {
     }
   });
 
-  test("can be unlinked while its second is being handed out", () => {
+  test("can be unlinked while its second is being processed", () => {
     for (const at of [0, 1, 2, 3]) {
       const wheel = open(5);
       for (let slot = 0; slot < 5; slot++) wheel.link(slot, timeOf(7));
@@ -127,7 +127,7 @@ describe("a slot", () => {
     }
   });
 
-  test("that is linked nowhere can be unlinked, to no effect", () => {
+  test("that is not linked can be unlinked, to no effect", () => {
     const wheel = open(2);
     wheel.link(0, timeOf(1));
     wheel.unlink(1);
@@ -137,7 +137,7 @@ describe("a slot", () => {
     expect([wheel.size, takeAll(wheel, 2)]).toEqual([0, []]);
   });
 
-  test("says whether it comes by a time", () => {
+  test("reports whether it is due by a time", () => {
     const wheel = open(2);
     wheel.link(0, timeOf(7) + 500);
     expect(wheel.comesBy(0, timeOf(7) - 1)).toBe(false);
@@ -155,7 +155,7 @@ describe("a slot", () => {
 });
 
 describe("the first open tick", () => {
-  test("stays while a slot of it may still be handed out", () => {
+  test("stays while one of its slots may still come up", () => {
     const wheel = open(3);
     for (let slot = 0; slot < 3; slot++) wheel.link(slot, timeOf(2));
     for (let taken = 0; taken < 3; taken++) {
@@ -166,7 +166,7 @@ describe("the first open tick", () => {
     expect(wheel.firstOpen).toBe(START + 10);
   });
 
-  test("does not go back when asked for less", () => {
+  test("does not go back when a smaller one is requested", () => {
     const wheel = open(1);
     wheel.take(START + 10);
     wheel.take(START + 5);
@@ -209,7 +209,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 150, size: "max" },
 );
 
-/** Takes what comes before `end`, at most so much; what came up early is linked again. Returns what was due. */
+/** Takes at most `atMost` slots before `end`; slots that came up early are linked again. Returns those that were due. */
 function turn(wheel: Wheel, due: ReadonlyMap<number, number>, end: number, atMost: number): number[] {
   const handed: number[] = [];
   for (let seen = 0; seen < atMost; seen++) {
@@ -222,7 +222,7 @@ function turn(wheel: Wheel, due: ReadonlyMap<number, number>, end: number, atMos
   return handed;
 }
 
-test("a wheel hands out what a list of due times says, whatever is linked, unlinked and skipped", () => {
+test("a wheel agrees with a list of due times, whatever is linked, unlinked and skipped", () => {
   fc.assert(
     fc.property(steps, (todo) => {
       const wheel = open(SLOTS);

@@ -4,11 +4,11 @@ import { Box, FURTHEST, heldValue, isBox, NO_SLOT } from "../../../../src/backen
 
 const NEVER = Number.POSITIVE_INFINITY;
 const NOW = Date.UTC(2026, 0, 1);
-/** The first time that a box takes for never. */
+/** The first time that a box treats as never. */
 const TOO_FAR = FURTHEST;
 
 describe("a box", () => {
-  test("says when it expires to the millisecond, whenever that is", () => {
+  test("reports its expiry to the millisecond, whatever it is", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), (expires) => {
         expect(new Box("v", 1, expires).expires).toBe(expires);
@@ -17,18 +17,18 @@ describe("a box", () => {
     expect(new Box("v", 1, Number.MAX_SAFE_INTEGER).expires).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  test("never expires later than it was told, and less than a millisecond earlier", () => {
+  test("never expires later than requested, and less than a millisecond earlier", () => {
     for (const fraction of [0.001, 0.25, 0.5, 0.999]) {
       const { expires } = new Box("v", 1, NOW + 1_234 + fraction);
       expect(expires).toBe(NOW + 1_234);
     }
   });
 
-  test("that never expires says so", () => {
+  test("that never expires reports that", () => {
     expect(new Box("v", 1, NEVER).expires).toBe(NEVER);
   });
 
-  test("takes what is further away than it can tell for never", () => {
+  test("treats what is further away than it can represent as never", () => {
     expect(new Box("v", 1, TOO_FAR).expires).toBe(NEVER);
     expect(new Box("v", 1, Number.MAX_VALUE).expires).toBe(NEVER);
     expect(new Box("v", 1, TOO_FAR - 1_024).expires).toBe(TOO_FAR - 1_024);
@@ -63,18 +63,18 @@ describe("a renewed box", () => {
     { from: NEVER, to: NOW + 5_000, later: false, what: "some time instead of never" },
     { from: NEVER, to: TOO_FAR - 1_024, later: false, what: "the last time it can tell instead of never" },
     { from: NOW - 60_000, to: NOW - 120_000, later: false, what: "an earlier time in the past" },
-  ])("for $what says whether it expires no earlier: $later", ({ from, to, later }) => {
+  ])("for $what reports whether it expires no earlier: $later", ({ from, to, later }) => {
     expect(new Box("v", 1, from).renew("v", to)).toBe(later);
   });
 });
 
-test("the value behind what a page holds is that of a box, or the thing itself", () => {
+test("the value of what a page holds is that of a box, or the item itself", () => {
   const value = { a: 1 };
   expect(heldValue(new Box(value, 1, NOW))).toBe(value);
   for (const plain of [value, 0, "", null, false]) expect(heldValue(plain)).toBe(plain);
 });
 
-test("nothing but a box is taken for one, whatever its constructor is said to be", () => {
+test("nothing but a box is treated as one, whatever its constructor claims to be", () => {
   const values = [
     null,
     0,

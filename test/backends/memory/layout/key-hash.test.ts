@@ -40,7 +40,7 @@ function halfSipHash(words: readonly number[], k0: number, k1: number, rounds: R
   return xor(v[1], v[3]);
 }
 
-/** The words that the publication makes of bytes: four bytes each; the last has the length on top. */
+/** The words as the publication makes them from bytes: four bytes each; the last has the length on top. */
 function wordsOfBytes(bytes: Uint8Array): number[] {
   const padded = Buffer.alloc(Math.floor(bytes.length / 4) * 4 + 4);
   padded.set(bytes);
@@ -48,7 +48,7 @@ function wordsOfBytes(bytes: Uint8Array): number[] {
   return Array.from({ length: padded.length / 4 }, (_, at) => padded.readUInt32LE(at * 4));
 }
 
-/** The words that are made of a key: two units each; the last has the odd unit and the length. */
+/** The words made from a key: two code units each; the last has the odd unit and the length. */
 function wordsOfKey(key: string): number[] {
   const words: number[] = [];
   for (let at = 0; at + 1 < key.length; at += 2) {
@@ -75,7 +75,7 @@ test("the algorithm in this file is the published one", () => {
 });
 
 describe("the hash of a key", () => {
-  test("is HalfSipHash-1-3 of its units under the token and the owner, as a signed number", () => {
+  test("is HalfSipHash-1-3 of its code units under the token and the owner, as a signed number", () => {
     const unit = fc.oneof(fc.integer({ min: 0, max: 0xffff }), fc.integer({ min: 0x20, max: 0x7e }));
     const key = fc.array(unit, { maxLength: 80, size: "max" }).map((units) => String.fromCharCode(...units));
     const token = fc.uint8Array({ minLength: 8, maxLength: 8 });
@@ -91,7 +91,7 @@ describe("the hash of a key", () => {
     );
   });
 
-  test("is of every unit of a long key", () => {
+  test("covers every code unit of a long key", () => {
     const bytes = Buffer.alloc(8, 7);
     for (const length of [65_534, 65_535, 65_536, 65_537, 70_001]) {
       const key = "xyz".repeat(length).slice(0, length);
@@ -123,13 +123,13 @@ describe("the hash of a key", () => {
     expect(same).toBeLessThan(3);
   });
 
-  test("differs by token, and is the same every time under one", () => {
+  test("differs by token, and is stable under one", () => {
     const other = new KeyHash(() => tokenOf(Uint8Array.of(3, 1, 4, 1, 5, 9, 2, 7)));
     expect(hash.of("a", 0)).toBe(hash.of("a", 0));
     expect(hash.of("a", 0)).not.toBe(other.of("a", 0));
   });
 
-  test("tells keys apart that end in characters of no value", () => {
+  test("distinguishes keys that end in null characters", () => {
     const keys = ["", "\0", "\0\0", "\0\0\0", "a", "a\0", "a\0\0"];
     expect(new Set(keys.map((key) => hash.of(key, 0))).size).toBe(keys.length);
   });
@@ -142,7 +142,7 @@ describe("the hash of a key", () => {
       places.add(value & 4_095);
       tops.add(value >>> 24);
     }
-    // Thrown at random, 4,096 fall into 2,589 places.
+    // At random, 4,096 fall into 2,589 places.
     expect(places.size).toBeGreaterThan(2_500);
     expect(tops.size).toBe(256);
   });

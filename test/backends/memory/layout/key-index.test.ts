@@ -28,7 +28,7 @@ class Indexed {
 }
 
 describe("an index", () => {
-  test("finds the slot of each key and nothing for a hash that nobody has", () => {
+  test("finds the slot of each key and nothing for an unknown hash", () => {
     const entries = new Indexed(100);
     expect(entries.index.find("a", 0, 1)).toBe(-1);
     const hashes = [0, 1, -1, 0x7fff_ffff, -0x8000_0000];
@@ -50,9 +50,9 @@ describe("an index", () => {
     expect(entries.index.guess(0x0200_0007)).toBe(slots[3]);
   });
 
-  test("tells apart hashes that begin at the same place, with the same or other high bits", () => {
+  test("distinguishes hashes that start at the same place, with the same or other high bits", () => {
     const entries = new Indexed(6);
-    // There are eight places for six slots: all of these begin at the last one.
+    // There are eight places for six slots: all of these start at the last one.
     const hashes = [0x0000_0007, 0x0000_000f, 0x0100_0007, 0x0000_0017, 0x0100_000f, -0x0000_0001];
     const slots = hashes.map((hash) => entries.add(`${hash}`, 0, hash));
     for (const [at, hash] of hashes.entries()) expect(entries.index.find(`${hash}`, 0, hash)).toBe(slots[at]);
@@ -68,7 +68,7 @@ describe("an index", () => {
     expect([0, 1, 2].map((owner) => entries.index.find("a", owner, 77))).toEqual([slots[0], -1, slots[2]]);
   });
 
-  test("tells keys of one owner apart that have the very same hash, also after one of them left", () => {
+  test("distinguishes keys of one owner with the very same hash, even after one of them left", () => {
     const entries = new Indexed(100);
     const slots = ["a", "b", "c"].map((key) => entries.add(key, 5, -77));
     const find = (key: string): number => entries.index.find(key, 5, -77);
@@ -81,7 +81,7 @@ describe("an index", () => {
     expect(["a", "b", "c"].map(find)).toEqual([again, slots[1], -1]);
   });
 
-  test("does not take a new entry in a used slot for one that shares its hash", () => {
+  test("does not mistake a new entry in a reused slot for one that shares its hash", () => {
     const entries = new Indexed(100);
     entries.add("a", 0, 9);
     const slot = entries.add("b", 0, 9);
@@ -91,9 +91,9 @@ describe("an index", () => {
     expect(entries.rows.ownerOf(slot)).toBe(0);
   });
 
-  test("moves back those that a leaving slot had pushed on, across the end of the table", () => {
+  test("moves back those that a leaving slot had displaced, across the end of the table", () => {
     const entries = new Indexed(6);
-    // Places 6, 7, 0, 1, 2: the last two are at home in 0 and 7.
+    // Places 6, 7, 0, 1, 2: the last two belong in 0 and 7.
     const hashes = [6, 0x0100_0006, 0x0200_0006, 0x0100_0000, 0x0300_0007];
     const slots = hashes.map((hash) => entries.add(`${hash}`, 0, hash));
     for (const leaving of [1, 0, 2]) {
@@ -105,7 +105,7 @@ describe("an index", () => {
     }
   });
 
-  test("keeps everything when the rows grow, those with equal hashes too", () => {
+  test("keeps everything when the rows grow, including equal hashes", () => {
     const entries = new Indexed(5_000);
     const hashOf = (at: number): number => Math.imul(at % 4_000, 0x9e37_79b1) | 0;
     for (let at = 0; at < 5_000; at++) entries.add(`k${at}`, at % 3, hashOf(at));
@@ -116,7 +116,7 @@ describe("an index", () => {
     expect([entries.rows.capacity, lost]).toEqual([5_000, []]);
   });
 
-  test("begins small again with its rows", () => {
+  test("starts small again with its rows", () => {
     const entries = new Indexed(5_000);
     for (let at = 0; at < 1_000; at++) entries.add(`k${at}`, 0, at);
     for (let slot = 0; slot < 1_000; slot++) entries.remove(slot);
@@ -127,7 +127,7 @@ describe("an index", () => {
     for (let at = 0; at < 1_000; at++) expect(entries.index.find(`k${at}`, 0, at)).toBe(at);
   });
 
-  test("of one slot works", () => {
+  test("works with one slot", () => {
     const entries = new Indexed(1);
     for (const hash of [0, 1, -1]) {
       const slot = entries.add("a", 0, hash);
@@ -172,7 +172,7 @@ test("an index agrees with a Map after every operation, however its hashes colli
             expect(entry).toBe("found");
         }
         if (model.has(name)) continue;
-        // What is not there is not found, or taken for another one of the same owner and hash.
+        // An absent key is not found, or mistaken for another one of the same owner and hash.
         const other = entries.index.find(key, step.owner, hash);
         if (other === -1) continue;
         expect([entries.rows.hashOf(other), entries.rows.ownerOf(other)]).toEqual([hash, step.owner]);

@@ -8,7 +8,7 @@ const HASHED = 16_383;
 
 /** Keys of one length that differ in their last characters only. */
 const longKeys = (count: number, length = HASHED + 1): string[] =>
-  // Through bytes, so that each is one flat string as it would come from outside, not joined from two.
+  // Made from bytes, so that each is one flat string as from outside, not a concatenation.
   Array.from({ length: count }, (_, at) => Buffer.from(String(at).padStart(length, "k")).toString("latin1"));
 
 const sharing = (options = {}): XCache =>
@@ -26,20 +26,20 @@ describe("the name of a key", () => {
     expect(nameOf(key)).toBe(key);
   });
 
-  test("of a longer one is what no key can be, and the same each time", () => {
+  test("of a longer one is something no key can be, and the same each time", () => {
     const [key = "", other = ""] = longKeys(2);
     expect(typeof nameOf(key)).toBe("bigint");
     expect(nameOf(key)).toBe(nameOf(Buffer.from(key).toString()));
     expect(nameOf(other)).not.toBe(nameOf(key));
   });
 
-  test("tells keys apart that are one in UTF-8", () => {
+  test("distinguishes keys that are equal in UTF-8", () => {
     const rest = "k".repeat(HASHED);
     expect(nameOf(`${rest}\ud800`)).not.toBe(nameOf(`${rest}\ud801`));
     expect(nameOf(`${rest}\ud800`)).not.toBe(nameOf(`${rest}\ufffd`));
   });
 
-  test("of what is no key is that itself", () => {
+  test("of something that is not a key is that itself", () => {
     fc.assert(
       fc.property(fc.oneof(fc.constant(undefined), fc.constant(null), fc.object(), fc.integer()), (value) => {
         expect(nameOf(value as never)).toBe(value);
@@ -70,7 +70,7 @@ describe("long keys and tags", () => {
     expect([await cache.get(keys[0] ?? ""), await cache.get(keys[1] ?? "")]).toEqual([undefined, "new"]);
   });
 
-  test("make room and are told of by their whole keys", async () => {
+  test("are evicted, and reported by their full keys", async () => {
     await using cache = sharing({ maxEntries: 10 });
     const evicted: string[] = [];
     cache.on("evict", ({ key }) => evicted.push(key));

@@ -5,7 +5,7 @@ import { Page, type PageHost } from "../../../../src/backends/memory/layout/page
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Answers every look with the same text and notes what it was asked. */
+/** Answers every lookup with the same text and records the calls. */
 class Host implements PageHost {
   unchecked = 100;
   readonly asked: string[] = [];
@@ -26,7 +26,7 @@ function open(keys: readonly string[] = []): { host: Host; page: Page } {
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, at) => `k${at}`);
 
 describe("a peek", () => {
-  test("that needs nothing further returns the value and asks nobody, as often as the host said", () => {
+  test("that needs no check returns the value without asking, as often as the host allows", () => {
     const { host, page } = open(["a", "b"]);
     host.unchecked = 3;
     expect([page.peek("a"), page.peek("b"), page.peek("a")]).toEqual([
@@ -39,7 +39,7 @@ describe("a peek", () => {
     expect(host.asked).toEqual(["look at b"]);
   });
 
-  test("at a box is the host's to answer at any time", () => {
+  test("at a box is always answered by the host", () => {
     const { host, page } = open();
     page.add("a", new Box(1, 0, NEVER));
     expect(page.peek("a")).toBe("seen by the host");
@@ -54,7 +54,7 @@ describe("a peek", () => {
     }
   });
 
-  test("at a key that is not there, or parked, asks nobody", () => {
+  test("at a key that is absent, or parked, asks nobody", () => {
     const { host, page } = open(["a", "b"]);
     host.unchecked = 0;
     page.park("a");
@@ -64,7 +64,7 @@ describe("a peek", () => {
 });
 
 describe("a page", () => {
-  test("holds values and boxes as they were put, the latest of a key", () => {
+  test("holds values and boxes as stored, the latest of a key", () => {
     const { page } = open(["a"]);
     const box = new Box(1, 0, NEVER);
     expect(page.held("a")).toBe("value of a");
@@ -82,13 +82,13 @@ describe("a page", () => {
 });
 
 describe("a parked key", () => {
-  test("is not there: not counted, not held, not met", () => {
+  test("is absent: not counted, not held, not iterated", () => {
     const { page } = open(["a", "b", "c"]);
     page.park("b");
     expect([page.size, page.held("b"), [...page.keys()]]).toEqual([2, undefined, ["a", "c"]]);
   });
 
-  test("comes back as a key of its own", () => {
+  test("comes back as a new key", () => {
     const { page } = open(["a", "b"]);
     page.park("b");
     page.add("b", "back");
@@ -115,7 +115,7 @@ describe("a parked key", () => {
     expect([page.size, [...page.keys()]]).toEqual([1, ["a"]]);
   });
 
-  test("is taken out of the Map together with others, once they are more than 64 and one in 64 keys", () => {
+  test("is removed from the Map together with others, once there are more than 64 and more than one in 64 keys", () => {
     for (const [keys, most] of [
       [100, 65],
       [6_400, 164],
@@ -147,7 +147,7 @@ describe("a parked key", () => {
 });
 
 describe("an iteration over the keys", () => {
-  test("meets every key that stays once, whatever is added and removed meanwhile, and ends", () => {
+  test("visits every key that stays once, whatever is added and removed meanwhile, and ends", () => {
     const key = fc.integer({ min: 0, max: 150 }).map((at) => `k${at}`);
     const change = fc.record({ do: fc.constantFrom("add", "park", "delete"), key });
     const changes = fc.array(fc.array(change, { maxLength: 6, size: "max" }), {
@@ -186,7 +186,7 @@ describe("an iteration over the keys", () => {
     );
   });
 
-  test("is over when the page begins anew", () => {
+  test("ends when the page starts over", () => {
     const { page } = open(["a", "b", "c"]);
     const keys = page.keys();
     expect(keys.next().value).toBe("a");
@@ -196,8 +196,8 @@ describe("an iteration over the keys", () => {
   });
 });
 
-describe("a page that begins anew", () => {
-  test("is empty at once and hands over the keys that it had", () => {
+describe("a page that starts over", () => {
+  test("is empty immediately and hands over its former keys", () => {
     const { page } = open(numbered(5));
     page.park("k1");
     page.park("k3");

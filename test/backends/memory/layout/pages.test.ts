@@ -19,7 +19,7 @@ function takeAll(pages: Pages): RetiredKey[] {
   return taken;
 }
 
-test("every page has a number of its own and is found by it", () => {
+test("every page has a distinct number and is found by it", () => {
   const pages = new Pages();
   const opened = Array.from({ length: 10 }, () => pages.open(HOST));
   expect(new Set(opened.map((page) => page.number)).size).toBe(10);
@@ -27,7 +27,7 @@ test("every page has a number of its own and is found by it", () => {
   expect(pages.at(10)).toBeUndefined();
 });
 
-test("a cleared page is empty and has another number; nobody is at the old one", () => {
+test("a cleared page is empty and has a new number; nothing is found under the old one", () => {
   const pages = new Pages();
   const other = filled(pages, "a");
   const page = filled(pages, "a", "b");
@@ -58,7 +58,7 @@ test("the keys of cleared pages come once each, with the number that their page 
   expect([pages.hasRetired, pages.nextRetired()]).toEqual([false, undefined]);
 });
 
-test("the number of a cleared page is free again when its keys are taken, not before", () => {
+test("the number of a cleared page is free again once its keys are taken, not before", () => {
   const pages = new Pages();
   const page = filled(pages, "a", "b");
   const { number } = page;

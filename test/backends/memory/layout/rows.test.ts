@@ -9,7 +9,7 @@ function allocate<S>(rows: Rows<S>, key: string, hash = 0, owner = 0): number {
 }
 
 describe("a row", () => {
-  test("keeps what was written, to its last bit", () => {
+  test("keeps what was written, to the last bit", () => {
     const rows = new Rows<string>(10);
     const slot = allocate(rows, "a", -2, 0x7fff_ffff);
     rows.writeSize(slot, 0xffff_ffff);
@@ -25,7 +25,7 @@ describe("a row", () => {
     expect(rows.tagSetOf(slot)).toBe("seal");
   });
 
-  test("does not run into its neighbours", () => {
+  test("does not overlap its neighbours", () => {
     const rows = new Rows<string>(3);
     const slots = ["a", "b", "c"].map((key, at) => allocate(rows, key, at, at));
     const middle = slots[1] as number;
@@ -44,7 +44,7 @@ describe("a row", () => {
     }
   });
 
-  test("without a seal or a stale time says so, before and after others have them", () => {
+  test("without a seal or a stale time reports that, before and after others have them", () => {
     const rows = new Rows<string>(10);
     const plain = allocate(rows, "plain");
     rows.writeTimes(plain, 5_000, 5_000);
@@ -72,7 +72,7 @@ describe("a row", () => {
     ]);
   });
 
-  test("that is free holds on to nothing and is the next to be used", () => {
+  test("that is free retains nothing and is the next to be used", () => {
     const rows = new Rows<object>(10);
     const slots = ["a", "b", "c"].map((key) => allocate(rows, key));
     for (const slot of slots) rows.writeTagSet(slot, {});
@@ -91,7 +91,7 @@ describe("a row", () => {
 });
 
 describe("rows", () => {
-  test("begin few whatever the bound, and double as they are needed", () => {
+  test("start small whatever the bound, and double as needed", () => {
     const rows = new Rows(10_000_000);
     expect(rows.capacity).toBe(256);
     const grown: number[] = [];
@@ -102,7 +102,7 @@ describe("rows", () => {
     expect(grown).toEqual([512, 1_024, 2_048]);
   });
 
-  test("are never more than the bound", () => {
+  test("never exceed the bound", () => {
     const few = new Rows(3);
     expect(few.capacity).toBe(3);
     const some = new Rows(300);
@@ -110,7 +110,7 @@ describe("rows", () => {
     expect(some.capacity).toBe(300);
   });
 
-  test("are not added to while one is free", () => {
+  test("do not grow while one is free", () => {
     const rows = new Rows(1_000);
     for (let at = 0; at < 256; at++) allocate(rows, `k${at}`);
     rows.release(100);
@@ -142,7 +142,7 @@ describe("rows", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("that are all free return to what they began with", () => {
+  test("that are all free shrink to their initial size", () => {
     const rows = new Rows<number>(5_000);
     for (let at = 0; at < 1_000; at++) {
       const slot = allocate(rows, `k${at}`);
@@ -158,7 +158,7 @@ describe("rows", () => {
     expect([slot, rows.staleUntilOf(slot), rows.tagSetOf(slot), rows.used]).toEqual([0, 5, undefined, 1]);
   });
 
-  test("that were few begin at the first again", () => {
+  test("that were few start at the first again", () => {
     const rows = new Rows(5_000);
     for (let at = 0; at < 10; at++) allocate(rows, `k${at}`);
     for (let slot = 0; slot < 10; slot++) rows.release(slot);
