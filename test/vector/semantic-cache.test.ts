@@ -203,7 +203,7 @@ describe("getOrSet", () => {
     { staleIfError: 60, staleWhileRevalidate: 60 },
     { staleIfError: 60, softTimeout: 1 },
   ])(
-    "throws the error of the load where nothing but an expired foreign value is at hand: %o",
+    "throws the error of the load if only an expired value of another question is available: %o",
     async (terms) => {
       await cache.namespace("faq").getOrSet(RESET, () => 5, { ttl: 10, staleIfError: 60 });
       await clock.advance(20_000);
@@ -275,11 +275,11 @@ describe("when the embedder fails, getOrSet", () => {
 
   test.each(broken)("runs the load if it %s, and emits the failure", async (_how, failing) => {
     const answers = open({ embed: failing, dimensions: 7 });
-    const told: Error[] = [];
-    answers.on("error", ({ error }) => told.push(error));
+    const errors: Error[] = [];
+    answers.on("error", ({ error }) => errors.push(error));
     expect(await answers.getOrSet(RESET, () => "answer")).toBe("answer");
-    expect(told).toHaveLength(1);
-    expect(told[0]).toBeInstanceOf(EmbeddingError);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toBeInstanceOf(EmbeddingError);
     expect(answers.getStats().failures).toBe(1);
     // Exact texts need no vector.
     expect(await answers.getOrSet(RESET, never)).toBe("answer");

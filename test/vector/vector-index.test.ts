@@ -249,7 +249,7 @@ describe("beyond exactUpTo", () => {
       openGraph: () => failing as never,
     });
     for (const key of ["a", "b", "c", "d"]) index.set(key, Float32Array.of(1, key.charCodeAt(0)));
-    await until(() => said.length > 0, { what: "the failure is told" });
+    await until(() => said.length > 0, { what: "the failure is reported" });
     expect(keysOf(await index.nearest(Float32Array.of(1, 100), 9, 0))).toHaveLength(4);
     expect(said.map(({ message }) => message)).toEqual(["out of memory"]);
   });
