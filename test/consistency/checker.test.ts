@@ -361,7 +361,7 @@ describe("a plan", () => {
     ["one", [/^restore/, /^freeze/]],
     ["sentinel", [/^failover by death/, /^flush/]],
     ["cluster", [/^failover/, /^flush/]],
-  ])("of %s is short and has the worst all the same, whatever the seed", (store, worst) => {
+  ])("of %s has the worst faults even in a short run, whatever the seed", (store, worst) => {
     for (let seed = 0; seed < 200; seed++) {
       const { faults } = planOf({ seed, seconds: 15, store, near: true });
       const kinds = faults.map(({ what }) => what).filter((what) => what !== "save");

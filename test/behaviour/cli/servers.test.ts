@@ -104,7 +104,7 @@ describe("on Redis", () => {
       child.stdout?.on("data", (text) => out.push(String(text)));
       child.stderr?.on("data", (text) => complaint.push(String(text)));
       await until(async () => /cmd=(scan|getrange|strlen)/.test(await redis.cli("CLIENT", "LIST")), {
-        what: "the scan is under way",
+        what: "the scan is running",
       });
       child.kill("SIGINT");
       await once(child, "close");
@@ -114,7 +114,7 @@ describe("on Redis", () => {
     expect(Number(await redis.cli("DBSIZE"))).toBeGreaterThan(MANY);
   });
 
-  test("a reader that closes the pipe is no error", async () => {
+  test("a reader that closes the pipe causes no error", async () => {
     const child = start(["list"], { env: { XCACHE_KV_URL: redis.url } });
     let complaint = "";
     child.stderr?.on("data", (text) => {

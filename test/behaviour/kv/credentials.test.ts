@@ -202,7 +202,7 @@ describe("a password function", () => {
     ["an empty text", ""],
     ["a number", 42_424_242],
     ["an object without a password", { token: SECRET }],
-    ["an expiry that is no time", { password: SECRET, expiresAt: "tomorrow" }],
+    ["an invalid expiry", { password: SECRET, expiresAt: "tomorrow" }],
   ])("that returns %s fails the connection, with an error that does not show the value", async (_, given) => {
     const { cache } = open({ kvUrl: plainUrl(server), password: (() => given) as PasswordFunction });
     const error = await failure(cache.connect());

@@ -138,7 +138,7 @@ describe("a broken collector", () => {
       collectorThat(
         () =>
           ({
-            // biome-ignore lint/suspicious/noThenProperty: a promise that is none
+            // biome-ignore lint/suspicious/noThenProperty: a fake promise
             get then() {
               throw new Error("hostile");
             },

@@ -359,10 +359,10 @@ describe("options", () => {
   it.each<[string, unknown]>([
     ["an invalid port", { port: 70_000 }],
     ["a fractional port", { port: 1.5 }],
-    ["a port as text", { port: "9090" }],
+    ["a port as a string", { port: "9090" }],
     ["an empty host, which would mean every address", { port: 0, host: "" }],
-    ["a namespace that is no text", { namespace: 5 }],
-    ["labels that are no text", { labels: { a: 5 } }],
+    ["a namespace that is not a string", { namespace: 5 }],
+    ["labels that are not strings", { labels: { a: 5 } }],
     ["an invalid label name", { labels: { "a-b": "x" } }],
     ["a label that a metric already has", { labels: { operation: "x" } }],
     ["a label reserved by the server", { labels: { __name__: "x" } }],

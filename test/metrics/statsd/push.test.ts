@@ -232,7 +232,7 @@ describe("an absent daemon", () => {
 describe("options", () => {
   it.each<[string, unknown]>([
     ["port 0", { port: 0 }],
-    ["a host that is no text", { host: 5 }],
+    ["a host that is not a string", { host: 5 }],
     ["a sample rate of 0", { sampleRate: 0 }],
     ["a sample rate above 1", { sampleRate: 1.5 }],
     ["a timeout of 0", { timeout: 0 }],
